@@ -1,7 +1,10 @@
 //! Turns each catalogue of `po` into a sorted table in Rust, so that a program
-//! carries its languages without a parser, and a broken catalogue does not build.
+//! carries its languages without a parser. A text that is missing, empty or fuzzy
+//! has no entry and stays English; a translation with wrong placeholders does not
+//! build, because it would lose a value.
 
 use polib::po_file;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn table(catalogue: &Path) -> Result<String, Box<dyn Error>> {
     let catalogue = po_file::parse(catalogue)?;
     let mut entries = Vec::new();
-    for message in catalogue.messages() {
+    for message in catalogue.messages().filter(|message| !message.is_fuzzy()) {
         let translation = match message.is_plural() {
             true => message
                 .msgstr_plural()?
@@ -29,9 +32,16 @@ fn table(catalogue: &Path) -> Result<String, Box<dyn Error>> {
                 .unwrap_or_default(),
             false => message.msgstr()?.to_owned(),
         };
-        if !translation.is_empty() {
-            entries.push((message.msgid().to_owned(), translation));
+        let english = message.msgid().to_owned();
+        if translation.trim().is_empty() {
+            continue;
         }
+        if placeholders(&translation) != placeholders(&english) {
+            return Err(
+                format!("placeholders of {translation:?} are not those of {english:?}").into(),
+            );
+        }
+        entries.push((english, translation));
     }
     entries.sort();
     let mut table = String::from("&[\n");
@@ -40,4 +50,11 @@ fn table(catalogue: &Path) -> Result<String, Box<dyn Error>> {
     }
     table.push(']');
     Ok(table)
+}
+
+/// The names in braces.
+fn placeholders(text: &str) -> BTreeSet<&str> {
+    let after = text.split('{').skip(1);
+    let names = after.filter_map(|rest| rest.split_once('}'));
+    names.map(|(name, _)| name).collect()
 }

@@ -1,6 +1,5 @@
 //! The machine's disks, and what they say only when they are asked.
 
-use crate::inspect::is_held;
 use assay_engine::registers::{ext_csd, nvme_controller, nvme_smart, sd_status};
 use assay_model::device::register::{
     EXT_CSD, NVME_IDENTIFY, NVME_SMART, SD_STATUS, ext_csd::ExtCsd, from_hex, sd::SdStatus, to_hex,
@@ -10,10 +9,11 @@ use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};
 use assay_probe::devices::{self, node};
 use assay_probe::identity::{life_time, pre_eol};
 use assay_probe::roots::Roots;
-use assay_probe::system;
+use assay_probe::{safety, system};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// All disks. Nothing is written.
 pub(crate) fn list(roots: &Roots) -> DeviceList {
@@ -33,6 +33,17 @@ fn open(roots: &Roots, device: &mut ListedDevice) {
     if device.in_use.is_empty() {
         let name = &device.layer.name;
         device.in_use.extend(is_held(&node(roots, name), name));
+    }
+}
+
+/// The reason against writing a device that only opening it tells.
+pub(crate) fn is_held(node: &Path, name: &str) -> Option<String> {
+    match safety::held_exclusively(node) {
+        Ok(false) => None,
+        Ok(true) => Some(format!(
+            "{name} is held by another program or mounted in another namespace"
+        )),
+        Err(error) => Some(format!("{name} cannot be opened: {error}")),
     }
 }
 

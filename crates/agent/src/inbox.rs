@@ -2,12 +2,13 @@
 
 use crate::frame::{FrameError, receive_small};
 use crate::last_resort::LastResort;
+use crate::outbox::Outbox;
 use crate::stops::Stops;
 use assay_engine::load::Controls;
 #[cfg(feature = "works")]
 use assay_model::load::Load;
 use assay_model::plan::Plan;
-use assay_model::wire::ToAgent;
+use assay_model::wire::{FromAgent, ToAgent};
 #[cfg(feature = "works")]
 use assay_model::work::WorkOrder;
 use std::io::Read;
@@ -80,18 +81,20 @@ impl Inbox {
         None
     }
 
-    /// Waits until the host has stored a trial: its writing must not fall into
-    /// the next one. A cancel and the end of the session end the wait.
-    pub(crate) fn await_stored(&mut self, position: u32) {
+    /// Has the host store the trials up to a position, and waits for it: its writing must not
+    /// fall into the next trial. A cancel and the end of the session end the wait.
+    pub(crate) fn keep(&mut self, outbox: &Outbox, position: u32) -> Result<(), FrameError> {
+        outbox.send(&FromAgent::KeepTrials { position })?;
         while let Some(event) = self.next() {
             match event {
                 Event::Request(ToAgent::Stored { position: stored }) if stored == position => {
-                    return;
+                    break;
                 }
-                Event::Request(ToAgent::Cancel) => return,
+                Event::Request(ToAgent::Cancel) => break,
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// How the session ended.

@@ -1,6 +1,6 @@
 //! What is behind a path, and what may be done there.
 
-use crate::devices;
+use crate::devices::{self, is_held};
 use crate::simulated;
 use assay_engine::held::check_way;
 use assay_model::job::EngineKind;
@@ -51,17 +51,6 @@ pub(crate) fn uses(roots: &Roots, node: &Path, name: &str) -> Vec<String> {
         reasons.extend(is_held(node, name));
     }
     reasons
-}
-
-/// The reason against writing a device that only opening it tells.
-pub(crate) fn is_held(node: &Path, name: &str) -> Option<String> {
-    match safety::held_exclusively(node) {
-        Ok(false) => None,
-        Ok(true) => Some(format!(
-            "{name} is held by another program or mounted in another namespace"
-        )),
-        Err(error) => Some(format!("{name} cannot be opened: {error}")),
-    }
 }
 
 fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {

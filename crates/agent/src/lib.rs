@@ -31,6 +31,7 @@ mod permission;
 mod plan;
 mod pushed;
 mod serve;
+mod siblings;
 mod signals;
 mod simulated;
 mod stops;

@@ -3,7 +3,7 @@
 
 use crate::frame::{FrameError, encode};
 use crate::inbox::Ending;
-use assay_model::wire::FromAgent;
+use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -62,6 +62,15 @@ impl Outbox {
         state.progress = None;
         self.shared.changed.notify_one();
         Ok(())
+    }
+
+    /// Sends a warning for the user.
+    ///
+    /// # Errors
+    /// As [`Outbox::send`].
+    pub(crate) fn warn(&self, text: String) -> Result<(), FrameError> {
+        let weight = NoteWeight::Warning;
+        self.send(&FromAgent::LoadNote(LoadNote { weight, text }))
     }
 
     /// Says how far the work is; an older word that was not written yet is

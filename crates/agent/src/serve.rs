@@ -12,7 +12,7 @@ use crate::load;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
 use crate::plan;
-use crate::pushed::end_abandoned;
+use crate::siblings::end_abandoned;
 use crate::signals::EndingSignals;
 use crate::simulated;
 #[cfg(feature = "works")]

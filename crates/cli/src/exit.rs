@@ -3,6 +3,12 @@
 use std::fmt;
 use std::process::ExitCode;
 
+/// Exit codes of most commands, for the end of their help.
+pub const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
+Finished trials are kept in every case.";
+
 /// All went well.
 pub const DONE: ExitCode = ExitCode::SUCCESS;
 /// Something failed; finished trials are kept.

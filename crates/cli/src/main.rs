@@ -1,81 +1,42 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
-mod agent;
-mod androbench;
-mod announce;
-mod args;
-mod campaign;
-mod capacity;
-mod compare;
-mod crew;
-mod dd;
-mod devices;
-mod disks;
-mod doctor;
-mod estimate;
+mod checks;
+mod child;
+mod commands;
+mod driver;
 mod exit;
-mod explain;
-mod figures;
-mod fio;
-mod formats;
-mod host;
-mod import;
-mod input;
 mod interrupt;
-mod iozone;
-mod lab;
-mod language;
-mod leftovers;
-mod loads;
-mod mark;
-mod mem;
-mod model;
-mod nature;
-mod on;
+mod jobs;
+mod judging;
 mod output;
-mod owner;
-mod part;
-mod place;
-mod plans;
-mod plot;
-mod power;
-mod powercut;
-mod progress;
-mod qualify;
-mod rank;
-mod replay;
-mod report;
-mod resumed;
-mod room;
 mod rounds;
-mod run;
-mod runs;
-mod scenario;
-mod several;
-mod soak;
-mod steps;
-mod store_guard;
 mod stored;
-mod sweep;
 mod targets;
-mod toml_mistake;
-mod traits;
-mod usage;
-mod watch;
-mod works;
+mod ui;
 
-use args::Command;
 use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
+use commands::Command;
+use commands::dropin::{androbench, dd, fio, iozone};
+use commands::judge::{compare, explain, model, power, rank};
+use commands::language;
+use commands::machines::{agent, campaign, devices, doctor};
+use commands::measure::{
+    capacity, disks, mark, mem, powercut, qualify, replay, run as run_file, scenario, soak, sweep,
+    traits, watch,
+};
+use commands::results::{import, list, plot, report, show};
+use commands::usage;
 use exit::Failure;
-use host::AGENT;
 use signal_hook::consts::SIGXFSZ;
 use std::ffi::{OsStr, OsString};
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use targets::on;
+use targets::on::AGENT;
 
 /// Stack of the thread that carries out a command, whatever `ulimit -s` leaves the first.
 const STACK_BYTES: usize = 8 << 20;
@@ -93,14 +54,14 @@ fn command() -> ExitCode {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     run().unwrap_or_else(|failure| {
         let line = format!("assay: {}", clean(&failure.to_string()));
-        output::say(&part::failure(&line));
+        output::say(&child::failure(&line));
         failure.code()
     })
 }
 
 fn run() -> Result<ExitCode, Failure> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    part::take(&mut words)?;
+    child::take(&mut words)?;
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
@@ -115,55 +76,75 @@ fn run() -> Result<ExitCode, Failure> {
         return Ok(exit::DONE);
     };
     match args.command {
-        Command::Qualify(args) => {
-            on::measure(&args.on, &own, args.json, |on| qualify::run(&args, on))
+        Command::Qualify(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            qualify::run(&args, on)
+        }),
+        Command::Sweep(args) => {
+            targets::measure(&args.on, &own, args.json, |on| sweep::run(&args, on))
         }
-        Command::Sweep(args) => on::measure(&args.on, &own, args.json, |on| sweep::run(&args, on)),
-        Command::Mark(args) => on::measure(&args.on, &own, args.json, |on| mark::run(&args, on)),
-        Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run::run(&args, on)),
+        Command::Mark(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mark::run(&args, on)
+        }),
+        Command::Run(args) => {
+            targets::measure(&args.on, &own, args.json, |on| run_file::run(&args, on))
+        }
         Command::Replay(args) => {
-            on::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
+            targets::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
         }
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
         Command::Androbench(args) => {
-            on::measure(&args.on, &own, args.json, |on| androbench::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                androbench::run(&args, on)
+            })
         }
-        Command::Watch(args) => on::measure(&args.on, &own, args.json, |on| watch::run(&args, on)),
+        Command::Watch(args) => {
+            targets::measure(&args.on, &own, args.json, |on| watch::run(&args, on))
+        }
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
-        Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
+        Command::Disks(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            disks::run(&args, on)
+        }),
         Command::Capacity(args) => {
-            on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                capacity::run(&args, on)
+            })
         }
-        Command::Soak(args) => on::measure(&args.on, &own, args.json, |on| soak::run(&args, on)),
-        Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
+        Command::Soak(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            soak::run(&args, on)
+        }),
+        Command::Mem(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mem::run(&args, on)
+        }),
         Command::Scenario(args) => {
-            on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                scenario::run(&args, on)
+            })
         }
         Command::Traits(args) => {
-            on::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
+            targets::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
         }
         Command::Devices(args) => {
-            on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
+            targets::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
         }
         Command::Doctor(args) => {
-            on::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
+            targets::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
         }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
-        Command::Powercut(args) => on::measure(&args.on.stopping(), &own, args.json, |on| {
+        Command::Powercut(args) => targets::measure(&args.on.stopping(), &own, args.json, |on| {
             powercut::run(&args, on)
         }),
         Command::Import(args) => import::run(&args),
-        Command::List(args) => stored::list(&args),
-        Command::Show(args) => stored::show(&args),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Model(args) => model::run(&args),
-        Command::Targets(args) => targets::run(&args),
+        Command::Targets(args) => commands::machines::targets::run(&args),
         Command::Agent(args) => agent::run(&args),
     }
 }
@@ -181,7 +162,7 @@ fn run_tool(name: &str, tool: Tool, words: &[OsString]) -> Result<ExitCode, Fail
     let (on, own) = on::take(words)?;
     let json = own.iter().any(|word| word == "--json");
     let command = [&[name.into()], words].concat();
-    on::measure(&on, &command, json, |target| tool(own, target))
+    targets::measure(&on, &command, json, |target| tool(own, target))
 }
 
 /// What follows `assay TOOL`, or the name of a link that is called like the tool:
@@ -204,7 +185,7 @@ fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
             (Some(requests), Some(answers)) => {
                 assay_agent::serve_in_front(requests, answers).map_err(std::io::Error::other)
             }
-            _ => return Err(Failure::usage("an agent in front needs two descriptors")),
+            _ => return Err(Failure::usage("a foreground agent needs two descriptors")),
         },
         _ => assay_agent::run(words),
     };

@@ -12,7 +12,7 @@ mod repeats;
 mod tests;
 
 use crate::buffer::{CHANGED_WHOLE, fill_random};
-use crate::load::extra::Loads;
+use crate::extra::Loads;
 use assay_model::load::content::{Pattern, WriteContent};
 use assay_model::rng::SplitMix64;
 use repeats::Repeats;

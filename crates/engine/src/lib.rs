@@ -19,6 +19,7 @@ mod clock;
 mod content;
 mod engines;
 mod error;
+mod extra;
 mod gaps;
 pub mod held;
 mod inherited;

@@ -1,7 +1,6 @@
 //! Running a load: the streams of a job file, their files, their schedule.
 
 mod crew;
-pub(crate) mod extra;
 mod files;
 mod logs;
 #[cfg(feature = "loads")]

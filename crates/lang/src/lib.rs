@@ -7,11 +7,13 @@
 //! ```
 //! use assay_lang::{Language, counted, tr, within};
 //! let told = |a: &str, n: u64| {
-//!     tr!("{metric}: A and B", metric = a) + "; " + &counted!(n, "{n} trial", "{n} trials")
+//!     tr!("{first} and {last}", first = a, last = counted!(n, "{n} card", "{n} cards"))
 //! };
-//! assert_eq!(told("read_bw", 1), "read_bw: A and B; 1 trial");
-//! within(Language::Chinese, || assert_eq!(told("read_bw", 3), "read_bw：A 与 B; 3 次试验"));
+//! assert_eq!(told("a phone", 1), "a phone and 1 card");
+//! within(Language::Chinese, || assert_eq!(told("a phone", 3), "a phone 和 3 cards"));
 //! ```
+//!
+//! A text without a translation stays English.
 //!
 //! What programs read (JSON, CSV, exit codes, other tools' formats) is English
 //! always: its writers stand in [`in_english`].

@@ -6,8 +6,8 @@ mod finding;
 pub use finding::{Finding, Severity};
 
 use crate::evidence::{MemoryCounters, ProcessIo, QueueSettings};
+use crate::inspection::Inspection;
 use crate::system::System;
-use crate::wire::Inspection;
 use serde::{Deserialize, Serialize};
 
 /// All that was looked at. What the kernel does not show is `None` or empty.

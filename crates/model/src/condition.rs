@@ -15,6 +15,7 @@ mod vary;
 pub use cpus::parse_cpus;
 pub use file_system::FileSystem;
 pub use offer::{Offer, Offered};
+pub(crate) use restore::parse_celsius;
 pub use restore::{Restore, TEMPERATURE, TemperatureWindow, celsius};
 pub use subject::Subject;
 pub use vary::{Commands, MAX_CONDITIONS, Values, Vary, VaryError, cross};

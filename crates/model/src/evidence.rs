@@ -1,6 +1,6 @@
 //! What the kernel and the device said around a trial: raw counters, taken
 //! just before the clock started and just after it stopped. Conclusions are
-//! drawn from them in [`crate::label`].
+//! drawn from them in the crate `assay-judge`.
 
 use crate::storage::Storage;
 use serde::{Deserialize, Serialize};

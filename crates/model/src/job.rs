@@ -454,3 +454,10 @@ impl Job {
         Some(Bytes(per_worker.saturating_mul(u64::from(self.numjobs))))
     }
 }
+
+/// Returns true if `name`, or the beginning before its final `*`, means the job called `job`.
+#[must_use]
+pub fn is_named(name: &str, job: &str) -> bool {
+    name.strip_suffix('*')
+        .map_or(name == job, |beginning| job.starts_with(beginning))
+}

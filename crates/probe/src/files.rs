@@ -2,7 +2,6 @@
 //! and mount ids cannot be made up in a folder of files.
 
 use crate::device::{Device, DeviceNumber};
-use crate::safety::held_exclusively;
 use assay_model::units::Bytes;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -11,6 +10,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// Looks taken before a process counts as having a device open for good:
+/// others than those who use it open it for a moment (`losetup --find` tries
+/// one loop device after the other).
+pub(crate) const LOOKS: usize = 5;
+/// Time between two of them.
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Kind of a file, as far as storage is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +166,35 @@ impl Files for KernelFiles {
     fn is_held(&self, device: &Device) -> bool {
         let node = Path::new("/dev").join(&device.name);
         held_exclusively(&node).unwrap_or(false)
+    }
+}
+
+/// Whether somebody has the device of this node, or a part of it, open for
+/// exclusive use: a mounted file system (in any mount namespace), swap, an
+/// array, a volume manager.
+///
+/// The device is opened for reading and closed again; who goes on to write it
+/// should hold it with `O_EXCL` for as long. One that is busy is tried again
+/// for about half a second: some programs claim a device only for a moment.
+///
+/// # Errors
+/// Those of `open(2)`, other than that it is busy.
+pub fn held_exclusively(node: &Path) -> io::Result<bool> {
+    for _ in 1..LOOKS {
+        if !is_claimed(node)? {
+            return Ok(false);
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+    is_claimed(node)
+}
+
+fn is_claimed(node: &Path) -> io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match rustix::fs::open(node, flags, Mode::empty()) {
+        Ok(_closed_on_drop) => Ok(false),
+        Err(Errno::BUSY) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 

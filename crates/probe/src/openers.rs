@@ -2,7 +2,7 @@
 
 use crate::attr;
 use crate::device::DeviceNumber;
-use crate::files::Files;
+use crate::files::{BETWEEN_LOOKS, Files, LOOKS};
 use crate::roots::Roots;
 use std::path::Path;
 use std::thread;
@@ -20,13 +20,6 @@ pub(crate) struct Opener {
     /// Its name, where it can be read.
     pub(crate) name: Option<String>,
 }
-
-/// Looks taken before a process counts as having a device open for good:
-/// others than those who use it open it for a moment (`losetup --find` tries
-/// one loop device after the other).
-pub(crate) const LOOKS: usize = 5;
-/// Time between two of them.
-pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Those of [`writers`] that stay for about half a second.
 pub(crate) fn lasting_writers(roots: &Roots, files: &dyn Files, own_pids: &[u32]) -> Vec<Opener> {

@@ -3,23 +3,21 @@
 mod beneath;
 mod files;
 
+pub use crate::files::held_exclusively;
 pub use files::{FileUse, KernelOwned};
 
 use crate::attr;
 use crate::device::Device;
 use crate::files::{FileKind, Files, KernelFiles};
 use crate::mounts::{self, MountEntry};
-use crate::openers::{self, BETWEEN_LOOKS, LOOKS, Opener};
+use crate::openers::{self, Opener};
 use crate::roots::Roots;
 use crate::stack::btrfs;
 use beneath::loops;
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 use std::io;
 use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::process;
-use std::thread;
 
 /// Why the block device with this kernel name must not be written, one clause
 /// each ("sda1 is mounted on /home"); empty when nothing speaks against it.
@@ -47,35 +45,6 @@ pub fn in_use_each(roots: &Roots, names: &[String]) -> Vec<Vec<String>> {
 
 fn in_use_with(roots: &Roots, files: &dyn Files, name: &str) -> Vec<String> {
     Search::new(roots, files).uses_of(name)
-}
-
-/// Whether somebody has the device of this node, or a part of it, open for
-/// exclusive use: a mounted file system (in any mount namespace), swap, an
-/// array, a volume manager.
-///
-/// The device is opened for reading and closed again; who goes on to write it
-/// should hold it with `O_EXCL` for as long. One that is busy is tried again
-/// for about half a second: some programs claim a device only for a moment.
-///
-/// # Errors
-/// Those of `open(2)`, other than that it is busy.
-pub fn held_exclusively(node: &Path) -> io::Result<bool> {
-    for _ in 1..LOOKS {
-        if !is_claimed(node)? {
-            return Ok(false);
-        }
-        thread::sleep(BETWEEN_LOOKS);
-    }
-    is_claimed(node)
-}
-
-fn is_claimed(node: &Path) -> io::Result<bool> {
-    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    match rustix::fs::open(node, flags, Mode::empty()) {
-        Ok(_closed_on_drop) => Ok(false),
-        Err(Errno::BUSY) => Ok(true),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// What only opening a device tells.

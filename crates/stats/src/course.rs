@@ -5,8 +5,8 @@
 mod windows;
 
 use crate::steps::{Segment, segments, stalls};
-use crate::verdict::within::steady::{Steadiness, steadiness};
-use crate::verdict::within::warmup;
+use crate::within_trial::steady::{Steadiness, steadiness};
+use crate::within_trial::warmup;
 use assay_model::trial::{Gap, Interval, Measurement};
 use assay_model::units::{Bytes, Nanos};
 

@@ -2,9 +2,9 @@
 
 use crate::acts;
 use crate::derive::{deciding_metrics, label_of, metrics};
+use assay_judge::{Measured, judge};
 use assay_lang::{tr, translated};
 use assay_model::figures::{Better, Figure, Sample};
-use assay_model::label::{Measured, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};

@@ -10,6 +10,7 @@
 pub mod acts;
 pub mod course;
 pub mod derive;
+pub mod distributions;
 pub mod figures;
 pub mod hierarchy;
 pub mod histogram;
@@ -26,3 +27,4 @@ pub mod tails;
 pub mod unit;
 pub mod verdict;
 pub mod watch;
+pub mod within_trial;

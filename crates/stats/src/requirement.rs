@@ -1,9 +1,9 @@
 //! Whether the trials of a job reach a figure that is asked for.
 
 use crate::series::lowest_second_written;
+use assay_judge::{Measured, judge};
 use assay_lang::tr;
 use assay_model::job::Direction;
-use assay_model::label::{Measured, judge};
 use assay_model::trial::{Outcome, TrialRecord};
 use std::fmt;
 

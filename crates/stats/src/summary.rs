@@ -1,6 +1,6 @@
 //! One figure per trial, several trials: what to say about them.
 
-use crate::verdict::special::student;
+use crate::distributions::student;
 
 /// Summary of one metric over trials (one value per trial).
 ///

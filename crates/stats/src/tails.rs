@@ -4,7 +4,7 @@
 use crate::latency::{Distribution, pooled};
 use crate::percentile::Percentile;
 use crate::summary::Summary;
-use crate::verdict::within::quantiles::interval_ranks;
+use crate::within_trial::quantiles::interval_ranks;
 use assay_model::latency::LatencyRecord;
 
 /// One percentile over trials.

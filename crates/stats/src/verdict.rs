@@ -24,10 +24,8 @@ pub mod ranking;
 pub mod sequential;
 pub mod shift;
 pub mod simulate;
-pub mod special;
 pub mod trials;
 pub mod units;
-pub mod within;
 
 #[cfg(test)]
 mod tests;

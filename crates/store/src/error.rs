@@ -73,7 +73,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file system of the store is full.
-    #[error("no room left for the store {}: free some space, or choose another file with --store", .path.display())]
+    #[error("no space left for the store {}: free some space, or choose another file with --store", .path.display())]
     Full {
         /// The store.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub enum StoreError {
         trials: usize,
     },
     /// The open file is no longer the one of its name.
-    #[error("the store {} was removed or replaced by another file meanwhile", .path.display())]
+    #[error("the store {} was removed or replaced by another file while in use", .path.display())]
     Replaced {
         /// The store.
         path: PathBuf,
@@ -114,7 +114,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The record of an import cannot be read.
-    #[error("import {import} is damaged ({source}): take its files in again")]
+    #[error("import {import} is damaged ({source}): import its files again")]
     DamagedImport {
         /// The import.
         import: String,

@@ -19,7 +19,6 @@ pub use adb::Adb;
 pub use local::Local;
 pub use session::Session;
 pub use ssh::Ssh;
-pub use staying::{AgentOrder, AgentState, AgentThere};
 pub use watchdog::{Watchdog, end_links};
 pub use when_lost::{WhenLost, WhenLostError};
 
@@ -64,6 +63,43 @@ pub trait Target {
         let _ = order;
         Err(TargetError::NothingThere)
     }
+}
+
+/// An agent over there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentThere {
+    /// Its file, or the folder that it was pushed into.
+    pub path: String,
+    /// How it stands.
+    pub state: AgentState,
+}
+
+/// How an agent over there stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentState {
+    /// It was put there now, to stay.
+    Pushed,
+    /// It stays, and is that of this program.
+    Kept,
+    /// It stays, and is of another version.
+    Other,
+    /// A command uses it now.
+    Running,
+    /// A link that was cut, or a machine that lost its power, left it.
+    Left,
+    /// It was removed now.
+    Removed,
+}
+
+/// What to do with agents over there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentOrder {
+    /// Put one there to stay.
+    Push,
+    /// Tell which there are.
+    List,
+    /// Remove all that nobody uses.
+    Remove,
 }
 
 /// Why a target cannot be used.
@@ -112,10 +148,10 @@ pub enum TargetError {
         why: String,
     },
     /// What needs this terminal or its files cannot be done elsewhere.
-    #[error("{0} has no part in this terminal: this command runs only without --on")]
+    #[error("{0} has no access to this terminal: this command runs only without --on")]
     NotInFront(String),
     /// No agent is put onto the machine.
-    #[error("no agent is put onto this machine, the program is its own: name another one (--on)")]
+    #[error("this machine needs no agent: name another one (--on)")]
     NothingThere,
     /// A board of a lab cannot be had.
     #[error(transparent)]

@@ -6,10 +6,11 @@
 //! Nothing that a user says goes through that shell; paths reach the agent as
 //! messages.
 
+mod links;
+
 use crate::agents::Agents;
 use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
-use crate::kept::Kept;
 use crate::{Session, TargetError, WhenLost};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -80,7 +81,7 @@ impl<P: Program> Remote<P> {
         let (session, folder) = reached.map_err(|failed| failed.into_error(&self.program))?;
         Ok(match self.when_lost {
             WhenLost::Stop => session,
-            WhenLost::Wait(grace) => Kept::over(self, folder, grace, session),
+            WhenLost::Wait(grace) => links::over(self, folder, grace, session),
         })
     }
 

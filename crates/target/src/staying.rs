@@ -1,45 +1,8 @@
 //! Agents that stay on a machine, and what killed links left there.
 
 use crate::remote::{Program, Remote};
-use crate::{TargetError, boot};
+use crate::{AgentOrder, AgentState, AgentThere, TargetError, boot};
 use std::path::PathBuf;
-
-/// An agent over there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentThere {
-    /// Its file, or the folder that it was pushed into.
-    pub path: String,
-    /// How it stands.
-    pub state: AgentState,
-}
-
-/// How an agent over there stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentState {
-    /// It was put there now, to stay.
-    Pushed,
-    /// It stays, and is that of this program.
-    Kept,
-    /// It stays, and is of another version.
-    Other,
-    /// A command uses it now.
-    Running,
-    /// A link that was cut, or a machine that lost its power, left it.
-    Left,
-    /// It was removed now.
-    Removed,
-}
-
-/// What to do with agents over there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentOrder {
-    /// Put one there to stay.
-    Push,
-    /// Tell which there are.
-    List,
-    /// Remove all that nobody uses.
-    Remove,
-}
 
 /// Tells of agents, and removes them: what stays is always removed, since a program
 /// that runs needs no name; a folder of a push is only when no process runs from it and

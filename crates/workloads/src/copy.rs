@@ -12,10 +12,7 @@ mod drop_cache;
 mod ends;
 mod errors;
 mod position;
-mod reading;
-mod reblock;
 mod words;
-mod writing;
 
 use crate::{Context, Step, StepOutcome, WorkError};
 use assay_engine::held::{self, shown};
@@ -25,7 +22,7 @@ use assay_model::trial::Outcome;
 use assay_model::wire::NoteWeight;
 use assay_model::work::copy::FileCopy;
 use assay_model::work::{StepDetail, WorkReport};
-use copier::{Copier, Halt};
+use copier::Copier;
 use ends::Ends;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +31,15 @@ use std::time::Duration;
 /// How often it is looked whether the copy is to stop or to report while it
 /// waits for a pipe or a terminal.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Why a copy ends before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Halt {
+    /// It was asked to.
+    Stopped,
+    /// Something failed, and was told.
+    Failed,
+}
 
 /// Copies, once or several times in a row; the report of the last copy.
 pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {

@@ -22,11 +22,12 @@ const LIMITS: [(&str, u64); 3] = [
 /// Crates that may be in the agent, besides derive macros, which leave nothing
 /// there. Another one is a decision: what does it cost, what does it do that a
 /// board needs? regex, clap and async runtimes stay out.
-const CRATES: [&str; 46] = [
+const CRATES: [&str; 47] = [
     "adler2",
     "approx",
     "assay-agent",
     "assay-engine",
+    "assay-judge",
     "assay-lang",
     "assay-link",
     "assay-model",

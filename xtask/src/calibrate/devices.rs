@@ -4,7 +4,7 @@
 use crate::limits::Limits;
 use crate::run::{build_folder, output, shipped};
 use anyhow::{Context, Result};
-use assay_stats::verdict::special::student::quantile;
+use assay_stats::distributions::student::quantile;
 use assay_stats::verdict::trials::{Outlook, power_of_difference};
 use assay_testkit::{BETWEEN_TRIALS, Fake, FakeDevice, KnownSpeed, Lie, Scratch, Volume, text};
 use rustix::process::nice;

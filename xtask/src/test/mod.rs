@@ -4,7 +4,7 @@ mod programs;
 mod stage;
 mod tally;
 
-use crate::{agents, board, calibrate, labgrid, prerequisites, python, servers, truth};
+use crate::{agents, board, labgrid, measure, prerequisites, python, servers};
 use anyhow::{Result, bail};
 use stage::{Failure, Stage, Stages};
 
@@ -56,19 +56,19 @@ const STAGES: [Stage; 10] = [
         name: "labels against the kernel",
         stages: Stages::Workspace,
         failure: Failure::Fails,
-        run: |_| truth::check(&["--subset"]),
+        run: |_| measure(&["truth", "--subset"]),
     },
     Stage {
         name: "calibration of verdicts",
         stages: Stages::Full,
         failure: Failure::Fails,
-        run: |_| calibrate::run(),
+        run: |_| measure(&["calibrate"]),
     },
     Stage {
         name: "calibration of traits",
         stages: Stages::Full,
         failure: Failure::Fails,
-        run: |_| calibrate::traits::run(&[]),
+        run: |_| measure(&["calibrate", "--traits"]),
     },
 ];
 

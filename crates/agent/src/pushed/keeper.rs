@@ -5,8 +5,8 @@
 //! trial that was under way: storage that is measured is written by nothing else. It
 //! begins no other trial before the host has that record, as always.
 
-use super::address::{ASK_AGAIN, ENDS, GOES_ON, Purpose, is_ours, listen};
 use crate::serve::serve_from;
+use crate::siblings::{ASK_AGAIN, ENDS, GOES_ON, Purpose, is_ours, listen};
 use assay_link::{Link, Times, link};
 use rustix::process::setsid;
 use std::fs;

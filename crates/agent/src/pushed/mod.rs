@@ -4,12 +4,8 @@
 //! a process of its own that outlives the link, talked to through a relay. Both
 //! are in a folder that is theirs alone, and whose name is theirs, too.
 
-mod address;
 mod keeper;
 mod relay;
-mod siblings;
-
-pub(crate) use siblings::end_abandoned;
 
 use crate::serve::serve_from;
 use assay_link::Times;

@@ -3,7 +3,7 @@
 //! It ends well only when the agent has ended. Everything else is the end of the link
 //! alone, and the agent goes on.
 
-use super::address::{Purpose, connect};
+use crate::siblings::{Purpose, connect};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;

@@ -2,14 +2,12 @@
 //! `assay compare --paired-on`.
 
 use super::schedule::{Trials, USUAL};
-use crate::args::{QualifyArgs, StoreArgs, parse_size};
 use crate::exit::Failure;
-use crate::on::OnArgs;
-use crate::watch::args::parse_time;
+use crate::jobs::suite::SuiteOptions;
+use crate::ui::values::{parse_size, parse_time};
 use assay_model::condition::{Restore, TemperatureWindow};
 use assay_model::units::{Bytes, Nanos};
 use clap::Args;
-use std::path::PathBuf;
 
 /// Which jobs are repeated, how often, and what is done around each trial.
 #[derive(Args, Clone, Debug)]
@@ -110,24 +108,15 @@ impl RoundArgs {
         }
     }
 
-    /// What of it `assay qualify` knows too, with the jobs of these names.
-    pub fn suite(&self, path: PathBuf, only: Vec<String>) -> QualifyArgs {
-        QualifyArgs {
-            profile: None,
-            path,
+    /// Options of the suite of `assay qualify`, with the jobs of these names.
+    pub fn suite(&self, only: Vec<String>) -> SuiteOptions {
+        SuiteOptions {
             quick: self.quick,
             thorough: self.thorough,
-            // How often they are repeated is the schedule's business.
+            // The schedule decides how often jobs are repeated.
             trials: None,
             size: self.size,
             only,
-            seed: self.seed,
-            bus: None,
-            datasheet: None,
-            destroy_data: self.destroy_data,
-            json: false,
-            on: OnArgs::default(),
-            store: StoreArgs { store: None },
         }
     }
 }
@@ -136,7 +125,7 @@ impl RoundArgs {
 fn parse_kelvin(text: &str) -> Result<u32, String> {
     let kelvin = text.parse::<f64>().ok();
     let kelvin = kelvin.filter(|kelvin| (0.1..=100.0).contains(kelvin));
-    let wrong = || format!("{text} is no number of kelvin from 0.1 to 100");
+    let wrong = || format!("{text} is not a number of kelvin from 0.1 to 100");
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

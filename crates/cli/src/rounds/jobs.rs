@@ -1,15 +1,12 @@
 //! The jobs of rounds: those of a qualification, or of a job file.
 
 use super::args::RoundArgs;
+use crate::checks::free_space::file_size;
 use crate::exit::Failure;
-use crate::fio::machine::Machine;
-use crate::fio::{of_fio, warn};
-use crate::mark;
-use crate::mark::args::MarkArgs;
+use crate::jobs::job_file::{Machine, of_fio, warn};
+use crate::jobs::records::{Entry, entries};
+use crate::jobs::suite::{self, Scale};
 use crate::output::say;
-use crate::qualify::suite::{self, Scale};
-use crate::room::file_size;
-use crate::run::records::{Entry, entries};
 use assay_dialects::fio;
 use assay_model::job::Job;
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
@@ -33,15 +30,17 @@ const DEFAULT: [&str; 6] = [
     "append-4k-fsync",
 ];
 
-/// Where the jobs come from.
-#[derive(Debug)]
+/// Makes jobs and the size of the file that they share for an inspected place.
+pub type MakeJobs = Box<dyn Fn(&Inspection) -> Result<(Vec<Job>, Bytes), Failure>>;
+
+/// Origin of the jobs.
 pub enum Source {
     /// From those of a qualification.
     Suite,
     /// From a job file.
     File(Vec<Job>),
-    /// From the disk marks.
-    Marks(Box<MarkArgs>),
+    /// Made when the place is known.
+    Made(MakeJobs),
 }
 
 /// Jobs, and the file that they share.
@@ -63,8 +62,8 @@ pub fn choose(
     let only_read = matches!(place, Place::File { .. });
     match source {
         Source::File(all) => return in_one_file(args, all.clone(), inspection, place),
-        Source::Marks(marks) => {
-            let (mut all, file) = mark::swept(marks, inspection)?;
+        Source::Made(make) => {
+            let (mut all, file) = make(inspection)?;
             all.retain(|job| !(only_read && job.rw.writes()));
             on_place(place, &mut all)?;
             return Ok(Jobs { all, file });
@@ -80,7 +79,7 @@ pub fn choose(
             .filter(|name| !simulated || name != "read-buffered")
             .collect();
     }
-    let suite = args.suite(inspection.path.clone(), only);
+    let suite = args.suite(only);
     let scale = Scale::new(&suite, inspection)?.with_longer_trials();
     let planned = suite::jobs(&suite, inspection, place, &scale)?;
     Ok(Jobs {

@@ -6,7 +6,7 @@ pub mod outlook;
 pub mod schedule;
 pub mod stopper;
 
-use crate::runs::run_id;
+use crate::driver::runs::run_id;
 use args::RoundArgs;
 use assay_model::condition::Condition;
 use assay_model::plan::{Place, Plan, PlannedJob, rounds};

@@ -1,6 +1,6 @@
 //! How many rounds are planned, and what may end them early.
 
-use crate::announce::minutes;
+use crate::driver::announce::minutes;
 use crate::exit::Failure;
 use assay_lang::tr;
 use assay_model::run::Stopping;
@@ -137,7 +137,7 @@ pub fn facts(stopping: &Stopping, trials: u32) -> Vec<(&'static str, String)> {
     }
     if let Some(budget) = stopping.budget {
         let text = tr!(
-            "{budget}: room for {trials} trials of each",
+            "{budget}: enough for {trials} trials of each",
             budget = minutes(budget),
             trials
         );

@@ -2,8 +2,8 @@
 //! everything settled, or when its time is over.
 
 use super::outlook::{Held, Spread};
-use crate::announce::minutes;
-use crate::progress::Voice;
+use crate::driver::announce::minutes;
+use crate::ui::progress::Voice;
 use assay_lang::tr;
 use assay_model::run::Stopping;
 use assay_model::units::Nanos;

@@ -153,7 +153,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     for (path, words, expected) in [
         (&folder, &["--samples", "1"][..], "'1'"),
         (&folder, &["--sample-size", "1000"], "no multiple"),
-        (&folder, &["--size", "900T"], "no room"),
+        (&folder, &["--size", "900T"], "not enough space"),
         (&file, &["--size", "1M"], "no folder"),
         (&file, &[], "--sample-size"),
     ] {

@@ -251,8 +251,6 @@ fn nothing_of_flash_is_claimed_of_a_loop_device() {
         (flush / number(&append["flush_us"]) - 1.0).abs() < 1e-6,
         "{append}"
     );
-    let chinese = bed.run(&["explain", "last", "--lang", "zh"]);
-    assert!(chinese.out.contains("最有帮助的是"), "{}", chinese.out);
 }
 
 #[test]

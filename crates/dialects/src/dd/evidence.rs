@@ -1,7 +1,7 @@
 //! The line that dd does not have: what the rate measured.
 
+use assay_judge::{DirectionEvidence, Measured, judge};
 use assay_model::gnu::{self, Base};
-use assay_model::label::{DirectionEvidence, Measured, judge};
 use assay_model::trial::TrialRecord;
 use assay_model::work::StepDetail;
 use assay_model::work::copy::{CopyReport, EndKind};

@@ -1,8 +1,8 @@
 //! The four ways to write with dd, side by side.
 
 use super::evidence::size;
+use assay_judge::judge;
 use assay_model::gnu::rate;
-use assay_model::label::judge;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 use assay_model::work::copy::FileCopy;

@@ -5,13 +5,13 @@ use assay_model::load::Stream;
 use assay_model::load::blocks::StridedZones;
 use assay_model::load::content::Pattern;
 use assay_model::load::pace::{Flow, LatencyTarget, ThinkTime};
+use assay_model::load::priority::IoPriority;
 use assay_model::load::schedule::ExitWhat;
 use assay_model::load::stats::SteadyCriterion;
 use assay_model::load::verify::{Verify, VerifyKind};
 use assay_model::units::Nanos;
 
 use super::error::Place;
-use super::options::CommandPriorities;
 use std::path::PathBuf;
 
 /// One value for reads, writes and trims; `None`: not said.
@@ -194,4 +194,26 @@ impl Default for Sizes {
             align: [0; 3],
         }
     }
+}
+
+/// The `cmdprio` options as written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CommandPriorities {
+    /// `cmdprio_percentage`.
+    pub(super) percent: Each<u8>,
+    /// `cmdprio_class`.
+    pub(super) class: Each<u8>,
+    /// `cmdprio`.
+    pub(super) level: Each<u8>,
+    /// `cmdprio_bssplit`, of reads and writes.
+    pub(super) by_size: [Vec<SizeShare>; 2],
+}
+
+/// An entry of `cmdprio_bssplit`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SizeShare {
+    pub(super) size: u32,
+    pub(super) percent: u8,
+    /// `None`: as `cmdprio_class` and `cmdprio` say.
+    pub(super) priority: Option<IoPriority>,
 }

@@ -22,7 +22,7 @@ pub enum ImportError {
     )]
     Unknown,
     /// It was read, and no figure was found.
-    #[error("no figures found in it, read as {}: is it the whole output? --format names another of {}", .format.words(), known(Format::word))]
+    #[error("no figures found, read as {}: is it the whole output? --format names another of {}", .format.words(), known(Format::word))]
     Nothing {
         /// As what it was read.
         format: Format,

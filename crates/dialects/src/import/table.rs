@@ -12,8 +12,8 @@ mod sheet;
 
 use super::collect::{Collector, Key, Moments};
 use super::error::ImportError;
+use assay_judge::Measured;
 use assay_model::figures::Results;
-use assay_model::label::Measured;
 use decimal::Quantity;
 use head::{Head, Role};
 use sheet::{Row, Sheet};

@@ -17,8 +17,8 @@ mod uring;
 mod vsync;
 
 use crate::error::EngineError;
+use crate::extra::Loads;
 use crate::io::IoEngine;
-use crate::load::extra::Loads;
 use assay_model::job::EngineKind;
 use assay_model::load::Engine;
 use boxed::Boxed;

@@ -1,6 +1,5 @@
 //! The threads of the streams, from their preparation to their last word.
 
-use super::extra::{Extra, Loads};
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{FlowShare, FlowTable, Pacing};
@@ -17,6 +16,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::content::Filler;
 use crate::engines::{WithEngine, may_own_file_table, with_engine};
 use crate::error::EngineError;
+use crate::extra::{Extra, Loads};
 use crate::gaps::WorkerGaps;
 use crate::io::IoEngine;
 #[cfg(feature = "sim")]
@@ -333,7 +333,12 @@ impl Post<'_> {
             trace,
             gaps: self.gaps.clone(),
             turns: Extra::new(|| {
-                has_turns(stream).then(|| Turns::new(self.events.clone(), self.index))
+                let (events, index) = (self.events.clone(), self.index);
+                has_turns(stream).then(|| {
+                    Turns::new(move |turn, answer| {
+                        events.send((index, Event::Clock(turn, answer))).is_ok()
+                    })
+                })
             }),
         })
     }

@@ -9,12 +9,12 @@ mod telling;
 
 #[cfg(feature = "loads")]
 use super::Controls;
-use super::extra::Loads;
 use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;
 use super::shared::Shared;
 use super::{LoadObserver, Note};
 use crate::error::EngineError;
+use crate::extra::Loads;
 use crate::gaps::{SharedGaps, WorkerGaps};
 use assay_model::load::report::{LoadReport, StreamReport, StreamState};
 use assay_model::load::{Load, Stream};

@@ -1,15 +1,14 @@
 //! Where the I/Os of a stream come from: an order of blocks, or a trace.
 
-use super::extra::Loads;
 use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
 use super::trace::{TraceAction, TraceReader, TraceStep, TraceSummary};
-use super::worker::Goal;
 use crate::error::EngineError;
+use crate::extra::Loads;
 use assay_model::job::FlushCall;
 use assay_model::latency::LatencyRecord;
-use assay_model::load::Ddir;
 use assay_model::load::trace::Trace;
+use assay_model::load::{Ddir, Length};
 use assay_stats::histogram::Histogram;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +32,54 @@ pub(super) enum Given {
     Over,
     /// It cannot be known.
     Failed(EngineError),
+}
+
+/// What is left to do in a pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Goal {
+    pub(super) bytes_left: u64,
+    pub(super) ios_left: u64,
+    /// When the order of offsets has come to its end, it begins again.
+    repeat: bool,
+}
+
+impl Goal {
+    pub(super) fn of_pass(length: &Length, pass_bytes: u64, source: &Source) -> Self {
+        let endless = length.time_based || length.fill_device || source.is_replay();
+        let repeat = !source.is_replay() && (length.time_based || length.io_size.is_some());
+        Self {
+            bytes_left: if endless { u64::MAX } else { pass_bytes },
+            ios_left: length.number_ios.unwrap_or(u64::MAX),
+            repeat,
+        }
+    }
+
+    /// Whether the order of offsets begins again at its end.
+    pub(super) const fn repeats(&self) -> bool {
+        self.repeat
+    }
+
+    #[inline]
+    pub(super) const fn is_reached(&self) -> bool {
+        self.bytes_left == 0 || self.ios_left == 0
+    }
+
+    /// One pass over the order of offsets, however long the job lasts.
+    pub(super) const fn take_one_pass(&mut self, pass_bytes: u64) {
+        self.bytes_left = pass_bytes;
+        self.repeat = false;
+    }
+
+    /// No more of this pass.
+    pub(super) const fn give_up(&mut self) {
+        self.ios_left = 0;
+    }
+
+    #[inline]
+    pub(super) const fn take(&mut self, bytes: u32) {
+        self.bytes_left = self.bytes_left.saturating_sub(bytes as u64);
+        self.ios_left = self.ios_left.saturating_sub(1);
+    }
 }
 
 /// A sequence, and the step of it that waits for its turn.

@@ -2,30 +2,27 @@
 //! watches the load is told while the stream waits, and reads the counters at that moment.
 
 use super::Turn;
-use super::crew::Event;
 use assay_model::job::{EngineKind, OpenSync};
 use assay_model::load::Stream;
 use std::sync::mpsc::{Sender, channel};
 
-/// The way of a stream to who must hear of its clock.
+/// Tells who watches the load that the clock of a stream turns.
 pub(super) struct Turns {
-    events: Sender<(usize, Event)>,
-    index: usize,
+    /// Sends a turn with an end to drop once it was heard; `false` where nobody listens.
+    send: Box<dyn Fn(Turn, Sender<()>) -> bool>,
 }
 
 impl Turns {
-    pub(super) const fn new(events: Sender<(usize, Event)>, index: usize) -> Self {
-        Self { events, index }
+    pub(super) fn new(send: impl Fn(Turn, Sender<()>) -> bool + 'static) -> Self {
+        Self {
+            send: Box::new(send),
+        }
     }
 
     /// Waits until the counters have been read, or nobody will do so.
     pub(super) fn tell(&self, turn: Turn) {
         let (answer, waits) = channel();
-        if self
-            .events
-            .send((self.index, Event::Clock(turn, answer)))
-            .is_ok()
-        {
+        if (self.send)(turn, answer) {
             // Nothing is ever sent: the other end is dropped.
             let _ = waits.recv();
         }

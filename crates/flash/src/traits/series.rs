@@ -3,7 +3,7 @@
 use super::Trait;
 use super::ask::Asked;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
-use assay_stats::verdict::special::{normal_quantile, student};
+use assay_stats::distributions::{normal_quantile, student};
 use std::collections::BTreeMap;
 
 /// Trials never agree better than this by anything but chance.

@@ -1,7 +1,6 @@
 //! What is done before each trial, so that it does not inherit the state that the
 //! one before it left.
 
-use crate::trial::TrialRecord;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -42,18 +41,6 @@ impl Restore {
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
-
-    /// The same after these trials, the first of which has set the temperature.
-    #[must_use]
-    pub fn after(mut self, trials: &[TrialRecord]) -> Self {
-        if let Some(window) = &mut self.temperature {
-            let known = trials.iter().flat_map(|trial| &trial.in_force);
-            let mut known = known.filter(|known| known.subject == TEMPERATURE);
-            let first = known.find_map(|known| parse_celsius(known.value.as_deref()?));
-            window.around = window.around.or(first);
-        }
-        self
-    }
 }
 
 impl TemperatureWindow {
@@ -84,7 +71,7 @@ pub fn celsius(millicelsius: i64) -> String {
     format!("{sign}{}.{:03}", size / 1000, size % 1000)
 }
 
-fn parse_celsius(text: &str) -> Option<i64> {
+pub(crate) fn parse_celsius(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.')?;
     let thousandths: i64 = part.parse().ok().filter(|_| part.len() == 3)?;
     let size = whole.trim_start_matches('-').parse::<i64>().ok()? * 1000 + thousandths;

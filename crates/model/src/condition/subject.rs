@@ -1,7 +1,6 @@
 //! What can be set.
 
 use super::command_limit;
-use super::vary::{Commands, VaryError};
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -57,48 +56,6 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The subject of a word in front of the `=` of `--vary`.
-    ///
-    /// # Errors
-    /// When it is none, or a command is not given.
-    pub fn parse(word: &str, commands: &Commands) -> Result<Self, VaryError> {
-        let known = match word {
-            "scheduler" => Some(Self::Scheduler),
-            "governor" => Some(Self::Governor),
-            "cpufreq_min" => Some(Self::CpufreqMin),
-            "cpufreq_max" => Some(Self::CpufreqMax),
-            "mount" => Some(Self::Mount),
-            "mkfs" => Some(Self::Mkfs),
-            "affinity" => Some(Self::Affinity),
-            _ => None,
-        };
-        if let Some(subject) = known {
-            return Ok(subject);
-        }
-        if let Some(name) = word.strip_prefix("cmd:") {
-            return commands.subject(name);
-        }
-        if let Some(path) = word.strip_prefix("file:") {
-            let path = PathBuf::from(path);
-            let plain = path.is_absolute() && !path.components().any(|c| c.as_os_str() == "..");
-            return plain
-                .then_some(Self::File { path })
-                .ok_or_else(|| VaryError::Path(word.to_owned()));
-        }
-        let name = word.to_owned();
-        let is_word = |part: &str| {
-            let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-            !part.is_empty() && part.bytes().all(allowed)
-        };
-        if word.starts_with("vm.") && word.split('.').all(is_word) {
-            Ok(Self::Sysctl { name })
-        } else if is_word(word) {
-            Ok(Self::Queue { attribute: name })
-        } else {
-            Err(VaryError::Subject(name))
-        }
-    }
-
     /// What is to be set after others that it would be changed by: a new scheduler
     /// has its own depth of the queue.
     #[must_use]

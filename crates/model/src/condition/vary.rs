@@ -2,6 +2,7 @@
 
 use super::{Condition, Offer, Setting, Subject};
 use crate::units::Nanos;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// More than anybody waits for; most likely a mistake.
@@ -35,7 +36,7 @@ pub enum VaryError {
     #[error("--vary {0}: a value is empty: leave out the comma, or write the value")]
     Empty(String),
     /// The same value more than once.
-    #[error("--vary {text}: '{value}' is there twice: name it once")]
+    #[error("--vary {text}: '{value}' is given twice: name it once")]
     Twice {
         /// The words.
         text: String,
@@ -67,7 +68,7 @@ pub enum VaryError {
         text: String,
     },
     /// Two commands of one name.
-    #[error("{flag} {name}=… is there twice: give one command")]
+    #[error("{flag} {name}=… is given twice: give one command")]
     CommandTwice {
         /// The flag.
         flag: &'static str,
@@ -83,10 +84,10 @@ pub enum VaryError {
         name: String,
     },
     /// One subject in two flags.
-    #[error("--vary {0} is there twice: put all its values into one, divided by commas")]
+    #[error("--vary {0} is given twice: put all its values into one, separated by commas")]
     SubjectTwice(String),
     /// `all` of what has no end.
-    #[error("--vary {subject}=all: what there is cannot be listed ({offer}): name the values")]
+    #[error("--vary {subject}=all: the values cannot be listed ({offer}): name them")]
     Endless {
         /// The subject.
         subject: String,
@@ -306,6 +307,50 @@ pub fn cross(varied: &[(Subject, Vec<String>)]) -> Result<Vec<Condition>, VaryEr
     Ok(conditions.collect())
 }
 
+impl Subject {
+    /// The subject of a word in front of the `=` of `--vary`.
+    ///
+    /// # Errors
+    /// When it is none, or a command is not given.
+    pub fn parse(word: &str, commands: &Commands) -> Result<Self, VaryError> {
+        let known = match word {
+            "scheduler" => Some(Self::Scheduler),
+            "governor" => Some(Self::Governor),
+            "cpufreq_min" => Some(Self::CpufreqMin),
+            "cpufreq_max" => Some(Self::CpufreqMax),
+            "mount" => Some(Self::Mount),
+            "mkfs" => Some(Self::Mkfs),
+            "affinity" => Some(Self::Affinity),
+            _ => None,
+        };
+        if let Some(subject) = known {
+            return Ok(subject);
+        }
+        if let Some(name) = word.strip_prefix("cmd:") {
+            return commands.subject(name);
+        }
+        if let Some(path) = word.strip_prefix("file:") {
+            let path = PathBuf::from(path);
+            let plain = path.is_absolute() && !path.components().any(|c| c.as_os_str() == "..");
+            return plain
+                .then_some(Self::File { path })
+                .ok_or_else(|| VaryError::Path(word.to_owned()));
+        }
+        let name = word.to_owned();
+        let is_word = |part: &str| {
+            let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+            !part.is_empty() && part.bytes().all(allowed)
+        };
+        if word.starts_with("vm.") && word.split('.').all(is_word) {
+            Ok(Self::Sysctl { name })
+        } else if is_word(word) {
+            Ok(Self::Queue { attribute: name })
+        } else {
+            Err(VaryError::Subject(name))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -379,7 +424,7 @@ mod tests {
         let error = commands(&["=x"]).unwrap_err();
         assert!(error.to_string().contains("--apply =x"), "{error}");
         let error = commands(&["a=x", "a=y"]).unwrap_err().to_string();
-        assert!(error.contains("--apply a=… is there twice"), "{error}");
+        assert!(error.contains("--apply a=… is given twice"), "{error}");
     }
 
     #[test]

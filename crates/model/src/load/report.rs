@@ -6,7 +6,7 @@ use super::stats::SteadyCriterion;
 use super::{Load, PerDirection};
 use crate::evidence::{DeviceCounters, Evidence, OwnIo, Snapshot};
 use crate::latency::LatencyRecord;
-use crate::trial::{CpuUse, Gap, IoErrors, Series};
+use crate::measurement::{CpuUse, Gap, IoErrors, Series};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

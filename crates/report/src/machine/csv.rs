@@ -2,9 +2,9 @@
 //! A trial without figures has one row that says how it ended, with the columns
 //! from metric to device_share empty.
 
+use assay_judge::{Judgement, judge};
 use assay_lang::in_english;
 use assay_model::job::{Direction, Job};
-use assay_model::label::{Judgement, judge};
 use assay_model::metric::Metric;
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;

@@ -1,7 +1,7 @@
 //! What follows from the record of a trial. Where the levels of a long series are
 //! takes a while to find, so it is done once and handed to all that show it.
 
-use assay_model::label::{Judgement, judge};
+use assay_judge::{Judgement, judge};
 use assay_model::metric::Metric;
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::testing::fixture;
     use crate::testing::samples;
-    use assay_model::label::Measured;
+    use assay_judge::Measured;
 
     #[test]
     fn a_ladder_counts_its_steps() {

@@ -2,7 +2,7 @@
 //! what each cell measured.
 
 use crate::words::labels::Labels;
-use assay_model::label::{Measured, judge};
+use assay_judge::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;

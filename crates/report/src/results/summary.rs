@@ -4,9 +4,9 @@
 use crate::results::derived::Derived;
 use crate::results::write_mode::WriteMode;
 use crate::words::labels::Labels;
+use assay_judge::{DirectionEvidence, Measured};
 use assay_lang::tr;
 use assay_model::job::{Direction, Job, Purpose, Rw};
-use assay_model::label::{DirectionEvidence, Measured};
 use assay_model::metric::Unit;
 use assay_model::plan::Place;
 use assay_model::run::Run;

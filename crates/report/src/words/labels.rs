@@ -3,8 +3,8 @@
 
 use crate::words::format::percent;
 use crate::words::text::clean;
+use assay_judge::Measured;
 use assay_lang::{counted, key, tr, translated};
-use assay_model::label::Measured;
 use std::fmt;
 
 /// The labels of one trial and their meaning.

@@ -1,7 +1,7 @@
 //! What transactions of a database tell.
 
 use super::{Metrics, as_f64};
-use assay_model::label::judge;
+use assay_judge::judge;
 use assay_model::metric::Unit;
 use assay_model::trial::TrialRecord;
 use assay_model::work::androbench::DatabaseStep;

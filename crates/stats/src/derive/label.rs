@@ -1,7 +1,7 @@
 //! What a metric is about, and which label stands beside it.
 
+use assay_judge::{Judgement, Measured, Quantity};
 use assay_model::job::Direction;
-use assay_model::label::{Judgement, Measured, Quantity};
 use std::borrow::Cow;
 
 /// The direction a metric is about, from its name; flushes and commits belong
@@ -19,7 +19,7 @@ pub fn direction_of(metric: &str) -> Option<Direction> {
 /// label it gets.
 ///
 /// ```
-/// use assay_model::label::Quantity;
+/// use assay_judge::Quantity;
 /// use assay_stats::derive::quantity_of;
 /// assert_eq!(quantity_of("write_bw"), Quantity::Whole);
 /// assert_eq!(quantity_of("write_lat_p99"), Quantity::Call);

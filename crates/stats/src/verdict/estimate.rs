@@ -2,7 +2,7 @@
 //! session as a second variable where it is known, Welch's otherwise.
 
 use super::arm::Arm;
-use super::special::student;
+use crate::distributions::student;
 use crate::summary::mean;
 use assay_lang::tr;
 use std::fmt::{self, Display, Formatter};

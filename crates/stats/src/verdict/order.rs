@@ -1,7 +1,7 @@
 //! The order of trials: whether a drift could be told from a difference of the arms.
 
 use super::arm::Arm;
-use super::special::student;
+use crate::distributions::student;
 use crate::summary::mean;
 
 /// Above this share the order cannot be told from the condition: 0 when interleaved, 3/4

@@ -4,7 +4,7 @@ use super::arm::Arm;
 use super::compare::compare_figures;
 use super::judge::Rule;
 use super::line::Options;
-use super::simulate::{Design, Noise, Scene, Way, sides_of};
+use super::simulate::{Design, Noise, Scene, Way, log_deviation, sides_of};
 use super::trials::{Outlook, POWER, Test, called_effect, root_from};
 use assay_model::figures::Figure;
 use assay_model::verdict::Verdict;
@@ -20,13 +20,6 @@ pub struct Row {
     /// Smallest margin within which sides without a difference are found
     /// equivalent, in percent; `None` where there is none.
     pub equivalence_percent: Option<f64>,
-}
-
-/// Standard deviation of logarithms for a coefficient of variation (a share):
-/// sqrt(ln(1 + cv^2)).
-#[must_use]
-pub fn log_deviation(cv: f64) -> f64 {
-    cv.powi(2).ln_1p().sqrt()
 }
 
 /// The table for trials that vary by `cv` (a share), tests at `alpha` and a `margin` (a share).

@@ -2,7 +2,7 @@
 
 use super::arm::Arm;
 use super::estimate::{Difference, Linear};
-use super::special::mann_whitney::MannWhitney;
+use crate::distributions::mann_whitney::MannWhitney;
 use crate::summary::median_of_sorted;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -8,7 +8,6 @@ use super::compare::compare_figures;
 use super::estimate::Difference;
 use super::judge::{Rule, Word, judge};
 use super::line::Options;
-use super::power::log_deviation;
 use super::sequential::Plan;
 use super::shift::Tables;
 use assay_model::figures::{Better, Figure, Sample};
@@ -16,6 +15,13 @@ use assay_model::plan::rounds;
 use assay_model::verdict::Verdict;
 pub use noise::Noise;
 pub(crate) use noise::Normal;
+
+/// Standard deviation of logarithms for a coefficient of variation (a share):
+/// sqrt(ln(1 + cv^2)).
+#[must_use]
+pub fn log_deviation(cv: f64) -> f64 {
+    cv.powi(2).ln_1p().sqrt()
+}
 
 /// A truth and a design.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -186,7 +192,7 @@ fn figure(side: Side) -> Figure {
 type Side = Vec<(f64, f64)>;
 
 fn trials(scene: &Scene, normal: &mut Normal) -> [Side; 2] {
-    let s = scene.cv.powi(2).ln_1p().sqrt();
+    let s = log_deviation(scene.cv);
     let shift = [0.0, scene.truth.ln_1p()];
     let order = order(scene, normal);
     let noise = scene.noise.of_session(order.len(), normal);

@@ -2,8 +2,8 @@
 
 use super::judge::Rule;
 use super::shift::MIN_TRIALS;
-use super::special::mann_whitney::MannWhitney;
-use super::special::{mean_over_deviation, normal_cdf, normal_quantile, student};
+use crate::distributions::mann_whitney::MannWhitney;
+use crate::distributions::{mean_over_deviation, normal_cdf, normal_quantile, student};
 
 /// Share of comparisons that should come to a verdict.
 pub const POWER: f64 = 0.8;

@@ -1,6 +1,6 @@
 //! What becomes of the bytes between reading and writing.
 
-use super::copier::Halt;
+use super::Halt;
 use assay_model::work::copy::{FileCopy, Records};
 
 /// Where converted bytes go.

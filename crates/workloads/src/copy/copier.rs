@@ -1,12 +1,14 @@
 //! A copy under way: its loop, what it counts, and how it listens.
 
+mod reading;
+mod reblock;
+mod writing;
+
 use super::buffer::Buffers;
 use super::convert::{Converter, Sink};
 use super::drop_cache::DropCache;
 use super::ends::Ends;
-use super::reading::Come;
-use super::reblock::Reblock;
-use super::{errors, words};
+use super::{Halt, errors, words};
 use crate::Context;
 use crate::meter::nanos;
 use assay_model::job::{Direction, Job};
@@ -15,21 +17,14 @@ use assay_model::wire::NoteWeight;
 use assay_model::work::copy::{CopyReport, FLUSHING, FileCopy, Records};
 use assay_model::work::{WorkProgress, WorkReport};
 use assay_stats::histogram::Histogram;
+use reading::Come;
+use reblock::Reblock;
 use rustix::fs::{FileType, SeekFrom, fstat, ftruncate, seek};
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
 /// Between two reports of progress.
 const TICK: Duration = Duration::from_secs(1);
-
-/// Why a copy ends before its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Halt {
-    /// It was asked to.
-    Stopped,
-    /// Something failed, and was told.
-    Failed,
-}
 
 /// A copy under way.
 pub(super) struct Copier<'a> {
@@ -42,8 +37,8 @@ pub(super) struct Copier<'a> {
     pub(super) flushes: Histogram,
     errors: IoErrors,
     failure: Option<String>,
-    pub(super) reading: super::reading::State,
-    pub(super) writing: super::writing::State,
+    pub(super) reading: reading::State,
+    pub(super) writing: writing::State,
     /// When progress is due.
     tick: Instant,
     /// Bytes at the last report of progress.
@@ -57,8 +52,8 @@ impl<'a> Copier<'a> {
             output: ends.output.kind,
             ..CopyReport::default()
         };
-        let reading = super::reading::State::new(work, &ends.input);
-        let writing = super::writing::State {
+        let reading = reading::State::new(work, &ends.input);
+        let writing = writing::State {
             sparse: work.treatment.sparse,
             last_was_hole: false,
             fdatasync: work.treatment.fdatasync,

@@ -1,7 +1,8 @@
 //! Where a copy begins: `skip=` and `seek=`.
 
+use super::Halt;
 use super::buffer::Buffers;
-use super::copier::{Copier, Halt};
+use super::copier::Copier;
 use super::words;
 use crate::Context;
 use assay_model::work::copy::Extent;

@@ -9,11 +9,11 @@ use crate::meter::nanos;
 use crate::pulse::Pulse;
 use crate::{Context, WorkError};
 use assay_engine::memory::{Arrays, bind_to, can_stream, major_faults, vectors_for};
-use assay_model::label::TIMES_LAST_LEVEL;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
+use assay_model::work::memory::TIMES_LAST_LEVEL;
 use assay_model::work::memory::{
     Bandwidth, BandwidthStep, Found, Kernel, Machine, Pages, Stores, bandwidth_job,
 };

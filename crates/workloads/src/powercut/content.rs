@@ -6,6 +6,9 @@ use assay_model::work::powercut::Kind;
 
 /// No device writes less.
 pub(super) const SECTOR: usize = 512;
+/// Slots of a stream: few enough that most are written again, so that old and new
+/// contents differ, and enough that many are checked.
+pub(super) const SLOTS: u64 = 128;
 /// Begins each sector.
 const MAGIC: u64 = u64::from_le_bytes(*b"assaycut");
 /// Bytes of the head: magic, seed, stream, index in the write, slot, sequence.
@@ -39,7 +42,7 @@ impl Stream {
         match kind {
             Kind::Rename => 0,
             Kind::Append | Kind::Sqlite => sequence,
-            _ => self.random(sequence, u64::MAX).below(super::slots::SLOTS),
+            _ => self.random(sequence, u64::MAX).below(SLOTS),
         }
     }
 

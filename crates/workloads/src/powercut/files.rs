@@ -1,7 +1,7 @@
 //! Writes that make files: a new one renamed over the old, and one that grows.
 
+use super::Writer;
 use super::content::{SECTOR, Sector, Stream};
-use super::write::Writer;
 use super::{Findings, Place};
 use crate::WorkError;
 use assay_engine::held;

@@ -26,11 +26,16 @@ use assay_model::work::powercut::{
 };
 use content::Stream;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// So many things that are wrong are named for each stream.
 const EXAMPLES: usize = 5;
+
+/// Makes one write after the other; what returns is acknowledged.
+trait Writer: Send {
+    fn write(&mut self, sequence: u64) -> io::Result<()>;
+}
 
 pub(crate) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     if let Some(kind) = work

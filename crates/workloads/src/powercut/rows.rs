@@ -1,7 +1,7 @@
 //! Commits of SQLite.
 
+use super::Writer;
 use super::content::Stream;
-use super::write::Writer;
 use super::{Findings, Place};
 use crate::WorkError;
 use assay_engine::held::{let_sqlite_in, shown};

@@ -1,7 +1,7 @@
 //! Writes that overwrite: a file, or a part of a device, of slots of one write each.
 
-use super::content::{SECTOR, Sector, Stream};
-use super::write::Writer;
+use super::Writer;
+use super::content::{SECTOR, SLOTS, Sector, Stream};
 use super::{Findings, Place};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
@@ -15,9 +15,6 @@ use std::io;
 use std::io::IoSlice;
 use std::os::unix::fs::FileExt;
 
-/// Slots of a stream: few enough that most are written again, so that old and new
-/// contents differ, and enough that many are checked.
-pub(super) const SLOTS: u64 = 128;
 /// Of a device each stream has so many bytes, for slots of the largest kind.
 pub(super) const EXTENT: u64 = SLOTS * (16 << 10);
 

@@ -5,7 +5,7 @@ use super::content::Stream;
 use super::files::{Appender, Renamer};
 use super::rows::RowWriter;
 use super::slots::SlotWriter;
-use super::{Place, boot_id, folder};
+use super::{Place, Writer, boot_id, folder};
 use crate::{Context, WorkError};
 use assay_engine::held::HeldFolder;
 use assay_model::wire::NoteWeight;
@@ -19,11 +19,6 @@ use std::time::Duration;
 
 /// How often a wish to stop is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// Makes one write after the other; what returns is acknowledged.
-pub(super) trait Writer: Send {
-    fn write(&mut self, sequence: u64) -> io::Result<()>;
-}
 
 /// The streams, and the folder that they write in; `None` for a device.
 type Prepared = (Vec<Box<dyn Writer>>, Option<HeldFolder>);

@@ -1,6 +1,6 @@
 //! Caches of the kernel.
 
-use super::play::Play;
+use super::Play;
 use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;

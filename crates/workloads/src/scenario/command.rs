@@ -1,7 +1,7 @@
 //! A program of the user's: without a shell, in the folder of the scenario, with a time
 //! limit, and ended with all that it has started.
 
-use super::play::Play;
+use super::Play;
 use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;

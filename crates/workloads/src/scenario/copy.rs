@@ -1,9 +1,9 @@
 //! Reading one file, inflating, writing another: how an update gets from where it was
 //! downloaded to where it is installed.
 
+use super::Play;
 use super::content::Recipe;
 use super::inflate::Inflater;
-use super::play::Play;
 use super::read::{open_to_read, read_block};
 use super::room;
 use super::scene::Scene;

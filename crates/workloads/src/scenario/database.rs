@@ -1,6 +1,6 @@
 //! Transactions of `SQLite` at the pace of a scenario.
 
-use super::play::Play;
+use super::Play;
 use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;

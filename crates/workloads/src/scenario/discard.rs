@@ -1,6 +1,6 @@
 //! What is given back: discarding a device or the blocks of a file, and removing files.
 
-use super::play::Play;
+use super::Play;
 use super::scene::Scene;
 use super::turn::Turn;
 use super::write::{length, open_to_write};

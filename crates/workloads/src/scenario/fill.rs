@@ -1,8 +1,8 @@
 //! Filling a file system to a level. Most of a large one is only allocated: what is
 //! written at most is the user's to say, for flash wears.
 
+use super::Play;
 use super::content::Source;
-use super::play::Play;
 use super::room::Room;
 use super::scene::Scene;
 use super::turn::Turn;

@@ -2,7 +2,7 @@
 //! writing. The same text-like block is inflated over and over: what is measured is the
 //! processor's part in the time, not a format.
 
-use super::play::Play;
+use super::Play;
 use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;

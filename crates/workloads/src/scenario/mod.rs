@@ -1,6 +1,6 @@
 //! Scenarios: stages of acts, each act a step with evidence of its own.
 //!
-//! An act is a [`play::Play`]: prepared outside the clock, then played on a thread of
+//! An act is a [`Play`]: prepared outside the clock, then played on a thread of
 //! its own. Acts of one stage begin together; those in the background go on until those
 //! in the foreground have ended.
 
@@ -30,6 +30,18 @@ use crate::{Context, WorkError};
 use assay_model::work::WorkReport;
 use assay_model::work::scenario::Scenario;
 use scene::Scene;
+use std::path::PathBuf;
+use turn::Turn;
+
+/// An act that is ready to be played.
+trait Play: Send {
+    /// The files or devices whose storage and pages are evidence.
+    fn paths(&self) -> Vec<PathBuf>;
+    /// How much it will have done at its end, in what it tells; `None`: not known.
+    fn total(&self) -> Option<u64>;
+    /// Does it, while the clock of the turn runs.
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError>;
+}
 
 /// Carries out a scenario.
 ///

@@ -1,6 +1,6 @@
 //! Reading a file block after block.
 
-use super::play::Play;
+use super::Play;
 use super::scene::Scene;
 use super::turn::Turn;
 use super::write::length;

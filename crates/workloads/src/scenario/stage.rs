@@ -1,14 +1,15 @@
 //! One stage: its acts are prepared one after the other, begin together, and are told
 //! with the evidence of the time in which they ran.
 
-use super::play::{Play, prepare};
+use super::Play;
+use super::play::prepare;
 use super::scene::Scene;
 use super::turn::{Signals, Turn};
 use crate::meter::{Meter, nanos};
 use crate::observer::Together;
 use crate::{Context, Step, StepOutcome, WorkError};
 use assay_model::trial::Outcome;
-use assay_model::work::scenario::{Act, Deed, ScenarioStep, Stage};
+use assay_model::work::scenario::{Act, Action, ScenarioStep, Stage};
 use assay_model::work::{StepDetail, WorkProgress};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -43,7 +44,7 @@ pub(super) fn run(
             paths: &[],
         });
     }
-    if let Deed::Format { kind } = &first.deed {
+    if let Action::Format { kind } = &first.action {
         return format(first, kind, scene, context);
     }
     let mut plays = Vec::new();

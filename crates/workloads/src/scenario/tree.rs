@@ -1,7 +1,7 @@
 //! Many files in a folder: made, read, asked about, removed.
 
+use super::Play;
 use super::content::Source;
-use super::play::Play;
 use super::read::{open_to_read, read_block};
 use super::room;
 use super::scene::{Planted, Scene};

@@ -2,8 +2,8 @@
 //! has to be is worked out before the clock starts; hashing what is read is part of the
 //! time, as it is where a product checks what it has installed.
 
+use super::Play;
 use super::content::{Recipe, hex};
-use super::play::Play;
 use super::read::{open_to_read, read_block};
 use super::scene::Scene;
 use super::turn::Turn;

@@ -1,7 +1,7 @@
 //! Writing a file block after block.
 
+use super::Play;
 use super::content::{Recipe, Source};
-use super::play::Play;
 use super::room;
 use super::scene::Scene;
 use super::turn::Turn;

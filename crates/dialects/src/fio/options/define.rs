@@ -1,8 +1,9 @@
 //! What a line of the table consists of.
 
-use super::reader::Reader;
+use super::reader::{Reader, not_one_of};
 use crate::fio::job::{Each, Job};
 pub(in crate::fio) use crate::fio::value::time::TimeUnit;
+use crate::fio::value::time::duration;
 use assay_model::load::Extent;
 use assay_model::units::Nanos;
 
@@ -139,5 +140,85 @@ impl OptionDef {
     pub(super) const fn differs(mut self, how: &'static str) -> Self {
         self.support = Support::Differs(how);
         self
+    }
+}
+
+impl Reader<'_> {
+    /// Gives the option's value to what it sets.
+    pub(in crate::fio) fn apply(
+        &mut self,
+        option: &OptionDef,
+        value: Option<&str>,
+        job: &mut Job,
+    ) -> Result<(), String> {
+        let value = value.map(str::trim);
+        match option.set {
+            Set::Nothing => {}
+            Set::Flag(set) => set(job, self.boolean(option.kind, value)?),
+            Set::OptionalText(set) => set(job, value.filter(|value| !value.is_empty())),
+            Set::Count(set) => {
+                let number = self.within(option.kind, needed(value)?)?;
+                set(
+                    job,
+                    u64::try_from(number).map_err(|_| "may not be negative")?,
+                );
+            }
+            Set::Signed(set) => {
+                let number = self.within(option.kind, needed(value)?)?;
+                set(job, i64::try_from(number).map_err(|_| "is too large")?);
+            }
+            Set::Bytes(set) => set(job, self.count(needed(value)?)?),
+            Set::EachBytes(set) => set(job, self.each(needed(value)?, Reader::count)?),
+            Set::Extent(set) => set(job, self.extent(needed(value)?)?),
+            Set::Time(set) => set(job, time_of(option.kind, needed(value)?)?),
+            Set::Choice(set) => {
+                let value = needed(value)?;
+                let Kind::Choice(choices) = option.kind else {
+                    return Err("has no choices".to_owned());
+                };
+                if !choices.iter().any(|(name, _)| *name == value) {
+                    return Err(not_one_of(value, choices.iter().map(|(name, _)| *name)));
+                }
+                set(job, value);
+            }
+            Set::Text(set) => {
+                let value = needed(value)?;
+                set(job, self, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn boolean(&mut self, kind: Kind, value: Option<&str>) -> Result<bool, String> {
+        match value {
+            None if kind == Kind::Switch => Ok(true),
+            Some("1") => Ok(true),
+            Some("0") => Ok(false),
+            Some(text) if kind == Kind::Switch && text.parse::<u32>().is_ok() => Ok(true),
+            _ => Err("write 0 or 1".to_owned()),
+        }
+    }
+
+    fn within(&mut self, kind: Kind, text: &str) -> Result<i128, String> {
+        let number = i128::from(self.signed(text)?);
+        match kind {
+            Kind::Number(min, max) if number < i128::from(min) || number > i128::from(max) => {
+                Err(format!("'{text}' is not within {min} and {max}"))
+            }
+            _ => Ok(number),
+        }
+    }
+}
+
+fn needed(value: Option<&str>) -> Result<&str, String> {
+    value
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| "needs a value".to_owned())
+}
+
+fn time_of(kind: Kind, text: &str) -> Result<Nanos, String> {
+    match kind {
+        Kind::Time(unit) => duration(text, unit),
+        _ => Err("is no time".to_owned()),
     }
 }

@@ -27,7 +27,6 @@ pub(super) use define::Kind;
 pub(super) use define::Set;
 pub use define::{OptionDef, Support};
 pub(super) use engines::{ENGINES, engine};
-pub(super) use priorities::CommandPriorities;
 pub(super) use reader::Reader;
 pub(super) use verify::HEADER_BYTES;
 

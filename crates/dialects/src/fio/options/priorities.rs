@@ -1,7 +1,7 @@
 //! Priorities of single I/Os: the `cmdprio` options, and what they are together.
 
 use super::reader::Reader;
-use crate::fio::job::{Each, Job};
+use crate::fio::job::{CommandPriorities, Job, SizeShare};
 use assay_model::job::EngineKind;
 use assay_model::load::PerDirection;
 use assay_model::load::priority::{IoPriority, PriorityShare};
@@ -10,28 +10,6 @@ use std::collections::BTreeMap;
 /// Most entries of a list.
 const MOST_ENTRIES: usize = 256;
 const REAL_TIME: u8 = 1;
-
-/// The options as written.
-#[derive(Clone, Debug, Default)]
-pub(in crate::fio) struct CommandPriorities {
-    /// `cmdprio_percentage`.
-    percent: Each<u8>,
-    /// `cmdprio_class`.
-    class: Each<u8>,
-    /// `cmdprio`.
-    level: Each<u8>,
-    /// `cmdprio_bssplit`, of reads and writes.
-    by_size: [Vec<SizeShare>; 2],
-}
-
-/// An entry of `cmdprio_bssplit`.
-#[derive(Clone, Copy, Debug)]
-struct SizeShare {
-    size: u32,
-    percent: u8,
-    /// `None`: as `cmdprio_class` and `cmdprio` say.
-    priority: Option<IoPriority>,
-}
 
 pub(super) fn percentage(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
     job.priorities.percent = r.each(value, |r, text| up_to(r, text, 100))?;

@@ -1,6 +1,7 @@
 //! What one entry of an output stands for: a stream, or several that are
 //! reported as one.
 
+use super::Member;
 use super::Presentation;
 use super::evidence::EntryEvidence;
 use super::latency::Classes;
@@ -128,9 +129,6 @@ pub(super) struct Entry<'a> {
     pub problem: Option<&'a str>,
     pub evidence: EntryEvidence,
 }
-
-/// A stream and its report.
-pub(super) type Member<'a> = (usize, &'a Stream, &'a StreamReport);
 
 impl<'a> Entry<'a> {
     /// All entries, in the order of their first streams. Streams that are not

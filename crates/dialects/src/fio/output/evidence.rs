@@ -1,9 +1,9 @@
 //! What an entry's figures measured, in one line or one object.
 
+use super::Member;
 use super::Presentation;
-use super::entry::Member;
 use super::tree::{Map, Value};
-use assay_model::label::{DirectionEvidence, Judgement, Quantity};
+use assay_judge::{DirectionEvidence, Judgement, Quantity};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::Ddir;
 use assay_model::units::Nanos;

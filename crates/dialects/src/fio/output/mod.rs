@@ -50,9 +50,9 @@ pub use opening::opening;
 pub use terse::{TerseVersion, write_terse};
 
 use super::JobText;
-use assay_model::label::Judgement;
-use assay_model::load::Load;
-use assay_model::load::report::LoadReport;
+use assay_judge::Judgement;
+use assay_model::load::report::{LoadReport, StreamReport};
+use assay_model::load::{Load, Stream};
 use entry::Entry;
 use group::Group;
 use std::collections::BTreeSet;
@@ -79,6 +79,9 @@ pub struct Presentation<'a> {
     /// Time left (s), see [`Eta::seconds_left`]; 0 when the load has ended.
     pub eta_s: u64,
 }
+
+/// A stream and its report.
+type Member<'a> = (usize, &'a Stream, &'a StreamReport);
 
 /// What all outputs are made from.
 struct Figures<'a> {

@@ -1,8 +1,8 @@
 //! Whole outputs of reports made by hand.
 
 use super::*;
+use assay_judge::{CallEnd, DirectionEvidence, Measured};
 use assay_model::job::EngineKind;
-use assay_model::label::{CallEnd, DirectionEvidence, Measured};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::pace::LatencyTarget;
 use assay_model::load::report::{

@@ -2,7 +2,7 @@
 
 use super::skewed::Skewed;
 use crate::error::EngineError;
-use crate::load::extra::Loads;
+use crate::extra::Loads;
 use assay_model::load::blocks::Distribution;
 use assay_model::rng::SplitMix64;
 

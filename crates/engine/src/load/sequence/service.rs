@@ -1,7 +1,7 @@
 //! Which file is next.
 
 use super::skewed::Skewed;
-use crate::load::extra::Loads;
+use crate::extra::Loads;
 use assay_model::load::files::{FileService, Files};
 use assay_model::rng::SplitMix64;
 use std::collections::VecDeque;

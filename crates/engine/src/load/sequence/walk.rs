@@ -5,7 +5,7 @@ use super::draw::Draw;
 use super::free_map::FreeMap;
 use super::rules::{OrderKind, Rules};
 use crate::error::EngineError;
-use crate::load::extra::Loads;
+use crate::extra::Loads;
 use crate::permutation::{Ahead, Permutation};
 use assay_model::load::blocks::StridedZones;
 use assay_model::load::{Ddir, PerDirection};

@@ -7,10 +7,10 @@ use crate::io::{IoEngine, IoUnit};
 use crate::load::files::{HeldLock, LockBusy};
 use crate::load::pace::Pause;
 use crate::load::sequence::Step;
-use crate::load::source::{Given, Source};
+use crate::load::source::Given;
+use assay_model::load::Ddir;
 use assay_model::load::files::FileLock;
 use assay_model::load::priority::IoPriority;
-use assay_model::load::{Ddir, Length};
 
 /// Between two looks at a lock that somebody else has.
 const LOOK_AT_LOCK_EVERY_NS: u64 = 20_000;
@@ -25,54 +25,6 @@ pub(super) enum Next {
     NotBefore(u64),
     /// Something must come back first.
     Blocked,
-}
-
-/// What is left to do in a pass.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::load) struct Goal {
-    pub(super) bytes_left: u64,
-    pub(super) ios_left: u64,
-    /// When the order of offsets has come to its end, it begins again.
-    repeat: bool,
-}
-
-impl Goal {
-    pub(super) fn of_pass(length: &Length, pass_bytes: u64, source: &Source) -> Self {
-        let endless = length.time_based || length.fill_device || source.is_replay();
-        let repeat = !source.is_replay() && (length.time_based || length.io_size.is_some());
-        Self {
-            bytes_left: if endless { u64::MAX } else { pass_bytes },
-            ios_left: length.number_ios.unwrap_or(u64::MAX),
-            repeat,
-        }
-    }
-
-    /// Whether the order of offsets begins again at its end.
-    pub(in crate::load) const fn repeats(&self) -> bool {
-        self.repeat
-    }
-
-    #[inline]
-    pub(in crate::load) const fn is_reached(&self) -> bool {
-        self.bytes_left == 0 || self.ios_left == 0
-    }
-
-    /// One pass over the order of offsets, however long the job lasts.
-    pub(super) const fn take_one_pass(&mut self, pass_bytes: u64) {
-        self.bytes_left = pass_bytes;
-        self.repeat = false;
-    }
-
-    /// No more of this pass.
-    pub(super) const fn give_up(&mut self) {
-        self.ios_left = 0;
-    }
-
-    #[inline]
-    pub(super) const fn take(&mut self, bytes: u32) {
-        self.bytes_left = self.bytes_left.saturating_sub(bytes as u64);
-        self.ios_left = self.ios_left.saturating_sub(1);
-    }
 }
 
 /// What a unit in flight is for.

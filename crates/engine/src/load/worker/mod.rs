@@ -15,13 +15,12 @@ mod report;
 mod straight;
 mod ticks;
 
-use super::extra::Extra;
 use super::files::{FilePlan, FileTable, HeldLock, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{DepthSearch, FlowShare, Pacing};
 use super::priorities::Priorities;
 use super::shared::Shared;
-use super::source::Source;
+use super::source::{Goal, Source};
 use super::tally::{Depths, RunTimes};
 use super::trace::TraceWriter;
 use super::turns::Turns;
@@ -30,6 +29,7 @@ use crate::buffer::IoBuf;
 use crate::clock::Clock;
 use crate::content::Filler;
 use crate::error::EngineError;
+use crate::extra::Extra;
 use crate::gaps::WorkerGaps;
 use crate::io::{IoEngine, IoUnit};
 use crate::recorder::Recorder;
@@ -41,7 +41,6 @@ pub(super) use checking::Checks;
 #[cfg(feature = "loads")]
 pub(super) use checking::state_path;
 use flushing::Flushes;
-pub(super) use issue::Goal;
 use issue::Tags;
 use rustix::time::{ClockId, clock_gettime};
 

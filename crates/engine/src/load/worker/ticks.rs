@@ -2,9 +2,9 @@
 
 use super::{Goal, MAX_TICK_NS, RunTimes, Worker};
 use crate::clock::Clock;
+use crate::extra::Loads;
 use crate::io::IoEngine;
 use crate::load::Note;
-use crate::load::extra::Loads;
 use crate::load::shared::SteadyTotals;
 use crate::sys;
 use assay_model::load::report::{StreamProgress, StreamState};

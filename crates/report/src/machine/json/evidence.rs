@@ -1,10 +1,10 @@
 //! The evidence of one trial: conclusions, states, raw counters.
 
+use assay_judge::{DirectionEvidence, ForeignIo, Judgement, Measured, Quantity};
 use assay_model::evidence::{
     CpuState, DeviceCounters, Evidence, FileCache, Glance, MemoryCounters, OwnIo, Pressure,
     ProcessIo, QueueSettings, Snapshot, ThermalZone,
 };
-use assay_model::label::{DirectionEvidence, ForeignIo, Judgement, Measured, Quantity};
 use serde::Serialize;
 
 #[derive(Serialize)]

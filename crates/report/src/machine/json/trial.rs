@@ -4,11 +4,11 @@ use super::course::CoursePart;
 use super::evidence::EvidencePart;
 use super::{Without, rfc3339};
 use crate::results::derived::Derived;
+use assay_judge::Judgement;
 use assay_model::condition::InForce;
 use assay_model::job::{
     CacheState, Content, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose, RateLimit, Rw,
 };
-use assay_model::label::Judgement;
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{

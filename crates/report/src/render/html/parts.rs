@@ -4,8 +4,8 @@ use crate::results::summary::Figure;
 use crate::words::format;
 use crate::words::labels::Labels;
 use crate::words::text::Fact;
+use assay_judge::Measured;
 use assay_lang::counted;
-use assay_model::label::Measured;
 use maud::{Markup, html};
 
 /// The label of one trial; its border differs by label, not only its colour.

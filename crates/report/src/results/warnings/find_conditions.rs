@@ -4,10 +4,10 @@
 use super::Warning;
 use crate::results::summary::{JudgedTrial, Summary};
 use crate::words::text::clean;
+use assay_judge::ForeignIo;
 use assay_lang::tr;
 use assay_model::condition::Subject;
 use assay_model::evidence::{Evidence, ProcessIo, Snapshot};
-use assay_model::label::ForeignIo;
 use assay_model::units::{Bytes, MIB};
 
 /// Foreign I/O below this is the system's own housekeeping.

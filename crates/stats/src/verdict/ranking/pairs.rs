@@ -2,13 +2,13 @@
 
 use super::letters::pairs as each_two;
 use super::{Entry, Pair};
+use crate::distributions::range;
 use crate::verdict::adjust::holm;
 use crate::verdict::estimate::{Difference, Linear, NoEstimate};
 use crate::verdict::judge::Rule;
 use crate::verdict::line::{Options, SHOWN, change};
 use crate::verdict::note::Note;
 use crate::verdict::order::is_confounded;
-use crate::verdict::special::range;
 use crate::verdict::trials::Outlook;
 use assay_model::verdict::Verdict;
 

@@ -1,14 +1,10 @@
 //! A new database with its tables.
 
-use super::transaction::Transaction;
 use crate::WorkError;
 use crate::files::remove_if_there;
 use crate::meter::nanos;
 use assay_engine::held::{let_sqlite_in, shown};
-use assay_model::rng::SplitMix64;
-use assay_model::work::androbench::{
-    DATABASE, DATABASE_SUFFIXES, DatabasePhase, Journal, Schema, Statement,
-};
+use assay_model::work::androbench::{DATABASE, DATABASE_SUFFIXES, DatabasePhase, Journal, Schema};
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
@@ -84,21 +80,6 @@ impl Database {
         )))
     }
 
-    /// Adds the rows that updates and deletes need, in one transaction.
-    pub(crate) fn fill(
-        &self,
-        phase: &DatabasePhase,
-        rng: &mut SplitMix64,
-    ) -> Result<(), WorkError> {
-        self.run("BEGIN")?;
-        let mut insert = Transaction::part(self, Statement::Insert)?;
-        for key in 1..=phase.transactions {
-            insert.choose(key, rng);
-            insert.run()?;
-        }
-        self.run("COMMIT")
-    }
-
     /// Brings the write-ahead log into the database as far as it can be; how
     /// long that took.
     pub(crate) fn checkpoint(&self) -> Result<u64, WorkError> {
@@ -119,7 +100,7 @@ impl Database {
             .map_err(|(_, error)| failed("close", &path, &error))
     }
 
-    fn run(&self, sql: &str) -> Result<(), WorkError> {
+    pub(super) fn run(&self, sql: &str) -> Result<(), WorkError> {
         let ran = self.connection.execute_batch(sql);
         ran.map_err(|error| self.failed("set up", &error))
     }

@@ -3,7 +3,7 @@
 use super::connection::{Database, INTEGERS, TEXTS};
 use crate::WorkError;
 use assay_model::rng::SplitMix64;
-use assay_model::work::androbench::{Schema, Statement};
+use assay_model::work::androbench::{DatabasePhase, Schema, Statement};
 use rusqlite::types::Value;
 use rusqlite::{Statement as Prepared, params_from_iter};
 
@@ -87,6 +87,23 @@ impl<'a> Transaction<'a> {
             commit.execute([])?;
         }
         Ok(())
+    }
+}
+
+impl Database {
+    /// Adds the rows that updates and deletes need, in one transaction.
+    pub(crate) fn fill(
+        &self,
+        phase: &DatabasePhase,
+        rng: &mut SplitMix64,
+    ) -> Result<(), WorkError> {
+        self.run("BEGIN")?;
+        let mut insert = Transaction::part(self, Statement::Insert)?;
+        for key in 1..=phase.transactions {
+            insert.choose(key, rng);
+            insert.run()?;
+        }
+        self.run("COMMIT")
     }
 }
 

@@ -1,0 +1,69 @@
+//! Other agents that are kept on this machine, and that nobody will come for: the
+//! settings that they have in force, and the trial that they may still run, would
+//! spoil what the next host measures.
+
+mod address;
+
+pub(crate) use address::{ASK_AGAIN, ENDS, GOES_ON, Purpose, connect, is_ours, listen};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// What the name of an agent's folder begins with (`assay_target::boot`).
+const PREFIX: &str = "assay-agent-";
+/// What an agent may take to end a trial, undo settings and remove test files.
+const ENDING: Duration = Duration::from_secs(60);
+const LOOKS: Duration = Duration::from_millis(50);
+/// What the answer may take.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Ends agents beside the one of this folder that have lost their host; how many.
+pub(crate) fn end_abandoned(folder: &Path) -> usize {
+    let Some(entries) = folder.parent().and_then(|parent| fs::read_dir(parent).ok()) else {
+        return 0;
+    };
+    let others = entries.flatten().map(|entry| entry.path());
+    let others = others.filter(|path| path != folder && is_agents(path));
+    others.filter(|path| end(path)).count()
+}
+
+fn is_agents(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(PREFIX)
+}
+
+/// Asks an agent to end, and waits until it is gone; whether it is.
+fn end(folder: &Path) -> bool {
+    if !is_ending(folder) {
+        return false;
+    }
+    let since = Instant::now();
+    while connect(folder).is_ok() {
+        if since.elapsed() > ENDING {
+            return false;
+        }
+        sleep(LOOKS);
+    }
+    true
+}
+
+/// Whether it says that it ends, once it knows that nobody comes.
+fn is_ending(folder: &Path) -> bool {
+    loop {
+        match ask(folder) {
+            Ok(ASK_AGAIN) => sleep(LOOKS),
+            answer => return answer.is_ok_and(|answer| answer == ENDS),
+        }
+    }
+}
+
+fn ask(folder: &Path) -> io::Result<u8> {
+    let mut agent = connect(folder)?;
+    agent.set_read_timeout(Some(ANSWER))?;
+    agent.write_all(&[Purpose::End.byte()])?;
+    let mut answer = [0];
+    agent.read_exact(&mut answer)?;
+    Ok(answer[0])
+}

@@ -1,0 +1,66 @@
+//! Where an agent that is kept is talked to: a name without a file (unix(7), abstract
+//! sockets), since Android lets no shell make a socket in a folder. It is the name of
+//! the agent's folder, which nobody else has; only its own user is listened to.
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::Path;
+
+/// What a connection is for; its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It carries the link.
+    Relay,
+    /// It asks an agent that nobody will come for to end.
+    End,
+}
+
+impl Purpose {
+    pub(crate) const fn byte(self) -> u8 {
+        match self {
+            Self::Relay => b'R',
+            Self::End => b'E',
+        }
+    }
+
+    pub(crate) fn of(byte: u8) -> Option<Self> {
+        [Self::Relay, Self::End]
+            .into_iter()
+            .find(|purpose| purpose.byte() == byte)
+    }
+}
+
+/// Answer to [`Purpose::End`]: nobody is talked to, so this is the end.
+pub(crate) const ENDS: u8 = b'y';
+/// Answer to [`Purpose::End`]: a host is there.
+pub(crate) const GOES_ON: u8 = b'n';
+/// Answer to [`Purpose::End`]: the host was there a moment ago, and may be on its way.
+pub(crate) const ASK_AGAIN: u8 = b'w';
+
+/// Listens for the agent of that folder.
+pub(crate) fn listen(folder: &Path) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&address(folder)?)
+}
+
+/// Connects to the agent of that folder.
+pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect_addr(&address(folder)?)?;
+    match is_ours(&stream) {
+        true => Ok(stream),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// Whether the other side is of the same user.
+pub(crate) fn is_ours(stream: &UnixStream) -> bool {
+    socket_peercred(stream).is_ok_and(|other| other.uid == geteuid())
+}
+
+fn address(folder: &Path) -> io::Result<SocketAddr> {
+    let name = folder.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    SocketAddr::from_abstract_name(name.as_bytes())
+}

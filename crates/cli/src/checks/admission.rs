@@ -1,0 +1,188 @@
+//! Whether a path may be qualified, and how.
+
+use crate::exit::Failure;
+use assay_model::plan::Place;
+use assay_model::run::Run;
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind};
+use std::path::Path;
+
+/// Paths are kept as text; one that is not would come back as another.
+pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Failure::usage(format!(
+            "{} is not UTF-8: such a name cannot be stored; rename it, or use a path that leads there by another name",
+            path.display()
+        ))),
+    }
+}
+
+/// Demands of a command on the path that it works on.
+#[derive(Clone, Copy, Debug)]
+pub struct Need {
+    /// The user's word that the data on a block device may be destroyed.
+    pub destroy_data: bool,
+    /// Whether folders are written.
+    pub writes_folder: bool,
+    /// Whether block devices are written.
+    pub writes_device: bool,
+    /// Whether a simulated device will do.
+    pub simulated: bool,
+    /// Why files are refused; empty: they are read.
+    pub no_files: &'static str,
+    /// Consequence of writing to a block device, for a user who has not agreed to it.
+    pub risk: &'static str,
+}
+
+impl Need {
+    /// Test files in a folder, reading a file, writing over a block device or a simulated one.
+    pub const fn anything(destroy_data: bool) -> Self {
+        Self {
+            destroy_data,
+            writes_folder: true,
+            writes_device: true,
+            simulated: true,
+            no_files: "",
+            risk: "writing to it destroys all data on it; if that is what you want, add \
+                   --destroy-data",
+        }
+    }
+
+    /// A real place that is written: a folder or a block device.
+    pub const fn written(destroy_data: bool) -> Self {
+        Self {
+            simulated: false,
+            no_files: ": give the folder it is in, or a block device",
+            ..Self::anything(destroy_data)
+        }
+    }
+}
+
+/// The place to work on, or why not.
+pub fn admit(inspection: &Inspection, need: Need) -> Result<Place, Failure> {
+    let shown = inspection.path.display();
+    is_storage(inspection)?;
+    Err(Failure::usage(match inspection.kind {
+        PathKind::Simulated { .. } if !need.simulated => {
+            return Err(not_simulated(&inspection.path));
+        }
+        PathKind::Directory { writable: false } if need.writes_folder => format!(
+            "no permission to create files in {shown}{}",
+            read_only(inspection)
+        ),
+        PathKind::File { .. } if !need.no_files.is_empty() => {
+            format!("{shown} is a file{}", need.no_files)
+        }
+        PathKind::File {
+            length: Bytes(0), ..
+        } => format!(
+            "{shown} is empty: give the directory it is in, assay makes its own test file there"
+        ),
+        PathKind::File {
+            written: Some(false),
+            ..
+        } => format!(
+            "{shown} has holes or blocks that were never written, reading them would not reach \
+             the device: give the directory it is in"
+        ),
+        PathKind::Device { size: Bytes(0) } => {
+            format!("{shown} has a size of 0: no medium is in it, or no file behind it")
+        }
+        PathKind::Device { .. } if need.writes_device && !inspection.in_use.is_empty() => {
+            return Err(in_use(inspection));
+        }
+        PathKind::Device { .. } if need.writes_device && !need.destroy_data => {
+            format!("{shown} is a block device: {}", need.risk)
+        }
+        _ => return Ok(of(inspection)),
+    }))
+}
+
+/// The place behind a path, whether or not it may be used.
+pub fn of(inspection: &Inspection) -> Place {
+    let path = inspection.path.clone();
+    match inspection.kind {
+        PathKind::Directory { .. } => Place::Directory { path },
+        PathKind::File { .. } => Place::File { path },
+        PathKind::Simulated { .. } => Place::Simulated { path },
+        PathKind::Device { .. } => Place::Device { path },
+    }
+}
+
+/// Refuses a device that somebody uses.
+pub fn in_use(inspection: &Inspection) -> Failure {
+    Failure::usage(format!(
+        "{} is in use and is left alone: {}",
+        inspection.path.display(),
+        inspection.in_use.join("; ")
+    ))
+}
+
+/// Refuses to go on with a run on other storage than it was made on.
+///
+/// # Errors
+/// When the storage of that inspection is not the run's.
+pub fn is_that_of(run: &Run, inspection: &Inspection) -> Result<(), Failure> {
+    let (then, now) = (run.header.storage.words(), inspection.storage.words());
+    if then != now {
+        return Err(Failure::usage(format!(
+            "run {} was made on {then}, and {} is on {now} now: figures of two devices do not \
+             belong into one run",
+            run.header.id,
+            inspection.path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a simulated device, on which only jobs of block I/O can be run.
+pub fn not_simulated(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} is a simulated device, which has no files and keeps no data: it is for assay qualify, \
+         mark, compare, sweep, run and fio",
+        path.display()
+    ))
+}
+
+/// Refuses a place whose files the kernel makes up.
+pub fn is_storage(inspection: &Inspection) -> Result<(), Failure> {
+    no_storage(inspection).map_or(Ok(()), |kind| {
+        Err(Failure::usage(format!(
+            "{} is on {kind}, which exists only in the kernel: there is no storage to measure",
+            inspection.path.display()
+        )))
+    })
+}
+
+/// The type of a file system whose files the kernel makes up.
+fn no_storage(inspection: &Inspection) -> Option<&str> {
+    const MADE_UP: [&str; 14] = [
+        "autofs",
+        "bpf",
+        "cgroup",
+        "cgroup2",
+        "configfs",
+        "debugfs",
+        "devpts",
+        "efivarfs",
+        "fusectl",
+        "mqueue",
+        "proc",
+        "securityfs",
+        "sysfs",
+        "tracefs",
+    ];
+    let kind = inspection.storage.mount.as_ref()?.fs_type.as_str();
+    MADE_UP.contains(&kind).then_some(kind)
+}
+
+fn read_only(inspection: &Inspection) -> &'static str {
+    let mount = inspection.storage.mount.as_ref();
+    match mount {
+        Some(mount) if mount.options.iter().any(|option| option == "ro") => {
+            ": it is mounted read-only"
+        }
+        _ => "",
+    }
+}

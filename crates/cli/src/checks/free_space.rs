@@ -1,0 +1,135 @@
+//! How much is written, and whether there is room for it.
+
+use crate::exit::Failure;
+use assay_lang::tr;
+use assay_model::plan::Plan;
+use assay_model::units::{Bytes, MIB};
+use assay_model::wire::{Inspection, PathKind};
+use std::fmt;
+
+/// Smallest test file: one block of the largest block size.
+const SMALLEST: Bytes = Bytes::mib(1);
+/// What a file system needs besides the files themselves.
+const HEADROOM: Bytes = Bytes::mib(16);
+
+/// The size of the test file: as asked for, or as planned where there is room.
+/// `beside`: what else is written there meanwhile.
+pub fn file_size(
+    asked: Option<Bytes>,
+    planned: Bytes,
+    beside: Bytes,
+    inspection: &Inspection,
+) -> Result<Bytes, Failure> {
+    let path = inspection.path.display();
+    let room = match inspection.kind {
+        PathKind::File { length, .. } => length,
+        PathKind::Device { size } | PathKind::Simulated { size } => size,
+        PathKind::Directory { .. } => match inspection.storage.available {
+            Some(available) => beside_others(available, beside),
+            None => asked.unwrap_or(planned),
+        },
+    };
+    let size = match asked {
+        Some(asked) if asked < SMALLEST => {
+            return Err(Failure::usage(format!(
+                "--size {asked} is below {SMALLEST}"
+            )));
+        }
+        Some(asked) if asked > room => {
+            return Err(Failure::usage(format!(
+                "not enough space for --size {asked}: {path} has {room} free{}",
+                shares(beside, inspection)
+            )));
+        }
+        Some(asked) => asked,
+        // A tool that fills a file system to the brim harms what it stands on.
+        None => planned.min(match inspection.kind {
+            PathKind::Directory { .. } => Bytes(room.0 / 5 * 4),
+            _ => room,
+        }),
+    };
+    let whole = Bytes(size.0 / MIB * MIB);
+    if whole < SMALLEST {
+        return Err(Failure::usage(format!(
+            "not enough space: {path} has space for {room}{}, at least {SMALLEST} is needed: free some, \
+             or ask for less than is planned with --size",
+            shares(beside, inspection)
+        )));
+    }
+    Ok(whole)
+}
+
+/// The largest test file beside which there is room for `beside` more, which is never
+/// larger than the test file itself.
+fn beside_others(available: Bytes, beside: Bytes) -> Bytes {
+    let both = available.0.saturating_sub(HEADROOM.0);
+    Bytes(both.saturating_sub(beside.0).max(both / 2))
+}
+
+/// What of the free space is not for the test file, in words.
+fn shares(beside: Bytes, inspection: &Inspection) -> String {
+    let folder = matches!(inspection.kind, PathKind::Directory { .. });
+    let Some(available) = inspection.storage.available.filter(|_| folder) else {
+        return String::new();
+    };
+    let others = match beside {
+        Bytes(0) => "",
+        _ => " and for files that jobs write beside the test file",
+    };
+    format!(" (of {available} that are free, {HEADROOM} stay for the file system{others})")
+}
+
+/// What a plan writes to the storage, with the test file itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The most of those jobs that are limited by bytes, and one pass of those
+    /// that are not.
+    bytes: Bytes,
+    /// Some jobs write for as long as their time allows.
+    and_more: bool,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.and_more {
+            f.write_str(&tr!(
+                "{bytes} and, as far as time allows, more",
+                bytes = self.bytes
+            ))
+        } else {
+            f.write_str(&tr!("up to {bytes} in all", bytes = self.bytes))
+        }
+    }
+}
+
+impl Written {
+    /// By a plan.
+    pub fn by(plan: &Plan) -> Self {
+        let mut bytes = plan.file_size.0;
+        let mut and_more = false;
+        for planned in &plan.jobs {
+            let limit = planned.job.max_written();
+            and_more |= limit.is_none();
+            let per_trial = limit.unwrap_or(plan.file_size).0;
+            bytes = bytes.saturating_add(per_trial.saturating_mul(planned.trials.into()));
+        }
+        Self {
+            bytes: Bytes(bytes),
+            and_more,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_planned_size_shrinks_before_there_is_no_room() {
+        let mib = Bytes::mib;
+        assert_eq!(beside_others(mib(168), Bytes(0)), mib(152));
+        assert_eq!(beside_others(mib(168), mib(32)), mib(120));
+        assert_eq!(beside_others(mib(168), Bytes::gib(1)), mib(76));
+        assert_eq!(beside_others(mib(8), Bytes::gib(1)), Bytes(0));
+    }
+}

@@ -1,0 +1,113 @@
+//! The command line of `assay androbench`.
+
+use crate::driver::measuring::MeasureArgs;
+use crate::exit::EXIT_CODES;
+use crate::ui::values::parse_size;
+use assay_dialects::androbench::{Like, SyncMode, Wanted};
+use assay_model::units::Bytes;
+use assay_model::work::androbench::{Journal, Statement, Synchronous};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, value_parser};
+use std::path::PathBuf;
+
+/// `assay androbench`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct AndroBenchArgs {
+    /// Folder to measure: test files are made in it and removed.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    /// Whose numbers to use: AndroBench 3 or 4, Mobibench, or assay's own.
+    #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = like())]
+    pub like: Like,
+    /// How often all of it is repeated.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Only these steps, separated by commas (seq-read, seq-write, rand-read,
+    /// rand-write, sqlite-insert, sqlite-update, sqlite-delete; Mobibench also
+    /// has append); a name may end in *.
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Size of each test file, for example 64M.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// Journal mode of SQLite.
+    #[arg(long, value_name = "MODE", value_parser = journal())]
+    pub journal: Option<Journal>,
+    /// When SQLite flushes [default: full].
+    #[arg(long, value_name = "LEVEL", value_parser = synchronous())]
+    pub synchronous: Option<Synchronous>,
+    /// Transactions of each statement.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=10_000_000))]
+    pub transactions: Option<u64>,
+    /// Statements to measure, separated by commas [default: all].
+    #[arg(long, value_name = "STATEMENTS", value_delimiter = ',', value_parser = operation())]
+    pub operation: Vec<Statement>,
+    /// Mobibench: tables in each transaction [default: 3].
+    #[arg(long, value_name = "N")]
+    pub tables: Option<u32>,
+    /// Mobibench: size of a record [default: 4K].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub record: Option<Bytes>,
+    /// Mobibench: how files are read and written [default: normal].
+    #[arg(long, value_name = "MODE", value_parser = sync_mode())]
+    pub sync_mode: Option<SyncMode>,
+    /// Mobibench: threads, each with a file of its own [default: 1].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
+impl AndroBenchArgs {
+    /// In the words of the dialect.
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            like: self.like,
+            only: self.only.clone(),
+            size: self.size,
+            journal: self.journal,
+            synchronous: self.synchronous,
+            transactions: self.transactions,
+            operations: self.operation.clone(),
+            tables: self.tables,
+            record: self.record,
+            sync_mode: self.sync_mode,
+            threads: self.threads,
+        }
+    }
+}
+
+fn like() -> impl TypedValueParser<Value = Like> {
+    one_of(&Like::ALL, Like::word)
+}
+
+fn journal() -> impl TypedValueParser<Value = Journal> {
+    one_of(&Journal::ALL, Journal::name)
+}
+
+fn synchronous() -> impl TypedValueParser<Value = Synchronous> {
+    one_of(&Synchronous::ALL, Synchronous::name)
+}
+
+fn operation() -> impl TypedValueParser<Value = Statement> {
+    one_of(&Statement::ALL, Statement::name)
+}
+
+fn sync_mode() -> impl TypedValueParser<Value = SyncMode> {
+    one_of(&SyncMode::ALL, SyncMode::word)
+}
+
+/// Takes the words of these values and no others.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    word: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(all.iter().map(|value| word(*value)));
+    words.try_map(move |text| {
+        let mut values = all.iter().copied();
+        values
+            .find(|value| word(*value) == text)
+            .ok_or("no such word")
+    })
+}

@@ -1,0 +1,203 @@
+//! The figures on standard output, as AndroBench's result screen has them, and
+//! beside each what it measured.
+
+use crate::driver::runs::Done;
+use assay_dialects::androbench::Like;
+use assay_lang::tr;
+use assay_model::job::Job;
+use assay_model::units::MIB;
+use assay_report::labels::Labels;
+use assay_report::summary::{JobSummary, Summary};
+use assay_report::text::clean;
+use assay_stats::derive::primary_metrics;
+use std::io::{self, Write};
+
+/// A line of the table.
+struct Line {
+    what: String,
+    mean: String,
+    spread: String,
+    measured: String,
+    more: String,
+}
+
+/// Writes the table, and what holds for all of it.
+pub fn write(like: Like, done: &Done, out: &mut dyn Write) -> io::Result<()> {
+    let summary = Summary::of(&done.run);
+    let header = &done.run.header;
+    let storage = header.storage.words();
+    let path = header.plan.place.path().display();
+    let title = format!("{path} on {storage}, {}", like.words());
+    writeln!(out, "{}\n", clean(&title))?;
+    let steps = header.plan.jobs.iter().map(|planned| &planned.job);
+    let lines: Vec<Line> = steps
+        .filter_map(|job| summary.jobs.iter().find(|of| of.job.name == job.name))
+        .map(line)
+        .collect();
+    table(&lines, out)?;
+    writeln!(out)?;
+    for note in notes(&summary, done) {
+        writeln!(out, "{}", clean(&note))?;
+    }
+    Ok(())
+}
+
+fn table(lines: &[Line], out: &mut dyn Write) -> io::Result<()> {
+    let width = |cell: fn(&Line) -> &str, head: &str| {
+        let widths = lines.iter().map(|line| cell(line).chars().count());
+        widths.max().unwrap_or(0).max(head.len())
+    };
+    let what = width(|line| &line.what, "");
+    let mean = width(|line| &line.mean, "mean");
+    let spread = width(|line| &line.spread, "lowest .. highest");
+    let measured = width(|line| &line.measured, "measured");
+    writeln!(
+        out,
+        "{:what$}  {:>mean$}  {:>spread$}  measured",
+        "", "mean", "lowest .. highest"
+    )?;
+    for line in lines {
+        let text = format!(
+            "{:what$}  {:>mean$}  {:>spread$}  {:measured$}  {}",
+            line.what, line.mean, line.spread, line.measured, line.more
+        );
+        writeln!(out, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+fn line(of: &JobSummary<'_>) -> Line {
+    let deciding = figure_of(of.job);
+    let figure = of.figure(deciding.name);
+    let shown = |value: f64| deciding.shown(value);
+    Line {
+        what: title(of.job),
+        mean: figure.as_ref().map_or_else(
+            || "none".to_owned(),
+            |figure| format!("{} {}", shown(figure.stats.mean), deciding.unit),
+        ),
+        spread: figure.as_ref().map_or_else(String::new, |figure| {
+            let (low, high) = (shown(figure.stats.min), shown(figure.stats.max));
+            format!("{low} .. {high}")
+        }),
+        measured: figure.map_or_else(String::new, |figure| words(&figure.labels)),
+        more: per_transaction(of),
+    }
+}
+
+/// The figure that AndroBench shows of a step.
+struct Deciding {
+    name: &'static str,
+    unit: &'static str,
+    /// What the metric is divided by.
+    scale: f64,
+}
+
+impl Deciding {
+    fn shown(&self, value: f64) -> String {
+        format!("{:.2}", value / self.scale)
+    }
+}
+
+fn figure_of(job: &Job) -> Deciding {
+    #[expect(clippy::cast_precision_loss, reason = "it is 2^20")]
+    let mib = MIB as f64;
+    let one = |name, unit| Deciding {
+        name,
+        unit,
+        scale: 1.0,
+    };
+    match primary_metrics(job)[..] {
+        ["commit_tps"] => one("commit_tps", "TPS"),
+        _ if job.rw.is_random() && job.rw.reads() => one("read_iops", "IOPS"),
+        _ if job.rw.is_random() => one("write_iops", "IOPS"),
+        _ => Deciding {
+            name: if job.rw.reads() {
+                "read_bw"
+            } else {
+                "write_bw"
+            },
+            unit: "MB/s",
+            scale: mib,
+        },
+    }
+}
+
+/// What AndroBench calls a step.
+fn title(job: &Job) -> String {
+    match job.name.as_str() {
+        "seq-read" => "Sequential Read",
+        "seq-write" => "Sequential Write",
+        "rand-read" => "Random Read",
+        "rand-write" => "Random Write",
+        "append" => "Append",
+        "sqlite-insert" => "SQLite Insert",
+        "sqlite-update" => "SQLite Update",
+        "sqlite-delete" => "SQLite Delete",
+        other => other,
+    }
+    .to_owned()
+}
+
+/// `device`, or `2 device, 1 unknown`.
+fn words(labels: &Labels) -> String {
+    match labels.agreed() {
+        Some(label) => label.to_owned(),
+        None => {
+            let counts = labels.counts();
+            let counts: Vec<String> = counts
+                .iter()
+                .map(|(label, count)| format!("{count} {label}"))
+                .collect();
+            match counts.is_empty() {
+                true => "unknown".to_owned(),
+                false => counts.join(", "),
+            }
+        }
+    }
+}
+
+/// What a transaction cost the device: its flushes, and bytes.
+fn per_transaction(of: &JobSummary<'_>) -> String {
+    let mean = |name: &str| of.figure(name).map(|figure| figure.stats.mean);
+    let kib = |bytes: f64| format!("{:.1} KiB", bytes / 1024.0);
+    let parts = [
+        mean("commit_flushes").map(|flushes| format!("{flushes:.2} flushes")),
+        mean("commit_write_bytes").map(|bytes| format!("{} written", kib(bytes))),
+        mean("commit_device_bytes").map(|bytes| format!("{} by the device", kib(bytes))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("{} per transaction", parts.join(", ")),
+    }
+}
+
+/// What holds for the figures, and where to find more.
+fn notes(summary: &Summary<'_>, done: &Done) -> Vec<String> {
+    let mut notes = vec!["MB are MiB; the mean is arithmetic, as AndroBench has it.".to_owned()];
+    let steps = done.run.trials.iter();
+    let database = steps
+        .filter_map(|trial| trial.detail.as_deref()?.database())
+        .next();
+    if let Some(step) = database {
+        notes.push(format!(
+            "SQLite {}: journal {}, synchronous {}, {} transactions of each kind.",
+            step.sqlite_version, step.journal, step.synchronous, step.transactions
+        ));
+    }
+    for job in &summary.jobs {
+        for why in job.labels(None).unknown_reasons() {
+            notes.push(format!("{}: unknown: {why}.", title(job.job)));
+        }
+    }
+    notes.extend(done.run.header.storage.caveats());
+    if done.stored {
+        let id = &done.run.header.id;
+        notes.push(tr!(
+            "Stored as run {id}: assay show {id} (what each step did, latencies, evidence).",
+            id
+        ));
+    }
+    notes
+}

@@ -1,0 +1,240 @@
+//! `assay dd OPERANDS`, or any name of the program that is `dd`: GNU dd's
+//! operands, conversions and lines, and one more line that says what the rate
+//! measured.
+
+mod ladder;
+mod place;
+mod talk;
+mod there;
+
+use crate::driver::host::Host;
+use crate::driver::runs::Done;
+use crate::driver::runs::{self, random};
+use crate::driver::works::{self, Request};
+use crate::exit::{DONE, FAILED, Failure};
+use crate::output::{print, say, talk_was_lost};
+use crate::stored::lookup::StoreArgs;
+use assay_dialects::dd::{self, Command, HELP, Invocation, OwnOptions};
+use assay_model::job::{Job, Rw};
+use assay_model::plan::Place;
+use assay_model::text::{clean, shorten};
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::Bytes;
+use assay_model::wire::Inspection;
+use assay_model::work::copy::{CopyReport, FileCopy};
+use assay_model::work::{StepDetail, Work};
+use assay_target::Target;
+use signal_hook::consts::SIGPIPE;
+use signal_hook::low_level::emulate_default_handler;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use talk::Talk;
+
+/// Does what a command line of dd asks for; `words` are without the program's
+/// name.
+pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let code = obey(words, target)?;
+    // As dd: its lines are a part of what it is for.
+    let lost = code == DONE && talk_was_lost();
+    Ok(if lost { ExitCode::from(FAILED) } else { code })
+}
+
+fn obey(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let command = match dd::parse(&in_utf8(words)?) {
+        Ok(command) => command,
+        Err(error) => {
+            error.lines().iter().for_each(|line| say(line));
+            return Ok(ExitCode::from(FAILED));
+        }
+    };
+    match command {
+        Command::Help => print(|out| out.write_all(HELP.as_bytes())).map(|()| DONE),
+        Command::Version => {
+            let version = env!("CARGO_PKG_VERSION");
+            print(|out| writeln!(out, "assay dd {version}")).map(|()| DONE)
+        }
+        Command::Copy(invocation) => copy(*invocation, target),
+    }
+}
+
+fn in_utf8(words: &[OsString]) -> Result<Vec<String>, Failure> {
+    let word = |word: &OsString| {
+        word.to_str().map(str::to_owned).ok_or_else(|| {
+            Failure::usage(format!(
+                "{} is not UTF-8: use a path that leads there by another name",
+                shorten(&clean(&word.to_string_lossy()), 100)
+            ))
+        })
+    };
+    words.iter().map(word).collect()
+}
+
+fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    for warning in &invocation.warnings {
+        say(&format!("dd: {warning}"));
+    }
+    place::check(&invocation)?;
+    let Invocation {
+        copy, status, own, ..
+    } = invocation;
+    let Ends {
+        mut host,
+        copy,
+        inspection,
+        place,
+    } = match target.name() {
+        Some(name) => ends_there(copy, &own, &name, target)?,
+        None => ends_here(copy, &own, target)?,
+    };
+    let request = Request {
+        steps: steps(&copy),
+        work: Work::Copy(Box::new(copy)),
+        trials: own.trials,
+        seed: random(),
+        // As with dd: naming a device is its user's word.
+        destroy_data: true,
+        place,
+        stopping: "",
+        must_be_stored: own.store.is_some(),
+        sweep: None,
+    };
+    let store = StoreArgs { store: own.store };
+    let mut talk = Talk::new(status, own.ladder);
+    let done = works::execute(target, &mut host, inspection, &request, &store, &mut talk)?;
+    talk.close();
+    // Before anybody is told that it ended.
+    drop(host);
+    if own.ladder && !own.json && !done.run.trials.is_empty() {
+        ladder::show(&done.run)?;
+    }
+    if own.json {
+        runs::present(&done.run, true)?;
+    }
+    conclude(done)
+}
+
+/// The agent of a copy, and where that is.
+struct Ends {
+    host: Host,
+    copy: FileCopy,
+    inspection: Inspection,
+    place: Place,
+}
+
+/// On this machine, between its files and this program's streams.
+fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Result<Ends, Failure> {
+    let copy = match own.ladder {
+        true => ladder::plan(&copy, own.destroy_data)?,
+        false => copy,
+    };
+    let mut host = Host::start_in_front(target)?;
+    let (inspection, place) = place::find(&mut host, &copy)?;
+    Ok(Ends {
+        host,
+        copy,
+        inspection,
+        place,
+    })
+}
+
+/// On another one, between files that are there.
+fn ends_there(
+    copy: FileCopy,
+    own: &OwnOptions,
+    name: &str,
+    target: &mut dyn Target,
+) -> Result<Ends, Failure> {
+    // The ladder writes zeros by itself.
+    if !own.ladder {
+        there::check(&copy, name)?;
+    }
+    target.needs_larger_agent();
+    let mut host = Host::start(target)?;
+    let copy = match own.ladder {
+        true => {
+            let output = ladder::output(&copy)?;
+            let found = there::at(&mut host, output)?;
+            ladder::plan_over(&copy, found, own.destroy_data)?
+        }
+        false => copy,
+    };
+    let found = there::find(&mut host, &copy)?;
+    let (inspection, place) = match found {
+        Some(found) => found,
+        None => place::nowhere_on(&mut host)?,
+    };
+    Ok(Ends {
+        host,
+        copy,
+        inspection,
+        place,
+    })
+}
+
+/// The copy that a sweep repeats; relative names are in `base`.
+pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Failure> {
+    let command = dd::parse(&in_utf8(words)?)
+        .map_err(|error| Failure::usage(format!("dd: {}", error.lines().join(" "))))?;
+    let Command::Copy(invocation) = command else {
+        return Err(Failure::usage(
+            "dd: nothing is copied, so there is nothing to sweep",
+        ));
+    };
+    let mut invocation = *invocation;
+    // It is repeated, and nobody reads what is copied to standard output.
+    invocation.own.trials = 2;
+    place::check(&invocation)?;
+    let mut copy = invocation.copy;
+    for name in [&mut copy.input, &mut copy.output].into_iter().flatten() {
+        *name = base.join(&*name);
+    }
+    if invocation.own.ladder {
+        copy = ladder::plan(&copy, false)?;
+    }
+    let steps = steps(&copy);
+    Ok((copy, steps))
+}
+
+/// The steps as far as they are known beforehand; what they are in full comes
+/// with their trials.
+fn steps(copy: &FileCopy) -> Vec<Job> {
+    let all = std::iter::once(copy).chain(&copy.then);
+    all.map(|copy| {
+        let size = Bytes(copy.limit_bytes().unwrap_or(0));
+        Job::new(&copy.name, Rw::Write, Bytes(copy.output_block), size)
+    })
+    .collect()
+}
+
+/// Ends as dd does: 0, 1, or by the signal that stopped it.
+fn conclude(done: Done) -> Result<ExitCode, Failure> {
+    let reports = || done.run.trials.iter().filter_map(report);
+    if reports().any(|report| report.reader_gone) {
+        end_by(SIGPIPE);
+    }
+    if let Some(failure) = done.ending.failure {
+        say(&format!("dd: {}", clean(&failure.to_string())));
+        return Ok(failure.code());
+    }
+    if let Some(code) = done.ending.signal {
+        end_by(i32::from(code) - i32::from(crate::exit::SIGNALLED));
+        return Ok(ExitCode::from(code));
+    }
+    let failed = |trial: &TrialRecord| trial.outcome != Outcome::Completed;
+    let failed = done.run.trials.iter().any(failed) || reports().any(|report| report.failed);
+    Ok(if failed { ExitCode::from(FAILED) } else { DONE })
+}
+
+/// Ends the process by a signal, so that a shell sees what it sees of dd.
+fn end_by(signal: i32) {
+    // If that fails, an exit code tells it too.
+    let _ = emulate_default_handler(signal);
+}
+
+fn report(trial: &TrialRecord) -> Option<&CopyReport> {
+    match trial.detail.as_deref() {
+        Some(StepDetail::Copy(report)) => Some(report),
+        _ => None,
+    }
+}

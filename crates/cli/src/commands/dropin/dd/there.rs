@@ -1,0 +1,72 @@
+//! What is at the ends of a copy on another machine: its agent is asked.
+
+use crate::checks::admission;
+use crate::checks::admission::not_simulated;
+use crate::driver::host::Host;
+use crate::exit::Failure;
+use assay_model::plan::Place;
+use assay_model::storage::folder_of;
+use assay_model::wire::{Inspection, PathKind};
+use assay_model::work::copy::FileCopy;
+use std::path::Path;
+
+/// Both ends have to be over there: this machine's streams are none of its.
+pub fn check(copy: &FileCopy, target: &str) -> Result<(), Failure> {
+    match (&copy.input, &copy.output) {
+        (Some(_), Some(_)) => Ok(()),
+        _ => Err(Failure::usage(format!(
+            "on {target} dd copies between files and devices that are there: give if=FILE (also \
+             /dev/zero) and of=FILE (also /dev/null)"
+        ))),
+    }
+}
+
+/// What is at a path over there; `None` when nothing is.
+pub fn at(host: &mut Host, path: &Path) -> Result<Option<PathKind>, Failure> {
+    match host.inspect(path) {
+        Ok(inspection) => Ok(Some(inspection.kind)),
+        Err(failure) if failure.is_usage() => {
+            // A file that will be made has a folder.
+            host.inspect(folder_of(path)).map(|_| None)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The storage that the run is about, and as what: the output's, else the input's.
+pub fn find(host: &mut Host, copy: &FileCopy) -> Result<Option<(Inspection, Place)>, Failure> {
+    for (path, is_output) in [(&copy.output, true), (&copy.input, false)] {
+        let Some(path) = path else { continue };
+        if let Some(found) = storage_of(host, path, is_output)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Of an output, the folder, since it may not be there yet.
+fn storage_of(
+    host: &mut Host,
+    path: &Path,
+    is_output: bool,
+) -> Result<Option<(Inspection, Place)>, Failure> {
+    let inspection = match host.inspect(path) {
+        Ok(inspection) => inspection,
+        Err(failure) if !failure.is_usage() => return Err(failure),
+        // Nothing, or a character device, whose folder is none of storage.
+        Err(_) if is_output && !path.starts_with("/dev") => host.inspect(folder_of(path))?,
+        Err(_) => return Ok(None),
+    };
+    let path = inspection.path.clone();
+    match inspection.kind {
+        PathKind::Simulated { .. } => Err(not_simulated(&path)),
+        PathKind::File { .. } if is_output => {
+            let path = folder_of(&path).to_owned();
+            Ok(Some((host.inspect(&path)?, Place::Directory { path })))
+        }
+        _ => {
+            let place = admission::of(&inspection);
+            Ok(Some((inspection, place)))
+        }
+    }
+}

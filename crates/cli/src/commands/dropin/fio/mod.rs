@@ -1,0 +1,178 @@
+//! `assay fio ARGS`, or any name of the program that is `fio`: fio's job files,
+//! command line and outputs on assay's engine.
+
+mod inflate;
+mod live;
+mod results;
+mod sink;
+mod verdict;
+
+use crate::child;
+use crate::driver::host::Host;
+use crate::driver::loads;
+use crate::driver::notes::Repeats;
+use crate::exit::{DONE, Failure};
+use crate::interrupt::Interrupts;
+use crate::jobs::job_file::{Elsewhere, Machine, Talk, of_fio, warn};
+use crate::output::{print, prints_to_terminal, say};
+use assay_dialects::fio::output::TerseVersion;
+use assay_dialects::fio::{self, Command, Eta, Formats, Invocation, OutputOptions};
+use assay_model::load::Load;
+use assay_model::text::{clean, shorten};
+use assay_model::units::Nanos;
+use assay_target::Target;
+use live::LiveLine;
+use results::{Results, Words};
+use sink::Sink;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Does what a command line of fio asks for; `words` are without the program's
+/// name.
+pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if let Some(word) = words.iter().find(|word| word.to_str().is_none()) {
+        return Err(Failure::usage(format!(
+            "{} is not UTF-8: use a path that leads there by another name",
+            shorten(&clean(&word.to_string_lossy()), 100)
+        )));
+    }
+    target.needs_larger_agent();
+    // Of another machine only its agent knows what job files may ask.
+    let mut there = match target.name() {
+        Some(_) => Some(Host::start(target)?),
+        None => None,
+    };
+    match parse(words, there.as_mut())? {
+        Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
+        Command::InflateLog(path) => inflate::run(&path).map(|()| DONE),
+        Command::ParsedOnly { warnings, parsing } => {
+            show(&parsing)?;
+            warn(&warnings, say);
+            Ok(DONE)
+        }
+        Command::Run(invocation) => {
+            show(&invocation.parsing)?;
+            warn(&invocation.warnings, talk(&invocation.output));
+            if invocation.warnings_fatal && !invocation.warnings.is_empty() {
+                return Err(Failure::usage("warnings are fatal (--warnings-fatal)"));
+            }
+            let load = loads::at_its_word(invocation.load.clone());
+            let host = match there {
+                Some(host) => host,
+                None => Host::start(target)?,
+            };
+            run_jobs(&invocation, &load, host)
+        }
+    }
+}
+
+/// What the words ask for. Job files are read here; what they may ask of a machine is
+/// asked of the one that they run on.
+fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<Command, Failure> {
+    let parsed = match there {
+        None => fio::parse(words, &Machine),
+        Some(host) => {
+            let system = host.inspect(Path::new("/"))?.system;
+            fio::parse(words, &Elsewhere(&system))
+        }
+    };
+    parsed.map_err(of_fio)
+}
+
+/// What is no failure is said on standard output when the results go to a file,
+/// as fio does it: programs that run fio take words on standard error for one.
+/// Where results are on standard output, nothing else is.
+fn talk(output: &OutputOptions) -> Talk {
+    match output.path {
+        // Nobody listening is no reason to stop.
+        Some(_) => |line| drop(print(|out| writeln!(out, "{line}"))),
+        None => say,
+    }
+}
+
+/// Options as they were read.
+fn show(parsing: &[String]) -> Result<(), Failure> {
+    if parsing.is_empty() {
+        return Ok(());
+    }
+    print(|out| {
+        parsing
+            .iter()
+            .try_for_each(|line| writeln!(out, "{}", clean(line)))
+    })
+}
+
+fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<ExitCode, Failure> {
+    if invocation.output.path.is_some() && child::this().is_some() {
+        return Err(Failure::usage(
+            "--output: all targets would write the same file; results on standard output are \
+             kept apart",
+        ));
+    }
+    let sink = Sink::open(invocation.output.path.as_deref())?;
+    let live = live_line(&invocation.output, load, &sink);
+    let mut results = Results {
+        load,
+        words: Words {
+            jobs: &invocation.jobs,
+            global: &invocation.global_options,
+            remarks: &invocation.notes,
+        },
+        formats: invocation.output.formats,
+        terse: terse(&invocation.output)?,
+        sink,
+        live,
+        random_seeds: invocation.output.random_seeds,
+        opened: false,
+        talk: talk(&invocation.output),
+        repeats: Repeats::default(),
+    };
+    let interrupt = host.obey_signals(Interrupts::Caught, || {
+        say("assay: stopping; the results so far follow");
+    })?;
+    let report = loads::execute(&mut host, load, &mut results)?;
+    results.close_notes();
+    results.present(&report)?;
+    Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
+}
+
+/// Progress is shown on standard output, as fio does it: never among results
+/// that a program reads from there.
+fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLine<'a> {
+    let OutputOptions {
+        formats,
+        eta,
+        eta_newline,
+        eta_interval,
+        ..
+    } = output;
+    let apart = formats.normal || !sink.is_stdout();
+    let wanted = match eta {
+        Eta::Always => true,
+        Eta::Auto => prints_to_terminal(),
+        Eta::Never => false,
+    };
+    let duration = |nanos: Nanos| Duration::from_nanos(nanos.0);
+    LiveLine::new(
+        load,
+        apart && wanted,
+        duration(*eta_interval),
+        eta_newline.map(duration),
+    )
+}
+
+/// The version of the terse format, where that is asked for.
+fn terse(output: &OutputOptions) -> Result<Option<TerseVersion>, Failure> {
+    let Formats { terse: true, .. } = output.formats else {
+        return Ok(None);
+    };
+    let number = output.terse_version;
+    match TerseVersion::from_number(number.into()) {
+        Some(version) => Ok(Some(version)),
+        None => Err(Failure::usage(format!(
+            "there is no terse version {number}: use 2, 3, 4 or 5"
+        ))),
+    }
+}

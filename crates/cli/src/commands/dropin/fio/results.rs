@@ -1,0 +1,216 @@
+//! Writes what came of a load, in every format that was asked for.
+
+use super::Talk;
+use super::live::LiveLine;
+use super::sink::Sink;
+use crate::driver::loads::Listener;
+use crate::driver::notes::Repeats;
+use crate::driver::runs::unix_ms;
+use crate::exit::Failure;
+use crate::output::{say, talks_to_terminal};
+use assay_dialects::fio::output::{
+    Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
+};
+use assay_dialects::fio::{Formats, JobText, VERSION};
+use assay_judge::judge_load;
+use assay_model::load::Load;
+use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::text::clean;
+use assay_model::wire::{LoadNote, NoteWeight};
+use jiff::Zoned;
+use std::io::{self, Write};
+
+/// What is written besides the results themselves.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    /// The options of each stream.
+    pub jobs: &'a [JobText],
+    /// Options of the global sections.
+    pub global: &'a [(String, Option<String>)],
+    /// What of the command line and the job files has no effect.
+    pub remarks: &'a [String],
+}
+
+/// Writes results as they come.
+pub struct Results<'a> {
+    /// What was asked for.
+    pub load: &'a Load,
+    /// What stands beside the results.
+    pub words: Words<'a>,
+    /// How.
+    pub formats: Formats,
+    /// Version of the terse format, where that is one of them.
+    pub terse: Option<TerseVersion>,
+    /// Where.
+    pub sink: Sink,
+    /// What is shown meanwhile.
+    pub live: LiveLine<'a>,
+    /// The seed of each stream is shown.
+    pub random_seeds: bool,
+    /// The first lines are written.
+    pub opened: bool,
+    /// How it is said what is neither a result nor a failure.
+    pub talk: Talk,
+    /// What was said of the load so far.
+    pub repeats: Repeats,
+}
+
+impl Results<'_> {
+    /// What the normal output begins with, once it is known that the load runs:
+    /// of one that is refused nothing is written.
+    fn open(&mut self) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.opened, true) {
+            return Ok(());
+        }
+        if self.random_seeds {
+            self.write(|this, text| random_seeds(this.load, text))?;
+        }
+        if self.formats.normal {
+            self.write(|this, text| cleaned(text, |raw| opening(this.load, VERSION, raw)))?;
+        }
+        let mut remarks = self.words.remarks.iter();
+        remarks.try_for_each(|remark| self.remark(remark))
+    }
+
+    /// What is for information belongs to the normal output, as in fio. Beside
+    /// JSON on standard output it is said only to a person who waits. Nothing is
+    /// ever in the JSON.
+    fn remark(&mut self, remark: &str) -> Result<(), Failure> {
+        if self.formats.normal {
+            return self.write(|_, text| writeln!(text, "{}", clean(remark)));
+        }
+        if !self.sink.is_stdout() || talks_to_terminal() {
+            (self.talk)(&format!("assay: {}", clean(remark)));
+        }
+        Ok(())
+    }
+
+    fn say(&self, weight: NoteWeight, line: &str) {
+        match weight {
+            NoteWeight::Info | NoteWeight::Warning => (self.talk)(line),
+            NoteWeight::Error => say(line),
+        }
+    }
+
+    /// Says what was heard more than once.
+    pub fn close_notes(&mut self) {
+        for (weight, line) in self.repeats.close() {
+            self.say(weight, &line);
+        }
+    }
+
+    /// The results, in fio's order of formats.
+    pub fn present(&mut self, report: &LoadReport) -> Result<(), Failure> {
+        self.open()?;
+        self.live.close();
+        let judgements = judge_load(self.load, report);
+        let now = Zoned::now();
+        let shown = Presentation {
+            load: self.load,
+            report,
+            jobs: self.words.jobs,
+            global_options: self.words.global,
+            judgements: &judgements,
+            version: VERSION,
+            timestamp_ms: unix_ms(),
+            time_text: now.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+            eta_s: if report.interim {
+                self.live.seconds_left()
+            } else {
+                0
+            },
+        };
+        let (formats, terse) = (self.formats, self.terse);
+        self.write(|_, text| {
+            if let Some(version) = terse {
+                cleaned(text, |raw| write_terse(&shown, version, raw))?;
+            }
+            if formats.json {
+                write_json(&shown, formats.json_plus, text)?;
+            }
+            if formats.normal {
+                cleaned(text, |raw| write_normal(&shown, raw))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// As one piece: a reader of the file never sees half a document that is
+    /// still being made.
+    fn write(
+        &mut self,
+        make: impl FnOnce(&Self, &mut Vec<u8>) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        make(self, &mut text)
+            .map_err(|error| Failure::failed(format!("cannot write the results: {error}")))?;
+        self.sink.write(&text)
+    }
+}
+
+/// Adds what `make` writes, but names that are in it cannot steer a terminal.
+fn cleaned(
+    text: &mut Vec<u8>,
+    make: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut raw = Vec::new();
+    make(&mut raw)?;
+    let raw = String::from_utf8_lossy(&raw);
+    for piece in raw.split_inclusive(['\n', '\t']) {
+        let words = piece.trim_end_matches(['\n', '\t']);
+        text.extend_from_slice(clean(words).as_bytes());
+        text.extend_from_slice(&piece.as_bytes()[words.len()..]);
+    }
+    Ok(())
+}
+
+/// The seeds in the form of fio's `--debug=random`: of each job, all generators
+/// start from one.
+fn random_seeds(load: &Load, text: &mut Vec<u8>) -> io::Result<()> {
+    for stream in &load.streams {
+        let number = stream.number;
+        let seed = load.seed_of(stream);
+        writeln!(text, "random   {number:<5} FIO_RAND_NR_OFFS=1")?;
+        writeln!(text, "random   {number:<5} rand_seeds[0]={seed}")?;
+    }
+    Ok(())
+}
+
+impl Listener for Results<'_> {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.open()?;
+        self.live.close();
+        if note.weight == NoteWeight::Info {
+            return self.remark(&note.text);
+        }
+        if let Some(line) = self.repeats.hear(note) {
+            self.say(note.weight, &line);
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
+        self.open()?;
+        self.live.update(progress);
+        Ok(())
+    }
+
+    fn interim(&mut self, report: &LoadReport) -> Result<(), Failure> {
+        self.present(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_stay_and_control_characters_do_not() {
+        let mut text = b"{".to_vec();
+        cleaned(&mut text, |raw| {
+            raw.write_all("\ta \u{1b}[2J:\n\n b\t\tc".as_bytes())
+        })
+        .unwrap();
+        assert_eq!(text, b"{\ta \\u{1b}[2J:\n\n b\t\tc");
+    }
+}

@@ -1,0 +1,294 @@
+//! `assay iozone`, or any name of the program that is `iozone`: iozone's flags
+//! and its text, and after it what each figure measured.
+
+mod ahead;
+mod listing;
+mod progress;
+
+use crate::checks::admission::not_simulated;
+use crate::child;
+use crate::driver::host::Host;
+use crate::driver::runs::Done;
+use crate::driver::runs::{present, random};
+use crate::driver::works::{self, Request};
+use crate::exit::{DONE, Failure};
+use crate::output::{print, say};
+use crate::stored::lookup::{StoreArgs, write_file};
+use assay_dialects::iozone::banner::Moment;
+use assay_dialects::iozone::{
+    self, Asked, Command, IozoneError, banner, blocks, marks, throughput,
+};
+use assay_lang::tr;
+use assay_model::plan::Place;
+use assay_model::storage::folder_of;
+use assay_model::text::{clean, shorten};
+use assay_model::wire::{Inspection, PathKind};
+use assay_model::work::iozone::{Iozone, Row, Test};
+use assay_model::work::{StepDetail, Work};
+use assay_report::matrix::{Matrix, matrices, matrices_in};
+use assay_report::{cache_edge, xlsx};
+use assay_target::Target;
+use listing::Listing;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const STOPPING: &str = "assay: stopping; finished cells are kept (Ctrl-C again to insist)";
+
+/// Does what a command line of iozone asks for; `words` are without the
+/// program's name.
+pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let words = texts(words)?;
+    match iozone::parse(&words).map_err(of_iozone)? {
+        Asked::Help => print(|out| out.write_all(iozone::help().as_bytes())).map(|()| DONE),
+        Asked::Version => {
+            let version = env!("CARGO_PKG_VERSION");
+            print(|out| writeln!(out, "assay {version}, like iozone 3.489")).map(|()| DONE)
+        }
+        Asked::Measure(mut command) => {
+            // Elsewhere paths begin in the folder where a login begins.
+            if target.name().is_none() {
+                make_absolute(&mut command.work, |path| std::path::absolute(path))?;
+            }
+            measure(&command, &words, target)
+        }
+    }
+}
+
+fn texts(words: &[OsString]) -> Result<Vec<String>, Failure> {
+    let text = |word: &OsString| {
+        word.to_str().map(str::to_owned).ok_or_else(|| {
+            Failure::usage(format!(
+                "{} is not UTF-8: use a path that leads there by another name",
+                shorten(&clean(&word.to_string_lossy()), 100)
+            ))
+        })
+    };
+    words.iter().map(text).collect()
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+fn of_iozone(error: IozoneError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// The work that a sweep repeats; relative names are in the folder that was
+/// inspected.
+pub fn swept(words: &[OsString], inspection: &Inspection) -> Result<Iozone, Failure> {
+    let Asked::Measure(mut command) = iozone::parse(&texts(words)?).map_err(of_iozone)? else {
+        return Err(Failure::usage(
+            "iozone: nothing is measured, so there is nothing to sweep",
+        ));
+    };
+    if command.output.workbook.is_some() {
+        return Err(Failure::usage(
+            "iozone -b: a sweep writes no workbook: use assay report RUN -o FILE.xlsx after it",
+        ));
+    }
+    if command.work.remount.is_some() {
+        return Err(Failure::usage(
+            "iozone -U mounts anew, which would undo what the sweep has set: leave it out",
+        ));
+    }
+    make_absolute(&mut command.work, |path| Ok(inspection.path.join(path)))?;
+    ahead::check(&command.work, inspection, None)?;
+    Ok(command.work)
+}
+
+/// The agent need not have this directory as its own.
+fn make_absolute(
+    work: &mut Iozone,
+    full: impl Fn(&Path) -> std::io::Result<PathBuf>,
+) -> Result<(), Failure> {
+    let absolute = |path: &mut PathBuf| match full(path) {
+        Ok(full) => {
+            *path = full;
+            Ok(())
+        }
+        Err(error) => Err(Failure::usage(format!("{}: {error}", path.display()))),
+    };
+    work.files.iter_mut().try_for_each(absolute)?;
+    work.latency_files.iter_mut().try_for_each(absolute)?;
+    work.remount.iter_mut().try_for_each(absolute)
+}
+
+fn measure(
+    command: &Command,
+    words: &[String],
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    if command.output.workbook.is_some() && child::this().is_some() {
+        return Err(Failure::usage(
+            "-b: all targets would write the same workbook: use assay report RUN -o FILE.xlsx \
+             for each run after it",
+        ));
+    }
+    target.needs_larger_agent();
+    let mut host = Host::start(target)?;
+    let file = command.work.files.first().cloned().unwrap_or_default();
+    let (inspection, place) = place(&mut host, &file)?;
+    ahead::check(
+        &command.work,
+        &inspection,
+        command.output.workbook.as_deref(),
+    )?;
+    let request = Request {
+        work: Work::Iozone(Box::new(command.work.clone())),
+        steps: Vec::new(),
+        trials: command.own.trials,
+        seed: random(),
+        destroy_data: command.own.destroy_data,
+        place,
+        stopping: STOPPING,
+        must_be_stored: true,
+        sweep: None,
+    };
+    let store = StoreArgs {
+        store: command.own.store.clone(),
+    };
+    let opening = opening(command, words, &inspection);
+    let mut listing = Listing::new(command, opening);
+    let done = works::execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        &store,
+        &mut listing,
+    )?;
+    listing.end()?;
+    show(command, &done)?;
+    done.conclude()
+}
+
+/// What is behind the first file, or behind the folder that it will be in, where
+/// the agent is. A file that is there but cannot be looked at is refused by the
+/// work, by name.
+fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
+    let path = file.to_owned();
+    if let Ok(inspection) = host.inspect(file) {
+        let place = match inspection.kind {
+            PathKind::Device { .. } => Place::Device { path },
+            PathKind::File { .. } => Place::File { path },
+            PathKind::Simulated { .. } => return Err(not_simulated(file)),
+            PathKind::Directory { .. } => {
+                return Err(Failure::usage(format!(
+                    "{} is a directory: name a file in it with -f",
+                    file.display()
+                )));
+            }
+        };
+        return Ok((inspection, place));
+    }
+    let folder = folder_of(file);
+    let inspection = host.inspect(folder)?;
+    let path = folder.to_owned();
+    Ok((inspection, Place::Directory { path }))
+}
+
+/// iozone's banner.
+fn opening(command: &Command, words: &[String], inspection: &Inspection) -> String {
+    let now = jiff::Zoned::now();
+    let began = now.strftime("%a %b %e %H:%M:%S %Y").to_string();
+    let system = &inspection.system;
+    let host = system.hostname.as_deref().unwrap_or("(none)");
+    let machine = format!(
+        "Linux {host} {} {} GNU/Linux",
+        system.kernel, system.machine
+    );
+    let machine = clean(&machine);
+    let line = format!("iozone {}", clean(&words.join(" ")));
+    banner::banner(
+        command,
+        Moment {
+            version: env!("CARGO_PKG_VERSION"),
+            began: &began,
+            command: line.trim_end(),
+            machine: &machine,
+        },
+    )
+}
+
+/// What stands below the rows.
+fn show(command: &Command, done: &Done) -> Result<(), Failure> {
+    if done.run.trials.is_empty() {
+        return Ok(());
+    }
+    if let Some(asked) = &command.output.workbook {
+        let (path, note) = xlsx::file_name(asked);
+        let matrices = matrices_in(&done.run, command.output.unit);
+        write_file(&path, |out| xlsx::write_matrices(&done.run, &matrices, out))?;
+        note.iter().for_each(|note| say(&clean(note)));
+    }
+    if command.own.json {
+        return present(&done.run, true);
+    }
+    let text = closing(command, done);
+    print(|out| out.write_all(text.as_bytes()))?;
+    say(&tr!(
+        "Stored as run {id}: assay show {id}",
+        id = done.run.header.id
+    ));
+    Ok(())
+}
+
+fn closing(command: &Command, done: &Done) -> String {
+    let work = &command.work;
+    let steps: Vec<_> = done
+        .run
+        .trials
+        .iter()
+        .filter_map(|trial| match trial.detail.as_deref() {
+            Some(StepDetail::Iozone(step)) => Some(step.clone()),
+            _ => None,
+        })
+        .collect();
+    let single = work.children.is_empty();
+    let mut text = "\n".to_owned();
+    if !single && command.output.blocks {
+        text.push_str(&throughput::report(command, &steps));
+    }
+    text.push_str("iozone test complete.\n");
+    if single && command.output.blocks {
+        text.push_str(&blocks::blocks(
+            &command.output,
+            &work.tests,
+            &work.rows,
+            &steps,
+        ));
+    }
+    let matrices = matrices(&done.run);
+    if single {
+        let label = |test, row| label_of(&matrices, test, row);
+        text.push_str(&marks::marks(
+            &command.output,
+            &work.tests,
+            &work.rows,
+            label,
+        ));
+    } else {
+        text.push('\n');
+    }
+    for sentence in cache_edge::sentences(&matrices) {
+        text.push_str(&format!("# {sentence}\n"));
+    }
+    for caveat in done.run.header.storage.caveats() {
+        text.push_str(&format!("# {}\n", clean(&caveat)));
+    }
+    text
+}
+
+/// What a cell of single mode measured.
+fn label_of(matrices: &[Matrix], test: Test, row: Row) -> Option<String> {
+    let title = format!("{} report", test.title());
+    let matrix = matrices.iter().find(|matrix| matrix.title == title)?;
+    let at = matrix.rows.iter().position(|file| *file == row.file_kib)?;
+    let column = matrix
+        .columns
+        .iter()
+        .position(|record| *record == row.record_kib)?;
+    matrix.cells.get(at)?.get(column)?.as_ref()?.label.clone()
+}

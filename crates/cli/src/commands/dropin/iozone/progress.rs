@@ -1,0 +1,103 @@
+//! How far it is, and how long it will take: by bytes, because files differ in
+//! size far more than tests in speed.
+
+use crate::ui::progress::{Voice, time_left};
+use assay_model::units::Nanos;
+use assay_model::work::WorkProgress;
+use assay_model::work::iozone::{Iozone, IozoneStep};
+use std::time::Instant;
+
+/// What a step costs beside its bytes, in bytes: files are opened and flushed.
+const AROUND_A_STEP: u64 = 1 << 20;
+
+/// The pace of a work.
+pub(super) struct Pace {
+    start: Instant,
+    steps: usize,
+    done: usize,
+    weight: u64,
+    weight_done: u64,
+}
+
+impl Pace {
+    pub(super) fn new(work: &Iozone, trials: u32) -> Self {
+        let counts: Vec<u64> = match work.children.as_slice() {
+            [] => vec![1],
+            counts => counts.iter().map(|&count| u64::from(count)).collect(),
+        };
+        let tests = work.tests.len() as u64;
+        let of_rows = work
+            .rows
+            .iter()
+            .flat_map(|row| counts.iter().map(|&count| weight(row.file_kib, count)));
+        let weight = of_rows.fold(0, u64::saturating_add);
+        let steps = work.rows.len() * counts.len() * work.tests.len();
+        Self {
+            start: Instant::now(),
+            steps: steps * usize::try_from(trials).unwrap_or(1),
+            done: 0,
+            weight: weight
+                .saturating_mul(tests)
+                .saturating_mul(u64::from(trials)),
+            weight_done: 0,
+        }
+    }
+
+    /// A step ended.
+    pub(super) fn did(&mut self, step: &IozoneStep) {
+        self.done += 1;
+        let weight = weight(step.file_kib, step.children.len() as u64);
+        self.weight_done = self.weight_done.saturating_add(weight);
+    }
+
+    /// Time left; `None` before anything is done.
+    fn left(&self, under_way: u64) -> Option<Nanos> {
+        let done = self.weight_done.saturating_add(under_way);
+        let spent = self.start.elapsed().as_nanos();
+        let rest = u128::from(self.weight.saturating_sub(done));
+        let left = rest.saturating_mul(spent).checked_div(u128::from(done))?;
+        u64::try_from(left).ok().map(Nanos)
+    }
+
+    /// Draws the live line, where there is one.
+    pub(super) fn show(&self, voice: &Voice, progress: Option<&WorkProgress>) {
+        if !voice.is_live() {
+            return;
+        }
+        let left = self.left(progress.map_or(0, |progress| progress.done));
+        let left = left.map_or_else(String::new, time_left);
+        let text = match progress {
+            Some(progress) => format!("{left}, {}", progress.step),
+            None => left,
+        };
+        voice.show(self.done, self.steps, text.trim_start_matches(", "));
+    }
+}
+
+/// What a step weighs: sizes that no storage has are refused later, by name.
+fn weight(file_kib: u64, children: u64) -> u64 {
+    let bytes = file_kib.saturating_mul(1024).saturating_mul(children);
+    bytes.saturating_add(AROUND_A_STEP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::work::iozone::{Row, Test};
+
+    #[test]
+    fn the_largest_sizes_have_a_weight() {
+        let row = Row {
+            file_kib: 1 << 52,
+            record_kib: 4,
+        };
+        let work = Iozone {
+            rows: vec![row, row],
+            children: vec![1024],
+            tests: vec![Test::Write],
+            ..Iozone::default()
+        };
+        let pace = Pace::new(&work, 1000);
+        assert_eq!(pace.weight, u64::MAX);
+    }
+}

@@ -1,0 +1,51 @@
+//! Flags of `assay compare`.
+
+use crate::judging::args::VerdictArgs;
+use crate::rounds::args::RoundArgs;
+use clap::Args;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+A source is `last`, the first letters of a stored run's or import's id, or a file
+that assay import understands. Behind an @ it may name one of its conditions:
+  assay compare 3f2a 9b1c
+  assay compare before.json after.json --margin 3
+  assay compare governors.csv@interactive governors.csv@ondemand
+  assay compare before-after.csv          its two conditions
+  assay compare 3f2a 9b1c -o patch.txt    72 columns for a mail (docs/mail.md)
+  assay compare 3f2a 9b1c --gate --format junit > assay.xml    (docs/gates.md)
+  assay compare --a b1 --a b2 --a b3 --b c1 --b c2 --b c3
+  assay compare --paired-on /mnt/old /mnt/new --trials auto --budget 30m
+  assay compare --paired-on /dev/sdb /dev/sdc --destroy-data --only 'rand-*'
+With three or more sources a side each is taken for a unit of the part, and the
+verdict holds for the part; otherwise for these alone.
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+3 with --gate: something is slower.";
+
+/// `assay compare`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct CompareArgs {
+    /// What is compared with (A), and what is judged (B).
+    #[arg(value_name = "SOURCE", num_args = 1..=2, conflicts_with_all = ["a", "b", "jobs", "destroy_data"], conflicts_with_all = RoundArgs::NAMES, required_unless_present_any = ["a", "b", "paired_on"])]
+    pub sources: Vec<String>,
+    /// A unit of side A; may be given several times.
+    #[arg(long, value_name = "SOURCE", requires = "b", conflicts_with_all = RoundArgs::NAMES, conflicts_with_all = ["jobs", "destroy_data"])]
+    pub a: Vec<String>,
+    /// A unit of side B; may be given several times.
+    #[arg(long, value_name = "SOURCE", requires = "a")]
+    pub b: Vec<String>,
+    /// Measures two directories, files or block devices in turn and compares them:
+    /// blocks of ABBA or BAAB by a coin, so that a drift falls on both alike. Both are
+    /// stored as runs.
+    #[arg(long, num_args = 2, value_names = ["TARGET_A", "TARGET_B"], conflicts_with_all = ["sources", "a", "b"])]
+    pub paired_on: Vec<PathBuf>,
+    /// With --paired-on: jobs from a job file of fio instead of those of assay qualify.
+    #[arg(long, value_name = "JOB-FILE", requires = "paired_on", conflicts_with_all = ["quick", "thorough", "only"])]
+    pub jobs: Option<PathBuf>,
+    #[command(flatten)]
+    pub shown: VerdictArgs,
+    #[command(flatten, next_help_heading = "With --paired-on")]
+    pub rounds: RoundArgs,
+}

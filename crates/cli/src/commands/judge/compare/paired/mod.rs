@@ -1,0 +1,168 @@
+//! `assay compare --paired-on A B`: two targets measured in turn, then compared.
+
+mod session;
+mod setup;
+
+use super::args::CompareArgs;
+use crate::checks::estimate;
+use crate::driver::announce::tell;
+use crate::driver::plans::{self, Executed, Recorder};
+use crate::driver::runs::Done;
+use crate::driver::runs::Ending;
+use crate::exit::{DONE, Failure};
+use crate::judging::comparison::NamedSide;
+use crate::judging::written::present;
+use crate::output::say;
+use crate::rounds::outlook::Spread;
+use crate::rounds::stopper::{Found, Stopper};
+use crate::stored::sources::Source;
+use crate::stored::{lookup, owner};
+use crate::ui::progress::{Progress, Step, Voice, steps};
+use assay_lang::tr;
+use assay_model::run::{Run, RunHeader};
+use assay_model::trial::TrialRecord;
+use assay_model::units::Nanos;
+use assay_model::verdict::Side;
+use assay_stats::figures::of_trials;
+use assay_stats::verdict::compare::compare_figures;
+use assay_stats::verdict::line::Options;
+use assay_stats::verdict::power::spreads;
+use assay_stats::verdict::sequential::Standing;
+use assay_target::Target;
+use session::Session;
+use setup::{Setup, alpha_of_metric};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Measures two targets in turn and compares them.
+pub fn run(
+    args: &CompareArgs,
+    paths: [&Path; 2],
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    let store_path = lookup::store_path(&args.shown.store)?;
+    let mut setup = Setup::new(args, paths, &store_path, target)?;
+    tell(&setup.facts()?);
+    for header in &setup.headers {
+        setup.store.begin_run(header, &owner::this_process())?;
+    }
+    let executed = measure(&mut setup)?;
+    let untouched = executed.iter().all(|side| side.trials.is_empty());
+    let refused = |side: &Executed| matches!(&side.ended, Err(failure) if failure.is_usage());
+    if untouched && executed.iter().any(refused) {
+        // Refused by an agent before anything ran: there are no such runs.
+        for header in &setup.headers {
+            setup.store.forget_run(&header.id)?;
+        }
+        let ended = executed.into_iter().map(|side| side.ended.map(|_| DONE));
+        return ended.collect::<Result<Vec<_>, _>>().map(|_| DONE);
+    }
+    let Setup {
+        headers, mut store, ..
+    } = setup;
+    let [a, b] = headers;
+    let [of_a, of_b] = executed;
+    let a = plans::close(a, &mut store, of_a, target)?;
+    let b = plans::close(b, &mut store, of_b, target)?;
+    conclude(args, a, b)
+}
+
+/// Shows the comparison; the exit code is that of what stopped a side, or of the gate.
+fn conclude(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
+    let (id_a, id_b) = (&a.run.header.id, &b.run.header.id);
+    say(&tr!(
+        "Stored as runs {id_a} and {id_b}: assay compare {id_a} {id_b}",
+        id_a,
+        id_b
+    ));
+    let measured = |run: &Run| run.trials.iter().any(TrialRecord::counts);
+    let gate = match measured(&a.run) && measured(&b.run) {
+        true => present(&args.shown, (side(&a.run), side(&b.run)))?,
+        false => DONE,
+    };
+    let [of_a, of_b] = [a, b].map(Done::conclude);
+    // Of a side that failed, and one that was stopped for it, the first says why.
+    match (of_a, of_b) {
+        (Err(failure), _) | (_, Err(failure)) => Err(failure),
+        (Ok(DONE), Ok(DONE)) => Ok(gate),
+        (Ok(DONE), Ok(code)) | (Ok(code), Ok(_)) => Ok(code),
+    }
+}
+
+fn side(run: &Run) -> NamedSide {
+    let source = Source::of_run(run.clone());
+    let path = run.header.plan.place.path().display();
+    NamedSide {
+        name: format!("{path} (run {})", run.header.id),
+        ..NamedSide::of(source)
+    }
+}
+
+/// Runs both plans in turn.
+fn measure(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
+    let progress = Progress::new(in_turn(&setup.headers));
+    let mut recorder = Recorder::new(&mut setup.store, progress);
+    let voice = recorder.voice();
+    let [a, b] = &mut setup.hosts;
+    let agents = vec![a.requests(), b.requests()];
+    let [header_a, header_b] = &setup.headers;
+    let mut session = Session::new([a, b], [header_a, header_b]);
+    let mut enough = enough(&setup.headers, setup.trials, &voice);
+    let ((), signal) = plans::interruptible(agents, &voice, |interrupt| {
+        session.run(&setup.turns, &mut recorder, interrupt, &mut enough);
+    })?;
+    Ok(session.finish().map(|outcome| Executed {
+        trials: outcome.trials,
+        ended: outcome.end.map(|end| Ending::of(end, signal)),
+    }))
+}
+
+/// The trials of both, in the order of the session.
+fn in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
+    let mut all: Vec<(u32, Step)> = Vec::new();
+    for (header, side) in headers.iter().zip(Side::BOTH) {
+        let own = steps(&header.plan, &estimate::of_trials(&header.plan));
+        for (position, step) in (0..).zip(own) {
+            let step = Step {
+                name: format!("{side}: {}", step.name),
+                // Of its own kind on each side.
+                kind: 2 * step.kind + side as usize,
+                ..step
+            };
+            all.push((header.place_of(position), step));
+        }
+    }
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, step)| step).collect()
+}
+
+/// Whether both sides have enough trials, asked when they have as many.
+fn enough<'a>(
+    headers: &'a [RunHeader; 2],
+    trials: u32,
+    voice: &'a Voice,
+) -> impl FnMut([&[TrialRecord]; 2]) -> bool + 'a {
+    let [header, _] = headers;
+    let jobs = header.plan.jobs.len().max(1);
+    let alpha = alpha_of_metric(header);
+    // A block is two turns of each side.
+    let mut stopper = Stopper::new(&header.stopping, alpha, trials, 2, Nanos(0));
+    move |of_both| {
+        // The first turn conditions the storage.
+        let rounds = (of_both[0].len() / jobs).saturating_sub(1);
+        let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+        stopper.is_enough(rounds, voice, || found(headers, of_both))
+    }
+}
+
+/// What the trials say so far, as the comparison at the end will.
+fn found(headers: &[RunHeader; 2], trials: [&[TrialRecord]; 2]) -> Found {
+    let a = of_trials(&headers[0], trials[0]);
+    let b = of_trials(&headers[1], trials[1]);
+    let options = Options::of_run(&headers[0].stopping);
+    let standing = Standing::of_comparison(&compare_figures(&a, &b, &options));
+    Found {
+        standing,
+        spread: Spread::of(spreads(&[a, b].concat())),
+    }
+}

@@ -1,0 +1,273 @@
+//! What is settled before the first turn: the targets, the jobs, how often, and in
+//! which order.
+
+use super::super::args::CompareArgs;
+use crate::checks::admission::Need;
+use crate::checks::{admission, estimate};
+use crate::driver::host::Host;
+use crate::driver::runs::{Names, header, random};
+use crate::driver::{announce, leftovers};
+use crate::exit::Failure;
+use crate::rounds::args::RoundArgs;
+use crate::rounds::jobs::{Jobs, Source};
+use crate::rounds::outlook::{Held, Spread, deciding};
+use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
+use crate::rounds::{jobs, plan, schedule};
+use assay_lang::tr;
+use assay_model::job::Job;
+use assay_model::plan::{Place, turns};
+use assay_model::rng::SplitMix64;
+use assay_model::run::{Paired, RunHeader};
+use assay_model::units::{Bytes, Nanos};
+use assay_model::verdict::Side;
+use assay_model::wire::Inspection;
+use assay_stats::verdict::line::Options;
+use assay_store::Store;
+use assay_target::Target;
+use std::path::Path;
+
+/// Everything that two runs in turn take. Pairs are in the order of [`Side::BOTH`].
+pub struct Setup {
+    pub hosts: [Host; 2],
+    pub headers: [RunHeader; 2],
+    pub store: Store,
+    /// Trials of a side at most.
+    pub trials: u32,
+    /// Whose turn it is; the first two condition the storage.
+    pub turns: Vec<Side>,
+}
+
+/// A target that may be measured.
+struct Admitted {
+    host: Host,
+    inspection: Inspection,
+    place: Place,
+}
+
+impl Setup {
+    /// Looks at both targets; nothing is written there yet.
+    pub fn new(
+        args: &CompareArgs,
+        paths: [&Path; 2],
+        store: &Path,
+        target: &mut dyn Target,
+    ) -> Result<Self, Failure> {
+        has_whole_blocks(args.rounds.trials)?;
+        let from_file = args.jobs.as_deref().map(jobs::from_file).transpose()?;
+        let source = from_file.map_or(Source::Suite, Source::File);
+        let mut a = Admitted::new(paths[0], &args.rounds, target)?;
+        let mut b = Admitted::new(paths[1], &args.rounds, target)?;
+        are_two(&a, &b)?;
+        // Only now: what is refused leaves no store behind.
+        let mut store = Store::open(store)?;
+        for side in [&mut a, &mut b] {
+            leftovers::clear(&mut side.host, &mut store, &side.place)?;
+            side.inspection = side.host.inspect(side.place.path())?;
+        }
+        let jobs = common_jobs(&args.rounds, &source, [&a, &b])?;
+        let schedule = schedule(args, &jobs, [&a.place, &b.place])?;
+
+        // The same I/Os in the same order on both sides.
+        let seed = args.rounds.seed.unwrap_or_else(random);
+        let mut order = vec![Side::A, Side::B];
+        order.extend(turns(schedule.trials, &mut SplitMix64::new(seed)));
+        let begun = |jobs: Jobs, side: &Admitted| {
+            let place = side.place.clone();
+            let plan = plan(&args.rounds, seed, jobs, Vec::new(), place, schedule.trials);
+            let mut header = header(plan, side.inspection.clone(), &Names::default());
+            header.stopping = schedule.stopping.clone();
+            header
+        };
+        let mut headers = [begun(jobs.clone(), &a), begun(jobs, &b)];
+        pair(&mut headers, &order);
+        Ok(Self {
+            hosts: [a.host, b.host],
+            headers,
+            store,
+            trials: schedule.trials,
+            turns: order,
+        })
+    }
+
+    /// What is said before it begins.
+    pub fn facts(&self) -> Result<Vec<(&'static str, String)>, Failure> {
+        let [a, b] = &self.headers;
+        let mut facts = Vec::new();
+        for (side, header) in [tr!("Side A"), tr!("Side B")].into_iter().zip([a, b]) {
+            facts.push((side, announce::storage(&header.plan.place, &header.storage)));
+            facts.push((tr!("Writes"), announce::writes(&header.plan)));
+        }
+        let both = Nanos(estimate::of_plan(&a.plan).0 + estimate::of_plan(&b.plan).0);
+        let takes = tr!(
+            "about {time}, longer on slow storage: {trials} trials of {jobs} jobs on each side, in turn, seed {seed}",
+            time = announce::minutes(both),
+            trials = self.trials,
+            jobs = a.plan.jobs.len(),
+            seed = a.plan.seed
+        );
+        let keeps = tr!(
+            "each trial as it ends, as runs {a} and {b} in {store}",
+            a = a.id,
+            b = b.id,
+            store = self.store.path().display()
+        );
+        facts.extend([(tr!("Takes"), takes), (tr!("Keeps"), keeps)]);
+        facts.extend(schedule::facts(&a.stopping, self.trials));
+        let spread = Spread::known(&self.store, &a.storage.words(), &jobs_of(a))?;
+        facts.push((
+            tr!("Shows"),
+            spread.foretells(
+                self.trials,
+                Held::to(alpha_of_metric(a), &a.stopping),
+                &a.stopping,
+            ),
+        ));
+        Ok(facts)
+    }
+}
+
+impl Admitted {
+    fn new(path: &Path, args: &RoundArgs, target: &mut dyn Target) -> Result<Self, Failure> {
+        admission::can_be_stored(path)?;
+        let mut host = Host::start(target)?;
+        let inspection = host.inspect(path)?;
+        let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
+        Ok(Self {
+            host,
+            inspection,
+            place,
+        })
+    }
+
+    /// Whether it is a device that the other one is on, or is.
+    fn is_beneath(&self, other: &Self) -> bool {
+        let top = self.inspection.storage.top();
+        let is_device = matches!(self.place, Place::Device { .. });
+        let mut layers = other.inspection.storage.layers.iter();
+        is_device && layers.any(|layer| top.is_some_and(|top| top.name == layer.name))
+    }
+
+    fn is_on_mount_of(&self, other: &Self) -> bool {
+        let point = |side: &Self| {
+            let mount = side.inspection.storage.mount.as_ref();
+            mount.map(|mount| (mount.point.clone(), mount.source.clone()))
+        };
+        point(self).is_some() && point(self) == point(other)
+    }
+}
+
+/// The level that all metrics that decide share at first (Holm).
+pub fn alpha_of_metric(header: &RunHeader) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a few metrics")]
+    let metrics = deciding(&jobs_of(header)).max(1) as f64;
+    header.stopping.alpha() / metrics
+}
+
+fn jobs_of(header: &RunHeader) -> Vec<Job> {
+    let jobs = header.plan.jobs.iter().map(|planned| planned.job.clone());
+    jobs.collect()
+}
+
+/// Turns come in blocks of two a side.
+fn has_whole_blocks(trials: Option<Trials>) -> Result<(), Failure> {
+    match trials {
+        Some(Trials::Number(number)) if number < 4 || number % 2 == 1 => {
+            Err(Failure::usage(format!(
+                "--trials {number}: two targets take turns in blocks of two trials each, and a \
+                 verdict takes two blocks: give an even number, 4 or more"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A device is held by whoever measures it, with all that is on it.
+fn are_two(a: &Admitted, b: &Admitted) -> Result<(), Failure> {
+    match a.is_beneath(b) || b.is_beneath(a) {
+        false => Ok(()),
+        true => Err(Failure::usage(format!(
+            "{} and {} are one device, or one is on the other, and a device is held by the \
+             one that measures it: to see how alike sides compare, make a file system on it \
+             and give a folder there twice",
+            a.place.path().display(),
+            b.place.path().display()
+        ))),
+    }
+}
+
+/// Jobs that both sides can run, on test files of one size.
+fn common_jobs(args: &RoundArgs, source: &Source, sides: [&Admitted; 2]) -> Result<Jobs, Failure> {
+    let choose = |args: &RoundArgs| -> Result<[Jobs; 2], Failure> {
+        let of = |side: &Admitted| jobs::choose(args, source, &side.inspection, &side.place);
+        Ok([of(sides[0])?, of(sides[1])?])
+    };
+    let [a, b] = choose(args)?;
+    let (wanted, room) = (a.file.min(b.file), room_for_two(sides));
+    if args.size.is_some() && room < wanted {
+        return Err(Failure::usage(format!(
+            "not enough space for two test files of {wanted} on one file system: it has space for two of \
+             {room}"
+        )));
+    }
+    let size = wanted.min(room);
+    let sized = RoundArgs {
+        size: Some(size),
+        ..args.clone()
+    };
+    let [a, b] = match (a.file, b.file) == (size, size) {
+        true => [a, b],
+        false => choose(&sized)?,
+    };
+    match a.all == b.all {
+        true => Ok(a),
+        false => Err(Failure::usage(
+            "the targets cannot run the same jobs (a file is only read): name jobs that both \
+             can run with --only",
+        )),
+    }
+}
+
+/// Two test files on one file system share its room, with some for what is written
+/// beside them.
+fn room_for_two([a, b]: [&Admitted; 2]) -> Bytes {
+    let available = a.inspection.storage.available;
+    match available.filter(|_| a.is_on_mount_of(b)) {
+        Some(available) => Bytes(available.0 / 3),
+        None => Bytes(u64::MAX),
+    }
+}
+
+fn schedule(args: &CompareArgs, jobs: &Jobs, places: [&Place; 2]) -> Result<Schedule, Failure> {
+    let once = estimate::of_jobs(&jobs.all, false, &args.rounds.restore());
+    let round = Nanos(once.0.saturating_mul(2));
+    let files = places.map(|place| estimate::of_file(place, jobs.file, false).0);
+    let wish = Wish {
+        trials: args.rounds.trials,
+        max_trials: args.shown.terms.max_trials,
+        budget: args.rounds.budget,
+        margin: args.shown.terms.margin.unwrap_or(Options::default().margin),
+    };
+    let cost = Cost {
+        before: Nanos(files.iter().sum::<u64>() + round.0),
+        round,
+        step: 2,
+    };
+    Schedule::of(&wish, &cost)
+}
+
+/// Says in both what they are to each other, and when each trial comes.
+fn pair(headers: &mut [RunHeader; 2], turns: &[Side]) {
+    let ids = headers.each_ref().map(|header| header.id.clone());
+    for (side, header) in Side::BOTH.into_iter().zip(headers) {
+        let jobs = header.plan.jobs.len();
+        let own = turns.iter().enumerate().filter(|(_, turn)| **turn == side);
+        let places = own.flat_map(|(turn, _)| turn * jobs..(turn + 1) * jobs);
+        header.paired = Some(Paired {
+            with: ids[side.other() as usize].clone(),
+            side,
+            places: places
+                .map(|place| u32::try_from(place).unwrap_or(u32::MAX))
+                .collect(),
+        });
+    }
+}

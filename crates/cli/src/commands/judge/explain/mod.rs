@@ -1,0 +1,66 @@
+//! `assay explain`: where the time of an I/O went, and what would help.
+
+pub mod args;
+
+use crate::commands::judge::model::limits::known;
+use crate::commands::judge::model::simulate::find;
+use crate::exit::{DONE, Failure};
+use crate::output::{print, style};
+use crate::stored::lookup::{Stored, load};
+use crate::stored::sources::split_condition;
+use args::ExplainArgs;
+use assay_explain::{DeviceFacts, Explained, ExplainedImport};
+use assay_lang::in_english;
+use assay_model::run::Run;
+use assay_model::units::Bytes;
+use assay_report::summary::Summary;
+use std::process::ExitCode;
+
+/// `assay explain`.
+pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
+    let facts = facts(args)?;
+    let (name, condition) = split_condition(&args.run);
+    let stored = load(&args.store, name)?;
+    let explain = || match &stored {
+        Stored::Run(run) => of_run(run, condition, &facts, args.json),
+        Stored::Import(import) => {
+            let explained =
+                ExplainedImport::of(import, condition, &facts).map_err(Failure::usage)?;
+            match args.json {
+                true => print(|out| writeln!(out, "{:#}", explained.value())),
+                false => print(|out| explained.write(style().width, out)),
+            }
+        }
+    };
+    match args.json {
+        true => in_english(explain),
+        false => explain(),
+    }?;
+    Ok(DONE)
+}
+
+fn facts(args: &ExplainArgs) -> Result<DeviceFacts, Failure> {
+    if args.request == Some(Bytes(0)) {
+        return Err(Failure::usage("--request must not be 0"));
+    }
+    Ok(DeviceFacts {
+        only: args.only.clone(),
+        ceiling: args.bus.as_deref().map(known).transpose()?,
+        part: args.part.as_deref().map(find).transpose()?,
+        request: args.request,
+    })
+}
+
+fn of_run(
+    run: &Run,
+    condition: Option<&str>,
+    facts: &DeviceFacts,
+    json: bool,
+) -> Result<(), Failure> {
+    let summary = Summary::of(run);
+    let explained = Explained::of(&summary, condition, facts).map_err(Failure::usage)?;
+    match json {
+        true => print(|out| writeln!(out, "{:#}", explained.value())),
+        false => print(|out| explained.write(style().width, out)),
+    }
+}

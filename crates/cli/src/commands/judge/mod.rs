@@ -1,0 +1,7 @@
+//! Commands that judge and explain results.
+
+pub mod compare;
+pub mod explain;
+pub mod model;
+pub mod power;
+pub mod rank;

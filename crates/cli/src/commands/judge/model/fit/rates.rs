@@ -1,0 +1,76 @@
+//! A file of rates.
+
+use crate::exit::Failure;
+use crate::ui::values::parse_size;
+use assay_explain::fit_input::FittedRate;
+use assay_explain::on_bus::parse_rate;
+use assay_flash::BLOCK_BYTES;
+use assay_flash::estimate::Observation;
+use assay_model::job::Direction;
+use std::fs;
+use std::path::Path;
+
+/// The longest file of rates.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Reads it.
+pub fn read(file: &Path) -> Result<Vec<FittedRate>, Failure> {
+    let refused = |why: String| Failure::usage(format!("{}: {why}", file.display()));
+    let meta = fs::metadata(file).map_err(|error| refused(error.to_string()))?;
+    if !meta.is_file() || meta.len() > MOST_BYTES {
+        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
+    }
+    let text = fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
+    let mut lines = Vec::new();
+    for (number, text) in text.lines().enumerate() {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') || (number == 0 && text == HEAD) {
+            continue;
+        }
+        lines.push(line(text).map_err(|why| refused(format!("line {}: {why}", number + 1)))?);
+    }
+    if lines.is_empty() {
+        return Err(refused(format!(
+            "there are no rates in it: lines are {HEAD}"
+        )));
+    }
+    Ok(lines)
+}
+
+/// The first line, which may be there.
+const HEAD: &str = "rw,bs,rate";
+
+fn line(text: &str) -> Result<FittedRate, String> {
+    let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+    let [pattern, size, rate] = fields[..] else {
+        return Err(format!("it must have three fields, {HEAD}"));
+    };
+    let (direction, random) = match pattern {
+        "read" => (Direction::Read, false),
+        "write" => (Direction::Write, false),
+        "randread" => (Direction::Read, true),
+        "randwrite" => (Direction::Write, true),
+        _ => {
+            return Err(format!(
+                "'{pattern}' is not read, write, randread or randwrite"
+            ));
+        }
+    };
+    let bytes = parse_size(size).map_err(|error| error.to_string())?.0;
+    if bytes == 0 || bytes % BLOCK_BYTES != 0 {
+        return Err(format!("'{size}' is not a multiple of 512 bytes"));
+    }
+    let rate = parse_rate(rate)?.0;
+    Ok(FittedRate {
+        job: None,
+        pattern: pattern.to_owned(),
+        size: size.to_owned(),
+        seen: Observation {
+            direction,
+            random,
+            blocks: bytes / BLOCK_BYTES,
+            rate,
+            repeated: None,
+        },
+    })
+}

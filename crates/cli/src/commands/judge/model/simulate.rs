@@ -1,0 +1,167 @@
+//! `assay model simulate`: a job on a simulated part.
+
+use super::args::{Pattern, SimulateArgs};
+use crate::exit::{DONE, Failure};
+use crate::output::print;
+use assay_explain::table;
+use assay_flash::BLOCK_BYTES;
+use assay_flash::device::{Device, Phase};
+use assay_flash::part::Part;
+use assay_flash::workload::{Job, Timed, run as run_job};
+use assay_model::units::{BytesPerSec, Iops, three_digits};
+use assay_report::text::clean;
+use serde_json::json;
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// The longest file of a part.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Simulates, and shows the figures.
+pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
+    let Some(word) = args.part.as_deref().filter(|_| !args.parts) else {
+        return list();
+    };
+    let part = find(word)?;
+    let job = job(args)?;
+    let device = Device::new(&part, args.policy);
+    let mut device = device.map_err(|error| Failure::usage(error.to_string()))?;
+    let timed = run_job(&mut device, &job);
+    let figures = Figures::of(&timed, args);
+    if args.json {
+        let value = figures.value(&part, args, &device);
+        print(|out| writeln!(out, "{value:#}"))?;
+    } else {
+        print(|out| figures.write(&part, args, out))?;
+    }
+    Ok(DONE)
+}
+
+fn list() -> Result<ExitCode, Failure> {
+    let parts = Part::known();
+    print(|out| {
+        for part in &parts {
+            writeln!(out, "{}", part.name)?;
+            crate::ui::paragraph(&part.about, 2, out)?;
+            crate::ui::paragraph(&format!("Figures: {}.", part.source), 2, out)?;
+        }
+        Ok(())
+    })?;
+    Ok(DONE)
+}
+
+/// A known part, or one in a file.
+pub fn find(word: &str) -> Result<Part, Failure> {
+    if let Some(part) = Part::find(word) {
+        return Ok(part);
+    }
+    let refused = |why: String| Failure::usage(format!("{word}: {why}"));
+    let meta = fs::metadata(word).map_err(|error| {
+        refused(format!(
+            "no part is called so (--parts lists them), and as a file: {error}"
+        ))
+    })?;
+    if !meta.is_file() || meta.len() > MOST_BYTES {
+        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
+    }
+    let text = fs::read_to_string(word).map_err(|error| refused(error.to_string()))?;
+    Part::parse(&text).map_err(|error| refused(error.to_string()))
+}
+
+fn job(args: &SimulateArgs) -> Result<Job, Failure> {
+    let (bytes, span) = (args.bs.0, args.span.0);
+    if bytes == 0 || bytes % BLOCK_BYTES != 0 || bytes > 1 << 30 {
+        return Err(Failure::usage("--bs must be a multiple of 512, up to 1g"));
+    }
+    if span < bytes {
+        return Err(Failure::usage("--span is smaller than --bs"));
+    }
+    let read_percent = match args.rw {
+        Pattern::Read | Pattern::RandRead => 100,
+        Pattern::Write | Pattern::RandWrite => 0,
+        Pattern::RandRw => 50,
+    };
+    Ok(Job {
+        read_percent,
+        random: !matches!(args.rw, Pattern::Read | Pattern::Write),
+        blocks: bytes / BLOCK_BYTES,
+        span: span / BLOCK_BYTES,
+        warm: args.ios / 10,
+        ios: args.ios,
+        seed: args.seed,
+    })
+}
+
+/// What came out.
+struct Figures {
+    timed: Timed,
+    iops: f64,
+    rate: f64,
+}
+
+impl Figures {
+    fn of(timed: &Timed, args: &SimulateArgs) -> Self {
+        // A part whose costs are all 0 takes no time.
+        let iops = 1e6 / timed.mean_us().max(1e-6);
+        #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
+        let rate = iops * args.bs.0 as f64;
+        Self {
+            timed: *timed,
+            iops,
+            rate,
+        }
+    }
+
+    /// Microseconds of a phase in an I/O; of I/Os in flight together, all count.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn phase_us(&self, phase: Phase) -> f64 {
+        self.timed.spent.of(phase).as_us() / self.timed.ios.max(1) as f64
+    }
+
+    fn value(&self, part: &Part, args: &SimulateArgs, device: &Device) -> serde_json::Value {
+        let phases = Phase::ALL.map(|phase| (phase.name().to_owned(), self.phase_us(phase).into()));
+        json!({
+            "schema": 1,
+            "part": part.name,
+            "source": part.source.trim(),
+            "policy": args.policy.to_string(),
+            "block_size": args.bs.0,
+            "ios": self.timed.ios,
+            "seed": args.seed.to_string(),
+            "iops": self.iops,
+            "bytes_per_s": self.rate,
+            "io_us": self.timed.mean_us(),
+            "phases_us": serde_json::Map::from_iter(phases),
+            "left_us": self.timed.left.as_us(),
+            "commands_while_busy": device.sent_while_busy(),
+            "digest": format!("{:016x}", self.timed.digest),
+        })
+    }
+
+    fn write(&self, part: &Part, args: &SimulateArgs, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}: simulated, {}", clean(&part.name), args.policy)?;
+        crate::ui::paragraph(&format!("Figures: {}.", clean(&part.source)), 2, out)?;
+        let (iops, rate) = (Iops(self.iops), BytesPerSec(self.rate));
+        let mean = three_digits(self.timed.mean_us());
+        writeln!(
+            out,
+            "\n  {iops}, {rate}, {mean} µs for an I/O of {}",
+            args.bs
+        )?;
+        let spent = Phase::ALL.map(|phase| (phase, self.phase_us(phase)));
+        let rows = spent.into_iter().filter(|(_, us)| *us > 0.0);
+        let rows = rows.map(|(phase, us)| vec![phase.name().to_owned(), three_digits(us)]);
+        writeln!(out)?;
+        table::write(&["phase", "µs"], &rows.collect::<Vec<_>>(), 1, out)?;
+        let left = self.timed.left.as_us();
+        if left > 0.0 {
+            writeln!(
+                out,
+                "\n  {} µs of programming are left when the clock stops",
+                three_digits(left)
+            )?;
+        }
+        Ok(())
+    }
+}

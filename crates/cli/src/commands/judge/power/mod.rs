@@ -1,0 +1,93 @@
+//! `assay power`: which differences so many trials can show.
+
+use crate::exit::{DONE, Failure};
+use crate::output::print;
+use crate::stored::formats::DocumentArgs;
+use crate::stored::lookup::StoreArgs;
+use crate::stored::sources::Source;
+use crate::ui::values::parse_margin;
+use assay_report::comparison::Power;
+use assay_report::json;
+use assay_report::views;
+use assay_stats::verdict::arm::Arm;
+use assay_stats::verdict::line::Options;
+use clap::Args;
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+Examples:
+  assay power --cv 2          trials that vary by 2 %
+  assay power last            as much as the metrics of that run vary
+
+Each number holds for four of five comparisons, at a level of 5 % that all metrics that
+decide share. A smaller difference usually ends in equivalent where it is below the
+margin.
+Exit codes: 0 done, 2 the command cannot be carried out as given.";
+
+/// `assay power`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct PowerArgs {
+    /// A run, import or file whose spread is taken.
+    #[arg(
+        value_name = "SOURCE",
+        required_unless_present = "cv",
+        conflicts_with = "cv"
+    )]
+    pub source: Option<String>,
+    /// Coefficient of variation of the trials, in percent.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
+    pub cv: Option<f64>,
+    /// Largest difference without a meaning, in percent [default: 5].
+    #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
+    pub margin: Option<f64>,
+    /// Print the tables as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// Shows the tables.
+pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
+    let margin = args.margin.unwrap_or(Options::default().margin);
+    let tables = match (&args.source, args.cv) {
+        (Some(word), _) => of_source(&Source::find(word, &args.store)?, margin)?,
+        (None, Some(cv)) => vec![Power::of("CV".to_owned(), cv, 1, margin)],
+        (None, None) => return Err(Failure::usage("name a run, or a spread with --cv")),
+    };
+    if args.json {
+        let value = json::power(&tables);
+        print(|out| writeln!(out, "{value:#}"))?;
+    } else {
+        args.output.show(&views::ranking::power(&tables))?;
+    }
+    Ok(DONE)
+}
+
+/// A table for each metric that decides and whose spread is known.
+fn of_source(source: &Source, margin: f64) -> Result<Vec<Power>, Failure> {
+    let primary = source.figures.iter().filter(|figure| figure.primary);
+    let metrics: BTreeSet<&String> = primary.clone().map(|figure| &figure.metric).collect();
+    let tables: Vec<Power> = primary
+        .filter_map(|figure| {
+            let arm = Arm::of(&figure.sample, figure.better).ok()?;
+            let name = match figure.condition.as_str() {
+                "" => figure.metric.clone(),
+                condition => format!("{} under {condition}", figure.metric),
+            };
+            let cv = arm.cv().filter(|cv| *cv > 0.0)?;
+            Some(Power::of(name, cv, metrics.len(), margin))
+        })
+        .collect();
+    if tables.is_empty() {
+        return Err(Failure::usage(format!(
+            "no metric of {} has a spread: it takes two trials or more",
+            source.name
+        )));
+    }
+    Ok(tables)
+}

@@ -1,0 +1,64 @@
+//! `assay rank`: the conditions of a sweep, or of a table, against each other.
+
+use crate::exit::{DONE, Failure};
+use crate::judging::ranking::Judged;
+use crate::output::{print, say};
+use crate::stored::formats::DocumentArgs;
+use crate::stored::lookup::StoreArgs;
+use crate::stored::sources::Source;
+use crate::ui::values::parse_margin;
+use assay_report::{json, views};
+use clap::Args;
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+Conditions without a common letter differ; a common letter does not say that they
+are equal (equivalent does). Without --baseline all pairs are judged.
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
+
+/// `assay rank`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct RankArgs {
+    /// `last`, the first letters of a sweep's or import's id, or a file that
+    /// assay import understands.
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// Judge each condition against this one.
+    #[arg(long, value_name = "CONDITION")]
+    pub baseline: Option<String>,
+    /// Largest difference without a meaning, in percent [default: 5, or that of
+    /// the run].
+    #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
+    pub margin: Option<f64>,
+    /// Rank by metrics that do not decide, too.
+    #[arg(long)]
+    pub all: bool,
+    /// Print the ranking as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// Ranks.
+pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
+    let mut source = Source::find(&args.source, &args.store)?;
+    source.figures.retain(|figure| figure.primary || args.all);
+    let judged = Judged::of(&source, args.baseline.clone(), args.margin)
+        .map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;
+    let ranked = judged.ranked();
+    if args.json {
+        let value = json::ranking(&ranked);
+        print(|out| writeln!(out, "{value:#}"))?;
+    } else {
+        args.output.show(&views::ranking::document(&ranked))?;
+    }
+    for note in &source.notes {
+        say(&format!("assay: {}: {note}", source.name));
+    }
+    Ok(DONE)
+}

@@ -1,0 +1,98 @@
+//! `assay agent`: agents that stay on targets.
+
+use crate::exit::{DONE, Failure};
+use crate::output::{print, say};
+use crate::targets::on::{OnArgs, target};
+use assay_model::text::clean;
+use assay_target::{AgentOrder, AgentState, AgentThere, WhenLost};
+use clap::{Args, Subcommand};
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+Without one that stays, each command pushes the agent and removes it again. One that
+stays is used as long as it is the same file, byte for byte (SHA-256, looked at by
+each command); else a command pushes its own as before. It is in ~/.assay-agent, or
+in /data/local/tmp/.assay-agent of a phone.
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+5 target lost.";
+
+/// `assay agent`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct AgentArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub order: Order,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Order {
+    /// Puts the agent onto targets to stay: later commands need not copy it.
+    Push(OnArgs),
+    /// Which agents are on targets: those that stay, that a command uses now, and that
+    /// a cut link left.
+    List(OnArgs),
+    /// Removes the one that stays, and what cut links left.
+    Remove(OnArgs),
+}
+
+/// Carries it out, one target after the other.
+pub fn run(args: &AgentArgs) -> Result<ExitCode, Failure> {
+    let (on, order) = match &args.order {
+        Order::Push(on) => (on, AgentOrder::Push),
+        Order::List(on) => (on, AgentOrder::List),
+        Order::Remove(on) => (on, AgentOrder::Remove),
+    };
+    let targets = on.targets()?;
+    if targets.is_empty() {
+        return Err(Failure::usage(
+            "on which machine? Name it: --on ssh://user@host or adb:SERIAL",
+        ));
+    }
+    let mut failed = None;
+    for on in &targets {
+        match target(on, WhenLost::Stop).and_then(|mut there| Ok(there.agents(order)?)) {
+            Ok(agents) => show(&on.to_string(), order, &agents)?,
+            Err(failure) => {
+                // The others are seen to all the same.
+                if let Some(failure) = failed.replace(failure) {
+                    say(&clean(&format!("assay: {failure}")));
+                }
+            }
+        }
+    }
+    failed.map_or(Ok(DONE), Err)
+}
+
+/// A line for each agent; where there is none, that.
+fn show(target: &str, order: AgentOrder, agents: &[AgentThere]) -> Result<(), Failure> {
+    if agents.is_empty() {
+        say(&clean(&match order {
+            AgentOrder::Remove => format!("{target}: no agent had to be removed"),
+            AgentOrder::Push | AgentOrder::List => format!("{target}: no agent is there"),
+        }));
+    }
+    print(|out| {
+        agents.iter().try_for_each(|agent| {
+            let words = in_words(agent.state);
+            writeln!(
+                out,
+                "{}",
+                clean(&format!("{target} {}: {words}", agent.path))
+            )
+        })
+    })
+}
+
+fn in_words(state: AgentState) -> &'static str {
+    match state {
+        AgentState::Pushed => "put there, stays",
+        AgentState::Kept => "stays, is that of this program",
+        AgentState::Other => "stays, is none of this program's: commands push their own",
+        AgentState::Running => "is used now",
+        AgentState::Left => "left by a cut link; assay agent remove takes it away",
+        AgentState::Removed => "removed",
+    }
+}

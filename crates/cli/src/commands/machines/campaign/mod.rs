@@ -1,0 +1,413 @@
+//! `assay campaign FILE`: a command on many boards, and one comparison in the end.
+
+mod file;
+mod part;
+
+use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
+use crate::judging::args::VerdictArgs;
+use crate::judging::written;
+use crate::output::{print, say};
+use crate::stored::lookup::store_path;
+use crate::targets::lab;
+use crate::targets::pool::{Crew, Ended, Event, Task};
+use crate::targets::several::in_words;
+use assay_model::text::clean;
+use assay_store::Store;
+use assay_target::labgrid::{Lab, LabError, Place};
+use clap::Args;
+use file::{Campaign, PartOfFile};
+use part::{Board, Part, Wish};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often boards that others hold are asked for again.
+const LOOK: Duration = Duration::from_secs(1);
+
+const AFTER_HELP: &str = "\
+A file such as
+  command = [\"qualify\", \"/mnt/sd\", \"--quick\"]
+  limit = \"30m\"                         # of one run
+  [[part]]
+  name = \"old\"
+  tags = { media = \"sd\", part = \"a\" }   # places of a labgrid
+  boards = 5
+  [[part]]
+  name = \"new\"
+  targets = [\"ssh://root@10.0.0.7\", \"ssh://root@10.0.0.8\"]
+docs/boards.md has all that it may say.
+
+Exit codes: 0 done, 2 the command cannot be carried out as given, 3 with --gate:
+something is slower; else the highest of a run that is not to be had (5: no board
+was left for it), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
+
+/// `assay campaign`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct CampaignArgs {
+    /// Says what is run, and on which boards.
+    pub file: PathBuf,
+    /// Say which boards there are for it, and who has them; measure nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub shown: VerdictArgs,
+}
+
+/// Runs a campaign.
+pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
+    let campaign = Campaign::read(&args.file)?;
+    let format = written::wanted(&args.shown)?;
+    let asks = format.is_some() || args.shown.gate || args.shown.terms.qualify;
+    if asks && campaign.parts.len() < 2 {
+        return Err(Failure::usage(
+            "a campaign with one part compares nothing: -o, --format, --json, --gate and --qualify \
+             are asked of two",
+        ));
+    }
+    let lab = campaign.needs_lab().then(lab::open).transpose()?;
+    let places = lab.as_ref().map_or(Ok(Vec::new()), |lab| lab.places())?;
+    let parts = parts(&campaign, &places)?;
+    if args.dry_run {
+        return list(&parts, &places);
+    }
+    let store_path = std::path::absolute(store_path(&args.shown.store)?)
+        .map_err(|error| Failure::usage(format!("cannot find the store: {error}")))?;
+    let store = Store::open(&store_path)?;
+    let mut running = Running::new(&campaign, lab, parts, store)?;
+    running.all()?;
+    running.conclude(&args.shown)
+}
+
+/// The boards of each part.
+fn parts(campaign: &Campaign, places: &[Place]) -> Result<Vec<(Part, Vec<Board>)>, Failure> {
+    let mut seen: Vec<(Board, &str)> = Vec::new();
+    let mut parts = Vec::new();
+    for part in &campaign.parts {
+        let boards = boards(part, places)?;
+        for board in &boards {
+            if let Some((_, other)) = seen.iter().find(|(known, _)| known == board) {
+                return Err(Failure::usage(format!(
+                    "{board} is in part {other} and in part {}: a board is one unit of one part",
+                    part.name
+                )));
+            }
+            seen.push((board.clone(), &part.name));
+        }
+        let wanted = part.boards.unwrap_or(boards.len());
+        let planned = Part::new(&part.name, boards.clone(), wanted, campaign.attempts);
+        parts.push((planned, boards));
+    }
+    Ok(parts)
+}
+
+fn boards(part: &PartOfFile, places: &[Place]) -> Result<Vec<Board>, Failure> {
+    let mut boards = part.named();
+    if let Some(tags) = &part.tags {
+        let fitting = places.iter().filter(|place| place.has(tags));
+        let mut fitting: Vec<&Place> = fitting.collect();
+        // Those that nobody has come first.
+        fitting.sort_by_key(|place| (!place.acquired.is_empty(), place.name.clone()));
+        boards.extend(
+            fitting
+                .into_iter()
+                .map(|place| Board::Place(place.name.clone())),
+        );
+    }
+    let wanted = part.boards.unwrap_or(1);
+    match boards.len() < wanted {
+        true => Err(Failure::usage(format!(
+            "part {}: {} boards are needed, and there are {}",
+            part.name,
+            wanted,
+            boards.len()
+        ))),
+        false => Ok(boards),
+    }
+}
+
+/// What would be used.
+fn list(parts: &[(Part, Vec<Board>)], places: &[Place]) -> Result<ExitCode, Failure> {
+    let holder = |board: &Board| {
+        let Board::Place(name) = board else { return "" };
+        let place = places.iter().find(|place| place.name == *name);
+        place.map_or("", |place| place.acquired.as_str())
+    };
+    print(|out| {
+        for (part, boards) in parts {
+            writeln!(
+                out,
+                "{}: {} of {} boards",
+                clean(part.name()),
+                part.wanted(),
+                boards.len()
+            )?;
+            for board in boards {
+                let held = match holder(board) {
+                    "" => String::new(),
+                    holder => format!("  held by {holder}"),
+                };
+                writeln!(out, "  {}", clean(&format!("{board}{held}")))?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(DONE)
+}
+
+/// A campaign under way.
+struct Running<'a> {
+    campaign: &'a Campaign,
+    words: Vec<OsString>,
+    lab: Option<Arc<Lab>>,
+    store: Store,
+    crew: Crew,
+    parts: Vec<Part>,
+    /// Which wish of which part each task is for.
+    tasks: BTreeMap<usize, (usize, Wish)>,
+    looked: Instant,
+}
+
+impl<'a> Running<'a> {
+    fn new(
+        campaign: &'a Campaign,
+        lab: Option<Arc<Lab>>,
+        parts: Vec<(Part, Vec<Board>)>,
+        store: Store,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            words: campaign.words(store.path()),
+            campaign,
+            lab,
+            store,
+            crew: Crew::new()?,
+            parts: parts.into_iter().map(|(part, _)| part).collect(),
+            tasks: BTreeMap::new(),
+            looked: Instant::now(),
+        })
+    }
+
+    /// Until every run is there, or is not to be had. A signal ends what is under way.
+    fn all(&mut self) -> Result<(), Failure> {
+        loop {
+            if self.crew.signalled().is_none() {
+                self.start_what_can_be();
+            }
+            let idle = self.crew.signalled().is_some() || self.parts.iter().all(Part::is_idle);
+            if idle && self.crew.under_way() == 0 {
+                return Ok(());
+            }
+            self.crew.set_title(&self.title());
+            if let Event::Ended(ended) = self.crew.next(LOOK) {
+                self.ended(&ended)?;
+            }
+            self.look_again();
+        }
+    }
+
+    fn start_what_can_be(&mut self) {
+        for index in 0..self.parts.len() {
+            while self.has_room()
+                && let Some((wish, board)) = self.parts[index].next()
+            {
+                self.start(index, wish, &board);
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let most = self.campaign.at_once;
+        most.is_none_or(|most| self.crew.under_way() < most)
+    }
+
+    fn start(&mut self, index: usize, wish: Wish, board: &Board) {
+        let task = match self.task(board) {
+            Ok(task) => task,
+            Err(LabError::Busy(why)) => {
+                let part = &mut self.parts[index];
+                if part.is_busy(wish, board.clone(), Instant::now()) {
+                    let line = format!("part {} waits for {board}: {why}", part.name());
+                    self.crew.say(&clean(&line));
+                }
+                return;
+            }
+            Err(error) => return self.not_started(index, wish, board, &error.into()),
+        };
+        match self.crew.start(task) {
+            Ok(number) => {
+                self.parts[index].got_board();
+                self.tasks.insert(number, (index, wish));
+            }
+            Err(failure) => self.not_started(index, wish, board, &failure),
+        }
+    }
+
+    fn not_started(&mut self, index: usize, wish: Wish, board: &Board, failure: &Failure) {
+        let why = format!("{board}: {failure}");
+        self.failed(index, wish, failure.number(), &why);
+    }
+
+    fn task(&self, board: &Board) -> Result<Task, LabError> {
+        let limit = self.campaign.limit;
+        match (board, &self.lab) {
+            (Board::Place(place), Some(lab)) => {
+                let lease = lab.acquire(place)?;
+                Ok(Task::on_board(lease, &self.words, limit))
+            }
+            _ => Ok(Task::on_target(board.to_string(), &self.words, limit)),
+        }
+    }
+
+    fn ended(&mut self, ended: &Ended) -> Result<(), Failure> {
+        let Some((index, wish)) = self.tasks.remove(&ended.number) else {
+            return Ok(());
+        };
+        let part = &mut self.parts[index];
+        match (ended.code, self.store.runs_of(&ended.process)?.pop()) {
+            (0 | MISSED, Some(_)) if ended.board_lost => {
+                self.failed(index, wish, LOST, &in_words(ended));
+            }
+            (0 | MISSED, Some(run)) => {
+                part.succeeded(run.clone());
+                let (there, wanted) = (part.runs().len(), part.wanted());
+                let line = format!(
+                    "part {}: {} is run {run}, {there} of {wanted}",
+                    part.name(),
+                    ended.name
+                );
+                self.crew.say(&clean(&line));
+            }
+            (DATA_MISMATCH, _) => {
+                part.failed_for_good(DATA_MISMATCH);
+                self.crew
+                    .say(&clean(&format!("assay: {}", in_words(ended))));
+            }
+            (_, _) if self.crew.signalled().is_some() => part.failed_for_good(ended.code),
+            (code, _) => {
+                let code = if ended.too_late { LOST } else { code.max(1) };
+                self.failed(index, wish, code, &in_words(ended));
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, index: usize, wish: Wish, code: u8, why: &str) {
+        let part = &mut self.parts[index];
+        let next = match part.failed(wish, code) {
+            true => "it is tried on another board",
+            false => "there is no other board for it",
+        };
+        let line = format!("assay: part {}: {why}; {next}", part.name());
+        self.crew.say(&clean(&line));
+    }
+
+    /// Others may have given boards back.
+    fn look_again(&mut self) {
+        let now = Instant::now();
+        if now < self.looked + LOOK {
+            return;
+        }
+        self.looked = now;
+        let wait = self.campaign.wait.unwrap_or(Duration::MAX);
+        let (has_room, free) = (self.has_room(), self.free());
+        for part in &mut self.parts {
+            // Who may not ask is not told that there was none.
+            if has_room && part.waited_for(wait, now) {
+                part.give_up();
+                let line = format!("assay: part {}: no board became free in time", part.name());
+                self.crew.say(&clean(&line));
+            }
+            part.look_again(|board| match (board, &free) {
+                (Board::Place(name), Some(free)) => free.contains(name),
+                _ => true,
+            });
+        }
+    }
+
+    /// Places that nobody has, asked for only where somebody waits; `None`: not known.
+    fn free(&self) -> Option<BTreeSet<String>> {
+        if !self.parts.iter().any(Part::is_waiting) {
+            return None;
+        }
+        let places = self.lab.as_ref()?.places().ok()?;
+        let free = places.into_iter().filter(|place| place.acquired.is_empty());
+        Some(free.map(|place| place.name).collect())
+    }
+
+    fn title(&self) -> String {
+        let parts = self
+            .parts
+            .iter()
+            .map(|part| format!("{} {} of {}", part.name(), part.runs().len(), part.wanted()));
+        let parts: Vec<String> = parts.collect();
+        clean(&format!(
+            "{}; {} under way",
+            parts.join(", "),
+            self.crew.under_way()
+        ))
+    }
+
+    /// Gives the session with the lab back, and shows what came of it all.
+    fn conclude(self, shown: &VerdictArgs) -> Result<ExitCode, Failure> {
+        let Self {
+            mut crew,
+            parts,
+            lab,
+            store,
+            ..
+        } = self;
+        crew.close();
+        drop(lab);
+        for part in parts
+            .iter()
+            .filter(|part| part.runs().len() < part.wanted())
+        {
+            let (there, wanted) = (part.runs().len(), part.wanted());
+            say(&clean(&format!(
+                "assay: part {} has {there} of {wanted} runs",
+                part.name()
+            )));
+        }
+        let lacking = parts.iter().flat_map(Part::given_up).max().copied();
+        let worst = crew.signalled().or(lacking);
+        let compared = match (parts.as_slice(), crew.signalled()) {
+            ([a, b], None) if !a.runs().is_empty() && !b.runs().is_empty() => {
+                written::of_units([a, b].map(|part| (part.name(), part.runs())), shown)?
+            }
+            (parts, _) => {
+                say_how_to_compare(parts, store.path());
+                DONE
+            }
+        };
+        Ok(worst.map_or(compared, ExitCode::from))
+    }
+}
+
+/// What there is, for whoever goes on by hand.
+fn say_how_to_compare(parts: &[Part], store: &Path) {
+    for part in parts.iter().filter(|part| !part.runs().is_empty()) {
+        say(&clean(&format!(
+            "part {}: runs {}",
+            part.name(),
+            part.runs().join(" ")
+        )));
+    }
+    if let [a, b] = parts
+        && !a.runs().is_empty()
+        && !b.runs().is_empty()
+    {
+        let side = |flag: &str, part: &Part| {
+            let units = part.runs().iter().map(|run| format!(" {flag} {run}"));
+            units.collect::<String>()
+        };
+        say(&clean(&format!(
+            "assay compare{}{} --store {}",
+            side("--a", a),
+            side("--b", b),
+            store.display()
+        )));
+    }
+}

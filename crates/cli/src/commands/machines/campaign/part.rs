@@ -1,0 +1,222 @@
+//! Which board of a part is next, and what is still wanted of it. Nothing is done here.
+
+use crate::exit::LOST;
+use crate::targets::on::On;
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// A board that may be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Board {
+    /// A place of a labgrid.
+    Place(String),
+    /// A machine that nobody has to be asked for.
+    Target(On),
+}
+
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(place) => write!(f, "labgrid:{place}"),
+            Self::Target(on) => on.fmt(f),
+        }
+    }
+}
+
+/// A run that is wanted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// On how many boards it failed.
+    failures: u32,
+    /// The exit code of the last of them.
+    code: u8,
+}
+
+/// A part of a campaign. Each board is measured once: what is measured twice is no
+/// second unit.
+#[derive(Debug)]
+pub struct Part {
+    name: String,
+    attempts: u32,
+    wanted: usize,
+    open: Vec<Wish>,
+    /// Not tried yet.
+    boards: VecDeque<Board>,
+    /// Held by somebody else.
+    busy: Vec<Board>,
+    busy_since: Option<Instant>,
+    runs: Vec<String>,
+    /// Exit codes of runs that are not to be had.
+    given_up: Vec<u8>,
+}
+
+impl Part {
+    /// `wanted` runs, each on a board of its own; each is tried on so many boards.
+    pub fn new(name: &str, boards: Vec<Board>, wanted: usize, attempts: u32) -> Self {
+        let wish = || Wish {
+            failures: 0,
+            code: LOST,
+        };
+        Self {
+            name: name.to_owned(),
+            attempts,
+            wanted,
+            open: (0..wanted).map(|_| wish()).collect(),
+            boards: boards.into(),
+            busy: Vec::new(),
+            busy_since: None,
+            runs: Vec::new(),
+            given_up: Vec::new(),
+        }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many runs are wanted.
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// The runs that there are.
+    pub fn runs(&self) -> &[String] {
+        &self.runs
+    }
+
+    /// The exit codes of those that are not to be had.
+    pub fn given_up(&self) -> &[u8] {
+        &self.given_up
+    }
+
+    /// Whether nothing is left to be tried; what is under way may still fail.
+    pub fn is_idle(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The next run to be tried, and where.
+    pub fn next(&mut self) -> Option<(Wish, Board)> {
+        let board = match self.open.is_empty() {
+            true => None,
+            false => self.boards.pop_front(),
+        }?;
+        Some((self.open.pop()?, board))
+    }
+
+    /// Somebody else has the board; whether it is the first of which that is known.
+    pub fn is_busy(&mut self, wish: Wish, board: Board, now: Instant) -> bool {
+        self.open.push(wish);
+        self.busy.push(board);
+        let first = self.busy_since.is_none();
+        self.busy_since.get_or_insert(now);
+        first
+    }
+
+    /// Boards that others had are asked for again if they may be free now.
+    pub fn look_again(&mut self, may_be_free: impl Fn(&Board) -> bool) {
+        let (free, busy) = self.busy.drain(..).partition(may_be_free);
+        self.busy = busy;
+        self.boards.extend::<Vec<Board>>(free);
+    }
+
+    /// Whether others have boards that it could use.
+    pub fn is_waiting(&self) -> bool {
+        !self.open.is_empty() && !self.busy.is_empty()
+    }
+
+    /// A board is had: the time of waiting is over.
+    pub fn got_board(&mut self) {
+        self.busy_since = None;
+    }
+
+    /// Whether boards that others have were waited for as long as may be.
+    pub fn waited_for(&self, limit: Duration, now: Instant) -> bool {
+        let since = self.busy_since.filter(|_| !self.open.is_empty());
+        since.is_some_and(|since| now.duration_since(since) >= limit)
+    }
+
+    /// No more boards are waited for.
+    pub fn give_up(&mut self) {
+        self.given_up
+            .extend(self.open.drain(..).map(|wish| wish.code));
+    }
+
+    /// A run is there.
+    pub fn succeeded(&mut self, run: String) {
+        self.runs.push(run);
+    }
+
+    /// The board's data is not what was written: that is a result, not to be hidden by
+    /// one of another board.
+    pub fn failed_for_good(&mut self, code: u8) {
+        self.given_up.push(code);
+    }
+
+    /// It did not work on a board; whether it is tried on another.
+    pub fn failed(&mut self, mut wish: Wish, code: u8) -> bool {
+        wish.failures += 1;
+        wish.code = code;
+        let elsewhere = self.boards.len() + self.busy.len() > self.open.len();
+        let again = wish.failures < self.attempts && elsewhere;
+        match again {
+            true => self.open.push(wish),
+            false => self.given_up.push(code),
+        }
+        again
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(boards: usize, wanted: usize, attempts: u32) -> Part {
+        let boards = (0..boards).map(|n| Board::Place(format!("b{n}"))).collect();
+        Part::new("p", boards, wanted, attempts)
+    }
+
+    #[test]
+    fn a_dead_board_is_replaced_while_there_are_others() {
+        let mut part = part(3, 2, 3);
+        let (first, dead) = part.next().unwrap();
+        let (second, _) = part.next().unwrap();
+        assert!(part.next().is_none(), "two are wanted");
+        assert!(part.failed(first, 5));
+        let (again, other) = part.next().unwrap();
+        assert_ne!(dead, other);
+        part.succeeded("r1".to_owned());
+        assert!(!part.failed(again, 1), "no board is left");
+        assert!(!part.failed(second, 5));
+        assert_eq!((part.runs().len(), part.given_up()), (1, &[1, 5][..]));
+        assert!(part.is_idle());
+    }
+
+    #[test]
+    fn a_run_is_tried_so_often_and_not_more() {
+        let mut part = part(10, 1, 2);
+        let (wish, _) = part.next().unwrap();
+        assert!(part.failed(wish, 5));
+        let (wish, _) = part.next().unwrap();
+        assert!(!part.failed(wish, 5));
+        assert!(part.next().is_none());
+    }
+
+    #[test]
+    fn a_board_that_somebody_has_is_waited_for_but_not_for_ever() {
+        let mut part = part(1, 1, 1);
+        let (start, hour) = (Instant::now(), Duration::from_secs(3600));
+        let (wish, board) = part.next().unwrap();
+        assert!(part.is_busy(wish, board, start));
+        assert!(part.next().is_none(), "not at once again");
+        part.look_again(|_| true);
+        let (wish, board) = part.next().unwrap();
+        assert!(!part.is_busy(wish, board, start + hour / 2), "told already");
+        assert!(!part.waited_for(hour, start + hour / 2));
+        assert!(part.waited_for(hour, start + hour));
+        part.give_up();
+        assert_eq!(part.given_up(), [LOST]);
+        assert!(!part.waited_for(hour, start + hour));
+    }
+}

@@ -1,0 +1,81 @@
+//! `assay devices`: the disks of a machine, and what of them may be tested.
+
+use crate::driver::host::Host;
+use crate::exit::{DONE, Failure};
+use crate::output::print;
+use crate::stored::formats::DocumentArgs;
+use crate::targets::on::OnArgs;
+use assay_model::device::{DeviceList, ListedDevice};
+use assay_report::text::{clean, enumerate};
+use assay_report::{json, views};
+use assay_target::Target;
+use clap::Args;
+use std::path::Path;
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+Nothing is written. As root it shows more: modes of card buses, registers, wear.
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+5 target lost.";
+
+/// `assay devices`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct DevicesArgs {
+    /// Show all that is known of these (mmcblk0, /dev/sda) instead of the list.
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    /// List RAM disks that nobody uses, too.
+    #[arg(long)]
+    pub all: bool,
+    /// Print them as JSON on standard output (docs/devices.md).
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// Lists them.
+pub fn run(args: &DevicesArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let mut host = Host::start(target)?;
+    let mut list = host.devices()?;
+    if !args.devices.is_empty() {
+        list.devices = chosen(&list, &args.devices)?;
+    }
+    if args.json {
+        let value = json::devices(&list, host.target());
+        print(|out| writeln!(out, "{value:#}"))?;
+    } else {
+        let document = match args.devices.is_empty() {
+            true => views::devices::list(&list, host.target(), args.all),
+            false => views::devices::details(&list.devices, &list.system, host.target()),
+        };
+        args.output.show(&document)?;
+    }
+    Ok(DONE)
+}
+
+/// Those that were named, in that order.
+fn chosen(list: &DeviceList, names: &[String]) -> Result<Vec<ListedDevice>, Failure> {
+    names
+        .iter()
+        .map(|name| {
+            let bare = Path::new(name).strip_prefix("/dev");
+            let bare = bare.map_or(name.as_str(), |path| path.to_str().unwrap_or(name));
+            let fits = |device: &&ListedDevice| {
+                device.layer.name == bare || device.partitions.iter().any(|part| part == bare)
+            };
+            list.devices.iter().find(fits).cloned().ok_or_else(|| {
+                let known = list.devices.iter().map(|device| clean(&device.layer.name));
+                let known: Vec<String> = known.collect();
+                Failure::usage(format!(
+                    "there is no disk {name}; there are {}",
+                    enumerate(&known)
+                ))
+            })
+        })
+        .collect()
+}

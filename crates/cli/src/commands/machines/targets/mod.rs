@@ -1,0 +1,147 @@
+//! `assay targets`: the machines that assay can measure on.
+
+mod known;
+
+use crate::exit::{DONE, Failure, LOST};
+use crate::output::{print, say};
+use crate::targets::lab;
+use crate::targets::on::OnArgs;
+use assay_model::system::System;
+use assay_model::text::clean;
+use assay_target::labgrid::{Freed, release_stale};
+use clap::Args;
+use known::{Known, Reached, all, reach};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+Known are the hosts of ~/.ssh/config (without patterns), the devices of adb, and the
+places of the labgrid that LG_COORDINATOR names. A file with targets of one's own:
+assay targets --on @FILE --check
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+5 with --check when a target is not reached.";
+
+/// Version of the JSON: rises when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+/// `assay targets`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct TargetsArgs {
+    /// Reach each of them: start an agent there, and say what the machine is. Places of a
+    /// labgrid are left alone: they would have to be acquired.
+    #[arg(long)]
+    pub check: bool,
+    /// Print them as JSON on standard output (docs/boards.md).
+    #[arg(long)]
+    pub json: bool,
+    /// Release the places of a labgrid that runs of this user on this machine still hold
+    /// although they were killed.
+    #[arg(long, conflicts_with_all = ["check", "json", "on"])]
+    pub release_stale: bool,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// Lists them, or releases what dead processes hold.
+pub fn run(args: &TargetsArgs) -> Result<ExitCode, Failure> {
+    if args.release_stale {
+        return free();
+    }
+    let (known, problems) = match args.on.on.is_empty() {
+        true => all(),
+        false => (named(&args.on)?, Vec::new()),
+    };
+    for problem in &problems {
+        say(&clean(&format!("assay: warning: {problem}")));
+    }
+    let reached = match args.check {
+        true => reach(&known),
+        false => known.iter().map(|_| None).collect(),
+    };
+    if args.json {
+        let value = document(&known, &reached);
+        print(|out| writeln!(out, "{value:#}"))?;
+    } else if known.is_empty() {
+        say("no target is known; any machine that ssh reaches can be one (--on ssh://user@host)");
+    } else {
+        print(|out| {
+            let rows = known.iter().zip(&reached);
+            rows.into_iter()
+                .try_for_each(|(known, reached)| writeln!(out, "{}", line(known, reached)))
+        })?;
+    }
+    let lost = reached.iter().flatten().any(Result::is_err);
+    Ok(if lost { ExitCode::from(LOST) } else { DONE })
+}
+
+fn named(on: &OnArgs) -> Result<Vec<Known>, Failure> {
+    let targets = on.targets()?.into_iter();
+    let known = targets.map(|on| Known {
+        on,
+        from: "--on".to_owned(),
+    });
+    Ok(known.collect())
+}
+
+/// `ssh://board (~/.ssh/config): aarch64, Linux 6.1.0, root`.
+fn line(known: &Known, reached: &Option<Reached>) -> String {
+    let target = format!("{} ({})", known.on, known.from);
+    clean(&match reached {
+        None => target,
+        Some(Ok(system)) => format!("{target}: {}", machine(system)),
+        Some(Err(why)) => format!("{target}: not reached: {why}"),
+    })
+}
+
+fn machine(system: &System) -> String {
+    let board = system.board.as_ref().or(system.hostname.as_ref());
+    let user = if system.root { "root" } else { "not root" };
+    let mut words: Vec<&str> = board.map(String::as_str).into_iter().collect();
+    let kernel = format!("Linux {}", system.kernel);
+    words.extend([system.machine.as_str(), kernel.as_str(), user]);
+    words.join(", ")
+}
+
+fn document(known: &[Known], reached: &[Option<Reached>]) -> Value {
+    let rows = known.iter().zip(reached).map(|(known, reached)| {
+        let system = reached.as_ref().and_then(|reached| reached.as_ref().ok());
+        json!({
+            "target": known.on.to_string(),
+            "from": known.from,
+            "reached": reached.as_ref().map(Result::is_ok),
+            "error": reached.as_ref().and_then(|reached| reached.as_ref().err()),
+            "machine": system.map(|system| &system.machine),
+            "kernel": system.map(|system| &system.kernel),
+            "board": system.and_then(|system| system.board.as_ref()),
+            "root": system.map(|system| system.root),
+        })
+    });
+    json!({"schema": SCHEMA, "targets": rows.collect::<Vec<_>>()})
+}
+
+fn free() -> Result<ExitCode, Failure> {
+    let (freed, ended) = release_stale(&lab::folder()?);
+    for place in &freed {
+        say(&clean(&in_words(place)));
+    }
+    if freed.is_empty() && ended.is_ok() {
+        say("no killed run holds a board");
+    }
+    ended?;
+    Ok(DONE)
+}
+
+fn in_words(freed: &Freed) -> String {
+    let Freed {
+        place, coordinator, ..
+    } = freed;
+    match freed.released {
+        true => format!("released labgrid:{place} at {coordinator}"),
+        false => format!(
+            "left labgrid:{place} at {coordinator} alone: it was released or changed since. If it \
+             is still held for nobody: labgrid-client -p {place} release"
+        ),
+    }
+}

@@ -1,0 +1,72 @@
+//! The command line of `assay capacity`.
+
+use crate::driver::measuring::MeasureArgs;
+use crate::ui::values::parse_size;
+use assay_model::units::Bytes;
+use clap::Args;
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+The files are those of H2testw and f3: f3read checks what assay wrote, and assay
+what f3write wrote. Exit codes: 0 everything was found as it was written, 4 it was
+not, 1 failed, 2 the command cannot be carried out as given, 5 device or target
+lost, 130 or 143 stopped by Ctrl-C or SIGTERM; files written so far are kept then,
+and --verify-only checks them.";
+
+/// `assay capacity`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub struct CapacityArgs {
+    /// A folder: it is filled with files 1.h2w, 2.h2w ..., over those of an
+    /// earlier run. Or a block device (needs --destroy-data).
+    pub path: PathBuf,
+    /// Find out with few writes whether a block device is smaller than it says,
+    /// and put back what was there (needs --destroy-data all the same: what the
+    /// blocks held is lost if the machine stops in between).
+    #[arg(long, conflicts_with_all = ["write_only", "verify_only", "start", "end", "limit", "remove", "keep"])]
+    pub probe: bool,
+    /// Only write.
+    #[arg(long, conflicts_with = "verify_only")]
+    pub write_only: bool,
+    /// Only check what an earlier run, f3write or H2testw wrote.
+    #[arg(long)]
+    pub verify_only: bool,
+    /// Number of the first file.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub start: Option<u32>,
+    /// Number of the last file.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub end: Option<u32>,
+    /// Write at most so much, for example 4G.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub limit: Option<Bytes>,
+    /// Keep the files; so it is unless --remove is given.
+    #[arg(long, conflicts_with = "remove")]
+    pub keep: bool,
+    /// Remove the files that this run wrote, if all of them are as they were
+    /// written.
+    #[arg(long, conflicts_with_all = ["write_only", "verify_only"])]
+    pub remove: bool,
+    /// How often all of it is repeated.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Write over the block device.
+    #[arg(long)]
+    pub destroy_data: bool,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
+impl CapacityArgs {
+    /// A flag that means nothing for a device.
+    pub fn only_for_folders(&self) -> Option<&'static str> {
+        [
+            (self.start.is_some(), "--start"),
+            (self.end.is_some(), "--end"),
+            (self.remove, "--remove"),
+            (self.keep, "--keep"),
+        ]
+        .into_iter()
+        .find_map(|(given, flag)| given.then_some(flag))
+    }
+}

@@ -1,0 +1,280 @@
+//! `assay mark PATH`: the usual disk marks, SD card classes, and rounds until a
+//! steady state.
+
+pub mod args;
+
+use crate::checks::admission::Need;
+use crate::checks::free_space::file_size;
+use crate::checks::{admission, estimate};
+use crate::driver::announce::announce;
+use crate::driver::host::Host;
+use crate::driver::runs::{header, random, run_id};
+use crate::driver::{leftovers, plans};
+use crate::exit::{DONE, Failure, MISSED};
+use crate::output::{print, say, style};
+use crate::rounds::jobs::on_place;
+use crate::stored::lookup::store_path;
+use crate::stored::owner;
+use args::MarkArgs;
+use assay_dialects::mark;
+use assay_dialects::mark::{FILL, ROUND, Scale, SdClass};
+use assay_lang::{counted, tr};
+use assay_model::condition::Restore;
+use assay_model::job::Job;
+use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
+use assay_model::run::Run;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::{Inspection, PathKind};
+use assay_report::views::marks::{self, CheckedClass};
+use assay_report::{json, terminal};
+use assay_stats::requirement::Finding;
+use assay_stats::rounds::Window;
+use assay_store::Store;
+use assay_target::Target;
+use std::process::ExitCode;
+
+/// The file of a mark or a class, where there is room.
+const CLASS_FILE: Bytes = Bytes::gib(1);
+/// Trials of a class.
+const CLASS_TRIALS: u32 = 3;
+
+/// What is to be found out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Question {
+    Marks,
+    Class(SdClass),
+    SteadyState,
+}
+
+impl Question {
+    const fn of(args: &MarkArgs) -> Self {
+        match args.class {
+            Some(class) => Self::Class(class),
+            None if args.steady_state => Self::SteadyState,
+            None => Self::Marks,
+        }
+    }
+
+    /// How long a trial takes, unless the user says so.
+    const fn seconds(self) -> u64 {
+        match self {
+            Self::Marks => 5,
+            Self::Class(_) => 10,
+            Self::SteadyState => 60,
+        }
+    }
+
+    /// How large the file is, where there is room; a steady state is one of the
+    /// whole device.
+    fn file(self, inspection: &Inspection) -> Bytes {
+        match (self, &inspection.kind) {
+            (Self::SteadyState, PathKind::Device { size }) => *size,
+            _ => CLASS_FILE,
+        }
+    }
+}
+
+/// Marks a path on a target.
+pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    admission::can_be_stored(&args.path)?;
+    let store_path = store_path(&args.shared.store)?;
+    let mut host = Host::start(target)?;
+    let inspection = host.inspect(&args.path)?;
+    let question = Question::of(args);
+    let place = admit(args, question, &inspection)?;
+    let mut store = Store::open(&store_path)?;
+    leftovers::clear(&mut host, &mut store, &place)?;
+    let inspection = host.inspect(&args.path)?;
+
+    let plan = plan(args, question, &inspection, place)?;
+    let duration = estimate::of_plan(&plan);
+    announce(&plan, &inspection, host.target(), duration, store.path());
+    let header = header(plan, inspection, host.names());
+    store.begin_run(&header, &owner::this_process())?;
+    let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), enough);
+    let done = plans::close(header, &mut store, executed, target)?;
+    if done.stored {
+        present(&done.run, question, args.shared.json)?;
+    }
+    let missed = class_of(&done.run, question)
+        .is_some_and(|class| class.finding(&done.run) == Finding::Missed);
+    let code = done.conclude()?;
+    Ok(if code == DONE && missed {
+        ExitCode::from(MISSED)
+    } else {
+        code
+    })
+}
+
+fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result<Place, Failure> {
+    let shown = inspection.path.display();
+    let is_device = matches!(inspection.kind, PathKind::Device { .. });
+    if question == Question::SteadyState && !is_device {
+        return Err(Failure::usage(format!(
+            "{shown} is not a block device: a steady state is measured on a whole device; name the device"
+        )));
+    }
+    let place = admission::admit(inspection, Need::anything(args.destroy_data))?;
+    if let (Place::File { .. }, true) = (&place, question != Question::Marks) {
+        return Err(Failure::usage(format!(
+            "{shown} is a file, which is only read, and a class is about writes too: give the \
+             directory it is in"
+        )));
+    }
+    Ok(place)
+}
+
+/// The trials: for marks in rounds of random order, the first of which is a
+/// warm-up; rounds of a steady state after the whole capacity was written.
+fn plan(
+    args: &MarkArgs,
+    question: Question,
+    inspection: &Inspection,
+    place: Place,
+) -> Result<Plan, Failure> {
+    let seed = args.shared.seed.unwrap_or_else(random);
+    let scale = scale(args, question, inspection)?;
+    let (mut jobs, trials) = match question {
+        Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),
+        Question::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(CLASS_TRIALS)),
+        Question::SteadyState => (
+            mark::steady_state(&scale).to_vec(),
+            args.trials.unwrap_or(25),
+        ),
+    };
+    on_place(&place, &mut jobs)?;
+    let reads_only = matches!(place, Place::File { .. });
+    let jobs: Vec<PlannedJob> = jobs
+        .into_iter()
+        .filter(|job| !(reads_only && job.rw.writes()))
+        .map(|job| PlannedJob {
+            trials: if job.name == FILL { 1 } else { trials },
+            job,
+        })
+        .collect();
+    let order = match question {
+        Question::SteadyState => in_sequence(&jobs),
+        Question::Marks | Question::Class(_) => {
+            let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
+            interleave(&trials, seed)
+        }
+    };
+    Ok(Plan {
+        run_id: run_id(),
+        seed,
+        place,
+        file_size: scale.file,
+        jobs,
+        conditions: Vec::new(),
+        restore: Restore::default(),
+        order,
+    })
+}
+
+fn scale(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result<Scale, Failure> {
+    let seconds = args.seconds.unwrap_or(question.seconds());
+    Ok(Scale {
+        file: file_size(args.size, question.file(inspection), Bytes(0), inspection)?,
+        trial: Nanos::secs(seconds),
+        engine: inspection.async_engines.first().copied(),
+    })
+}
+
+/// The marks as jobs of a sweep, and the size of their file.
+pub fn swept(args: &MarkArgs, inspection: &Inspection) -> Result<(Vec<Job>, Bytes), Failure> {
+    let question = Question::of(args);
+    if question != Question::Marks {
+        return Err(Failure::usage(
+            "a class and a steady state are questions of their own, which assay mark answers: a \
+             sweep takes the marks only",
+        ));
+    }
+    let scale = scale(args, question, inspection)?;
+    Ok((mark::marks(&scale), scale.file))
+}
+
+/// One job after the other.
+fn in_sequence(jobs: &[PlannedJob]) -> Vec<Slot> {
+    let slots = jobs
+        .iter()
+        .enumerate()
+        .flat_map(|(job, planned)| (1..=planned.trials).map(move |trial| Slot::plain(job, trial)));
+    slots.collect()
+}
+
+/// Whether the rounds so far have become steady.
+fn is_steady(trials: &[TrialRecord]) -> bool {
+    let rounds = trials
+        .iter()
+        .filter(|trial| trial.job.name == ROUND && trial.outcome == Outcome::Completed);
+    let iops = rounds.filter_map(|trial| {
+        let measured = trial.measured.as_ref()?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "15 digits are enough for a figure"
+        )]
+        let per_second = measured.write.ios as f64 * 1e9 / measured.elapsed_ns as f64;
+        Some(per_second)
+    });
+    let iops: Vec<f64> = iops.collect();
+    Window::of(&iops).is_some_and(|window| window.is_steady())
+}
+
+fn class_of(run: &Run, question: Question) -> Option<CheckedClass> {
+    let Question::Class(class) = question else {
+        return None;
+    };
+    let deviation = deviation(&run.header.plan, question);
+    Some(CheckedClass {
+        name: class.to_string(),
+        requirements: class.requirements(),
+        conditions: class.conditions(run.header.plan.file_size) + &deviation,
+    })
+}
+
+/// Where the user has made less of a class's measurement than it is, the words for it;
+/// else nothing.
+fn deviation(plan: &Plan, question: Question) -> String {
+    let less = |words: String, is_less: bool| is_less.then_some(words);
+    let trials = plan.jobs.iter().map(|planned| planned.trials).max();
+    let trials = trials.unwrap_or(0);
+    let length = plan
+        .jobs
+        .iter()
+        .filter_map(|planned| planned.job.runtime)
+        .max();
+    let seconds = length.map_or(question.seconds(), |length| length.0 / 1_000_000_000);
+    let all = [
+        less(plan.file_size.to_string(), plan.file_size < CLASS_FILE),
+        less(format!("{seconds} s a trial"), seconds < question.seconds()),
+        less(
+            counted!(trials, "{n} trial", "{n} trials"),
+            trials < CLASS_TRIALS,
+        ),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => tr!(
+            ". This is not the measurement of the class, which takes 1 GiB, 10 s a trial and 3 trials: here it was {less}",
+            less = all.join(", ")
+        ),
+    }
+}
+
+fn present(run: &Run, question: Question, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return print(|out| json::write(run, out));
+    }
+    let document = match (question, class_of(run, question)) {
+        (_, Some(class)) => marks::class(run, &class),
+        (Question::SteadyState, None) => marks::rounds(run, ROUND),
+        (_, None) => marks::marks(run),
+    };
+    print(|out| terminal::write(&document, style(), &[], out))?;
+    let id = &run.header.id;
+    say(&tr!("Stored as run {id}: assay show {id}", id));
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The command line of `assay mem`.
+
+use crate::driver::measuring::MeasureArgs;
+use crate::ui::values::{parse_size, parse_time};
+use assay_model::units::{Bytes, Nanos};
+use assay_model::work::memory::Bit;
+use clap::{Args, ValueEnum};
+
+const AFTER: &str = "\
+assay mem                              bandwidth and latency, five trials
+assay mem bandwidth --size 1G          arrays of 1 GiB each
+assay mem stress --for 8h              as much memory as is safe, for eight hours
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given, 4 memory did
+not keep what was written to it, 5 target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
+Finished trials are kept in every case. docs/memory.md says what each figure is.";
+
+/// What to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Rates of copy, scale, add, triad (STREAM's), memset, read and memcpy (mbw's), with
+    /// one thread and with all.
+    Bandwidth,
+    /// The time of a load that waits for the one before it, in working sets of 4 KiB to
+    /// 256 MiB.
+    Latency,
+    /// Patterns that are written to as much memory as is safe and checked, on all CPUs.
+    Stress,
+}
+
+/// `assay mem`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub struct MemArgs {
+    /// What to find out [default: bandwidth latency].
+    #[arg(value_enum)]
+    pub parts: Vec<Part>,
+    /// Size of each of the three arrays [default: four times the last-level caches].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// Passes of each kernel in a trial, the first of which does not count.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub passes: u32,
+    /// Threads beside one [default: one a CPU].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+    /// The largest working set of the latency.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
+    pub largest_set: Bytes,
+    /// Memory under stress [default: what is available, less what is left to others].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub stress_size: Option<Bytes>,
+    /// Repeat the patterns of the stress for so long, for example 90s, 30m or 8h
+    /// [default: each once in a trial].
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    pub duration: Option<Nanos>,
+    /// How often all of it is repeated [default: 5, with stress 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
+    /// For tests of assay: flip that bit under the stress, as BYTE.BIT.
+    #[arg(long, value_name = "BYTE.BIT", hide = true, value_parser = parse_bit)]
+    pub flip_bit: Option<Bit>,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
+impl MemArgs {
+    /// Whether a part is wanted.
+    pub fn wants(&self, part: Part) -> bool {
+        match self.parts.as_slice() {
+            [] => part != Part::Stress,
+            parts => parts.contains(&part),
+        }
+    }
+
+    /// A flag that means nothing without the part that it is for.
+    pub fn without_its_part(&self) -> Option<(&'static str, &'static str)> {
+        let flags = [
+            (self.size.is_some(), "--size", Part::Bandwidth, "bandwidth"),
+            (
+                self.threads.is_some(),
+                "--threads",
+                Part::Bandwidth,
+                "bandwidth",
+            ),
+            (
+                self.stress_size.is_some(),
+                "--stress-size",
+                Part::Stress,
+                "stress",
+            ),
+            (self.duration.is_some(), "--for", Part::Stress, "stress"),
+            (
+                self.flip_bit.is_some(),
+                "--flip-bit",
+                Part::Stress,
+                "stress",
+            ),
+        ];
+        let mut idle = flags
+            .into_iter()
+            .filter(|(given, _, part, _)| *given && !self.wants(*part));
+        idle.next().map(|(_, flag, _, part)| (flag, part))
+    }
+}
+
+/// Reads `BYTE.BIT`.
+fn parse_bit(text: &str) -> Result<Bit, String> {
+    let numbers = text.split_once('.').and_then(|(offset, bit)| {
+        let (offset, bit) = (offset.parse().ok()?, bit.parse().ok()?);
+        (bit < 8).then_some(Bit { offset, bit })
+    });
+    numbers.ok_or_else(|| "write BYTE.BIT, for example 4096.3".to_owned())
+}

@@ -1,0 +1,156 @@
+//! The command line of `assay powercut`.
+
+use super::cut::{Method, Words, words};
+use crate::exit::Failure;
+use crate::stored::lookup::StoreArgs;
+use crate::targets::on::OnArgs;
+use crate::ui::values::parse_time;
+use assay_model::units::Nanos;
+use assay_model::work::powercut::{Kind, Mounting};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+const AFTER_HELP: &str = "\
+Examples:
+  assay powercut --on ssh://root@board /mnt/sd --cut ask --cycles 5
+  assay powercut --on labgrid:board-3 /mnt/sd --cut labgrid --cycles 200
+  assay powercut --on ssh://root@board /mnt/sd --mount /dev/mmcblk1p1:ext4:noatime \\
+      --cut command:'relay off 3' --restore 'relay on 3' --cycles 200
+  assay powercut --on ssh://root@board /dev/sda --destroy-data --cut command:'relay cycle 3'
+  assay powercut --on ssh://root@board --resume      after a kill, a lost board or Ctrl-C
+
+Exit codes: 0 every acknowledged write was there, 1 failed, 2 the command cannot be carried
+out as given, 4 something acknowledged was lost or torn, 5 the board did not come back,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished cycles are kept in every case.";
+
+/// `assay powercut`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct PowercutArgs {
+    /// A folder of the board's (one is made in it and removed), or a block device that is
+    /// overwritten (needs --destroy-data).
+    #[arg(required_unless_present = "resume")]
+    pub path: Option<PathBuf>,
+    /// How the power is cut: ask (by hand), labgrid (the power driver of the place that is
+    /// measured), or command:'WORDS', which no shell reads.
+    #[arg(long, value_name = "METHOD", required_unless_present = "resume")]
+    pub cut: Option<Method>,
+    /// The command that gives the power back [default: that of --cut does].
+    #[arg(long, value_name = "WORDS", value_parser = words)]
+    pub restore: Option<Words>,
+    /// How often.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub cycles: u32,
+    /// When it is cut, after the writes have begun: at a random time between these.
+    #[arg(long, value_name = "FROM..TO", default_value = "1s..8s", value_parser = between)]
+    pub after: (Nanos, Nanos),
+    /// How long the power is off.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
+    pub off_time: Nanos,
+    /// How long the board may take to be reached again.
+    #[arg(long, value_name = "TIME", default_value = "3min", value_parser = parse_time)]
+    pub boot_timeout: Nanos,
+    /// Mount this at PATH, before the writes and after each cut [default: the board does].
+    #[arg(long, value_name = "DEVICE:TYPE[:OPTIONS]", value_parser = mounting)]
+    pub mount: Option<Mounting>,
+    /// Ways to write, separated by commas, which go on at the same time: fsync, fdatasync,
+    /// dsync, fua, rename, append, sqlite [default: all that the path takes].
+    #[arg(long, value_name = "WAYS", value_delimiter = ',', value_parser = way)]
+    pub ways: Vec<Kind>,
+    /// What the device promises to write whole or not at all.
+    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
+    pub atomic: String,
+    /// Go on with a run that was stopped or killed: last, or the first letters of its id.
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        default_missing_value = "last",
+        conflicts_with_all = [
+            "path", "cut", "restore", "cycles", "after", "off_time", "boot_timeout", "mount",
+            "ways", "atomic", "seed",
+        ]
+    )]
+    pub resume: Option<String>,
+    /// Repeat the times, places and contents of an earlier run.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Overwrite the block device. All data on it is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+    /// Print the run as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+impl PowercutArgs {
+    /// Where it writes.
+    pub fn path(&self) -> Result<&Path, Failure> {
+        let path = self.path.as_deref();
+        path.ok_or_else(|| Failure::usage("give a folder or a block device of the board"))
+    }
+
+    /// How the power is cut.
+    pub fn cut(&self) -> Result<&Method, Failure> {
+        let cut = self.cut.as_ref();
+        cut.ok_or_else(|| Failure::usage("--cut says how the power is cut"))
+    }
+}
+
+fn between(text: &str) -> Result<(Nanos, Nanos), String> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    let (from, to) = (parse_time(from)?, parse_time(to)?);
+    match from <= to {
+        true => Ok((from, to)),
+        false => Err("the first time is the longer one".to_owned()),
+    }
+}
+
+fn mounting(text: &str) -> Result<Mounting, String> {
+    let mut parts = text.splitn(3, ':');
+    match (parts.next(), parts.next()) {
+        (Some(device), Some(fs_type)) if device.starts_with('/') && !fs_type.is_empty() => {
+            Ok(Mounting {
+                device: device.into(),
+                fs_type: fs_type.to_owned(),
+                options: parts.next().unwrap_or_default().to_owned(),
+            })
+        }
+        _ => Err(
+            "write DEVICE:TYPE or DEVICE:TYPE:OPTIONS, such as /dev/sda1:ext4:noatime".to_owned(),
+        ),
+    }
+}
+
+fn way(text: &str) -> Result<Kind, String> {
+    let all = Kind::ALL.map(Kind::name).join(", ");
+    let known = Kind::ALL.into_iter().find(|kind| kind.name() == text);
+    known.ok_or(format!("one of {all}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_mounts_and_ways_are_read() {
+        let (from, to) = between("500ms..2s").unwrap();
+        assert_eq!((from.0, to.0), (500_000_000, 2_000_000_000));
+        assert!(between("2s..1s").is_err() && between("x").is_err());
+        let mount = mounting("/dev/sda1:ext4:noatime,data=ordered").unwrap();
+        assert_eq!(
+            (mount.fs_type.as_str(), mount.options.as_str()),
+            ("ext4", "noatime,data=ordered")
+        );
+        assert_eq!(mounting("/dev/sda1:xfs").unwrap().options, "");
+        assert!(mounting("sda1:xfs").is_err() && mounting("/dev/sda1").is_err());
+        assert_eq!(way("fua"), Ok(Kind::Fua));
+        assert!(way("x").unwrap_err().contains("sqlite"));
+        assert_eq!(words("relay 'off 3'").unwrap().0, ["relay", "off 3"]);
+        assert!(words("").is_err() && words("'").is_err());
+    }
+}

@@ -1,0 +1,229 @@
+//! One cycle: writes, a cut, the power back, a look.
+
+use super::cut::Switch;
+use super::journal::{Journal, Marker, Moment, Planned};
+use crate::driver::host::Host;
+use crate::driver::notes::in_words;
+use crate::driver::runs::unix_ms;
+use crate::driver::trials::{Listener, follow};
+use crate::exit::Failure;
+use crate::output::say;
+use assay_model::wire::{FromAgent, RunEnd};
+use assay_model::work::powercut::{CutStep, Powercut, PowercutReport, Task, Word};
+use assay_model::work::{Work, WorkOrder, WorkReport};
+use assay_target::Target;
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// Between attempts to reach a board that starts.
+const AGAIN: Duration = Duration::from_millis(500);
+/// What a board that starts may take to greet.
+const GREETING: Duration = Duration::from_secs(30);
+/// What the writer said before the cut may be on its way so long.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// What all cycles have in common.
+pub struct Cycles<'a> {
+    /// The board.
+    pub target: &'a mut dyn Target,
+    /// What is written; its task is set for each part of a cycle.
+    pub work: Powercut,
+    /// Its power.
+    pub switch: Switch,
+    /// How long that is off.
+    pub off_time: Duration,
+    /// How long the board may take to come back.
+    pub boot_timeout: Duration,
+    /// What it writes whole or not at all.
+    pub atomic: u32,
+    /// The user's word for a device.
+    pub destroy_data: bool,
+    /// The run.
+    pub run_id: String,
+}
+
+impl Cycles<'_> {
+    /// Writes on the board until the power is cut, and looks at what is there then. The
+    /// agent to write with is given, if there is one; the one that looked is returned.
+    pub fn cycle(
+        &mut self,
+        host: Host,
+        planned: &Planned,
+        journal: &mut Journal,
+    ) -> Result<(Host, CutStep), Failure> {
+        journal.cycle(planned)?;
+        let mut host = host;
+        let boot_id = self.begin(&mut host, planned)?;
+        journal.ready(boot_id.as_deref())?;
+        let moment = self.hear_until_cut(&mut host, planned, journal)?;
+        drop(host);
+        sleep(self.off_time);
+        self.switch.on()?;
+        let mut host = self.reach()?;
+        match self.judge(&mut host, planned, journal, (boot_id.as_deref(), moment))? {
+            Some(step) => Ok((host, step)),
+            None => Err(Failure::failed(
+                "the power was not cut: the board runs since before (same boot id); try the \
+                 command of --cut by hand",
+            )),
+        }
+    }
+
+    /// What is there, after a cut at that moment of the start of the board that wrote;
+    /// `None`: it runs since then, so there was no cut.
+    pub fn judge(
+        &self,
+        host: &mut Host,
+        planned: &Planned,
+        journal: &mut Journal,
+        (boot_id, moment): (Option<&str>, Moment),
+    ) -> Result<Option<CutStep>, Failure> {
+        let away_ms = unix_ms().saturating_sub(moment.unix_ms);
+        journal.look()?;
+        let found = self.look(host, planned, journal)?;
+        if boot_id.is_some() && found.boot_id.as_deref() == boot_id {
+            return Ok(None);
+        }
+        Ok(Some(CutStep {
+            after_ns: moment.after_ns,
+            away_ns: away_ms.saturating_mul(1_000_000),
+            atomic: self.atomic,
+            found,
+        }))
+    }
+
+    fn order(&self, planned: &Planned, task: Task) -> WorkOrder {
+        WorkOrder {
+            run_id: self.run_id.clone(),
+            seed: planned.seed,
+            trial: planned.number,
+            first_position: planned.number - 1,
+            destroy_data: self.destroy_data,
+            work: Work::Powercut(Box::new(Powercut {
+                task,
+                ..self.work.clone()
+            })),
+            under: None,
+        }
+    }
+
+    /// Has the board write; which start of it that is.
+    fn begin(&self, host: &mut Host, planned: &Planned) -> Result<Option<String>, Failure> {
+        host.run_work(self.order(planned, Task::Write))?;
+        loop {
+            match host.hear()? {
+                FromAgent::Powercut(Word::Ready { boot_id }) => return Ok(boot_id),
+                FromAgent::LoadNote(note) => say(&in_words(&note)),
+                FromAgent::Done { end, .. } => return Err(of_end(end)),
+                stray => host.pass_over(&stray)?,
+            }
+        }
+    }
+
+    /// Notes what the writer says, until its link ends.
+    fn hear_until_cut(
+        &self,
+        host: &mut Host,
+        planned: &Planned,
+        journal: &mut Journal,
+    ) -> Result<Moment, Failure> {
+        let cutting = self.cut_after(planned.delay, journal.marker()?, host.cutter());
+        let mut noted = Ok(());
+        // However the link ends: what was heard counts.
+        while let Ok(message) = host.hear() {
+            match message {
+                FromAgent::Powercut(word) if noted.is_ok() => noted = journal.heard(&word),
+                FromAgent::LoadNote(note) => say(&in_words(&note)),
+                FromAgent::Done { end, .. } => {
+                    say(&format!(
+                        "assay: warning: cycle {}: the writes ended before the power was cut: {}",
+                        planned.number,
+                        of_end(end)
+                    ));
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let cut = cutting.join();
+        noted?;
+        cut.unwrap_or_else(|_| Err(Failure::failed("cutting the power panicked")))
+    }
+
+    /// Cuts the power after a while, and then the link: nobody is there to end it.
+    fn cut_after(
+        &self,
+        delay: Duration,
+        mut marker: Marker,
+        end_link: Box<dyn FnOnce() + Send>,
+    ) -> JoinHandle<Result<Moment, Failure>> {
+        let switch = self.switch.clone();
+        let began = Instant::now();
+        spawn(move || {
+            sleep(delay);
+            let moment = Moment {
+                after_ns: nanos(began.elapsed()),
+                unix_ms: unix_ms(),
+            };
+            let noted = marker.cut(moment).map_err(|error| {
+                Failure::failed(format!("cannot note the cut of the power: {error}"))
+            });
+            let done = noted.and_then(|()| switch.off());
+            sleep(LAST_WORDS);
+            end_link();
+            done.map(|()| moment)
+        })
+    }
+
+    /// Goes to the board until it is there.
+    pub fn reach(&mut self) -> Result<Host, Failure> {
+        let until = Instant::now() + self.boot_timeout;
+        loop {
+            match Host::start_within(self.target, GREETING) {
+                Ok(host) => return Ok(host),
+                Err(failure) if failure.is_usage() => return Err(failure),
+                Err(failure) if Instant::now() > until => {
+                    return Err(Failure::lost(format!(
+                        "the board did not come back within {} s: {failure}",
+                        self.boot_timeout.as_secs()
+                    )));
+                }
+                Err(_) => sleep(AGAIN),
+            }
+        }
+    }
+
+    fn look(
+        &self,
+        host: &mut Host,
+        planned: &Planned,
+        journal: &Journal,
+    ) -> Result<PowercutReport, Failure> {
+        let task = Task::Verify {
+            known: journal.known().to_vec(),
+            atomic: self.atomic,
+        };
+        host.run_work(self.order(planned, task))?;
+        match follow(host, &mut Quiet)? {
+            (_, Some(WorkReport::Powercut(found))) => Ok(found),
+            (end, _) => Err(of_end(end)),
+        }
+    }
+}
+
+/// Says notes, and nothing of the progress.
+struct Quiet;
+
+impl Listener for Quiet {}
+
+/// Why a work ended that should not have.
+fn of_end(end: RunEnd) -> Failure {
+    match end {
+        RunEnd::DeviceLost { error } | RunEnd::Failed { error } => Failure::failed(error),
+        RunEnd::Finished | RunEnd::Cancelled => Failure::failed("the agent stopped by itself"),
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

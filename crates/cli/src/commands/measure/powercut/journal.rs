@@ -1,0 +1,306 @@
+//! What a writer said, on a file of the host's: a host that is killed loses none of it.
+
+use crate::exit::Failure;
+use assay_model::work::powercut::{Known, Word};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A cycle that is to come.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    /// From 1.
+    pub number: u32,
+    /// Decides places and contents.
+    pub seed: u64,
+    /// How long writes go on.
+    pub delay: Duration,
+}
+
+/// The journal of a run, of the cycle that is under way. A line is written as a word comes,
+/// before anything else is done with it: `cycle NUMBER SEED`, `ready BOOT` (the writes
+/// begin; which start of the board it is, or `-`), `b STREAM SEQUENCE` (begun),
+/// `a STREAM SEQUENCE` (acknowledged), `cut NANOSECONDS UNIX_MS` (the power is about to be
+/// cut, so long after the writes began), `look` (what is there is looked at next, and
+/// removed).
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    known: Vec<Known>,
+}
+
+/// A cycle that a host left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Which start of the board wrote.
+    pub boot_id: Option<String>,
+    /// When its power was cut; `None`: it was not.
+    pub cut: Option<Moment>,
+    /// What was there was looked at already, and may be removed.
+    pub looked: bool,
+}
+
+/// When the power was about to be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// So long after the writes began.
+    pub after_ns: u64,
+    /// By the host's clock.
+    pub unix_ms: u64,
+}
+
+impl Journal {
+    /// A new one beside the store, for so many streams.
+    pub fn create(store: &Path, run_id: &str, streams: usize) -> Result<Self, Failure> {
+        let path = beside(store, run_id);
+        let opened = OpenOptions::new().create_new(true).append(true).open(&path);
+        Self::of(path, opened, streams)
+    }
+
+    /// The one that a host of this run left, with the cycle that was under way then, if
+    /// any; else a new one.
+    pub fn reopen(
+        store: &Path,
+        run_id: &str,
+        streams: usize,
+    ) -> Result<(Self, Option<Left>), Failure> {
+        let path = beside(store, run_id);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| {
+                Failure::failed(format!("cannot read {}: {error}", path.display()))
+            })?,
+        };
+        let opened = OpenOptions::new().create(true).append(true).open(&path);
+        let mut journal = Self::of(path, opened, streams)?;
+        let left = journal.replay(&text);
+        // Of a line that was not finished nothing may stand before the next one.
+        let finished = text.rfind('\n').map_or(0, |end| end + 1);
+        let cut = journal.file.set_len(finished as u64);
+        cut.map_err(|error| journal.failed(&error))?;
+        Ok((journal, left))
+    }
+
+    fn of(path: PathBuf, opened: std::io::Result<File>, streams: usize) -> Result<Self, Failure> {
+        let file = opened
+            .map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
+        Ok(Self {
+            path,
+            file,
+            known: vec![Known::default(); streams],
+        })
+    }
+
+    /// A cycle begins; the one before is in the store.
+    pub fn cycle(&mut self, planned: &Planned) -> Result<(), Failure> {
+        self.known.fill(Known::default());
+        let emptied = self.file.set_len(0);
+        emptied.map_err(|error| self.failed(&error))?;
+        let Planned { number, seed, .. } = planned;
+        self.line(&format!("cycle {number} {seed}\n"))
+    }
+
+    /// The writes begin.
+    pub fn ready(&mut self, boot_id: Option<&str>) -> Result<(), Failure> {
+        self.line(&format!("ready {}\n", boot_id.unwrap_or("-")))
+    }
+
+    /// The writer said something.
+    pub fn heard(&mut self, word: &Word) -> Result<(), Failure> {
+        let (letter, stream, sequence) = match *word {
+            Word::Ready { .. } => return Ok(()),
+            Word::Begun { stream, sequence } => ('b', stream, sequence),
+            Word::Acknowledged { stream, sequence } => ('a', stream, sequence),
+        };
+        self.line(&format!("{letter} {stream} {sequence}\n"))?;
+        match self.note(letter, stream, sequence) {
+            Some(()) => Ok(()),
+            None => Err(Failure::lost(
+                "the agent reported a stream that does not exist",
+            )),
+        }
+    }
+
+    /// What is there is looked at, and removed.
+    pub fn look(&mut self) -> Result<(), Failure> {
+        self.line("look\n")
+    }
+
+    /// What notes, from another thread, that the power is about to be cut.
+    pub fn marker(&self) -> Result<Marker, Failure> {
+        let file = self.file.try_clone();
+        file.map(Marker).map_err(|error| self.failed(&error))
+    }
+
+    /// What is known of each stream.
+    pub fn known(&self) -> &[Known] {
+        &self.known
+    }
+
+    /// The run is in the store: the journal is not needed any more.
+    pub fn remove(self) {
+        // A file that stays does no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    fn note(&mut self, letter: char, stream: u32, sequence: u64) -> Option<()> {
+        let known = self.known.get_mut(stream as usize)?;
+        match letter {
+            'b' => known.begun = sequence,
+            _ => known.acknowledged = sequence,
+        }
+        Some(())
+    }
+
+    /// Takes what a host wrote; a last line that it did not finish is none.
+    fn replay(&mut self, text: &str) -> Option<Left> {
+        let mut left: Option<Left> = None;
+        for line in text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+        {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["cycle", number, _] => {
+                    left = Some(Left {
+                        number: number.parse().ok()?,
+                        boot_id: None,
+                        cut: None,
+                        looked: false,
+                    });
+                }
+                ["look"] => left.as_mut()?.looked = true,
+                ["ready", boot] => left.as_mut()?.boot_id = (boot != "-").then(|| boot.to_owned()),
+                ["cut", after, at] => {
+                    left.as_mut()?.cut = Some(Moment {
+                        after_ns: after.parse().ok()?,
+                        unix_ms: at.parse().ok()?,
+                    });
+                }
+                [letter @ ("a" | "b"), stream, sequence] => {
+                    let letter = letter.chars().next()?;
+                    self.note(letter, stream.parse().ok()?, sequence.parse().ok()?)?;
+                }
+                _ => return None,
+            }
+        }
+        left
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Failure> {
+        let written = self.file.write_all(line.as_bytes());
+        written.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> Failure {
+        Failure::failed(format!("cannot write {}: {error}", self.path.display()))
+    }
+}
+
+/// Notes a cut.
+pub struct Marker(File);
+
+impl Marker {
+    /// The power is cut next.
+    pub fn cut(&mut self, moment: Moment) -> std::io::Result<()> {
+        let Moment { after_ns, unix_ms } = moment;
+        self.0
+            .write_all(format!("cut {after_ns} {unix_ms}\n").as_bytes())
+    }
+}
+
+fn beside(store: &Path, run_id: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(format!("-powercut-{run_id}"));
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const ACKNOWLEDGED: Known = Known {
+        begun: 3,
+        acknowledged: 2,
+    };
+
+    fn planned(number: u32) -> Planned {
+        Planned {
+            number,
+            seed: 9,
+            delay: Duration::ZERO,
+        }
+    }
+
+    fn written(store: &Path) -> Journal {
+        let mut journal = Journal::create(store, "abc", 2).unwrap();
+        journal.cycle(&planned(1)).unwrap();
+        journal.ready(Some("x-y")).unwrap();
+        let word = |sequence| (1, sequence);
+        let (stream, sequence) = word(3);
+        journal.heard(&Word::Begun { stream, sequence }).unwrap();
+        let (stream, sequence) = word(2);
+        journal
+            .heard(&Word::Acknowledged { stream, sequence })
+            .unwrap();
+        journal
+    }
+
+    #[test]
+    fn words_are_on_the_file_as_they_come_and_counted_for_each_cycle() {
+        let folder = assay_testkit::Scratch::new().unwrap();
+        let store = folder.join("runs.sqlite");
+        let file = folder.join("runs.sqlite-powercut-abc");
+        let mut journal = written(&store);
+        assert_eq!(journal.known()[1], ACKNOWLEDGED);
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text, "cycle 1 9\nready x-y\nb 1 3\na 1 2\n");
+        let stranger = Word::Begun {
+            stream: 2,
+            sequence: 1,
+        };
+        assert!(journal.heard(&stranger).is_err());
+        journal.cycle(&planned(2)).unwrap();
+        assert_eq!(journal.known()[1], Known::default());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "cycle 2 9\n");
+        journal.remove();
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn what_a_killed_host_left_is_read_again() {
+        let folder = assay_testkit::Scratch::new().unwrap();
+        let store = folder.join("runs.sqlite");
+        let reopened = || Journal::reopen(&store, "abc", 2).unwrap();
+        assert_eq!(reopened().1, None);
+        reopened().0.remove();
+
+        let journal = written(&store);
+        let (_, left) = reopened();
+        assert_eq!(left.unwrap().cut, None);
+        let moment = Moment {
+            after_ns: 5,
+            unix_ms: 77,
+        };
+        journal.marker().unwrap().cut(moment).unwrap();
+        let mut half = journal.file.try_clone().unwrap();
+        half.write_all(b"a 1 2").unwrap();
+        let (journal, left) = reopened();
+        assert_eq!(journal.known()[1], ACKNOWLEDGED);
+        let expected = Left {
+            number: 1,
+            boot_id: Some("x-y".to_owned()),
+            cut: Some(moment),
+            looked: false,
+        };
+        assert_eq!(left, Some(expected));
+        let (mut journal, _) = reopened();
+        journal.look().unwrap();
+        let (_, left) = reopened();
+        assert!(left.unwrap().looked, "after half a line");
+    }
+}

@@ -1,0 +1,146 @@
+//! `assay powercut PATH --cut METHOD`: is every acknowledged write there when the power is
+//! back?
+
+pub mod args;
+mod cut;
+mod cycle;
+mod journal;
+mod resume;
+mod session;
+
+use crate::checks::admission::{Need, admit, can_be_stored};
+use crate::driver::host::Host;
+use crate::driver::runs;
+use crate::driver::runs::{header, run_id};
+use crate::exit::Failure;
+use crate::stored::lookup::store_path;
+use crate::stored::owner;
+use args::PowercutArgs;
+use assay_model::condition::Restore;
+use assay_model::job::{Job, Rw};
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::units::Bytes;
+use assay_model::work::powercut::{Kind, Powercut, Task};
+use assay_store::Store;
+use assay_target::Target;
+use cut::Switch;
+use cycle::Cycles;
+use journal::Journal;
+use session::Session;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Cuts the power of a target as often as asked for.
+///
+/// # Errors
+/// When something acknowledged is lost (exit code 4), or it cannot go on.
+pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if let Some(run) = &args.resume {
+        return resume::run(args, run, target);
+    }
+    let to = args.path()?;
+    can_be_stored(to)?;
+    let name = named(target)?;
+    let switch = Switch::new(args.cut()?, args.restore.as_ref(), &name)?;
+    target.needs_larger_agent();
+    let path = store_path(&args.store)?;
+    let mut host = Host::start(target)?;
+    let mut inspection = host.inspect(to)?;
+    let place = admit(&inspection, Need::written(args.destroy_data))?;
+    if let Some(mount) = &args.mount {
+        // What is tested is not there before it is mounted.
+        inspection = host.inspect(&mount.device)?;
+    }
+    let work = work(args, &place)?;
+    let seed = args.seed.unwrap_or_else(runs::random);
+    let header = header(plan(args, place, seed), inspection, host.names());
+    let mut store = Store::open(&path)?;
+    store.begin_run(&header, &owner::this_process())?;
+    let journal = Journal::create(&path, &header.id, work.kinds.len())?;
+    let session = Session {
+        cycles: cycles(args, target, work, switch, &header.id),
+        journal,
+        store,
+        header,
+        trials: Vec::new(),
+    };
+    session.run(args, args.json, host)
+}
+
+/// The name of a target that is not this machine.
+fn named(target: &dyn Target) -> Result<String, Failure> {
+    target.name().ok_or_else(|| {
+        Failure::usage("the power of this machine cannot be cut by itself: name a board with --on")
+    })
+}
+
+/// What all cycles have in common.
+fn cycles<'a>(
+    args: &PowercutArgs,
+    target: &'a mut dyn Target,
+    work: Powercut,
+    switch: Switch,
+    run_id: &str,
+) -> Cycles<'a> {
+    Cycles {
+        target,
+        work,
+        switch,
+        off_time: Duration::from_nanos(args.off_time.0),
+        boot_timeout: Duration::from_nanos(args.boot_timeout.0),
+        atomic: args.atomic.parse().unwrap_or(512),
+        destroy_data: args.destroy_data,
+        run_id: run_id.to_owned(),
+    }
+}
+
+/// What is written.
+fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
+    let device = matches!(place, Place::Device { .. });
+    let fits = |kind: &Kind| !device || kind.on_device();
+    let mut kinds = args.ways.clone();
+    if kinds.is_empty() {
+        kinds = Kind::ALL.into_iter().filter(fits).collect();
+    }
+    kinds.sort_by_key(|kind| Kind::ALL.iter().position(|known| known == kind));
+    kinds.dedup();
+    if let Some(kind) = kinds.iter().find(|kind| !fits(kind)) {
+        return Err(Failure::usage(format!(
+            "{} needs a file system, and {} is a device",
+            kind.name(),
+            place.path().display()
+        )));
+    }
+    if device && args.mount.is_some() {
+        return Err(Failure::usage(
+            "--mount is for a folder, and PATH is a device",
+        ));
+    }
+    Ok(Powercut {
+        path: place.path().to_owned(),
+        device,
+        kinds,
+        mount: args.mount.clone(),
+        task: Task::Write,
+    })
+}
+
+/// A cycle is a trial of one job.
+fn plan(args: &PowercutArgs, place: Place, seed: u64) -> Plan {
+    let job = Job::new("cut", Rw::RandWrite, Bytes(4096), Bytes(0));
+    Plan {
+        run_id: run_id(),
+        seed,
+        place,
+        file_size: Bytes(0),
+        jobs: vec![PlannedJob {
+            job,
+            trials: args.cycles,
+        }],
+        conditions: Vec::new(),
+        restore: Restore::default(),
+        order: (1..=args.cycles)
+            .map(|trial| Slot::plain(0, trial))
+            .collect(),
+    }
+}

@@ -1,0 +1,128 @@
+//! `assay powercut --resume`: the cycles that are missing, from the one that was under way.
+
+use super::args::PowercutArgs;
+use super::cut::Switch;
+use super::journal::Planned;
+use super::journal::{Journal, Left};
+use super::session::{Session, planned};
+use crate::checks::admission;
+use crate::checks::admission::Need;
+use crate::commands;
+use crate::commands::resume;
+use crate::driver::host::Host;
+use crate::driver::leftovers;
+use crate::exit::Failure;
+use crate::output::say;
+use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::owner;
+use assay_model::run::{Run, RunStatus};
+use assay_store::Store;
+use assay_target::Target;
+use std::process::ExitCode;
+
+/// Goes on with a run.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let path = store_path(&args.store)?;
+    let mut store = Store::open_existing(&path)?;
+    let id = run_id(&store, name)?;
+    let run = whole_run(&store, &id)?;
+    let began = began(&run)?;
+    let there = super::named(target)?;
+    resume::is_on(&run, Some(&there))?;
+    if run.status == RunStatus::Finished {
+        return resume::nothing_missing(&run, args.json);
+    }
+    if !is_free(&store, &run)? {
+        return Err(resume::still_under_way(&id));
+    }
+    target.needs_larger_agent();
+    let switch = Switch::new(began.cut()?, began.restore.as_ref(), &there)?;
+    let written_to = run.header.plan.place.clone();
+    let work = super::work(&began, &written_to)?;
+    let (journal, left) = Journal::reopen(&path, &id, work.kinds.len())?;
+    let mut cycles = super::cycles(&began, target, work, switch, &id);
+    tell(&run, began.cycles);
+    // Whoever was killed may have left the power off.
+    if left.as_ref().is_some_and(|left| left.cut.is_some()) {
+        cycles.switch.on()?;
+    }
+    let mut host = cycles.reach()?;
+    leftovers::clear(&mut host, &mut store, &written_to)?;
+    let inspection = host.inspect(written_to.path())?;
+    admission::admit(&inspection, Need::anything(began.destroy_data))?;
+    let inspection = match &began.mount {
+        Some(mount) => host.inspect(&mount.device)?,
+        None => inspection,
+    };
+    admission::is_that_of(&run, &inspection)?;
+    store.reopen_run(&id, &owner::this_process(), run.trials.len())?;
+    let mut session = Session {
+        cycles,
+        journal,
+        store,
+        header: run.header,
+        trials: run.trials,
+    };
+    if let Some(left) = left {
+        session.finish(&began, &left, &mut host)?;
+    }
+    session.run(&began, args.json, host)
+}
+
+impl Session<'_> {
+    /// The cycle that a host left: it counts when its power was cut and nobody has looked
+    /// yet, for a look removes what it found. Else it is done anew.
+    fn finish(&mut self, args: &PowercutArgs, left: &Left, host: &mut Host) -> Result<(), Failure> {
+        let next = self.trials.len();
+        let next: Option<Planned> = planned(args, self.header.plan.seed).nth(next);
+        let (Some(planned), Some(moment)) = (next, left.cut) else {
+            return Ok(());
+        };
+        // The one before that was stored already.
+        if planned.number != left.number || left.looked {
+            return Ok(());
+        }
+        let boot_id = left.boot_id.as_deref();
+        let judged = self
+            .cycles
+            .judge(host, &planned, &mut self.journal, (boot_id, moment))?;
+        match judged {
+            Some(step) => {
+                let started = moment.unix_ms.saturating_sub(moment.after_ns / 1_000_000);
+                self.keep(args, &planned, started, step)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The words that it was begun with.
+fn began(run: &Run) -> Result<PowercutArgs, Failure> {
+    match resume::began(run)? {
+        Some(commands::Command::Powercut(began)) => Ok(*began),
+        _ => Err(Failure::usage(format!(
+            "run {} cut no power: assay list shows the runs",
+            run.header.id
+        ))),
+    }
+}
+
+/// Whether nobody carries it out.
+fn is_free(store: &Store, run: &Run) -> Result<bool, Failure> {
+    if run.status != RunStatus::Running {
+        return Ok(true);
+    }
+    let abandoned = store.abandoned_runs(owner::is_alive)?;
+    Ok(abandoned.iter().any(|gone| gone.id == run.header.id))
+}
+
+fn tell(run: &Run, cycles: u32) {
+    say(&format!(
+        "assay: resumes run {} after {} of {cycles} cycles",
+        run.header.id,
+        run.trials.len()
+    ));
+}

@@ -1,0 +1,186 @@
+//! `assay qualify --profile`: the suite, then what a product with such a part does, then
+//! for an eMCP its memory; one run, so that two of them are compared in every dimension.
+
+use super::QualifyArgs;
+use crate::checks::estimate;
+use crate::commands::measure::mem;
+use crate::commands::measure::scenario::{self, Built};
+use crate::driver::host::Host;
+use crate::driver::runs;
+use crate::driver::runs::Done;
+use crate::driver::step_progress::{Counted, StepTalk};
+use crate::driver::works::{self, Request};
+use crate::exit::Failure;
+use crate::jobs::suite;
+use crate::output::say;
+use assay_lang::tr;
+use assay_model::plan::{Place, PlannedJob};
+use assay_model::run::{Run, RunStatus};
+use assay_model::text::clean;
+use assay_model::units::Nanos;
+use assay_model::work::Work;
+use assay_store::Store;
+use assay_target::Target;
+use clap::ValueEnum;
+use std::path::Path;
+
+/// What a part is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// Flash and LPDDR in one package, as in phones.
+    Emcp,
+    /// Embedded flash.
+    Emmc,
+    /// Cards of cameras and recorders.
+    Sd,
+    /// Sticks.
+    Usb,
+}
+
+impl Profile {
+    /// Its scenarios in a folder.
+    const fn in_folder(self) -> &'static [&'static str] {
+        match self {
+            Self::Emcp | Self::Emmc => &[
+                "ota-ab",
+                "app-install",
+                "boot",
+                "database-log",
+                "log-writer",
+                "background-write",
+            ],
+            Self::Sd => &["camera-burst", "video", "log-writer", "ota-files"],
+            Self::Usb => &["flashing", "ota-files", "background-write"],
+        }
+    }
+
+    /// Those on a scratch device.
+    const ON_DEVICE: [&'static str; 2] = ["flashing", "factory-reset"];
+}
+
+/// What comes after the suite.
+#[derive(Default)]
+pub struct More {
+    works: Vec<(Work, Vec<PlannedJob>)>,
+    time: Nanos,
+}
+
+/// What a profile adds to the suite in this place.
+///
+/// # Errors
+/// When nothing may be written there, or programs are missing.
+pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, Failure> {
+    let Some(profile) = args.profile else {
+        return Ok(More::default());
+    };
+    let names = match place {
+        Place::Directory { .. } => profile.in_folder(),
+        Place::Device { .. } => &Profile::ON_DEVICE,
+        Place::Simulated { path } => {
+            return Err(Failure::usage(format!(
+                "--profile plays scenarios, and {} is a simulated device, which keeps no data: \
+                 leave --profile out, or give a folder or a block device",
+                path.display()
+            )));
+        }
+        Place::File { .. } | Place::Memory => {
+            return Err(Failure::usage(
+                "--profile plays scenarios: give a folder, or a block device",
+            ));
+        }
+    };
+    let scale = match (args.quick, args.thorough) {
+        (true, _) => 0.04,
+        (_, true) => 0.6,
+        _ => 0.2,
+    };
+    let planned = |job| PlannedJob {
+        job,
+        trials: suite::trials(&args.suite()),
+    };
+    let (mut works, mut once_ns) = (Vec::new(), 0);
+    for name in names {
+        let Built {
+            scenario,
+            steps,
+            written,
+            time,
+        } = scenario::built(name, scale, place)?;
+        scenario::tools::are_there(host, &scenario)?;
+        say(&clean(&tr!(
+            "then the scenario {name}, which writes up to {written} each time",
+            name,
+            written
+        )));
+        once_ns += time.0;
+        let work = Work::Scenario(Box::new(scenario));
+        works.push((work, steps.into_iter().map(planned).collect()));
+    }
+    if profile == Profile::Emcp {
+        let (work, steps) = mem::short();
+        once_ns += estimate::of_memory(steps.len()).0;
+        works.push((work, steps.into_iter().map(planned).collect()));
+    }
+    let time = Nanos(once_ns.saturating_mul(suite::trials(&args.suite()).into()));
+    Ok(More { works, time })
+}
+
+impl More {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.works.is_empty()
+    }
+
+    /// What all of it may take.
+    pub const fn time(&self) -> Nanos {
+        self.time
+    }
+
+    /// Its steps, as the plan of the run has them.
+    pub fn jobs(&self) -> impl Iterator<Item = PlannedJob> + '_ {
+        self.works.iter().flat_map(|(_, jobs)| jobs.iter().cloned())
+    }
+
+    /// Carries all of it out, and appends what was measured to the run, which has come to
+    /// its end so far. The first that does not come to its end is the last.
+    ///
+    /// # Errors
+    /// When one cannot begin.
+    pub fn carry_out(
+        self,
+        args: &QualifyArgs,
+        run: Run,
+        store: &Path,
+        (host, target): (&mut Host, &mut dyn Target),
+    ) -> Result<Done, Failure> {
+        let mut done = Done {
+            ending: runs::Ending::of(assay_model::wire::RunEnd::Finished, None),
+            run,
+            stored: true,
+        };
+        for (number, (work, jobs)) in (1..).zip(self.works) {
+            let seed = done.run.header.plan.seed ^ number;
+            let request = Request {
+                steps: jobs.into_iter().map(|planned| planned.job).collect(),
+                work,
+                trials: suite::trials(&args.suite()),
+                seed,
+                destroy_data: args.destroy_data,
+                place: done.run.header.plan.place.clone(),
+                // Whoever stops the suite has said it.
+                stopping: "",
+                must_be_stored: true,
+                sweep: None,
+            };
+            let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
+            let store = Store::open(store)?;
+            let went = works::go_on(target, host, (done.run, 0), &request, store, &mut talk);
+            talk.close();
+            done = went?;
+            if done.run.status != RunStatus::Finished || done.ending.signal.is_some() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+}

@@ -1,0 +1,111 @@
+//! The command line of `assay replay`.
+
+use crate::exit::EXIT_CODES;
+use crate::stored::lookup::StoreArgs;
+use crate::targets::on::OnArgs;
+use crate::ui::values::parse_size;
+use assay_model::units::Bytes;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// `assay replay`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct ReplayArgs {
+    /// An iolog of fio (version 2 or 3), a trace of blktrace, or text of blkparse,
+    /// trace-cmd report, perf script or /sys/kernel/tracing/trace with block events.
+    pub trace: PathBuf,
+    /// Where it is replayed: a block device or a file with data (both need
+    /// --destroy-data where the trace writes), a file that is not there yet or a folder
+    /// (one is made and removed). With --describe: a trace to compare with.
+    #[arg(required_unless_present = "describe")]
+    pub path: Option<PathBuf>,
+    /// Say what the trace is made of, and replay nothing.
+    #[arg(long, conflicts_with_all = ["on", "speed", "shrink", "size", "buffered", "log", "destroy_data"])]
+    pub describe: bool,
+    /// How fast: 1 as it was recorded, 2 in half the time, max: as fast as possible.
+    #[arg(long, value_name = "FACTOR|max", default_value = "1", value_parser = parse_speed)]
+    pub speed: Speed,
+    /// What becomes of I/O behind the end of smaller storage: it wraps around (what was
+    /// sequential stays so), or all offsets are scaled down.
+    #[arg(long, value_enum, default_value_t = ShrinkBy::Wrap)]
+    pub shrink: ShrinkBy,
+    /// Size of a file that is made [default: as far as the trace reaches].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// I/Os under way at most; one that was recorded when so many were is late.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub iodepth: u32,
+    /// Through the page cache [default: past it (O_DIRECT), where the trace's offsets and
+    /// lengths allow it].
+    #[arg(long)]
+    pub buffered: bool,
+    /// Write there, on the machine that replays, what was really done and when, as an iolog;
+    /// of the last repetition.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// How often it is repeated.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Overwrite the block device or file. The data on it is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+    /// Print the run, or the description, as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// How fast a trace is replayed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Speed {
+    /// So many percent of the recorded speed.
+    Percent(u32),
+    /// As fast as possible.
+    Max,
+}
+
+/// What becomes of offsets behind the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShrinkBy {
+    /// They begin at the start again.
+    Wrap,
+    /// All become smaller by the same factor.
+    Scale,
+}
+
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    if text == "max" {
+        return Ok(Speed::Max);
+    }
+    let factor: f64 = text
+        .parse()
+        .map_err(|_| "a factor such as 0.5 or 2, or max".to_owned())?;
+    if !(0.01..=1_000.0).contains(&factor) {
+        return Err("from 0.01 to 1000, or max".to_owned());
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and 100000"
+    )]
+    Ok(Speed::Percent((factor * 100.0).round() as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speed_is_a_factor_or_max() {
+        assert_eq!(parse_speed("1"), Ok(Speed::Percent(100)));
+        assert_eq!(parse_speed("0.5"), Ok(Speed::Percent(50)));
+        assert_eq!(parse_speed("max"), Ok(Speed::Max));
+        for bad in ["", "0", "-1", "nan", "inf", "fast", "1e9"] {
+            assert!(parse_speed(bad).is_err(), "{bad}");
+        }
+    }
+}

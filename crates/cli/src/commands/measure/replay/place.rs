@@ -1,0 +1,106 @@
+//! What a trace is replayed on.
+
+use super::{counts, made_name};
+use crate::checks::admission::{in_use, is_storage, not_simulated};
+use crate::driver::host::Host;
+use crate::exit::Failure;
+use assay_model::load::Ddir;
+use assay_model::storage::folder_of;
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind};
+use assay_trace::Action;
+use assay_trace::describe::Description;
+use assay_trace::recording::Recording;
+use std::path::{Path, PathBuf};
+
+/// What a trace is replayed on.
+pub struct Found {
+    /// The file or device.
+    pub file: PathBuf,
+    /// Its size; `None`: it is made.
+    pub size: Option<Bytes>,
+    /// Of the file or device, or of the folder in which it is made.
+    pub inspection: Inspection,
+}
+
+/// Looks at a path.
+pub fn find(host: &mut Host, path: &Path) -> Result<Found, Failure> {
+    let inspection = match host.inspect(path) {
+        Ok(inspection) => inspection,
+        Err(failure) if failure.is_lost() => return Err(failure),
+        Err(failure) => return to_be_made(host, path, failure),
+    };
+    is_storage(&inspection)?;
+    let found = inspection.path.clone();
+    let (file, size) = match inspection.kind {
+        PathKind::Directory { writable: false } => {
+            return Err(Failure::usage(format!(
+                "no permission to create files in {}",
+                found.display()
+            )));
+        }
+        PathKind::Directory { .. } => (found.join(made_name()), None),
+        PathKind::File { length, .. } => (found, Some(length).filter(|length| length.0 > 0)),
+        PathKind::Device { size } => (found, Some(size)),
+        PathKind::Simulated { .. } => return Err(not_simulated(&found)),
+    };
+    Ok(Found {
+        file,
+        size,
+        inspection,
+    })
+}
+
+/// A file in a folder that is there.
+fn to_be_made(host: &mut Host, path: &Path, failure: Failure) -> Result<Found, Failure> {
+    let Ok(inspection) = host.inspect(folder_of(path)) else {
+        return Err(failure);
+    };
+    is_storage(&inspection)?;
+    match (inspection.kind, path.file_name()) {
+        (PathKind::Directory { writable: true }, Some(name)) => Ok(Found {
+            file: inspection.path.join(name),
+            size: None,
+            inspection,
+        }),
+        _ => Err(failure),
+    }
+}
+
+impl Found {
+    /// Whether assay makes it, and removes it.
+    pub fn is_made(&self) -> bool {
+        self.size.is_none() && !matches!(self.inspection.kind, PathKind::File { .. })
+    }
+
+    /// Whether the trace may be replayed there.
+    pub fn admit(&self, trace: &Description, destroy_data: bool) -> Result<(), Failure> {
+        let directions = &trace.directions;
+        let writes = directions.write.ios + directions.trim.ios > 0;
+        let shown = self.file.display();
+        if !writes {
+            return Ok(());
+        }
+        if !self.inspection.in_use.is_empty() {
+            return Err(in_use(&self.inspection));
+        }
+        match self.size {
+            Some(_) if !destroy_data => Err(Failure::usage(format!(
+                "the trace writes, and what is in {shown} would be lost; if that is what you \
+                 want, add --destroy-data"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Files have no trims. How many were left out.
+    pub fn leave_out_trims(&self, recording: &mut Recording) -> u64 {
+        if matches!(self.inspection.kind, PathKind::Device { .. }) {
+            return 0;
+        }
+        let trims = counts(recording).trim;
+        let is_trim = |action| matches!(action, Action::Io { ddir, .. } if ddir == Ddir::Trim);
+        recording.steps.retain(|step| !is_trim(step.action));
+        trims
+    }
+}

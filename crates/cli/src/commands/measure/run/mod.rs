@@ -1,0 +1,115 @@
+//! `assay run FILE`: a job file of fio, repeated, with assay's own summary and
+//! store.
+
+use crate::checks::admission::can_be_stored;
+use crate::driver::host::Host;
+use crate::driver::loads::{self};
+use crate::exit::Failure;
+use crate::jobs::job_file::{Elsewhere, Machine, of_fio, warn};
+use crate::jobs::load_trials::RepeatedLoad;
+use crate::jobs::records::{entries, left_out};
+use crate::output::say;
+use crate::stored::guard::keep_apart;
+use crate::stored::lookup::{StoreArgs, store_path};
+use crate::targets::on::OnArgs;
+use assay_dialects::fio::{self, Invocation};
+use assay_model::load::Load;
+use assay_model::wire::{Inspection, PathKind};
+use assay_store::Store;
+use assay_target::Target;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const RUN_EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+4 data read back is not what had been written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.";
+
+/// `assay run`.
+#[derive(Args, Debug)]
+#[command(after_help = RUN_EXIT_CODES)]
+pub struct RunArgs {
+    /// A job file of fio. A block device that it names is overwritten, unless it
+    /// is in use.
+    pub file: PathBuf,
+    /// How often it is repeated.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Print the run as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// Runs a job file on a target.
+pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    can_be_stored(&args.file)?;
+    target.needs_larger_agent();
+    let mut host = Host::start(target)?;
+    let invocation = parse(&args.file, &mut host)?;
+    warn(&invocation.warnings, say);
+    for remark in &invocation.notes {
+        say(&format!("assay: {remark}"));
+    }
+    let load = loads::at_its_word(invocation.load);
+    let entries = entries(&load);
+    if entries.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: no job reads or writes: there is nothing to repeat",
+            args.file.display()
+        )));
+    }
+    warn(&left_out(&load), say);
+    let store_path = store_path(&args.store)?;
+    // Paths of another machine lead nowhere here.
+    if host.target().is_none() {
+        let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
+        keep_apart(&store_path, files.cloned())?;
+    }
+    let inspection = place_of(&load, &mut host)?;
+    let store = Store::open(&store_path)?;
+    let asked = RepeatedLoad {
+        load,
+        entries,
+        replay: None,
+        inspection,
+        trials: args.trials,
+        json: args.json,
+    };
+    asked.carry_out(&mut host, store)
+}
+
+/// The job file, which is read here; what it may ask of the machine is that of the
+/// machine where it runs.
+fn parse(file: &Path, host: &mut Host) -> Result<Invocation, Failure> {
+    let parsed = match host.target() {
+        None => fio::parse_job_file(file, &Machine),
+        Some(_) => {
+            let system = host.inspect(Path::new("/"))?.system;
+            fio::parse_job_file(file, &Elsewhere(&system))
+        }
+    };
+    parsed.map_err(of_fio)
+}
+
+/// The first device of a load, or the folder that its first file is or will be in.
+fn place_of(load: &Load, host: &mut Host) -> Result<Inspection, Failure> {
+    let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
+    let first = files.map(PathBuf::as_path).next().unwrap_or(Path::new("."));
+    let named = first.ancestors().filter(|path| *path != Path::new(""));
+    for path in named {
+        match host.inspect(path) {
+            Ok(inspection) if !matches!(inspection.kind, PathKind::File { .. }) => {
+                return Ok(inspection);
+            }
+            Err(failure) if failure.is_lost() => return Err(failure),
+            // A file, or nothing so far: what is above it.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    host.inspect(Path::new("."))
+}

@@ -1,0 +1,213 @@
+//! `assay scenario`: what a product does with its storage, step by step.
+
+mod action;
+mod args;
+mod file;
+mod job;
+mod library;
+mod resolve;
+pub mod tools;
+
+use crate::checks::admission;
+use crate::checks::admission::Need;
+use crate::driver::announce::minutes;
+use crate::driver::measuring::{Bench, MeasuringCommand};
+use crate::driver::step_progress::Counted;
+use crate::exit::{DONE, Failure};
+use crate::output::{print, say};
+pub use args::ScenarioArgs;
+use assay_lang::tr;
+use assay_model::job::Job;
+use assay_model::plan::Place;
+use assay_model::text::clean;
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::Inspection;
+use assay_model::work::Work;
+use assay_model::work::scenario::Scenario;
+use assay_target::Target;
+use file::PlaceWanted;
+use library::{BUILT_IN, Found};
+use resolve::{Resolved, Wanted};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Lists, shows or carries out scenarios.
+///
+/// # Errors
+/// When it cannot be carried out, or ends with a failure.
+pub fn run(args: &ScenarioArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if args.list {
+        return list();
+    }
+    if let Some(name) = &args.show {
+        return show(name);
+    }
+    match (&args.scenario, &args.path) {
+        (Some(scenario), Some(path)) => play(args, &library::find(scenario)?, path, target),
+        _ => Err(Failure::usage("give a scenario and a path")),
+    }
+}
+
+fn list() -> Result<ExitCode, Failure> {
+    print(|out| {
+        for (name, text) in BUILT_IN {
+            let about = file::parse(text).map(|file| file.about).unwrap_or_default();
+            writeln!(out, "{name}\n    {about}")?;
+        }
+        Ok(())
+    })?;
+    Ok(DONE)
+}
+
+fn show(name: &str) -> Result<ExitCode, Failure> {
+    let text = library::built_in(name).ok_or_else(|| library::unknown(name))?;
+    print(|out| out.write_all(text.as_bytes()))?;
+    Ok(DONE)
+}
+
+fn play(
+    args: &ScenarioArgs,
+    found: &Found,
+    path: &Path,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    let command = MeasuringCommand {
+        path,
+        trials: args.trials,
+        destroy_data: args.destroy_data,
+        shared: &args.shared,
+        stopping: "stopping: finished steps are kept, and what was made is removed",
+        counted: Counted::Bytes,
+    };
+    let done = command.carry_out(target, |bench| {
+        let place = admit(args.destroy_data, found, &bench.inspection)?;
+        let resolved = resolve(args, found, &place)?;
+        let steps = measured(&resolved);
+        announce(args, found, &resolved, steps.len(), bench)?;
+        Ok((place, Work::Scenario(Box::new(resolved.scenario)), steps))
+    })?;
+    done.present(args.shared.json)
+}
+
+/// A built-in scenario in its place.
+pub struct Built {
+    /// The resolved scenario.
+    pub scenario: Scenario,
+    /// What it measures; names begin with that of the scenario.
+    pub steps: Vec<Job>,
+    /// What it writes at most.
+    pub written: Bytes,
+    /// What it may take each time.
+    pub time: Nanos,
+}
+
+/// A built-in scenario as a part of something larger.
+///
+/// # Errors
+/// When it cannot be played there.
+pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
+    let found = library::find(name)?;
+    let wanted = Wanted {
+        name: &found.name,
+        scale,
+        path: place.path(),
+        on_device: matches!(place, Place::Device { .. }),
+        allow_commands: false,
+    };
+    let mut resolved = resolve_in(&found, &wanted)?;
+    for stage in &mut resolved.scenario.stages {
+        for act in &mut stage.acts {
+            act.job.name = format!("{name}.{}", act.job.name);
+        }
+    }
+    Ok(Built {
+        steps: measured(&resolved),
+        written: resolved.written,
+        time: resolved.time,
+        scenario: resolved.scenario,
+    })
+}
+
+/// A scenario that a sweep repeats, and its measured acts. Whether the place may be
+/// written is the sweep's to ask.
+///
+/// # Errors
+/// When it cannot be played there.
+pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
+    let name = args.scenario.as_deref().unwrap_or_default();
+    let found = library::find(name)?;
+    let place = admit(true, &found, bench)?;
+    let resolved = resolve(args, &found, &place)?;
+    let steps = measured(&resolved);
+    Ok((Work::Scenario(Box::new(resolved.scenario)), steps))
+}
+
+/// The place to work on, or why not.
+fn admit(destroy_data: bool, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
+    let place = admission::admit(inspection, Need::written(destroy_data))?;
+    let shown = inspection.path.display();
+    let name = &found.name;
+    match (&place, found.file.place) {
+        (Place::Device { .. }, PlaceWanted::Folder) => Err(Failure::usage(format!(
+            "{name} plays in a folder, and {shown} is a block device: mount a file system there"
+        ))),
+        (Place::Directory { .. }, PlaceWanted::Device) => Err(Failure::usage(format!(
+            "{name} plays on a scratch device, and {shown} is a folder"
+        ))),
+        _ => Ok(place),
+    }
+}
+
+fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved, Failure> {
+    let wanted = Wanted {
+        name: &found.name,
+        scale: args.scale,
+        path: place.path(),
+        on_device: matches!(place, Place::Device { .. }),
+        allow_commands: args.allow_commands,
+    };
+    resolve_in(found, &wanted)
+}
+
+fn resolve_in(found: &Found, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
+    resolve::resolve(&found.file, wanted)
+        .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))
+}
+
+/// The acts that are measured.
+fn measured(resolved: &Resolved) -> Vec<Job> {
+    let acts = resolved.scenario.acts().filter(|act| !act.unmeasured);
+    acts.map(|act| act.job.clone()).collect()
+}
+
+/// What will be done, and what it writes.
+fn announce(
+    args: &ScenarioArgs,
+    found: &Found,
+    resolved: &Resolved,
+    steps: usize,
+    bench: &mut Bench,
+) -> Result<(), Failure> {
+    tools::are_there(&mut bench.host, &resolved.scenario)?;
+    let written = resolved.written;
+    let more = match resolved.and_more {
+        true => tr!(", and more in the background for as long as the foreground takes"),
+        false => "",
+    };
+    let path = bench.inspection.path.display();
+    let device = bench.inspection.storage.words();
+    say(&clean(&tr!(
+        "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; about {time} in all, longer on slow storage; seed {seed}",
+        name = found.name,
+        steps,
+        trials = args.trials,
+        device,
+        path,
+        written,
+        more,
+        time = minutes(Nanos(resolved.time.0.saturating_mul(args.trials.into()))),
+        seed = bench.seed
+    )));
+    say(&clean(&found.file.about));
+    Ok(())
+}

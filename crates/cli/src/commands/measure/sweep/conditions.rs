@@ -1,0 +1,65 @@
+//! From `--vary` to conditions: what the words say, and what the kernel offers.
+
+use super::args::SweepArgs;
+use crate::driver::host::Host;
+use crate::exit::Failure;
+use assay_model::condition::{Commands, Condition, Subject, Vary, VaryError, cross};
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind};
+use std::path::Path;
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+fn of_vary(error: VaryError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// What is varied; nothing is asked of the kernel yet.
+pub fn parse(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
+    let commands = Commands::parse(&args.apply, &args.undo, args.command_limit);
+    let commands = commands.map_err(of_vary)?;
+    let varied = args.vary.iter().map(|text| Vary::parse(text, &commands));
+    let varied: Result<Vec<Vary>, VaryError> = varied.collect();
+    let varied = varied.map_err(of_vary)?;
+    commands.all_used_by(&varied).map_err(of_vary)?;
+    Ok(varied)
+}
+
+/// Whether file systems are made.
+pub fn make_file_systems(varied: &[Vary]) -> bool {
+    varied.iter().any(|vary| vary.subject == Subject::Mkfs)
+}
+
+/// The storage as jobs find it: where file systems are made for them, a folder with
+/// most of the device's room.
+pub fn bench(made: bool, inspection: &Inspection) -> Result<Inspection, Failure> {
+    let PathKind::Device { size } = inspection.kind else {
+        let shown = inspection.path.display();
+        return match made {
+            true => Err(Failure::usage(format!(
+                "--vary mkfs makes file systems on an unused block device: {shown} is none"
+            ))),
+            false => Ok(inspection.clone()),
+        };
+    };
+    let mut bench = inspection.clone();
+    if made {
+        bench.kind = PathKind::Directory { writable: true };
+        bench.storage.available = Some(Bytes(size.0 / 10 * 8));
+    }
+    Ok(bench)
+}
+
+/// Every combination of what the kernel offers.
+pub fn expand(varied: &[Vary], host: &mut Host, path: &Path) -> Result<Vec<Condition>, Failure> {
+    let subjects = varied.iter().map(|vary| vary.subject.clone()).collect();
+    let offered = host.offers(path, subjects)?;
+    let values = varied.iter().zip(&offered).map(|(vary, offered)| {
+        let values = vary.among(&offered.offer)?;
+        Ok((vary.subject.clone(), values))
+    });
+    let values: Result<Vec<_>, VaryError> = values.collect();
+    cross(&values.map_err(of_vary)?).map_err(of_vary)
+}

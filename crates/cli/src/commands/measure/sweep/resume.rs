@@ -1,0 +1,135 @@
+//! `assay sweep --resume RUN`: the trials that are missing.
+
+use super::args::SweepArgs;
+use super::command::{Command, Tool};
+use super::repeated::Bed;
+use super::{command, conditions, execute, repeated};
+use crate::checks::admission::Need;
+use crate::checks::{admission, estimate};
+use crate::commands;
+use crate::commands::resume;
+use crate::driver::host::Host;
+use crate::driver::leftovers;
+use crate::exit::Failure;
+use crate::output::say;
+use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::owner;
+use assay_model::run::{Run, RunStatus};
+use assay_model::trial::Outcome;
+use assay_model::units::Nanos;
+use assay_model::wire::Inspection;
+use assay_store::Store;
+use assay_target::Target;
+use std::process::ExitCode;
+
+pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let mut store = Store::open_existing(&store_path(&args.store)?)?;
+    let id = run_id(&store, name)?;
+    let mut host = Host::start(target)?;
+    let run = whole_run(&store, &id)?;
+    resume::is_on(&run, host.target())?;
+    leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
+    // One whose owner is gone is marked as interrupted by now.
+    let mut runs = store.runs()?.into_iter();
+    if runs.any(|run| run.id == id && run.status == RunStatus::Running) {
+        return Err(resume::still_under_way(&id));
+    }
+    if let Some((began, tool)) = of_command(&run)? {
+        return resume_work(args, &began, &tool, (run, store), host, target);
+    }
+    let done = finished(run)?;
+    let plan = &done.header.plan;
+    let missing = plan.order.len().saturating_sub(done.trials.len());
+    if missing == 0 || done.status == RunStatus::Finished {
+        return resume::nothing_missing(&done, args.json);
+    }
+    inspect(args, &done, &mut host)?;
+    let left: u64 = estimate::of_trials(plan)
+        .iter()
+        .skip(done.trials.len())
+        .map(|t| t.0)
+        .sum();
+    say(&format!(
+        "assay: resumes run {id}: {missing} of {} trials are missing, about {}",
+        plan.order.len(),
+        Nanos(left)
+    ));
+    store.reopen_run(&id, &owner::this_process(), done.trials.len())?;
+    execute(args, host, &done.header, store, done.trials, target)
+}
+
+/// The same for a work: the repetitions that are missing.
+fn resume_work(
+    args: &SweepArgs,
+    began: &SweepArgs,
+    tool: &Tool,
+    (run, store): (Run, Store),
+    mut host: Host,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    if run.status == RunStatus::Finished {
+        return resume::nothing_missing(&run, args.json);
+    }
+    let inspection = inspect(args, &run, &mut host)?;
+    let plan = &run.header.plan;
+    let bed = Bed {
+        bench: conditions::bench(plan.makes_file_systems(), &inspection)?,
+        inspection,
+        place: plan.place.clone(),
+        conditions: plan.conditions.clone(),
+    };
+    repeated::go_on(began, tool, &bed, (run, store), host, target)?.present(args.json)
+}
+
+/// The words that a sweep of a work was begun with, and the work; `None` when it is
+/// none.
+fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
+    if !run.header.command.iter().any(|word| word == "--") {
+        return Ok(None);
+    }
+    let Some(commands::Command::Sweep(began)) = resume::began(run)? else {
+        return Ok(None);
+    };
+    let path = run.header.plan.place.path();
+    Ok(match command::parse(&began.command, path)? {
+        Command::Work(tool) => Some((*began, tool)),
+        Command::Jobs(_) => None,
+    })
+}
+
+/// Looks at the storage again: it must be the same.
+fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
+    let (id, plan) = (&done.header.id, &done.header.plan);
+    let inspection = host.inspect(plan.place.path())?;
+    admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
+    admission::is_that_of(done, &inspection)?;
+    if done.header.system.kernel != inspection.system.kernel {
+        say(&format!(
+            "assay: warning: run {id} began under Linux {}, and this is Linux {}",
+            done.header.system.kernel, inspection.system.kernel
+        ));
+    }
+    Ok(inspection)
+}
+
+/// The run without the trial that was under way when it was interrupted.
+fn finished(mut run: Run) -> Result<Run, Failure> {
+    if run.header.plan.conditions.is_empty() {
+        return Err(Failure::usage(format!(
+            "run {} is not a sweep: only sweeps can be resumed",
+            run.header.id
+        )));
+    }
+    run.trials
+        .retain(|trial| trial.outcome != Outcome::Interrupted);
+    let in_order = (0..)
+        .zip(&run.trials)
+        .all(|(at, trial)| trial.position == at);
+    match in_order {
+        true => Ok(run),
+        false => Err(Failure::failed(format!(
+            "run {} has gaps between its trials: it cannot be resumed",
+            run.header.id
+        ))),
+    }
+}

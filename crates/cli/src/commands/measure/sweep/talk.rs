@@ -1,0 +1,114 @@
+//! What the user sees of a work that is repeated under conditions.
+
+use crate::driver::notes::in_words;
+use crate::driver::trials::Listener;
+use crate::exit::Failure;
+use crate::ui::progress::{Forecast, Voice, in_brief, name_of, time_left};
+use assay_model::job::Job;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::Nanos;
+use assay_model::wire::LoadNote;
+use assay_model::work::WorkReport;
+use std::time::Instant;
+
+/// Shows how the repetitions go, on standard error.
+pub struct Talk {
+    voice: Voice,
+    of: usize,
+    /// Repetitions that have ended, and how many had before.
+    done: usize,
+    before: usize,
+    began: Instant,
+    /// Steps of the repetition under way.
+    steps: Vec<TrialRecord>,
+}
+
+impl Talk {
+    /// For so many repetitions, some of which are done already.
+    pub fn new(done: usize, of: usize) -> Self {
+        Self {
+            voice: Voice::new(),
+            of,
+            done,
+            before: done,
+            began: Instant::now(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Takes the live line away.
+    pub fn close(&self) {
+        self.voice.clear();
+    }
+
+    /// The time that is left, once a repetition has shown how long one takes.
+    fn left(&self) -> String {
+        if self.done == self.before {
+            return String::new();
+        }
+        let spent = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let done = (self.done - self.before) as u64;
+        let of = (self.of - self.before) as u64;
+        time_left(Forecast::rest(done, of, Nanos(spent)))
+    }
+
+    /// The lines of a repetition that has ended: its figure when it was one step, else
+    /// what failed, and a line for all of it.
+    fn lines(&self, steps: &[TrialRecord]) -> Vec<String> {
+        let digits = self.of.to_string().len();
+        let number = format!("[{:>digits$}/{}]", self.done, self.of);
+        let one = |step: &TrialRecord| {
+            let name = name_of(&step.job.name, step.trial, step.condition.as_deref());
+            format!("{name}: {}", in_brief(step))
+        };
+        match steps {
+            [] => Vec::new(),
+            [only] => vec![format!("{number} {}", one(only))],
+            [first, ..] => {
+                let failed = steps.iter().filter(|step| !is_completed(step));
+                let mut lines: Vec<String> = failed.map(one).collect();
+                let completed = steps.len() - lines.len();
+                let name = name_of("all steps", first.trial, first.condition.as_deref());
+                lines.push(format!(
+                    "{number} {name}: {completed} of {} completed",
+                    steps.len()
+                ));
+                lines
+            }
+        }
+    }
+}
+
+fn is_completed(step: &TrialRecord) -> bool {
+    step.outcome == Outcome::Completed
+}
+
+impl Listener for Talk {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.voice.say(&in_words(note));
+        Ok(())
+    }
+
+    fn started(&mut self, job: &Job) -> Result<(), Failure> {
+        let text = format!("{:>10}  {}", self.left(), job.name);
+        self.voice.show(self.done, self.of, &text);
+        Ok(())
+    }
+
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        self.steps.push(trial.clone());
+        Ok(())
+    }
+
+    fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+        self.done += 1;
+        let steps = std::mem::take(&mut self.steps);
+        // On a terminal the live line is enough, unless something went wrong.
+        if !self.voice.is_live() || !steps.iter().all(is_completed) {
+            for line in self.lines(&steps) {
+                self.voice.say(&line);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! What a stored run says about each trait.
+
+use super::is_asked;
+use crate::commands::{Command, resume};
+use assay_explain::medium;
+use assay_flash::traits::ask::Asked;
+use assay_flash::traits::series::Answers;
+use assay_flash::traits::{Finding, Trait, find};
+use assay_judge::{Measured, judge};
+use assay_model::run::Run;
+use assay_model::storage::Storage;
+use assay_model::trial::{Outcome, TrialRecord};
+use std::collections::BTreeSet;
+
+/// All that was found.
+pub struct Found {
+    /// What was measured, for drawing.
+    pub answers: Answers,
+    /// What its trials measured, each label once.
+    pub labels: BTreeSet<&'static str>,
+    /// What is said about each trait.
+    pub traits: Vec<(Trait, Said)>,
+}
+
+/// What is said about a trait.
+pub enum Said {
+    /// What its figures show.
+    Found(Finding),
+    /// Why its figures may show nothing: they are not the device's.
+    Refused(String),
+    /// Why it was not asked: there is no flash.
+    NoFlash(String),
+    /// It was not asked: it takes writes or a larger region, or something else was wanted.
+    NotAsked,
+}
+
+impl Found {
+    /// From the jobs of a run that asked for something.
+    pub fn of(run: &Run) -> Self {
+        let jobs = run.header.plan.jobs.iter();
+        let asked: Vec<Asked> = jobs.filter_map(|planned| Asked::of(&planned.job)).collect();
+        let answers = Answers::of_trials(&asked, &run.trials);
+        let only = only(run);
+        let said = |what: Trait| {
+            if !is_asked(what, &only) {
+                return (what, Said::NotAsked);
+            }
+            if let Some(why) = no_flash(what, &run.header.storage) {
+                return (what, Said::NoFlash(why));
+            }
+            let of_this = asked.iter().filter(|one| one.what == what);
+            if of_this.clone().next().is_none() {
+                return (what, Said::NotAsked);
+            }
+            let why = of_this
+                .flat_map(|one| trials_of(run, one))
+                .find_map(not_of_device);
+            let said = match why {
+                Some(why) => Said::Refused(why),
+                None => Said::Found(find(what, &answers)),
+            };
+            (what, said)
+        };
+        Self {
+            labels: labels(run, &asked),
+            traits: Trait::ALL.map(said).into(),
+            answers,
+        }
+    }
+}
+
+/// What `--only` named; nothing means all.
+fn only(run: &Run) -> Vec<Trait> {
+    match resume::began(run) {
+        Ok(Some(Command::Traits(args))) => args.only,
+        _ => Vec::new(),
+    }
+}
+
+/// Of both directions.
+fn labels(run: &Run, asked: &[Asked]) -> BTreeSet<&'static str> {
+    let trials = asked.iter().flat_map(|one| trials_of(run, one));
+    let judged = trials.filter_map(judge);
+    let sides = judged.flat_map(|judged| [judged.read, judged.write]);
+    sides.flatten().map(|side| side.measured.label()).collect()
+}
+
+fn trials_of<'a>(run: &'a Run, asked: &Asked) -> impl Iterator<Item = &'a TrialRecord> {
+    let name = asked.job.name.clone();
+    let trials = run.trials.iter();
+    trials.filter(move |trial| trial.job.name == name && trial.outcome == Outcome::Completed)
+}
+
+/// Why the figures of a trial say nothing about a device.
+pub fn not_of_device(trial: &TrialRecord) -> Option<String> {
+    let Some(judged) = judge(trial) else {
+        return Some("no evidence was taken".to_owned());
+    };
+    let sides = [judged.read, judged.write].into_iter().flatten();
+    let mut others = sides.filter(|side| {
+        !matches!(
+            side.measured,
+            Measured::Device | Measured::DeviceUnflushed | Measured::Simulated
+        )
+    });
+    let first = others.next()?;
+    Some(format!("{}: {}", first.measured.label(), first.because))
+}
+
+/// Traits that only flash has.
+const fn is_of_flash(what: Trait) -> bool {
+    matches!(
+        what,
+        Trait::Boundaries
+            | Trait::MapUnit
+            | Trait::OpenUnits
+            | Trait::MapSpan
+            | Trait::Slc
+            | Trait::Recovery
+    )
+}
+
+/// Why a trait of flash cannot be there.
+pub fn no_flash(what: Trait, storage: &Storage) -> Option<String> {
+    if !is_of_flash(what) {
+        return None;
+    }
+    medium::no_flash(storage)
+}

@@ -1,0 +1,86 @@
+//! What the traits are of: the run, the device, and how much of it was asked.
+
+use super::found::Found;
+use crate::ui::paragraph;
+use assay_flash::traits::Trait;
+use assay_flash::traits::ask::Asked;
+use assay_lang::{counted, tr, translated};
+use assay_model::run::{Run, RunStatus};
+use assay_model::trial::Outcome;
+use assay_report::text::clean;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Of each trait's points; 1 where only the long write was asked for.
+fn trials_of_points(run: &Run) -> u32 {
+    let jobs = run.header.plan.jobs.iter();
+    let points = jobs
+        .filter(|planned| Asked::of(&planned.job).is_some_and(|asked| asked.what != Trait::Slc));
+    points.map(|planned| planned.trials).max().unwrap_or(1)
+}
+
+fn completed(run: &Run) -> usize {
+    let trials = run.trials.iter();
+    trials
+        .filter(|trial| trial.outcome == Outcome::Completed)
+        .count()
+}
+
+/// The run and its device; where, how often and what was measured; how far it came, unless
+/// that is all of it.
+pub fn write(run: &Run, found: &Found, out: &mut dyn Write) -> io::Result<()> {
+    let header = &run.header;
+    let device = clean(&header.storage.words());
+    writeln!(out, "{}", tr!("Run {id}: {device}", id = header.id, device))?;
+    let each = counted!(
+        trials_of_points(run),
+        "{n} trial of each point",
+        "{n} trials of each point"
+    );
+    let place = tr!(
+        "{size} of {path}, {each}",
+        size = header.plan.file_size,
+        path = clean(&header.plan.place.path().display().to_string()),
+        each
+    );
+    let labels: Vec<&str> = found.labels.iter().map(|one| translated(one)).collect();
+    let said = match labels.is_empty() {
+        true => place,
+        false => tr!(
+            "{place}; figures: {labels}",
+            place,
+            labels = labels.join(", ")
+        ),
+    };
+    paragraph(&said, 2, out)?;
+    let (done, planned) = (completed(run), header.plan.order.len());
+    if run.status != RunStatus::Finished || done < planned {
+        let status = translated(run.status.word());
+        let far = tr!(
+            "{status}: {done} of {planned} trials completed",
+            status,
+            done,
+            planned
+        );
+        paragraph(&far, 2, out)?;
+    }
+    writeln!(out)
+}
+
+/// The same for programs, with the traits.
+pub fn value(run: &Run, found: &Found, traits: &[Value]) -> Value {
+    let header = &run.header;
+    json!({
+        "schema": 1,
+        "run": header.id,
+        "status": run.status.word(),
+        "device": header.storage.words(),
+        "path": header.plan.place.path().display().to_string(),
+        "size_bytes": header.plan.file_size.0,
+        "trials": trials_of_points(run),
+        "trials_completed": completed(run),
+        "trials_planned": header.plan.order.len(),
+        "labels": found.labels,
+        "traits": traits,
+    })
+}

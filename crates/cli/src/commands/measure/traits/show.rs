@@ -1,0 +1,161 @@
+//! What was found, for people and for programs.
+
+use super::found::{Found, Said};
+use super::head;
+use super::words::{sentence, title};
+use crate::ui::paragraph;
+use assay_flash::traits::series::Series as Measured;
+use assay_flash::traits::{Finding, Trait};
+use assay_lang::in_english;
+use assay_model::run::Run;
+use assay_model::units::three_digits;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Each trait with its series and its sentence, behind what they are of.
+pub fn write(run: &Run, found: &Found, out: &mut dyn Write) -> io::Result<()> {
+    head::write(run, found, out)?;
+    for (what, said) in &found.traits {
+        writeln!(out, "{}", title(*what))?;
+        for (part, series) in found.answers.all_of(*what) {
+            let ends = ends(series);
+            let part = if part.is_empty() {
+                String::new()
+            } else {
+                format!("{part} ")
+            };
+            writeln!(out, "  {part}{}  {ends}", bars(series))?;
+        }
+        paragraph(&sentence(said), 2, out)?;
+    }
+    Ok(())
+}
+
+/// From which `x` to which, and the range of microseconds.
+fn ends(series: &Measured) -> String {
+    let means: Vec<f64> = series.0.iter().map(|point| point.mean()).collect();
+    let low = means.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = means.iter().copied().fold(0.0, f64::max);
+    let (first, last) = match (series.0.first(), series.0.last()) {
+        (Some(first), Some(last)) => (first.x, last.x),
+        _ => return String::new(),
+    };
+    format!(
+        "{first} .. {last}: {} .. {} µs",
+        three_digits(low),
+        three_digits(high)
+    )
+}
+
+/// A bar for each point, by the logarithm of its time.
+fn bars(series: &Measured) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let logs: Vec<f64> = series
+        .0
+        .iter()
+        .map(|point| point.mean().max(1e-3).ln())
+        .collect();
+    let low = logs.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // Less than a tenth is no range to draw.
+    let range = (high - low).max(0.1);
+    let bar = |log: &f64| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 7"
+        )]
+        let at = ((log - low) / range * 7.0).round() as usize;
+        BARS[at.min(7)]
+    };
+    logs.iter().map(bar).collect()
+}
+
+/// The document: each trait with what is said, and with its points.
+pub fn value(run: &Run, found: &Found) -> Value {
+    let each = |(what, said): &(Trait, Said)| {
+        let series = found.answers.all_of(*what).map(|(part, series)| {
+            let points = series
+                .0
+                .iter()
+                .map(|point| json!({"x": point.x, "us": point.us}));
+            json!({"part": part, "points": points.collect::<Vec<_>>()})
+        });
+        json!({
+            "trait": what.name(),
+            "status": status(said),
+            "sentence": in_english(|| sentence(said)),
+            "values": values(said),
+            "series": series.collect::<Vec<_>>(),
+        })
+    };
+    let traits: Vec<Value> = found.traits.iter().map(each).collect();
+    head::value(run, found, &traits)
+}
+
+const fn status(said: &Said) -> &'static str {
+    match said {
+        Said::Found(Finding::NotVisible(_)) => "not-visible",
+        Said::Found(_) => "seen",
+        Said::Refused(_) => "refused",
+        Said::NoFlash(_) => "not-claimed",
+        Said::NotAsked => "not-asked",
+    }
+}
+
+fn values(said: &Said) -> Value {
+    let Said::Found(finding) = said else {
+        return Value::Null;
+    };
+    match finding {
+        Finding::Costs {
+            command_us,
+            block_us,
+            ramp,
+            worst_pct,
+        } => json!({
+            "command_us": command_us.0, "command_us_std_error": command_us.1,
+            "block_us": block_us.0, "block_us_std_error": block_us.1,
+            "ramp_us": ramp.map(|(us, _)| us), "ramp_blocks": ramp.map(|(_, blocks)| blocks),
+            "worst_prediction_pct": worst_pct,
+        }),
+        Finding::Boundaries(found) => {
+            let all = found
+                .iter()
+                .map(|(unit, us)| json!({"bytes": unit.0, "extra_us": us}));
+            all.collect()
+        }
+        Finding::MapUnit { unit, extra_us } => json!({"bytes": unit.0, "extra_us": extra_us}),
+        Finding::OpenUnits {
+            least,
+            most,
+            extra_us,
+        } => json!({"least": least, "most": most, "extra_us": extra_us}),
+        Finding::MapSpan {
+            least,
+            most,
+            extra_us,
+        } => json!({"least_bytes": least.0, "most_bytes": most.0, "extra_us": extra_us}),
+        Finding::Flush { flush_us, buffer } => json!({
+            "flush_us": flush_us,
+            "each_kib_us": buffer.map(|(us, ..)| us),
+            "least_bytes": buffer.map(|(_, least, _)| least.0),
+            "most_bytes": buffer.and_then(|(.., most)| most).map(|most| most.0),
+        }),
+        Finding::Slc { bytes, fast, slow } => json!({
+            "bytes": bytes.0, "fast_bytes_per_s": fast, "slow_bytes_per_s": slow,
+        }),
+        Finding::Break { extra_us } => json!({"extra_us": extra_us}),
+        Finding::Deferred {
+            extra_us,
+            gone_after,
+        } => json!({"extra_us": extra_us, "gone_after_ns": gone_after.map(|pause| pause.0)}),
+        Finding::Recovery {
+            busy_us,
+            rested_us,
+            pause,
+        } => json!({"busy_us": busy_us, "rested_us": rested_us, "pause_ns": pause.0}),
+        Finding::Queue { gain, depth } => json!({"gain": gain, "depth": depth}),
+        Finding::NotVisible(_) => Value::Null,
+    }
+}

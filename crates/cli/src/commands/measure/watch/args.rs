@@ -1,0 +1,64 @@
+//! The command line of `assay watch`.
+
+use crate::targets::on::OnArgs;
+use crate::ui::values::parse_time;
+use assay_model::units::Nanos;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes: those of the command, 128 and the number of the signal that ended it;
+without a command 0 after Ctrl-C; 2 when it cannot be carried out as given.";
+
+/// `assay watch`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct WatchArgs {
+    /// Time between two samples: 1s, 500ms, 2min; from 50 ms on.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
+    pub interval: Nanos,
+    /// The device to look at: its name, its node, or a path on it [default: that
+    /// of the current directory].
+    #[arg(long, value_name = "DEV|PATH")]
+    pub device: Option<PathBuf>,
+    /// The longest wait for dirty pages after the command. The kernel writes
+    /// them some 30 s after they became dirty, if nobody asks for it earlier.
+    #[arg(long, value_name = "TIME", default_value = "90s", value_parser = parse_time)]
+    pub wait: Nanos,
+    /// Without a command: end after so many samples.
+    #[arg(long, value_name = "N", conflicts_with = "command", value_parser = clap::value_parser!(u64).range(1..))]
+    pub samples: Option<u64>,
+    /// Print one row per sample as CSV on standard output, with one header.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print all samples as one JSON document on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub on: OnArgs,
+    /// The command and its arguments; it has this terminal and these streams.
+    /// Without one: until Ctrl-C.
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+    pub command: Vec<OsString>,
+}
+
+/// A time that is long enough to be slept.
+fn parse_interval(text: &str) -> Result<Nanos, String> {
+    const SHORTEST: Nanos = Nanos(50_000_000);
+    match parse_time(text)? {
+        time if time < SHORTEST => Err(format!("{text} is too short: at least {SHORTEST}")),
+        time => Ok(time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_not_too_short() {
+        assert!(parse_interval("10ms").is_err());
+        assert!(parse_interval("1s").is_ok());
+    }
+}

@@ -1,0 +1,117 @@
+//! `assay watch`: the page cache at work, live, while a command runs.
+//!
+//! Nothing is stored: what is seen is on the screen, in the CSV or in the JSON.
+
+pub mod args;
+mod signals;
+mod voice;
+
+use crate::driver::host::Host;
+use crate::driver::trials::{Listener, follow};
+use crate::exit::{DONE, Failure, SIGNALLED};
+use crate::output::{print, say};
+use args::WatchArgs;
+use assay_model::wire::RunEnd;
+use assay_model::work::watch::{CommandEnd, Sample, Watch, WatchReport};
+use assay_model::work::{Work, WorkOrder, WorkReport};
+use assay_report::watch::{Name, document, sentences};
+use assay_target::Target;
+use signals::Stop;
+use std::process::ExitCode;
+use voice::Voice;
+
+/// Runs the command and looks on.
+pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let watch = Watch {
+        command: args.command.clone(),
+        interval_ns: args.interval.0,
+        samples: args.samples,
+        device: args.device.clone(),
+        drain_limit_ns: args.wait.0,
+    };
+    let mut host = start(&watch, target)?;
+    let stop = Stop::listen(host.requests(), !watch.command.is_empty())?;
+    host.run_work(order(watch.clone()))?;
+    let mut seen = Seen {
+        voice: Voice::of(args),
+        samples: Vec::new(),
+        stop: &stop,
+    };
+    let (end, report) = follow(&mut host, &mut seen)?;
+    let report = match report {
+        Some(WorkReport::Watch(report)) => report,
+        _ => WatchReport::default(),
+    };
+    if let RunEnd::Failed { error } | RunEnd::DeviceLost { error } = end {
+        return Err(Failure::failed(error));
+    }
+    if args.json {
+        let document = document(&watch.command, watch.interval_ns, &seen.samples, &report);
+        print(|out| writeln!(out, "{document:#}"))?;
+    }
+    for line in sentences(&Name::of(&watch.command), &seen.samples, &report) {
+        say(&line);
+    }
+    Ok(exit_code(report.ended, &stop))
+}
+
+/// A command of this machine has its terminal; another machine is only looked at.
+fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
+    match target.name() {
+        None => Host::start_in_front(target),
+        Some(_) if watch.command.is_empty() => {
+            target.needs_larger_agent();
+            Host::start(target)
+        }
+        Some(target) => Err(Failure::usage(format!(
+            "assay watch starts commands on this machine only: start it on {target} by hand, and \
+             watch without a command"
+        ))),
+    }
+}
+
+/// Nothing of it is kept, so it needs no run of its own.
+fn order(watch: Watch) -> WorkOrder {
+    WorkOrder {
+        run_id: String::new(),
+        seed: 0,
+        trial: 1,
+        first_position: 0,
+        destroy_data: false,
+        work: Work::Watch(Box::new(watch)),
+        under: None,
+    }
+}
+
+/// Samples so far.
+struct Seen<'a> {
+    voice: Voice,
+    samples: Vec<Sample>,
+    stop: &'a Stop,
+}
+
+impl Listener for Seen<'_> {
+    fn stands(&mut self, report: &WorkReport) -> Result<(), Failure> {
+        if let WorkReport::Watching(sample) = report {
+            self.stop.phase(sample.phase);
+            if !self.voice.tell(sample)? {
+                self.stop.nobody_reads();
+            }
+            self.samples.push(*sample.clone());
+        }
+        Ok(())
+    }
+}
+
+/// That of the command. Without one, Ctrl-C is how it is meant to end.
+fn exit_code(ended: Option<CommandEnd>, stop: &Stop) -> ExitCode {
+    let Some(ended) = ended else {
+        return stop.exit_code().map_or(DONE, ExitCode::from);
+    };
+    let signalled = |signal| u8::try_from(signal).ok()?.checked_add(SIGNALLED);
+    let code = match (ended.exit_code, ended.signal) {
+        (Some(code), _) => u8::try_from(code).ok(),
+        (None, signal) => signal.and_then(signalled),
+    };
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
+}

@@ -1,0 +1,88 @@
+//! Signals while a command of the user's runs: a Ctrl-C on the terminal is the
+//! command's, which gets it too and may live on.
+
+use crate::driver::host::Requests;
+use crate::exit::Failure;
+use crate::interrupt::{code, not_caught, taken_over};
+use assay_agent::is_ignored;
+use assay_model::wire::ToAgent;
+use assay_model::work::watch::Phase;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// What ends the watching.
+#[derive(Clone)]
+pub struct Stop {
+    requests: Requests,
+    command_runs: Arc<AtomicBool>,
+    /// The signal that ended it; 0: none.
+    signal: Arc<AtomicI32>,
+}
+
+impl Stop {
+    /// From now on signals are caught.
+    ///
+    /// # Errors
+    /// When they cannot be.
+    pub fn listen(requests: Requests, command_runs: bool) -> Result<Self, Failure> {
+        let stop = Self {
+            requests,
+            command_runs: Arc::new(AtomicBool::new(command_runs)),
+            signal: Arc::default(),
+        };
+        taken_over();
+        let caught = stop.clone();
+        let mut signals = signals().map_err(not_caught)?;
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                caught.obey(signal);
+            }
+        });
+        Ok(stop)
+    }
+
+    fn obey(&self, signal: i32) {
+        if signal == SIGINT && self.command_runs.load(Ordering::Relaxed) {
+            return;
+        }
+        self.signal.store(signal, Ordering::Relaxed);
+        self.cancel();
+    }
+
+    /// How far it is, as the last sample says.
+    pub fn phase(&self, phase: Phase) {
+        let runs = phase == Phase::Command;
+        self.command_runs.store(runs, Ordering::Relaxed);
+    }
+
+    /// Whoever read the table has seen enough. A command is not ended by that.
+    pub fn nobody_reads(&self) {
+        if !self.command_runs.load(Ordering::Relaxed) {
+            self.cancel();
+        }
+    }
+
+    /// The exit code that a signal asks for; a Ctrl-C asks for none.
+    pub fn exit_code(&self) -> Option<u8> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 | SIGINT => None,
+            signal => Some(code(signal)),
+        }
+    }
+
+    fn cancel(&self) {
+        // An agent that cannot hear it has ended, which is noticed elsewhere.
+        let _ = self.requests.send(&ToAgent::Cancel);
+    }
+}
+
+fn signals() -> io::Result<Signals> {
+    let signals = Signals::new([SIGINT, SIGTERM])?;
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
+    Ok(signals)
+}

@@ -1,0 +1,179 @@
+//! The commands, in the groups of the help, and the command line that names them.
+
+pub mod dropin;
+pub mod judge;
+pub mod language;
+pub mod machines;
+pub mod measure;
+pub mod results;
+pub mod resume;
+pub mod usage;
+
+use crate::commands::language::Tag;
+use assay_lang::key;
+use clap::{Args, Parser, Subcommand};
+use dropin::androbench::args::AndroBenchArgs;
+use judge::compare::args::CompareArgs;
+use judge::explain::args::ExplainArgs;
+use judge::model::ModelArgs;
+use judge::power::PowerArgs;
+use judge::rank::RankArgs;
+use machines::agent::AgentArgs;
+use machines::campaign::CampaignArgs;
+use machines::devices::DevicesArgs;
+use machines::doctor::DoctorArgs;
+use machines::targets::TargetsArgs;
+use measure::capacity::CapacityArgs;
+use measure::disks::DisksArgs;
+use measure::mark::args::MarkArgs;
+use measure::mem::MemArgs;
+use measure::powercut::args::PowercutArgs;
+use measure::qualify::QualifyArgs;
+use measure::replay::args::ReplayArgs;
+use measure::run::RunArgs;
+use measure::scenario::ScenarioArgs;
+use measure::soak::SoakArgs;
+use measure::sweep::args::SweepArgs;
+use measure::traits::args::TraitsArgs;
+use measure::watch::args::WatchArgs;
+use results::import::args::ImportArgs;
+use results::list::ListArgs;
+use results::plot::PlotArgs;
+use results::report::ReportArgs;
+use results::show::ShowArgs;
+use std::ffi::OsString;
+
+/// Exit codes of the whole program. `assay fio` counts failed jobs instead, as fio does.
+const ALL_EXIT_CODES: &str = "\
+assay COMMAND --help shows the options and exit codes of a command.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check failed (regression, missed class,
+spoiled figures), 4 data read differs from data written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are always kept.
+assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.";
+
+/// Measure storage. Every figure carries evidence of what was measured: the device or a
+/// cache.
+#[derive(Debug, Parser)]
+#[command(name = "assay", version, after_help = ALL_EXIT_CODES, max_term_width = 100)]
+pub struct Cli {
+    /// The language of reports, summaries, warnings and help [default: that of the
+    /// locale]. What programs read is always English.
+    #[arg(long, value_enum, value_name = "LANG", global = true)]
+    pub lang: Option<Tag>,
+    /// Command that is carried out.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Commands in the groups of `assay --help`.
+pub const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        key!("Measure"),
+        &[
+            "qualify", "sweep", "run", "replay", "mark", "disks", "capacity", "soak", "mem",
+            "scenario", "traits", "watch", "powercut",
+        ],
+    ),
+    (
+        key!("Drop-in tools"),
+        &["fio", "dd", "iozone", "androbench"],
+    ),
+    (
+        key!("Judge"),
+        &["compare", "rank", "power", "explain", "model"],
+    ),
+    (
+        key!("Results"),
+        &["list", "show", "report", "plot", "import"],
+    ),
+    (
+        key!("Machines"),
+        &["devices", "doctor", "targets", "agent", "campaign"],
+    ),
+];
+
+/// Command that is carried out.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure storage with standard jobs, with evidence per figure.
+    Qualify(QualifyArgs),
+    /// Measure jobs under every combination of given settings.
+    Sweep(Box<SweepArgs>),
+    /// Run a job file of fio several times and store each trial.
+    Run(RunArgs),
+    /// Replay or describe recorded I/O: iologs, block traces, events.
+    Replay(Box<ReplayArgs>),
+    /// Drop-in for fio, with one line of evidence per job.
+    #[command(disable_help_flag = true)]
+    Fio(ToolArgs),
+    /// Drop-in for GNU dd; also reports how much reached the device.
+    #[command(disable_help_flag = true)]
+    Dd(ToolArgs),
+    /// Run disk marks, SD speed class checks or steady-state rounds.
+    Mark(MarkArgs),
+    /// Run the file and SQLite tests of AndroBench and Mobibench.
+    Androbench(Box<AndroBenchArgs>),
+    /// Show page cache and disk I/O while a command runs.
+    Watch(WatchArgs),
+    /// Drop-in for iozone; also reports what each figure measured.
+    #[command(disable_help_flag = true)]
+    Iozone(ToolArgs),
+    /// Sample throughput and access time across a whole device or file.
+    Disks(DisksArgs),
+    /// Check for fake capacity and bad blocks, as f3 and H2testw do.
+    Capacity(CapacityArgs),
+    /// Write and verify for hours to weeks: errors, throughput, wear.
+    Soak(Box<SoakArgs>),
+    /// Measure and test main memory: bandwidth, latency, bit errors.
+    Mem(MemArgs),
+    /// Play a product's I/O: updates, boots, recordings, full disks.
+    Scenario(Box<ScenarioArgs>),
+    /// Infer flash properties from timing: pages, erase blocks, caches.
+    Traits(TraitsArgs),
+    /// List disks: identity, connection, wear, whether in use.
+    Devices(DevicesArgs),
+    /// Check a machine for what would spoil a measurement.
+    Doctor(DoctorArgs),
+    /// Compare A with B: faster, slower, equivalent or no conclusion.
+    Compare(CompareArgs),
+    /// Run one command on many boards; optionally compare two parts.
+    Campaign(Box<CampaignArgs>),
+    /// Rank the conditions of a sweep and group those that do not differ.
+    Rank(RankArgs),
+    /// Show which differences a given number of trials can detect.
+    Power(PowerArgs),
+    /// Cut power while a board writes and check what was lost.
+    Powercut(Box<PowercutArgs>),
+    /// Import results of fio, iozone, dd, vmstat and CSV tables.
+    Import(ImportArgs),
+    /// List stored runs and imports, newest first.
+    List(ListArgs),
+    /// Show a stored run or import.
+    Show(ShowArgs),
+    /// Write runs or comparisons as HTML, Excel, mail, JSON, CSV, ...
+    Report(ReportArgs),
+    /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.
+    Plot(PlotArgs),
+    /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
+    Explain(ExplainArgs),
+    /// Calculate bus limits, simulate cards and fit their parameters.
+    Model(ModelArgs),
+    /// List reachable machines; release boards held by killed runs.
+    Targets(TargetsArgs),
+    /// Install, list and remove agents that stay on targets.
+    Agent(AgentArgs),
+}
+
+/// The words of another tool, which are read as it reads them: they never come
+/// here (see `main`).
+#[derive(Args, Debug)]
+pub struct ToolArgs {
+    /// Its options and operands, and options of assay's own.
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub words: Vec<OsString>,
+}

@@ -1,0 +1,7 @@
+//! Commands that show, draw and import stored results.
+
+pub mod import;
+pub mod list;
+pub mod plot;
+pub mod report;
+pub mod show;

@@ -1,0 +1,206 @@
+//! `assay plot`: one chart, in the terminal or as a file.
+
+use crate::exit::{DONE, Failure};
+use crate::judging::comparison::Judged;
+use crate::judging::ranking;
+use crate::output::{print, say, style};
+use crate::stored::lookup::{StoreArgs, Stored, load, write_file};
+use assay_lang::{in_english, tr};
+use assay_model::run::Run;
+use assay_report::charts::data::{self, Gallery, trials};
+use assay_report::charts::draw::{self, Chart};
+use assay_report::summary::Summary;
+use assay_report::sweep::by_condition;
+use assay_report::text::{clean, enumerate};
+use clap::Args;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+  assay plot last                                    which charts there are
+  assay plot last --metric read_bw                   in the terminal
+  assay plot last --chart latency-rand-read-4k -o latency.svg
+  assay plot 3f2a 9b1c --chart changes -o change.png
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
+
+/// `assay plot`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct PlotArgs {
+    /// `last`, or the first letters of a run's id; two of them are compared, as assay
+    /// compare does.
+    #[arg(value_name = "RUN", num_args = 1..=2, required = true)]
+    pub runs: Vec<String>,
+    /// Draw this metric of all jobs that have it, such as write_bw or read_lat_p99.
+    #[arg(long, value_name = "NAME", conflicts_with = "chart")]
+    pub metric: Option<String>,
+    /// Draw this chart; without --chart and --metric their names are listed.
+    #[arg(long, value_name = "NAME")]
+    pub chart: Option<String>,
+    /// Where to write; its ending decides the format: .svg, .png, .gp (gnuplot) or .csv.
+    /// Without it the chart is drawn in the terminal.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay plot`.
+pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
+    // A wrong ending is told before anything is read.
+    let file = match &args.output {
+        Some(path) => Some((path, writer_for(path)?)),
+        None => None,
+    };
+    // A table of numbers is for programs, and the font of pictures is one of Latin letters.
+    let chart = match args.output.as_deref().and_then(Path::extension) {
+        Some(ending) if ending == "csv" || ending == "png" => in_english(|| wanted(args))?,
+        _ => wanted(args)?,
+    };
+    match (chart, file) {
+        (Wanted::List(lines), None) => {
+            print(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?
+        }
+        (Wanted::List(_), Some(_)) => {
+            return Err(Failure::usage(
+                "say which chart: --metric NAME or --chart NAME (without --output they are listed)",
+            ));
+        }
+        (Wanted::Chart(chart), None) => print(|out| draw::terminal::write(&chart, style(), out))?,
+        (Wanted::Chart(chart), Some((path, write))) => {
+            write_file(path, |out| write(&chart, out))?;
+            say(&tr!(
+                "wrote {path}",
+                path = clean(&path.display().to_string())
+            ));
+        }
+    }
+    Ok(DONE)
+}
+
+fn wanted(args: &PlotArgs) -> Result<Wanted, Failure> {
+    match args.runs.as_slice() {
+        [a, b] => {
+            if args.metric.is_some() {
+                return Err(Failure::usage(
+                    "--metric is for one run: two are drawn with --chart",
+                ));
+            }
+            of_two([a, b], args)
+        }
+        _ => of_one(args),
+    }
+}
+
+/// What is to be shown.
+enum Wanted {
+    Chart(Box<Chart>),
+    /// The names and titles of charts.
+    List(Vec<String>),
+}
+
+fn of_one(args: &PlotArgs) -> Result<Wanted, Failure> {
+    let gallery = match (load(&args.store, &args.runs[0])?, &args.metric) {
+        (Stored::Run(run), Some(metric)) => return of_metric(*run, metric),
+        (Stored::Import(_), Some(_)) => {
+            return Err(Failure::usage(
+                "--metric is for runs: of an import, --chart draws what plot without it lists",
+            ));
+        }
+        (Stored::Run(run), None) => Gallery::of(&run),
+        (Stored::Import(import), None) => {
+            let verdicts = ranking::verdicts_of_import(&import, None);
+            Gallery::of_import(&import, verdicts.as_ref())
+        }
+    };
+    pick(gallery.iter().cloned().collect(), args.chart.as_deref())
+}
+
+fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
+    let split = by_condition(run);
+    let summary = Summary::of(&split);
+    if let Some(chart) = trials::chart(&summary, metric) {
+        return Ok(Wanted::Chart(Box::new(chart)));
+    }
+    let trials = summary.jobs.iter().flat_map(|job| job.completed());
+    let known: BTreeSet<&str> = trials
+        .flat_map(|trial| &trial.derived.metrics)
+        .map(|metric| metric.name.as_str())
+        .collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    Err(Failure::usage(match known.is_empty() {
+        true => "no trial of the run was completed: there is nothing to draw".to_owned(),
+        false => format!(
+            "no completed trial has the metric {}: there are {}",
+            clean(metric),
+            enumerate(&known)
+        ),
+    }))
+}
+
+fn of_two(words: [&String; 2], args: &PlotArgs) -> Result<Wanted, Failure> {
+    let judged = Judged::of_two(words, &args.store)?;
+    let (of_a, of_b) = (judged.a.runs(), judged.b.runs());
+    let [a, b] = judged.sides([&of_a, &of_b]);
+    let gallery = data::comparison::Gallery::of(&judged.compared(), &a, &b);
+    pick(gallery.iter().cloned().collect(), args.chart.as_deref())
+}
+
+/// The chart of that name, or the list of all.
+fn pick(charts: Vec<Chart>, name: Option<&str>) -> Result<Wanted, Failure> {
+    let Some(name) = name else {
+        let width = charts
+            .iter()
+            .map(|chart| chart.name.len())
+            .max()
+            .unwrap_or(0);
+        let lines = charts
+            .iter()
+            .map(|chart| format!("{:width$}  {}", chart.name, clean(&chart.title)));
+        return Ok(Wanted::List(lines.collect()));
+    };
+    let known: Vec<String> = charts.iter().map(|chart| chart.name.clone()).collect();
+    match charts.into_iter().find(|chart| chart.name == name) {
+        Some(chart) => Ok(Wanted::Chart(Box::new(chart))),
+        None => Err(Failure::usage(unknown(name, &known))),
+    }
+}
+
+/// Nearest names that are told.
+const TOLD: usize = 3;
+
+fn unknown(name: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        return "there is nothing to draw".to_owned();
+    }
+    let mut nearest: Vec<&String> = known.iter().collect();
+    nearest.sort_by(|a, b| {
+        let likeness = |known: &str| strsim::jaro_winkler(name, known);
+        likeness(b).total_cmp(&likeness(a))
+    });
+    nearest.truncate(TOLD);
+    format!(
+        "there is no chart {}; the nearest of {} are {} (without --chart all are listed)",
+        clean(name),
+        known.len(),
+        enumerate(&nearest)
+    )
+}
+
+type Writer = fn(&Chart, &mut dyn Write) -> io::Result<()>;
+
+fn writer_for(path: &Path) -> Result<Writer, Failure> {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("svg") => Ok(|chart, out| out.write_all(draw::svg::file(chart).as_bytes())),
+        Some("png") => Ok(draw::png::write),
+        Some("gp" | "gnuplot") => Ok(draw::gnuplot::write),
+        Some("csv") => Ok(draw::csv::write),
+        _ => Err(Failure::usage(format!(
+            "{}: the name must end in .svg, .png, .gp or .csv",
+            path.display()
+        ))),
+    }
+}

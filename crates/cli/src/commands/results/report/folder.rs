@@ -1,0 +1,121 @@
+//! A folder of pages: one for each stored run and import, and one that lists them.
+
+use crate::exit::{DONE, Failure};
+use crate::judging::ranking;
+use crate::output::say;
+use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path, write_file};
+use crate::ui::progress::Voice;
+use assay_lang::{counted, tr};
+use assay_report::html::{self, Entry};
+use assay_store::Store;
+use std::fs;
+use std::num::NonZero;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{available_parallelism, scope};
+
+/// Writes the folder; pages that are there are replaced, other files are left alone.
+pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
+    let store = Store::open_existing(&store_path(store)?)?;
+    let runs = store.runs()?.into_iter().map(|run| run.id);
+    let imports = store.imports()?.into_iter().map(|import| import.id);
+    let ids: Vec<String> = runs.chain(imports).collect();
+    if ids.is_empty() {
+        return Err(Failure::usage("the store has no run to report"));
+    }
+    fs::create_dir_all(folder)
+        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", folder.display())))?;
+    let pages = pages(&store, folder, &ids)?;
+    let mut entries = Vec::new();
+    let mut damaged = 0;
+    for page in pages {
+        match page {
+            Made::Page(entry) => entries.push(*entry),
+            Made::Damaged(failure) => {
+                say(&format!("assay: warning: {failure}; it has no page"));
+                damaged += 1;
+            }
+        }
+    }
+    let index = folder.join("index.html");
+    write_file(&index, |out| html::write_index(&entries, out))?;
+    let pages = counted!(entries.len(), "{n} page", "{n} pages");
+    say(&tr!(
+        "wrote {pages} and {index}",
+        pages,
+        index = index.display()
+    ));
+    match damaged {
+        0 => Ok(DONE),
+        _ => Err(Failure::failed(format!(
+            "{damaged} of {} could not be read and have no page",
+            ids.len()
+        ))),
+    }
+}
+
+/// What came of a run or an import.
+enum Made {
+    Page(Box<Entry>),
+    Damaged(Failure),
+}
+
+/// Writes all pages, as many at a time as there are processors: a run can be large.
+fn pages(store: &Store, folder: &Path, ids: &[String]) -> Result<Vec<Made>, Failure> {
+    let next = AtomicUsize::new(0);
+    let voice = Voice::new();
+    let path = store.path();
+    let work = || -> Result<Vec<(usize, Made)>, Failure> {
+        // A connection is one thread's.
+        let store = Store::open_existing(path)?;
+        let mut made = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(id) = ids.get(index) else {
+                return Ok(made);
+            };
+            voice.show(index, ids.len(), id);
+            made.push((
+                index,
+                match load_from(&store, id) {
+                    Ok(stored) => {
+                        Made::Page(Box::new(page(folder, &stored, format!("{id}.html"))?))
+                    }
+                    Err(failure) => Made::Damaged(failure),
+                },
+            ));
+        }
+    };
+    let threads = available_parallelism().map_or(1, NonZero::get);
+    let made: Result<Vec<_>, Failure> = scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(|worker| {
+            let panicked = |_| Err(Failure::failed("a thread that writes pages panicked"));
+            worker.join().unwrap_or_else(panicked)
+        });
+        ended.collect()
+    });
+    voice.clear();
+    let mut made: Vec<(usize, Made)> = made?.into_iter().flatten().collect();
+    made.sort_unstable_by_key(|(index, _)| *index);
+    Ok(made.into_iter().map(|(_, made)| made).collect())
+}
+
+/// Writes one page; its line in the list.
+fn page(folder: &Path, stored: &Stored, file: String) -> Result<Entry, Failure> {
+    let path = folder.join(&file);
+    match stored {
+        Stored::Run(run) => {
+            write_file(&path, |out| html::write(run, out))?;
+            Ok(Entry::of(run, file))
+        }
+        Stored::Import(import) => {
+            let verdicts = ranking::verdicts_of_import(import, None);
+            write_file(&path, |out| {
+                html::write_import(import, verdicts.as_ref(), out)
+            })?;
+            Ok(Entry::of_import(import, file))
+        }
+    }
+}

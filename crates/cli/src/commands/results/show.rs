@@ -1,0 +1,37 @@
+//! `assay show`: a stored run or import.
+
+use crate::exit::{DONE, Failure};
+use crate::output::{print, style};
+use crate::stored::lookup::{StoreArgs, Stored, load};
+use assay_report::import::write_json;
+use assay_report::json;
+use assay_report::terminal::{self, write_summary};
+use assay_report::views;
+use clap::Args;
+use std::process::ExitCode;
+
+/// `assay show`.
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// `last`, or the first letters of the id of a run or an import.
+    pub run: String,
+    /// Print it as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay show`.
+pub fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let stored = load(&args.store, &args.run)?;
+    print(|out| match (&stored, args.json) {
+        (Stored::Run(run), true) => json::write(run, out),
+        (Stored::Run(run), false) => write_summary(run, style(), &[], out),
+        (Stored::Import(import), true) => write_json(import, out),
+        (Stored::Import(import), false) => {
+            terminal::write(&views::import::document(import), style(), &[], out)
+        }
+    })?;
+    Ok(DONE)
+}

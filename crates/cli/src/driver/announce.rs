@@ -1,0 +1,196 @@
+//! What is said before a run starts: what will be written, where, how much,
+//! and for how long.
+
+use crate::checks::free_space::Written;
+use crate::driver::works::Request;
+use crate::output::{say, talk_columns};
+use assay_lang::{counted, tr};
+use assay_model::condition::Condition;
+use assay_model::plan::{Place, Plan};
+use assay_model::storage::Storage;
+use assay_model::units::Nanos;
+use assay_model::wire::Inspection;
+use assay_report::text::{clean, pad, wrap};
+use std::path::Path;
+
+/// Says it, with the machine unless it is this one and how long it may take, on standard
+/// error, wrapped where that is a terminal.
+pub fn announce(
+    plan: &Plan,
+    inspection: &Inspection,
+    target: Option<&str>,
+    duration: Nanos,
+    store: &Path,
+) {
+    let mut all = facts(plan, inspection, duration, store);
+    if let Some(target) = target {
+        all.insert(0, (tr!("Machine"), clean(target)));
+    }
+    tell(&all);
+}
+
+/// The same of a work that is repeated under conditions. How long it takes shows only
+/// when it has been carried out once.
+pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, store: &Path) {
+    let Some(sweep) = &request.sweep else { return };
+    let path = request.place.path().display();
+    let writes = match request.place {
+        Place::Device { .. } => tr!(
+            "OVER THE DATA ON {path}: what `{words}` writes",
+            path,
+            words
+        ),
+        _ => tr!("what `{words}` writes", words),
+    };
+    let takes = tr!(
+        "{count} repetitions of `{words}` under {conditions}; the duration is known after the first; seed {seed}",
+        count = request.count(),
+        words,
+        conditions = counted!(sweep.conditions.len(), "{n} condition", "{n} conditions"),
+        seed = request.seed
+    );
+    tell(&[
+        (tr!("Storage"), storage(&request.place, &inspection.storage)),
+        (tr!("Writes"), clean(&writes)),
+        (tr!("Sets"), clean(&sets(&sweep.conditions))),
+        (tr!("Takes"), clean(&takes)),
+        (
+            tr!("Keeps"),
+            clean(&keeps(tr!("step"), &sweep.run_id, store)),
+        ),
+    ]);
+}
+
+/// Width of the subjects.
+const MARGIN: usize = 9;
+
+/// Says what is to be known of each subject.
+pub fn tell(facts: &[(&'static str, String)]) {
+    let columns = talk_columns().unwrap_or(usize::MAX);
+    for (subject, text) in facts {
+        let mut start = pad(subject, MARGIN);
+        for line in wrap(text, columns.saturating_sub(MARGIN)) {
+            say(&format!("{start}{line}"));
+            start = " ".repeat(MARGIN);
+        }
+    }
+}
+
+fn facts(
+    plan: &Plan,
+    inspection: &Inspection,
+    duration: Nanos,
+    store: &Path,
+) -> Vec<(&'static str, String)> {
+    let under = match plan.conditions.len() {
+        0 => String::new(),
+        number => tr!(
+            " under {conditions}",
+            conditions = counted!(number, "{n} condition", "{n} conditions")
+        ),
+    };
+    let takes = tr!(
+        "about {time}, longer on slow storage: {trials} trials of {jobs} jobs{under}, seed {seed}",
+        time = minutes(duration),
+        trials = plan.order.len(),
+        jobs = plan.jobs.len(),
+        under,
+        seed = plan.seed
+    );
+    let stores = keeps(tr!("trial"), &plan.run_id, store);
+    let mut facts = vec![
+        (tr!("Storage"), storage(&plan.place, &inspection.storage)),
+        (tr!("Writes"), writes(plan)),
+    ];
+    if !plan.conditions.is_empty() {
+        facts.push((tr!("Sets"), clean(&sets(&plan.conditions))));
+    }
+    facts.extend([(tr!("Takes"), takes), (tr!("Keeps"), clean(&stores))]);
+    facts
+}
+
+/// Where it is measured.
+pub fn storage(place: &Place, storage: &Storage) -> String {
+    let path = place.path().display();
+    let mount = storage.mount.as_ref();
+    let fs = mount.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
+    clean(&format!("{path}: {}{fs}", storage.words()))
+}
+
+/// What the trials of a plan write.
+pub fn writes(plan: &Plan) -> String {
+    let path = plan.place.path().display();
+    clean(&match &plan.place {
+        Place::Directory { .. } => tr!(
+            "{bytes}, to files in {path}/.assay-{run} that are removed at the end",
+            bytes = Written::by(plan),
+            path,
+            run = plan.run_id
+        ),
+        Place::Simulated { .. } => tr!("nothing: a model computes the figures").to_owned(),
+        Place::Memory => tr!("nothing").to_owned(),
+        Place::File { .. } => tr!(
+            "nothing; reads the first {size} of {path}",
+            size = plan.file_size,
+            path
+        ),
+        Place::Device { .. } if plan.makes_file_systems() => tr!(
+            "OVER ALL DATA ON {path}: file systems, and in them {bytes}",
+            path,
+            bytes = Written::by(plan)
+        ),
+        Place::Device { .. } => tr!(
+            "OVER THE DATA ON {path}: its first {size}, {bytes}",
+            path,
+            size = plan.file_size,
+            bytes = Written::by(plan)
+        ),
+    })
+}
+
+fn keeps(what: &str, run_id: &str, store: &Path) -> String {
+    tr!(
+        "each {what} as it ends, as run {run_id} in {store}",
+        what,
+        run_id,
+        store = store.display()
+    )
+}
+
+/// Each subject with its values.
+fn sets(conditions: &[Condition]) -> String {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for setting in conditions.iter().flat_map(|condition| &condition.settings) {
+        let subject = setting.subject.to_string();
+        let values = match all.iter().position(|(known, _)| *known == subject) {
+            Some(index) => &mut all[index].1,
+            None => {
+                all.push((subject, Vec::new()));
+                let last = all.len() - 1;
+                &mut all[last].1
+            }
+        };
+        if !values.contains(&setting.value.as_str()) {
+            values.push(&setting.value);
+        }
+    }
+    let words = all
+        .iter()
+        .map(|(subject, values)| tr!("{subject} to {values}", subject, values = values.join(", ")));
+    let words: Vec<String> = words.collect();
+    let undone = match conditions.iter().any(Condition::makes_file_system) {
+        true => tr!(
+            "unmounted at the end; the last file system stays on the device, its previous data is lost; other settings are restored"
+        ),
+        false => tr!("restored at the end"),
+    };
+    format!("{}; {undone}", words.join("; "))
+}
+
+/// In words, for it is a guess.
+pub fn minutes(span: Nanos) -> String {
+    match span.0.div_ceil(1_000_000_000) {
+        secs @ 0..90 => format!("{secs} s"),
+        secs => tr!("{n} min", n = secs.div_ceil(60)),
+    }
+}

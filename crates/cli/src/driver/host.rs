@@ -1,0 +1,387 @@
+//! The host's side of a session with an agent.
+
+use crate::child;
+use crate::driver::notes;
+use crate::driver::runs::Names;
+use crate::exit::Failure;
+use crate::interrupt::{Interrupt, Interrupts, on_report_request};
+use crate::output::say;
+use assay_agent::frame::{FrameError, receive, send};
+use assay_model::checkup::Checkup;
+use assay_model::condition::{Condition, Offered, Restore, Subject};
+use assay_model::device::DeviceList;
+use assay_model::load::Load;
+use assay_model::plan::Plan;
+use assay_model::text::clean;
+use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
+use assay_model::work::WorkOrder;
+use assay_target::{Session, Target, TargetError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Time within which an agent returns a greeting; also one on a board that is busy.
+const GREETING: Duration = Duration::from_secs(30);
+/// Time within which it undoes the settings of killed runs.
+const UNDOING: Duration = Duration::from_secs(120);
+
+/// What an agent may have to note in all.
+const MOST_NOTES: usize = 16 << 20;
+
+/// A session with an agent.
+pub struct Host {
+    // Before the session: it is dropped first, and with it the agent's input.
+    requests: Requests,
+    session: Session,
+    names: Names,
+    /// Length of all that it had to note so far.
+    noted_bytes: usize,
+}
+
+fn names(target: &dyn Target) -> Names {
+    Names {
+        target: target.name(),
+        unit: target.unit(),
+    }
+}
+
+/// The way to the agent; can be used from several threads.
+#[derive(Clone)]
+pub struct Requests(Arc<Mutex<Option<Box<dyn Write + Send>>>>);
+
+impl Requests {
+    /// Sends one request.
+    pub fn send(&self, request: &ToAgent) -> Result<(), FrameError> {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match writer.as_mut() {
+            Some(writer) => send(writer, request),
+            None => Ok(()),
+        }
+    }
+
+    /// Cancels what was asked for last. An agent that cannot hear it has ended, which is
+    /// noticed elsewhere.
+    pub fn cancel(&self) {
+        let _ = self.send(&ToAgent::Cancel);
+    }
+
+    /// Ends the agent's input.
+    fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Host {
+    /// Starts the agent on a target and greets it.
+    pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
+        Self::greeted(target.start(), names(target), GREETING)
+    }
+
+    /// The same on a machine that may not be there yet: each step of the way gets only so
+    /// long.
+    pub fn start_within(target: &mut dyn Target, patience: Duration) -> Result<Self, Failure> {
+        Self::greeted(target.start(), names(target), patience)
+    }
+
+    /// What ends the link to the agent at once, as long as this host is there.
+    pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
+        self.session.cutter()
+    }
+
+    /// Starts an agent that has this program's standard streams and terminal:
+    /// for what copies them, or runs a command of the user's.
+    pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
+        Self::greeted(target.start_in_front(), names(target), GREETING)
+    }
+
+    fn greeted(
+        started: Result<Session, TargetError>,
+        names: Names,
+        patience: Duration,
+    ) -> Result<Self, Failure> {
+        let mut session = started?;
+        let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
+        let mut host = Self {
+            requests,
+            session,
+            names,
+            noted_bytes: 0,
+        };
+        host.within(patience, Self::greet)?;
+        host.within(UNDOING.max(patience), Self::undo_abandoned)?;
+        Ok(host)
+    }
+
+    /// Has the agent do what it has to answer within a time; the link is cut then.
+    fn within(
+        &mut self,
+        patience: Duration,
+        ask: fn(&mut Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let watchdog = self.session.must_answer_within(patience);
+        let answered = ask(self);
+        if answered.is_err() && watchdog.has_barked() {
+            let seconds = patience.as_secs();
+            return Err(self.lost(&format!("the agent did not answer within {seconds} s")));
+        }
+        answered
+    }
+
+    /// The machine that the agent is on; `None`: this one.
+    pub fn target(&self) -> Option<&str> {
+        self.names.target.as_deref()
+    }
+
+    /// Names that the user has for what is measured.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn greet(&mut self) -> Result<(), Failure> {
+        let greeting = ToAgent::Hello {
+            version: WIRE_VERSION,
+        };
+        match self.ask(&greeting)? {
+            FromAgent::Hello { version } if version == WIRE_VERSION => Ok(()),
+            FromAgent::Hello { version } => {
+                self.session.give_up();
+                Err(Failure::failed(format!(
+                    "the agent speaks version {version}, this assay version {WIRE_VERSION}: update the older one"
+                )))
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Undoes the settings that killed runs left, and says what became of them.
+    fn undo_abandoned(&mut self) -> Result<(), Failure> {
+        match self.ask(&ToAgent::Undo)? {
+            FromAgent::Undone { agents, settings } => {
+                if agents > 0 {
+                    say("assay: an agent there had lost its host; it was ended");
+                }
+                for undone in &settings {
+                    say(&clean(&notes::of_undone(undone)));
+                }
+                Ok(())
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// What the kernel offers to be set of the storage behind a path.
+    pub fn offers(&mut self, path: &Path, subjects: Vec<Subject>) -> Result<Vec<Offered>, Failure> {
+        let path = path.to_owned();
+        match self.ask(&ToAgent::Offers { path, subjects })? {
+            FromAgent::Offers { offered } => Ok(offered),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Makes conditions once and undoes them. The folder or device to work on under
+    /// them.
+    pub fn rehearse(
+        &mut self,
+        run_id: &str,
+        path: &Path,
+        conditions: &[Condition],
+        restore: Restore,
+    ) -> Result<PathBuf, Failure> {
+        let rehearse = ToAgent::Rehearse {
+            run_id: run_id.to_owned(),
+            path: path.to_owned(),
+            conditions: conditions.to_vec(),
+            restore,
+        };
+        match self.ask(&rehearse)? {
+            FromAgent::Rehearsed { place } => Ok(place),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// What is behind a path. One of several processes waits until it is known that no other
+    /// one measures there.
+    pub fn inspect(&mut self, path: &Path) -> Result<Inspection, Failure> {
+        let path = path.to_owned();
+        match self.ask(&ToAgent::Inspect { path })? {
+            FromAgent::Inspected(inspection) => {
+                child::claim(&inspection)?;
+                Ok(*inspection)
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// All disks of the machine.
+    pub fn devices(&mut self) -> Result<DeviceList, Failure> {
+        match self.ask(&ToAgent::Devices)? {
+            FromAgent::Devices(list) => Ok(*list),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// What the machine is like, and the storage behind a path.
+    pub fn checkup(&mut self, path: Option<&Path>) -> Result<Checkup, Failure> {
+        let path = path.map(Path::to_owned);
+        match self.ask(&ToAgent::Checkup { path })? {
+            FromAgent::Checkup(checkup) => Ok(*checkup),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Removes what killed runs left in a directory.
+    pub fn sweep(&mut self, directory: &Path) -> Result<Vec<Leftover>, Failure> {
+        let directory = directory.to_owned();
+        match self.ask(&ToAgent::Sweep { directory })? {
+            FromAgent::Swept { leftovers } => Ok(leftovers),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Asks the agent to run a plan; what it says is then to be
+    /// [heard](Host::hear).
+    pub fn run(&self, plan: &Plan) -> Result<(), Failure> {
+        let plan = Box::new(plan.clone());
+        self.send(&ToAgent::Run { plan })
+    }
+
+    /// Asks the agent to run a load; what it says is then to be
+    /// [heard](Host::hear).
+    pub fn run_load(&self, load: &Load) -> Result<(), Failure> {
+        let load = Box::new(load.clone());
+        self.send(&ToAgent::RunLoad { load })
+    }
+
+    /// Asks the agent to carry out a work; what it says is then to be
+    /// [heard](Host::hear).
+    pub fn run_work(&self, order: WorkOrder) -> Result<(), Failure> {
+        let order = Box::new(order);
+        self.send(&ToAgent::RunWork { order })
+    }
+
+    /// From now on the first signal cancels what the agent does, after `say`, and SIGUSR1 asks
+    /// it for an interim report.
+    pub fn obey_signals(
+        &self,
+        interrupts: Interrupts,
+        say: impl FnOnce() + Send + 'static,
+    ) -> Result<Interrupt, Failure> {
+        let requests = self.requests();
+        on_report_request(move || {
+            // As of a cancel.
+            let _ = requests.send(&ToAgent::ReportNow);
+        })?;
+        let requests = self.requests();
+        Interrupt::catch_with(interrupts, move || {
+            say();
+            requests.cancel();
+        })
+    }
+
+    /// Tells the agent that a trial is safely stored.
+    pub fn stored(&self, position: u32) -> Result<(), Failure> {
+        self.send(&ToAgent::Stored { position })
+    }
+
+    /// Asks the agent to stop what it was asked for last.
+    pub fn cancel(&self) -> Result<(), Failure> {
+        self.send(&ToAgent::Cancel)
+    }
+
+    /// The next thing the agent says.
+    pub fn hear(&mut self) -> Result<FromAgent, Failure> {
+        let received = receive(&mut self.session.reader);
+        if received.is_err() {
+            self.session.give_up();
+        }
+        match received.map_err(|error| self.lost_by(&error))? {
+            Some(FromAgent::Refused(Refusal { usage, message })) => Err(if usage {
+                Failure::usage(message)
+            } else {
+                Failure::failed(message)
+            }),
+            Some(message) => {
+                self.limit_notes(&message)?;
+                Ok(message)
+            }
+            None => Err(self.lost("the agent ended unexpectedly")),
+        }
+    }
+
+    /// Handles a message that does not belong to what is under way. Progress of something that
+    /// has ended may come late, and is passed over.
+    ///
+    /// # Errors
+    /// When it answers a question that nobody asked.
+    pub fn pass_over(&mut self, stray: &FromAgent) -> Result<(), Failure> {
+        match stray.is_answer() {
+            true => Err(self.unexpected(stray)),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes are shown or kept, one by one; an agent cannot fill this machine with them.
+    fn limit_notes(&mut self, message: &FromAgent) -> Result<(), Failure> {
+        let FromAgent::LoadNote(note) = message else {
+            return Ok(());
+        };
+        self.noted_bytes += note.text.len() + 1;
+        if self.noted_bytes <= MOST_NOTES {
+            return Ok(());
+        }
+        self.session.give_up();
+        Err(self.lost("the agent sends notes without end"))
+    }
+
+    /// The agent is gone: where, and what the link to it says of that.
+    fn lost(&self, what: &str) -> Failure {
+        let place = self
+            .names
+            .target
+            .as_ref()
+            .map(|target| format!("{target}: "));
+        let complaint = self.session.complaint().map(|line| format!(" ({line})"));
+        Failure::lost(format!(
+            "{}{what}{}",
+            place.unwrap_or_default(),
+            complaint.unwrap_or_default()
+        ))
+    }
+
+    /// The way to the agent.
+    pub fn requests(&self) -> Requests {
+        self.requests.clone()
+    }
+
+    fn ask(&mut self, request: &ToAgent) -> Result<FromAgent, Failure> {
+        match self.requests.send(request) {
+            // One that cannot hear it has ended; why, it may have said before.
+            Ok(()) | Err(FrameError::Link(_)) => self.hear(),
+            Err(error) => Err(self.lost_by(&error)),
+        }
+    }
+
+    fn send(&self, request: &ToAgent) -> Result<(), Failure> {
+        let sent = self.requests.send(request);
+        sent.map_err(|error| self.lost_by(&error))
+    }
+
+    /// Whoever answers so is no agent to go on with.
+    fn unexpected(&mut self, message: &FromAgent) -> Failure {
+        self.session.give_up();
+        let text = format!("{message:?}");
+        let name = text.split([' ', '(', '{']).next().unwrap_or_default();
+        Failure::failed(format!("the agent answered with an unexpected {name}"))
+    }
+
+    fn lost_by(&self, error: &FrameError) -> Failure {
+        self.lost(&format!("lost the agent: {error}"))
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.requests.close();
+    }
+}

@@ -1,0 +1,85 @@
+//! What killed runs left behind: reported, and cleaned up, by the next start.
+
+use crate::driver::host::Host;
+use crate::driver::notes;
+use crate::exit::Failure;
+use crate::output::say;
+use crate::stored::owner;
+use assay_model::plan::Place;
+use assay_model::text::clean;
+use assay_model::wire::Leftover;
+use assay_store::{RunSummary, Store};
+use assay_target::Target;
+use std::path::PathBuf;
+
+/// Removes leftover test files where this run and the unfinished ones worked,
+/// and marks unfinished runs as what they are.
+pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Failure> {
+    let abandoned = store.abandoned_runs(owner::is_alive)?;
+    let mut leftovers = Vec::new();
+    let is_here = |run: &&RunSummary| run.target.as_deref() == host.target();
+    let here: Vec<&RunSummary> = abandoned.iter().filter(is_here).collect();
+    for directory in directories(place, &here) {
+        leftovers.extend(host.sweep(&directory)?);
+    }
+    // What runs elsewhere now is none of this start's business.
+    let is_ours = |leftover: &Leftover| here.iter().any(|run| run.id == leftover.run_id);
+    leftovers.retain(|leftover| !leftover.locked || is_ours(leftover));
+    for run in &abandoned {
+        let locked = |leftover: &Leftover| leftover.locked && leftover.run_id == run.id;
+        // The next start looks again at what this one could not touch.
+        if !leftovers.iter().any(locked) {
+            store.mark_interrupted(&run.id)?;
+        }
+        say(&format!(
+            "assay: run {} on {} was cut off: its {} finished trials are kept (assay show {})",
+            run.id, run.path, run.trials_done, run.id
+        ));
+        if !here.iter().any(|known| known.id == run.id) {
+            say(&clean(&format!(
+                "assay: run {} was on {}: what it may have left there goes with the next run in \
+                 the same place",
+                run.id,
+                run.target.as_deref().unwrap_or("this machine")
+            )));
+        } else if !leftovers.iter().any(|leftover| leftover.run_id == run.id) {
+            say(&format!(
+                "assay: no test file of run {} had to be removed",
+                run.id
+            ));
+        }
+    }
+    for leftover in &leftovers {
+        say(&notes::in_words(&notes::of_leftover(leftover)));
+    }
+    Ok(())
+}
+
+/// Removes the test files of an agent that ended before it could; another one
+/// does it, and what it cannot do the next start will. What was found, but for the files of
+/// other runs that are in use.
+pub fn clear_after_loss(target: &mut dyn Target, place: &Place, run_id: &str) -> Vec<Leftover> {
+    // Its start alone undoes what the lost one had set.
+    let host = Host::start(target);
+    let Place::Directory { path } = place else {
+        return Vec::new();
+    };
+    let swept = host.and_then(|mut host| host.sweep(path));
+    let mut swept = swept.unwrap_or_default();
+    swept.retain(|leftover| !leftover.locked || leftover.run_id == run_id);
+    swept
+}
+
+/// Where test files may be.
+fn directories(place: &Place, abandoned: &[&RunSummary]) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = abandoned
+        .iter()
+        .map(|run| run.path.as_str().into())
+        .collect();
+    if let Place::Directory { path } = place {
+        all.push(path.clone());
+    }
+    all.sort();
+    all.dedup();
+    all
+}

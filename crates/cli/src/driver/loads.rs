@@ -1,0 +1,59 @@
+//! A load on the host's side: asking for it, and listening until it has ended.
+
+use crate::driver::host::Host;
+use crate::exit::Failure;
+use assay_model::load::Load;
+use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::wire::{FromAgent, LoadNote};
+
+/// Whoever follows a load.
+pub trait Listener {
+    /// The load has something to tell.
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure>;
+    /// How far it is, a few times a second.
+    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure>;
+    /// How it stands; more follows.
+    fn interim(&mut self, report: &LoadReport) -> Result<(), Failure>;
+}
+
+/// The load of a job file. That it names a device is its user's word that the
+/// data on it may go, as in fio; one that is in use is refused nevertheless.
+pub fn at_its_word(load: Load) -> Load {
+    Load {
+        destroy_data: true,
+        ..load
+    }
+}
+
+/// Runs a load; its last report.
+pub fn execute(
+    host: &mut Host,
+    load: &Load,
+    listener: &mut dyn Listener,
+) -> Result<LoadReport, Failure> {
+    host.run_load(load)?;
+    let mut streams = Vec::new();
+    loop {
+        match host.hear()? {
+            FromAgent::LoadNote(note) => listener.note(&note)?,
+            FromAgent::LoadProgress(progress) => listener.progress(&progress)?,
+            FromAgent::LoadStream(_) if streams.len() >= load.streams.len() => {
+                return Err(Failure::lost(
+                    "the agent reports more streams than it was given",
+                ));
+            }
+            FromAgent::LoadStream(stream) => streams.push(*stream),
+            FromAgent::LoadReport(rest) => {
+                let report = LoadReport {
+                    streams: std::mem::take(&mut streams),
+                    ..*rest
+                };
+                if !report.interim {
+                    return Ok(report);
+                }
+                listener.interim(&report)?;
+            }
+            stray => host.pass_over(&stray)?,
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! A plan on the host's side: asking for it, storing each trial as it ends, and
+//! showing how it goes.
+
+use crate::checks::estimate;
+use crate::driver::host::{Host, Requests};
+use crate::driver::leftovers;
+use crate::driver::notes;
+use crate::driver::runs::{Done, Ending};
+use crate::driver::trials::{Heard, Listener, Trials};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::say;
+use crate::ui::progress::{Progress, SoFar, Voice, steps};
+use assay_model::job::Job;
+use assay_model::plan::Plan;
+use assay_model::run::RunHeader;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::Bytes;
+use assay_model::wire::{LoadNote, RunEnd};
+use assay_store::Store;
+use assay_target::Target;
+
+/// Keeps trials as they end, and shows how a run goes.
+pub struct Recorder<'a> {
+    store: &'a mut Store,
+    progress: Progress,
+}
+
+impl<'a> Recorder<'a> {
+    /// The store knows the run of each trial that will come.
+    pub fn new(store: &'a mut Store, progress: Progress) -> Self {
+        Self { store, progress }
+    }
+
+    /// To say something meanwhile.
+    pub fn voice(&self) -> Voice {
+        self.progress.voice()
+    }
+}
+
+/// Shows the trials of one plan.
+struct Shown<'a> {
+    progress: &'a mut Progress,
+    header: &'a RunHeader,
+    /// Position of the trial under way.
+    next: usize,
+}
+
+impl Listener for Shown<'_> {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.progress.voice().say(&notes::in_words(note));
+        Ok(())
+    }
+
+    fn preparing(&mut self, done: Bytes, total: Bytes) {
+        self.progress.preparing(done, total);
+    }
+
+    fn started(&mut self, _: &Job) -> Result<(), Failure> {
+        let position = u32::try_from(self.next).unwrap_or(u32::MAX);
+        self.progress.started(self.header.place_of(position));
+        Ok(())
+    }
+
+    fn under_way(&mut self, so_far: SoFar) {
+        let plan = &self.header.plan;
+        if let Some(slot) = plan.order.get(self.next) {
+            self.progress.under_way(&plan.jobs[slot.job].job, so_far);
+        }
+    }
+
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        let place = self.header.place_of(trial.position);
+        self.progress.ended(place, trial);
+        Ok(())
+    }
+}
+
+/// A plan under way at an agent, trial by trial.
+pub struct Execution<'a> {
+    host: &'a mut Host,
+    header: &'a RunHeader,
+    trials: Trials,
+    /// The trial, as the agent counts, that it has to hear of before it goes on.
+    unanswered: Option<u32>,
+}
+
+impl<'a> Execution<'a> {
+    /// `trials`, the first ones of the plan, are there already.
+    pub fn new(host: &'a mut Host, header: &'a RunHeader, trials: Vec<TrialRecord>) -> Self {
+        let first = u32::try_from(trials.len()).unwrap_or(u32::MAX);
+        Self {
+            host,
+            header,
+            trials: Trials::after(trials, first),
+            unanswered: None,
+        }
+    }
+
+    /// The trials that ended.
+    pub fn trials(&self) -> &[TrialRecord] {
+        self.trials.all()
+    }
+
+    /// The same, at the end.
+    pub fn finish(self) -> Vec<TrialRecord> {
+        self.trials.finish()
+    }
+
+    /// The way to the agent.
+    pub fn requests(&self) -> Requests {
+        self.host.requests()
+    }
+
+    /// Asks for the trials that are missing, the first time; then lets the agent
+    /// begin the next one.
+    pub fn go_on(&mut self) -> Result<(), Failure> {
+        match self.unanswered.take() {
+            None => self.host.run(&rest(&self.header.plan, self.trials())),
+            Some(position) => {
+                // An agent that cannot hear it has ended; what it said before is
+                // heard next, its end or that it ended unexpectedly.
+                let _ = self.host.stored(position);
+                Ok(())
+            }
+        }
+    }
+
+    /// No more trials are wanted; the end is then to be [heard](Self::hear).
+    pub fn cancel(&mut self) {
+        self.unanswered = None;
+        self.host.requests().cancel();
+    }
+
+    /// All trials that are missing, until `enough` says so of those that there are.
+    fn run_until(
+        &mut self,
+        recorder: &mut Recorder<'_>,
+        enough: &mut dyn FnMut(&[TrialRecord], &Voice) -> bool,
+    ) -> Result<RunEnd, Failure> {
+        let voice = recorder.voice();
+        let mut over = false;
+        if self.is_whole() && enough(self.trials(), &voice) {
+            return Ok(RunEnd::Finished);
+        }
+        self.go_on()?;
+        loop {
+            match self.hear(recorder)? {
+                Heard::Done(RunEnd::Cancelled, _) if over => return Ok(RunEnd::Finished),
+                Heard::Done(end, _) => return Ok(end),
+                Heard::Kept(_) if self.is_whole() && enough(self.trials(), &voice) => {
+                    over = true;
+                    self.cancel();
+                }
+                Heard::Kept(_) => self.go_on()?,
+            }
+        }
+    }
+
+    /// Whether the last trial was not stopped from outside.
+    pub fn is_whole(&self) -> bool {
+        let last = self.trials().last();
+        last.is_some_and(|trial| trial.outcome != Outcome::Interrupted)
+    }
+
+    /// Listens to the agent until a trial, or the run, has ended.
+    pub fn hear(&mut self, recorder: &mut Recorder<'_>) -> Result<Heard, Failure> {
+        let mut shown = Shown {
+            progress: &mut recorder.progress,
+            header: self.header,
+            next: self.trials().len(),
+        };
+        let store = (&*self.header.id, Some(&mut *recorder.store));
+        let heard = self.trials.hear(self.host, store, &mut shown)?;
+        if let Heard::Kept(position) = heard {
+            self.unanswered = Some(position);
+            if self.trials().len() > self.header.plan.order.len() {
+                return Err(Failure::lost(
+                    "the agent reported more trials than were planned",
+                ));
+            }
+        }
+        Ok(heard)
+    }
+}
+
+/// The trials that ended, and how.
+pub struct Executed {
+    /// The trials.
+    pub trials: Vec<TrialRecord>,
+    /// How the run ended.
+    pub ended: Result<Ending, Failure>,
+}
+
+/// Runs the trials of a plan that are not `done`, until `enough` says so of those
+/// that there are.
+pub fn execute(
+    host: &mut Host,
+    header: &RunHeader,
+    store: &mut Store,
+    done: Vec<TrialRecord>,
+    mut enough: impl FnMut(&[TrialRecord], &Voice) -> bool,
+) -> Executed {
+    let progress = Progress::new(steps(&header.plan, &estimate::of_trials(&header.plan)));
+    let mut recorder = Recorder::new(store, progress);
+    let mut execution = Execution::new(host, header, done);
+    let agents = vec![execution.requests()];
+    let ended = interruptible(agents, &recorder.voice(), |_| {
+        execution.run_until(&mut recorder, &mut enough)
+    });
+    Executed {
+        trials: execution.finish(),
+        ended: ended.and_then(|(end, signal)| Ok(Ending::of(end?, signal))),
+    }
+}
+
+/// Does what these agents take part in; a signal cancels it. With what came of it goes
+/// the exit code of the signal.
+pub fn interruptible<T>(
+    agents: Vec<Requests>,
+    voice: &Voice,
+    work: impl FnOnce(&Interrupt) -> T,
+) -> Result<(T, Option<u8>), Failure> {
+    let on_signal = voice.clone();
+    let interrupt = Interrupt::catch(move || {
+        on_signal.say("stopping after this I/O; finished trials are kept");
+        agents.iter().for_each(Requests::cancel);
+    })?;
+    let done = work(&interrupt);
+    voice.clear();
+    Ok((done, interrupt.exit_code()))
+}
+
+/// The trials of a plan that follow those which are there.
+fn rest(plan: &Plan, there: &[TrialRecord]) -> Plan {
+    let first = there.len();
+    Plan {
+        order: plan.order.get(first..).unwrap_or_default().to_vec(),
+        restore: plan.restore.after(there),
+        // Offsets differ from those of the trials that are there.
+        seed: plan.seed ^ ((first as u64) << 32),
+        ..plan.clone()
+    }
+}
+
+/// Notes in the store how a run ended; test files of an agent that was lost are
+/// removed by another. One that the agent refused before anything ran leaves nothing behind.
+///
+/// # Errors
+/// When it cannot be forgotten.
+pub fn close(
+    header: RunHeader,
+    store: &mut Store,
+    executed: Executed,
+    target: &mut dyn Target,
+) -> Result<Done, Failure> {
+    let ending = executed.ended.unwrap_or_else(Ending::of_failure);
+    if ending.agent_lost {
+        for leftover in leftovers::clear_after_loss(target, &header.plan.place, &header.id) {
+            say(&notes::in_words(&notes::of_leftover(&leftover)));
+        }
+    }
+    let is_refused = ending.failure.as_ref().is_some_and(Failure::is_usage);
+    let forget = is_refused && executed.trials.is_empty();
+    Done::close(Some(store), header, executed.trials, ending, forget)
+}

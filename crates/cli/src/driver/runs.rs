@@ -1,0 +1,295 @@
+//! What every command that makes a run does: naming it, showing it, and what
+//! it ends with.
+
+use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
+use crate::output::{print, style};
+use crate::stored::owner;
+use assay_lang::tr;
+use assay_model::plan::Plan;
+use assay_model::run::{Run, RunHeader, RunStatus, Stopping};
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::wire::{Inspection, RunEnd};
+use assay_model::work::soak::SoakStep;
+use assay_report::json;
+use assay_report::terminal::write_summary;
+use assay_store::{Store, StoreError};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Names that the user has for what is measured.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// The machine; `None`: this one.
+    pub target: Option<String>,
+    /// The unit of a part.
+    pub unit: Option<String>,
+}
+
+/// What is known of a run that begins now.
+pub fn header(plan: Plan, inspection: Inspection, names: &Names) -> RunHeader {
+    RunHeader {
+        id: plan.run_id.clone(),
+        started_unix_ms: unix_ms(),
+        assay_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        target: names.target.clone(),
+        plan,
+        system: inspection.system,
+        storage: inspection.storage,
+        stopping: Stopping::default(),
+        paired: None,
+        claims: None,
+        unit: names.unit.clone(),
+    }
+}
+
+/// How the trials ended, and with what the command ends.
+pub struct Ending {
+    /// How far the run came.
+    pub status: RunStatus,
+    /// Why, unless all trials were run.
+    pub failure: Option<Failure>,
+    /// Exit code of the signal that stopped it.
+    pub signal: Option<u8>,
+    /// The agent ended before the run did.
+    pub agent_lost: bool,
+}
+
+impl Ending {
+    /// The agent said how the run ended.
+    pub fn of(end: RunEnd, signal: Option<u8>) -> Self {
+        let (status, failure) = match end {
+            RunEnd::Finished => (RunStatus::Finished, None),
+            RunEnd::Cancelled => (RunStatus::Interrupted, None),
+            RunEnd::DeviceLost { error } => (
+                RunStatus::Failed {
+                    error: error.clone(),
+                },
+                Some(Failure::lost(error)),
+            ),
+            RunEnd::Failed { error } => (
+                RunStatus::Failed {
+                    error: error.clone(),
+                },
+                Some(Failure::failed(error)),
+            ),
+        };
+        Self {
+            status,
+            failure,
+            signal,
+            agent_lost: false,
+        }
+    }
+
+    /// What befell the store at the end goes with what ended the run.
+    pub fn and_noted(&mut self, noted: Result<(), Failure>) {
+        if let Err(lost) = noted {
+            self.failure = Some(match self.failure.take() {
+                Some(first) => first.and(&lost),
+                None => lost,
+            });
+        }
+    }
+
+    /// The way to the result broke.
+    pub fn of_failure(failure: Failure) -> Self {
+        Self {
+            status: RunStatus::Failed {
+                error: failure.to_string(),
+            },
+            agent_lost: failure.is_lost(),
+            failure: Some(failure),
+            signal: None,
+        }
+    }
+}
+
+/// A run that has ended.
+pub struct Done {
+    /// Its trials, and how it ended.
+    pub run: Run,
+    /// Why not all of it was done, and with what the command ends.
+    pub ending: Ending,
+    /// Whether the store has it.
+    pub stored: bool,
+}
+
+impl Done {
+    /// Notes in the store how a run ended; one that is to leave nothing behind is forgotten.
+    ///
+    /// # Errors
+    /// When it cannot be forgotten.
+    pub fn close(
+        store: Option<&mut Store>,
+        header: RunHeader,
+        trials: Vec<TrialRecord>,
+        mut ending: Ending,
+        forget: bool,
+    ) -> Result<Self, Failure> {
+        let run = Run {
+            header,
+            status: ending.status.clone(),
+            finished_unix_ms: Some(unix_ms()),
+            trials,
+        };
+        let stored = store.is_some() && !forget;
+        match store {
+            Some(store) if forget => store.forget_run(&run.header.id).map_err(of_store)?,
+            Some(store) => ending.and_noted(finish(store, &run)),
+            None => {}
+        }
+        Ok(Self {
+            run,
+            ending,
+            stored,
+        })
+    }
+
+    /// Shows the run, if it is stored; the exit code.
+    pub fn present(self, as_json: bool) -> Result<ExitCode, Failure> {
+        if self.stored {
+            present(&self.run, as_json)?;
+        }
+        self.conclude()
+    }
+
+    /// The exit code: what stopped it, or whether a trial failed. Data that differs has
+    /// its own.
+    pub fn conclude(self) -> Result<ExitCode, Failure> {
+        let trials = self.run.trials.iter();
+        let mut details = trials.filter_map(|trial| trial.detail.as_deref());
+        let flips = |soak: &SoakStep| soak.checkpoint.memory_flips > 0;
+        let differs = details.any(|detail| detail.differs() || detail.soak().is_some_and(flips));
+        match conclude(&self.run, self.ending.failure, self.ending.signal) {
+            Err(failure) if differs => Err(Failure::mismatch(failure.to_string())),
+            Ok(_) if differs => Ok(ExitCode::from(DATA_MISMATCH)),
+            concluded => concluded,
+        }
+    }
+}
+
+/// Once a run has begun, whatever befalls its store is a failure on the way.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+pub fn of_store(error: StoreError) -> Failure {
+    Failure::failed(error.to_string())
+}
+
+/// Notes in the store how a run ended. A run that the store does not have then is kept in
+/// a file of its own.
+///
+/// # Errors
+/// When the store does not have all of it: why, and where the run is.
+pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
+    let (id, trials) = (&run.header.id, &run.trials);
+    let finished_unix_ms = run.finished_unix_ms.unwrap_or_default();
+    let noted = store
+        .finish_run(id, &run.status, finished_unix_ms)
+        .and_then(|()| store.expect_trials(id, trials.len()));
+    let Err(error) = noted else {
+        return Ok(());
+    };
+    Err(Failure::failed(match rescue(store.path(), run) {
+        Ok(path) => {
+            let path = path.display();
+            format!("{error}; the run is kept in {path}: assay show {id} --store {path}")
+        }
+        Err(again) => format!("{error}; the run is not stored anywhere: {again}"),
+    }))
+}
+
+/// Writes a run into a new store beside the one that lost it, or where temporary files
+/// are; its path.
+fn rescue(store: &Path, run: &Run) -> Result<PathBuf, StoreError> {
+    let id = &run.header.id;
+    let stem = store.file_stem().unwrap_or_default().to_string_lossy();
+    let beside = store.with_file_name(format!("{stem}-{id}.sqlite"));
+    write_whole(&beside, run).or_else(|error| {
+        let folder = std::env::temp_dir().join(format!("assay-{id}"));
+        // Made for its user alone, never found: others may write where it is.
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => write_whole(&folder.join("runs.sqlite"), run).inspect_err(|_| {
+                // It stays if a part of the run is in it.
+                let _ = std::fs::remove_dir(&folder);
+            }),
+            Err(_) => Err(error),
+        }
+    })
+}
+
+fn write_whole(path: &Path, run: &Run) -> Result<PathBuf, StoreError> {
+    let id = &run.header.id;
+    let mut store = Store::open(path)?;
+    store.begin_run(&run.header, &owner::this_process())?;
+    store.save_trials(id, &run.trials)?;
+    store.finish_run(id, &run.status, run.finished_unix_ms.unwrap_or_default())?;
+    Ok(store.path().to_owned())
+}
+
+/// The run on standard output: a summary, or all of it as JSON.
+pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return print(|out| json::write(run, out));
+    }
+    let id = &run.header.id;
+    let mut closing = vec![
+        tr!("Stored as run {id}: assay show {id}", id),
+        tr!("Full report: assay report {id} -o {id}.html", id),
+    ];
+    if !run.header.plan.conditions.is_empty() {
+        closing.push(tr!("Which conditions differ: assay rank {id}", id));
+    }
+    print(|out| write_summary(run, style(), &closing, out))
+}
+
+/// The exit code: what stopped the run, or whether a trial failed.
+fn conclude(run: &Run, failure: Option<Failure>, signal: Option<u8>) -> Result<ExitCode, Failure> {
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    if run.status == RunStatus::Interrupted {
+        // Without a signal of its own: somebody stopped the agent.
+        return Ok(ExitCode::from(signal.unwrap_or(FAILED)));
+    }
+    let failed = |trial: &TrialRecord| matches!(trial.outcome, Outcome::Failed { .. });
+    match run.trials.iter().filter(|trial| failed(trial)).count() {
+        0 => Ok(DONE),
+        count => Err(Failure::failed(format!(
+            "{count} of {} trials failed: see the summary",
+            run.trials.len()
+        ))),
+    }
+}
+
+/// Eight letters and digits without the ones that look alike.
+pub fn run_id() -> String {
+    const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let bits = random();
+    (0..8)
+        .map(|at| char::from(ALPHABET[((bits >> (5 * at)) & 31) as usize]))
+        .collect()
+}
+
+/// A number that differs from run to run.
+pub fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // Before the kernel's pool is ready (early boot) the time must do.
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::NONBLOCK) {
+        Ok(8) => u64::from_le_bytes(bytes),
+        _ => unix_ms() ^ u64::from(std::process::id()) << 40,
+    }
+}
+
+/// Milliseconds since 1970.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+}

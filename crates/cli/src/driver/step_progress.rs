@@ -1,0 +1,153 @@
+//! What the user sees of a work of a few long steps: how far the one under way
+//! is, and a line when it has ended.
+
+use crate::driver::notes::in_words;
+use crate::driver::trials::Listener;
+use crate::exit::Failure;
+use crate::ui::progress::{Forecast, Voice, in_brief, time_left};
+use assay_model::job::Job;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::{Bytes, BytesPerSec, Nanos};
+use assay_model::wire::LoadNote;
+use assay_model::work::{WorkProgress, WorkReport};
+
+/// What the steps count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    Bytes,
+    /// Samples, transactions or other things without a unit.
+    Items,
+}
+
+/// Shows how the steps go, on standard error.
+pub struct StepTalk {
+    voice: Voice,
+    counted: Counted,
+    steps: usize,
+    trial: u32,
+}
+
+impl StepTalk {
+    /// For a work of so many steps in one repetition.
+    pub fn new(counted: Counted, steps: usize) -> Self {
+        Self {
+            voice: Voice::new(),
+            counted,
+            steps,
+            trial: 1,
+        }
+    }
+
+    /// Takes the live line away.
+    pub fn close(&self) {
+        self.voice.clear();
+    }
+
+    fn far(&self, progress: &WorkProgress) -> String {
+        let total = progress.total.filter(|total| *total > 0);
+        let WorkProgress {
+            done, elapsed_ns, ..
+        } = *progress;
+        let far = match (self.counted, total) {
+            (Counted::Bytes, Some(total)) => format!("{} of {}", Bytes(done), Bytes(total)),
+            (Counted::Bytes, None) => Bytes(done).to_string(),
+            (Counted::Items, Some(total)) => format!("{done} of {total}"),
+            (Counted::Items, None) => done.to_string(),
+        };
+        let rate = match self.counted {
+            Counted::Bytes => format!(", {}", BytesPerSec(rate(done, elapsed_ns))),
+            Counted::Items => String::new(),
+        };
+        // Nothing is guessed from nothing.
+        let left = total.filter(|_| done > 0).map(|total| {
+            let spent = Nanos(elapsed_ns);
+            Forecast::rest(done, total, spent)
+        });
+        if total.is_none() && done == 0 {
+            // It counts nothing: only the time is known.
+            let (step, elapsed) = (&progress.step, Nanos(elapsed_ns));
+            return format!("{step} #{}: {elapsed}", self.trial);
+        }
+        let left = left.map_or_else(String::new, |left| format!(", {}", time_left(left)));
+        format!("{} #{}: {far}{rate}{left}", progress.step, self.trial)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn rate(done: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 {
+        return 0.0;
+    }
+    done as f64 * 1e9 / elapsed_ns as f64
+}
+
+impl Listener for StepTalk {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.voice.say(&in_words(note));
+        Ok(())
+    }
+
+    fn started(&mut self, job: &Job) -> Result<(), Failure> {
+        self.voice.show(0, self.steps, &job.name);
+        Ok(())
+    }
+
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        self.trial = trial.trial;
+        if !self.voice.is_live() || trial.outcome != Outcome::Completed {
+            let (name, number) = (&trial.job.name, trial.trial);
+            self.voice
+                .say(&format!("{name} #{number}: {}", in_brief(trial)));
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: &WorkProgress) -> Result<(), Failure> {
+        let done = usize::try_from(progress.steps_done).unwrap_or(0);
+        self.voice.show(done, self.steps, &self.far(progress));
+        Ok(())
+    }
+
+    fn repeated(&mut self, number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+        self.trial = number + 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_and_left_is_said_in_what_is_counted() {
+        let progress = WorkProgress {
+            step: "verify".to_owned(),
+            steps_done: 1,
+            done: 1 << 30,
+            total: Some(4 << 30),
+            elapsed_ns: 10_000_000_000,
+        };
+        let words = StepTalk::new(Counted::Bytes, 2).far(&progress);
+        assert_eq!(words, "verify #1: 1 GiB of 4 GiB, 107 MB/s, 0:30 left");
+        let samples = WorkProgress {
+            done: 25,
+            total: Some(100),
+            ..progress
+        };
+        let words = StepTalk::new(Counted::Items, 2).far(&samples);
+        assert_eq!(words, "verify #1: 25 of 100, 0:30 left");
+    }
+
+    #[test]
+    fn nothing_is_guessed_from_nothing() {
+        let progress = WorkProgress {
+            step: "probe".to_owned(),
+            steps_done: 0,
+            done: 0,
+            total: Some(10),
+            elapsed_ns: 0,
+        };
+        let words = StepTalk::new(Counted::Bytes, 1).far(&progress);
+        assert_eq!(words, "probe #1: 0 B of 10 B, 0.00 B/s");
+    }
+}

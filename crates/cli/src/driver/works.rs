@@ -1,0 +1,159 @@
+//! A work on the host's side: asking for it as often as wanted, storing its
+//! steps, and listening until it has ended.
+
+mod repetitions;
+mod runner;
+
+pub use repetitions::Sweep;
+
+use crate::driver::host::Host;
+use crate::driver::leftovers;
+use crate::driver::runs::{Done, header, of_store};
+use crate::driver::trials::{Listener, Trials};
+use crate::exit::Failure;
+use crate::interrupt::{Interrupt, Interrupts};
+use crate::output::say;
+use crate::stored::guard::keep_apart;
+use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::owner;
+use assay_model::job::Job;
+use assay_model::plan::Place;
+use assay_model::run::{Run, RunHeader};
+use assay_model::wire::Inspection;
+use assay_model::work::{Work, WorkSpec};
+use assay_store::Store;
+use assay_target::Target;
+use repetitions::plan;
+use runner::Runner;
+use std::path::PathBuf;
+
+/// What is asked for.
+pub struct Request {
+    /// The work.
+    pub work: Work,
+    /// Its steps in their order, as far as they are known beforehand.
+    pub steps: Vec<Job>,
+    /// Its repetitions.
+    pub trials: u32,
+    /// Decides orders and contents.
+    pub seed: u64,
+    /// The user's word that what is on a block device may go.
+    pub destroy_data: bool,
+    /// Where.
+    pub place: Place,
+    /// What is said when the user asks to stop; empty: nothing.
+    pub stopping: &'static str,
+    /// It is not carried out if it cannot be stored.
+    pub must_be_stored: bool,
+    /// Under which conditions; `None`: as the machine is.
+    pub sweep: Option<Sweep>,
+}
+
+/// Carries out a work with the agent that the host talks to, and stores its steps.
+/// The target is for another agent, that cleans up after one that is lost.
+///
+/// # Errors
+/// When it cannot begin. What befalls it later is its [`Done::ending`].
+pub fn execute(
+    target: &mut dyn Target,
+    host: &mut Host,
+    inspection: Inspection,
+    request: &Request,
+    store: &StoreArgs,
+    listener: &mut dyn Listener,
+) -> Result<Done, Failure> {
+    let path = store_path(store);
+    // Paths of another machine lead nowhere here.
+    if let (Ok(path), None) = (&path, host.target()) {
+        keep_apart(path, written(request.work.spec()))?;
+    }
+    let opened = path.and_then(|path| Ok(Store::open(&path)?));
+    let mut store = unless_it_may_go_unstored(opened, request)?;
+    if let (Some(_), Some(store)) = (request.work.spec().private_folder_in(), &mut store) {
+        leftovers::clear(host, store, &request.place)?;
+    }
+    let header = header(plan(request), inspection, host.names());
+    let interrupt = listen_to_signals(host, request)?;
+    let begun = store.map(|store| begin(store, &header)).transpose();
+    let store = unless_it_may_go_unstored(begun, request)?.flatten();
+    let runner = Runner {
+        store,
+        header,
+        trials: Trials::default(),
+        finished: 0,
+        listener,
+    };
+    runner.run(target, host, request, &interrupt)
+}
+
+/// Goes on with a sweep of a work, of which so many repetitions are `finished`; what
+/// they measured is in the run.
+///
+/// # Errors
+/// As [`execute`].
+pub fn go_on(
+    target: &mut dyn Target,
+    host: &mut Host,
+    (run, finished): (Run, usize),
+    request: &Request,
+    mut store: Store,
+    listener: &mut dyn Listener,
+) -> Result<Done, Failure> {
+    let interrupt = listen_to_signals(host, request)?;
+    store.reopen_run(&run.header.id, &owner::this_process(), run.trials.len())?;
+    let runner = Runner {
+        store: Some(store),
+        header: run.header,
+        trials: Trials::after(run.trials, 0),
+        finished,
+        listener,
+    };
+    runner.run(target, host, request, &interrupt)
+}
+
+/// Everything that a work writes, this program's standard output included.
+fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
+    let mut written = work.writes();
+    if work.writes_stdout() {
+        written.push(PathBuf::from("/proc/self/fd/1"));
+    }
+    written
+}
+
+/// What came of a store that a work may do without.
+fn unless_it_may_go_unstored<T>(
+    came: Result<T, Failure>,
+    request: &Request,
+) -> Result<Option<T>, Failure> {
+    match came {
+        Ok(store) => Ok(Some(store)),
+        Err(failure) if request.must_be_stored => Err(failure),
+        Err(failure) => {
+            say(&format!("assay: this run is not stored: {failure}"));
+            Ok(None)
+        }
+    }
+}
+
+/// The store knows the run before the work is asked for: what is killed has to be
+/// found by the next start, however long its first steps are, and nothing is
+/// stored while one is measured.
+fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
+    let begun = store.begin_run(header, &owner::this_process());
+    begun.map_err(of_store)?;
+    Ok(store)
+}
+
+/// Signals that end the work, or ask how it stands.
+fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
+    let stopping = request.stopping;
+    let interrupts = match request.work.spec().is_filter() {
+        true => Interrupts::UnlessIgnored,
+        false => Interrupts::Caught,
+    };
+    host.obey_signals(interrupts, move || {
+        if !stopping.is_empty() {
+            say(stopping);
+        }
+    })
+}

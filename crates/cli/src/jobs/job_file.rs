@@ -1,0 +1,169 @@
+//! What a job file may ask about this machine.
+
+use crate::child;
+use crate::driver::runs::random;
+use crate::exit::Failure;
+use assay_dialects::fio::Environment;
+use assay_dialects::fio::FioError;
+use assay_model::system::System;
+use assay_model::text::clean;
+use assay_model::units::MIB;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// This machine.
+pub struct Machine;
+
+impl Environment for Machine {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match path == Path::new("-") {
+            true if child::this().is_some() => Err(io::Error::other(
+                "several targets cannot read one standard input: name a file",
+            )),
+            true => read_some(io::stdin().lock()),
+            false => read_some(File::open(path)?),
+        }
+    }
+
+    fn var(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    /// Those that the kernel has a folder for, switched on or not.
+    fn cpus(&self) -> u32 {
+        let is_cpu = |name: &str| {
+            let number = name.strip_prefix("cpu");
+            number.is_some_and(|number| number.parse::<u32>().is_ok())
+        };
+        let folder = fs::read_dir("/sys/devices/system/cpu")
+            .into_iter()
+            .flatten();
+        let names = folder.filter_map(|entry| Some(entry.ok()?.file_name()));
+        let seen = names.filter(|name| name.to_str().is_some_and(is_cpu));
+        match u32::try_from(seen.count()) {
+            Ok(count @ 1..) => count,
+            _ => std::thread::available_parallelism()
+                .map_or(1, |count| u32::try_from(count.get()).unwrap_or(1)),
+        }
+    }
+
+    fn memory_mib(&self) -> u64 {
+        let info = rustix::system::sysinfo();
+        // The kernel counts in units, whose type depends on the platform.
+        #[expect(clippy::useless_conversion, reason = "u32 on 32 bit")]
+        let total = u64::from(info.totalram) * u64::from(info.mem_unit);
+        total >> 20
+    }
+
+    fn page_bytes(&self) -> u32 {
+        u32::try_from(rustix::param::page_size()).unwrap_or(4096)
+    }
+
+    fn entropy(&self) -> u64 {
+        random()
+    }
+
+    fn is_special(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file())
+    }
+}
+
+/// Another machine, as far as its agent told. Job files are read on this one.
+pub struct Elsewhere<'a>(pub &'a System);
+
+impl Environment for Elsewhere<'_> {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Machine.read(path)
+    }
+
+    fn var(&self, name: &str) -> Option<String> {
+        Machine.var(name)
+    }
+
+    fn cpus(&self) -> u32 {
+        self.0.cpus
+    }
+
+    fn memory_mib(&self) -> u64 {
+        self.0.memory.0 / MIB
+    }
+
+    fn page_bytes(&self) -> u32 {
+        u32::try_from(self.0.page_size.0).unwrap_or(4096)
+    }
+
+    fn entropy(&self) -> u64 {
+        random()
+    }
+
+    /// There is nobody to ask, but for what the kernel has everywhere.
+    fn is_special(&self, path: &Path) -> bool {
+        path.starts_with("/dev")
+    }
+}
+
+/// Longest file that is read: a job file with 100 000 jobs has a few MB.
+const LONGEST: u64 = 64 << 20;
+
+/// All that is there to read, unless it has no end.
+fn read_some(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    source.take(LONGEST + 1).read_to_end(&mut text)?;
+    if u64::try_from(text.len()).is_ok_and(|length| length <= LONGEST) {
+        return Ok(text);
+    }
+    Err(io::Error::other(format!(
+        "it is longer than {} MiB",
+        LONGEST >> 20
+    )))
+}
+
+/// What is wrong with a job file or a command line is the user's to mend.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+pub fn of_fio(error: FioError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// How something is said that is no result.
+pub type Talk = fn(&str);
+
+/// Says what the user should know of a job file.
+pub fn warn(warnings: &[String], talk: Talk) {
+    for warning in warnings {
+        talk(&format!("assay: warning: {}", clean(warning)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_what_machines_have() {
+        assert!(Machine.cpus() >= 1);
+        assert!(Machine.memory_mib() >= 16);
+        assert!(Machine.page_bytes().is_power_of_two());
+        assert_ne!(Machine.entropy(), Machine.entropy());
+    }
+
+    #[test]
+    fn what_has_no_end_is_not_read() {
+        assert!(Machine.read(Path::new("/dev/zero")).is_err());
+        assert_eq!(Machine.read(Path::new("/dev/null")).unwrap(), b"");
+        let longest = usize::try_from(LONGEST).unwrap();
+        let text = vec![b' '; longest + 1];
+        assert_eq!(read_some(&text[1..]).unwrap().len(), longest);
+        assert!(read_some(&text[..]).is_err());
+    }
+
+    #[test]
+    fn only_what_is_there_and_no_file_is_special() {
+        assert!(Machine.is_special(Path::new("/dev/null")));
+        assert!(!Machine.is_special(Path::new("/proc/self/status")));
+        assert!(!Machine.is_special(Path::new("/no/such/thing")));
+    }
+}

@@ -1,0 +1,244 @@
+//! A load that is repeated: each repetition is stored as trials of its jobs.
+
+use crate::checks::admission;
+use crate::driver::host::Host;
+use crate::driver::loads;
+use crate::driver::notes::Repeats;
+use crate::driver::runs::{Done, Ending, header, of_store, run_id, unix_ms};
+use crate::driver::trials::{self, Trials};
+use crate::exit::Failure;
+use crate::interrupt::Interrupts;
+use crate::jobs::records::{Entry, Repetition};
+use crate::stored::owner;
+use crate::ui::progress::{Voice, in_brief};
+use assay_model::condition::Restore;
+use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::load::{Ddir, Extent, Load};
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::rng::SplitMix64;
+use assay_model::run::RunHeader;
+use assay_model::trial::TrialRecord;
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::{Inspection, LoadNote, RunEnd};
+use assay_model::work::replay::ReplayStep;
+use assay_store::Store;
+use std::process::ExitCode;
+
+/// A load that is to be repeated.
+pub struct RepeatedLoad {
+    /// The load.
+    pub load: Load,
+    /// Its jobs.
+    pub entries: Vec<Entry>,
+    /// The trace that it replays.
+    pub replay: Option<ReplayStep>,
+    /// What was found at its place.
+    pub inspection: Inspection,
+    /// Its repetitions.
+    pub trials: u32,
+    /// The run is printed as JSON.
+    pub json: bool,
+}
+
+impl RepeatedLoad {
+    /// Repeats it, stores each repetition, and shows the run.
+    pub fn carry_out(self, host: &mut Host, store: Store) -> Result<ExitCode, Failure> {
+        let header = header(
+            plan(
+                &self.load,
+                &self.entries,
+                self.trials,
+                admission::of(&self.inspection),
+            ),
+            self.inspection,
+            host.names(),
+        );
+        // Whatever is killed is found by the next start.
+        let mut store = store;
+        let begun = store.begin_run(&header, &owner::this_process());
+        begun.map_err(of_store)?;
+        let mut runner = Runner {
+            load: self.load,
+            entries: self.entries,
+            replay: self.replay,
+            header,
+            store,
+            trials: Trials::default(),
+            mismatches: 0,
+            voice: Voice::new(),
+        };
+        let ending = runner.run(host).unwrap_or_else(Ending::of_failure);
+        let trials = runner.trials.finish();
+        // A load that is refused leaves no run behind.
+        let forget = trials.is_empty();
+        let store = Some(&mut runner.store);
+        Done::close(store, runner.header, trials, ending, forget)?.present(self.json)
+    }
+}
+
+/// The waves of a load follow each other in every repetition: their order is
+/// the job file's to decide, and is not shuffled.
+fn plan(load: &Load, entries: &[Entry], trials: u32, place: Place) -> Plan {
+    let round = |trial| (0..entries.len()).map(move |job| Slot::plain(job, trial));
+    let sizes = load.streams.iter().filter_map(|s| match s.region.size {
+        Some(Extent::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    });
+    Plan {
+        run_id: run_id(),
+        seed: load.entropy,
+        place,
+        file_size: Bytes(sizes.max().unwrap_or(0)),
+        jobs: entries
+            .iter()
+            .map(|entry| PlannedJob {
+                job: entry.job.clone(),
+                trials,
+            })
+            .collect(),
+        conditions: Vec::new(),
+        restore: Restore::default(),
+        order: (1..=trials).flat_map(round).collect(),
+    }
+}
+
+/// A run under way.
+struct Runner {
+    load: Load,
+    entries: Vec<Entry>,
+    replay: Option<ReplayStep>,
+    header: RunHeader,
+    store: Store,
+    trials: Trials,
+    /// Blocks, in all repetitions, that were not what had been written.
+    mismatches: u64,
+    voice: Voice,
+}
+
+impl Runner {
+    fn run(&mut self, host: &mut Host) -> Result<Ending, Failure> {
+        let voice = self.voice.clone();
+        let interrupt = host.obey_signals(Interrupts::Caught, move || {
+            voice.say("stopping; finished trials are kept");
+        })?;
+        let rounds = self.header.plan.order.last().map_or(0, |slot| slot.trial);
+        let mut seeds = SplitMix64::new(self.load.entropy);
+        for number in 1..=rounds {
+            self.load.entropy = seeds.next_u64();
+            let started_unix_ms = unix_ms();
+            let report = self.repeat(host, number)?;
+            let signal = interrupt.exit_code();
+            self.keep(&report, number, started_unix_ms, signal.is_some())?;
+            if signal.is_some() {
+                return Ok(Ending::of(RunEnd::Cancelled, signal));
+            }
+        }
+        Ok(Ending {
+            failure: self.data_differed(),
+            ..Ending::of(RunEnd::Finished, None)
+        })
+    }
+
+    /// What a run ends with that found other data than was written.
+    fn data_differed(&self) -> Option<Failure> {
+        (self.mismatches > 0).then(|| {
+            Failure::mismatch(format!(
+                "what was read is not what had been written, {} times: see the summary",
+                self.mismatches
+            ))
+        })
+    }
+
+    fn repeat(&mut self, host: &mut Host, number: u32) -> Result<LoadReport, Failure> {
+        let mut follower = self.follower(number);
+        let report = loads::execute(host, &self.load, &mut follower);
+        for (_, line) in follower.repeats.close() {
+            self.voice.say(&line);
+        }
+        self.voice.clear();
+        report
+    }
+
+    fn follower(&self, number: u32) -> Follower {
+        Follower {
+            voice: self.voice.clone(),
+            done: self.trials.all().len(),
+            of: self.header.plan.order.len(),
+            number,
+            repeats: Repeats::default(),
+        }
+    }
+
+    /// Stores the trials of a repetition.
+    fn keep(
+        &mut self,
+        report: &LoadReport,
+        number: u32,
+        started_unix_ms: u64,
+        stopped: bool,
+    ) -> Result<(), Failure> {
+        let streams = report.streams.iter();
+        self.mismatches += streams.map(|stream| stream.data_mismatches).sum::<u64>();
+        let repetition = Repetition {
+            load: &self.load,
+            report,
+            stopped,
+            number,
+            started_unix_ms,
+            replay: self.replay.as_ref(),
+        };
+        for entry in &self.entries {
+            let position = u32::try_from(self.trials.all().len()).unwrap_or(u32::MAX);
+            self.trials.ended(repetition.trial(entry, position))?;
+        }
+        let mut follower = self.follower(number);
+        let store = (&*self.header.id, Some(&mut self.store));
+        self.trials.keep(store, &mut follower)
+    }
+}
+
+/// Shows how a repetition goes.
+struct Follower {
+    voice: Voice,
+    /// Trials that are done, and of how many.
+    done: usize,
+    of: usize,
+    number: u32,
+    repeats: Repeats,
+}
+
+impl trials::Listener for Follower {
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        self.voice.say(&format!(
+            "[{}/{}] {} #{}: {}",
+            trial.position + 1,
+            self.of,
+            trial.job.name,
+            self.number,
+            in_brief(trial)
+        ));
+        Ok(())
+    }
+}
+
+impl loads::Listener for Follower {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        if let Some(line) = self.repeats.hear(note) {
+            self.voice.say(&line);
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
+        let sum = |ddir| progress.streams.iter().map(|s| s.bytes[ddir]).sum::<u64>();
+        let moved = Bytes(sum(Ddir::Read) + sum(Ddir::Write));
+        let seconds = Nanos(progress.elapsed_ns).as_secs_f64();
+        let text = format!("repetition {}: {seconds:.0} s, {moved} moved", self.number);
+        self.voice.show(self.done, self.of, &text);
+        Ok(())
+    }
+
+    fn interim(&mut self, _report: &LoadReport) -> Result<(), Failure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+//! Jobs that commands measure: of job files of fio, and of the suite of `assay qualify`.
+
+pub mod job_file;
+pub mod load_trials;
+pub mod records;
+pub mod suite;

@@ -1,0 +1,319 @@
+//! The jobs of a qualification, and how large and long they are.
+
+use crate::checks::free_space::file_size;
+use crate::exit::Failure;
+use assay_model::job::{
+    CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw, is_named,
+};
+use assay_model::plan::{Place, PlannedJob};
+use assay_model::units::{Bytes, MIB, Nanos};
+use assay_model::wire::Inspection;
+
+/// Depth of the jobs that keep several I/Os in flight.
+const DEEP: u32 = 32;
+
+/// Flags that choose the jobs of a qualification, and their size.
+#[derive(Clone, Debug, Default)]
+pub struct SuiteOptions {
+    /// Short trials, with a test file of 256 MiB.
+    pub quick: bool,
+    /// Longer trials, with a test file larger than the memory.
+    pub thorough: bool,
+    /// Repetitions of each job; `None` for the default.
+    pub trials: Option<u32>,
+    /// Size of the test file; `None` for the default.
+    pub size: Option<Bytes>,
+    /// Names of jobs, or their beginnings before a `*`; empty for all jobs.
+    pub only: Vec<String>,
+}
+
+/// How large and how long.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// The test file.
+    pub file: Bytes,
+    /// What each step of the ladder writes.
+    ladder: Bytes,
+    /// The longest time of a trial.
+    trial: Nanos,
+    /// The most that a trial of any other job writes.
+    written: Bytes,
+    /// The longest time of a trial of the sustained write.
+    sustained: Nanos,
+    /// The most it writes.
+    sustained_bytes: Bytes,
+}
+
+impl Scale {
+    /// By `--quick`, `--thorough` and `--size`, as far as there is room.
+    pub fn new(options: &SuiteOptions, inspection: &Inspection) -> Result<Self, Failure> {
+        let mut scale = if options.quick {
+            Self::quick()
+        } else if options.thorough {
+            Self::thorough(inspection.system.memory)
+        } else {
+            Self::usual()
+        };
+        scale.file = file_size(options.size, scale.file, scale.ladder, inspection)?;
+        scale.ladder = scale.ladder.min(scale.file);
+        scale.written = scale.written.min(scale.file);
+        Ok(scale)
+    }
+
+    /// With trials of twice the length, for rounds of a few jobs that look for small
+    /// differences.
+    pub fn with_longer_trials(self) -> Self {
+        Self {
+            trial: Nanos(2 * self.trial.0),
+            written: Bytes(2 * self.written.0).min(self.file),
+            ..self
+        }
+    }
+
+    /// With [`QUICK_TRIALS`] about a minute, and at most 6 GiB written.
+    const fn quick() -> Self {
+        Self {
+            file: Bytes::mib(256),
+            ladder: Bytes::mib(64),
+            trial: Nanos::millis(400),
+            written: Bytes::mib(96),
+            sustained: Nanos::secs(2),
+            sustained_bytes: Bytes::mib(512),
+        }
+    }
+
+    /// With [`TRIALS`] less than five minutes, and at most 17 GiB written.
+    const fn usual() -> Self {
+        Self {
+            file: Bytes::gib(1),
+            ladder: Bytes::mib(128),
+            trial: Nanos::millis(1_750),
+            written: Bytes::mib(192),
+            sustained: Nanos::secs(12),
+            sustained_bytes: Bytes::mib(1_280),
+        }
+    }
+
+    /// A file larger than the memory cannot hide in it. With [`TRIALS`] half an hour.
+    fn thorough(memory: Bytes) -> Self {
+        let file = Bytes((memory.0 + memory.0 / 8).next_multiple_of(MIB));
+        Self {
+            file,
+            ladder: Bytes::mib(512),
+            trial: Nanos::secs(6),
+            written: Bytes((file.0 / 2).next_multiple_of(MIB)),
+            sustained: Nanos::secs(180),
+            sustained_bytes: Bytes((file.0 / 2).next_multiple_of(MIB).max(Bytes::gib(4).0)),
+        }
+    }
+}
+
+/// How often each job is repeated: a verdict takes four trials a side, and one of them
+/// may fail.
+pub const TRIALS: u32 = 5;
+/// The same in the minute of `--quick`.
+pub const QUICK_TRIALS: u32 = 4;
+
+/// How often each job is repeated, as the flags say.
+pub fn trials(options: &SuiteOptions) -> u32 {
+    let usual = if options.quick { QUICK_TRIALS } else { TRIALS };
+    options.trials.unwrap_or(usual)
+}
+
+/// All jobs that make sense here, or those of `--only`.
+pub fn jobs(
+    options: &SuiteOptions,
+    inspection: &Inspection,
+    place: &Place,
+    scale: &Scale,
+) -> Result<Vec<PlannedJob>, Failure> {
+    let engine = inspection.async_engines.first().copied();
+    let mut jobs = all(scale, engine, trials(options));
+    if matches!(place, Place::File { .. }) {
+        jobs.retain(|planned| !planned.job.rw.writes());
+    }
+    if matches!(place, Place::Simulated { .. }) {
+        jobs = jobs
+            .into_iter()
+            .filter_map(|planned| simulated(&planned))
+            .collect();
+    }
+    for name in &options.only {
+        if !jobs.iter().any(|planned| is_named(name, &planned.job.name)) {
+            let known: Vec<&str> = jobs
+                .iter()
+                .map(|planned| planned.job.name.as_str())
+                .collect();
+            return Err(Failure::usage(format!(
+                "--only {name}: no such job here; there are {}",
+                known.join(", ")
+            )));
+        }
+    }
+    if !options.only.is_empty() {
+        jobs.retain(|planned| {
+            options
+                .only
+                .iter()
+                .any(|name| is_named(name, &planned.job.name))
+        });
+    }
+    Ok(jobs)
+}
+
+/// The same on a simulated device; `None` for what is about the page cache.
+fn simulated(planned: &PlannedJob) -> Option<PlannedJob> {
+    let trials = planned.trials;
+    Some(PlannedJob {
+        job: planned.job.simulated()?,
+        trials,
+    })
+}
+
+fn all(scale: &Scale, engine: Option<EngineKind>, trials: u32) -> Vec<PlannedJob> {
+    let mut jobs = ladder(scale);
+    jobs.extend(read_ladder(scale));
+    jobs.push(direct(scale, "seq-read-1m", Rw::Read, Bytes::mib(1)));
+    jobs.push(direct(scale, "seq-write-1m", Rw::Write, Bytes::mib(1)));
+    for (size, bs) in [
+        ("4k", Bytes::kib(4)),
+        ("8k", Bytes::kib(8)),
+        ("16k", Bytes::kib(16)),
+        ("1m", Bytes::mib(1)),
+    ] {
+        jobs.push(direct(
+            scale,
+            &format!("rand-read-{size}"),
+            Rw::RandRead,
+            bs,
+        ));
+        jobs.push(direct(
+            scale,
+            &format!("rand-write-{size}"),
+            Rw::RandWrite,
+            bs,
+        ));
+    }
+    if let Some(engine) = engine {
+        for (name, rw) in [("read", Rw::RandRead), ("write", Rw::RandWrite)] {
+            let name = format!("rand-{name}-4k-qd{DEEP}");
+            let mut job = direct(scale, &name, rw, Bytes::kib(4));
+            job.ioengine = engine;
+            job.iodepth = DEEP;
+            jobs.push(job);
+        }
+    }
+    jobs.push(mixed(scale));
+    jobs.push(appends(scale));
+    jobs.push(sustained(scale));
+    let planned = jobs.into_iter().map(|job| PlannedJob { job, trials });
+    planned.collect()
+}
+
+/// dd's four ways to write a new file.
+fn ladder(scale: &Scale) -> Vec<Job> {
+    let step = |name: &str| {
+        let mut job = Job::new(name, Rw::Write, Bytes::mib(1), scale.ladder);
+        job.file_state = FileState::Fresh;
+        job.runtime = Some(scale.trial);
+        job.purpose = Some(Purpose::WriteLadder);
+        job
+    };
+    let plain = step("ladder-plain");
+    let mut fdatasync = step("ladder-fdatasync");
+    fdatasync.flush.at_end = Some(FlushCall::Fdatasync);
+    let mut direct = step("ladder-direct");
+    direct.direct = true;
+    let mut dsync = step("ladder-dsync");
+    dsync.sync = OpenSync::Dsync;
+    vec![plain, fdatasync, direct, dsync]
+}
+
+/// The same file read from the page cache and, with an empty one, through it.
+/// (Past it is `seq-read-1m`.)
+fn read_ladder(scale: &Scale) -> Vec<Job> {
+    let step = |name: &str, cache_state| {
+        let mut job = Job::new(name, Rw::Read, Bytes::mib(1), scale.ladder);
+        job.runtime = Some(scale.trial);
+        job.cache_state = cache_state;
+        job.purpose = Some(Purpose::ReadLadder);
+        job
+    };
+    vec![
+        step("read-cached", CacheState::Warm),
+        step("read-buffered", CacheState::Cold),
+    ]
+}
+
+/// Past the page cache, depth 1, until the time is over; writes no more than the scale
+/// allows.
+fn direct(scale: &Scale, name: &str, rw: Rw, bs: Bytes) -> Job {
+    let mut job = Job::new(name, rw, bs, scale.file);
+    job.direct = true;
+    job.time_based = true;
+    job.runtime = Some(scale.trial);
+    if rw.writes() {
+        job.io_size = Some(scale.written);
+    }
+    job
+}
+
+fn mixed(scale: &Scale) -> Job {
+    let mut job = direct(scale, "mixed-4k-70-30", Rw::RandRw, Bytes::kib(4));
+    job.read_percent = 70;
+    job
+}
+
+/// What a logger or a database does: append a little, make it durable.
+fn appends(scale: &Scale) -> Job {
+    let mut job = Job::new("append-4k-fsync", Rw::Write, Bytes::kib(4), scale.ladder);
+    job.file_state = FileState::Fresh;
+    job.flush = Flush {
+        every: Some((1, FlushCall::Fsync)),
+        at_end: None,
+    };
+    job.runtime = Some(scale.trial);
+    job
+}
+
+fn sustained(scale: &Scale) -> Job {
+    let mut job = direct(scale, "sustained-write-1m", Rw::Write, Bytes::mib(1));
+    job.runtime = Some(scale.sustained);
+    job.io_size = Some(scale.sustained_bytes);
+    job.purpose = Some(Purpose::Sustained);
+    job
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds and bytes of all trials at the limits of their jobs, without the test file.
+    fn cost(scale: &Scale, trials: u32) -> (u64, Bytes) {
+        let jobs = all(scale, Some(EngineKind::IoUring), trials);
+        assert!(jobs.iter().all(|planned| planned.trials == trials));
+        let each = |planned: &PlannedJob| {
+            let job = &planned.job;
+            let time_ns = job.runtime.map_or(0, |time| time.0);
+            let written = job.max_written().map_or(0, |bytes| bytes.0);
+            (time_ns, written)
+        };
+        let (time_ns, written) = jobs
+            .iter()
+            .map(each)
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let trials = u64::from(trials);
+        (trials * time_ns / 1_000_000_000, Bytes(trials * written))
+    }
+
+    /// What the README and `--help` promise.
+    #[test]
+    fn a_default_run_can_be_compared_in_five_minutes_and_half_the_bytes() {
+        let (seconds, written) = cost(&Scale::usual(), TRIALS);
+        assert!(TRIALS >= 5 && seconds < 270, "{seconds}");
+        assert!(written.0 + Bytes::gib(1).0 <= Bytes::gib(17).0, "{written}");
+        let (seconds, written) = cost(&Scale::quick(), QUICK_TRIALS);
+        assert!(QUICK_TRIALS >= 4 && seconds < 50, "{seconds}");
+        assert!(written.0 <= Bytes::gib(6).0, "{written}");
+    }
+}

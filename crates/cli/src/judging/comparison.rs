@@ -1,0 +1,174 @@
+//! Two sides of stored figures, and the verdicts on them.
+
+use crate::exit::Failure;
+use crate::judging::args::Terms;
+use crate::judging::{circumstances, units as unit_figures};
+use crate::stored::lookup::StoreArgs;
+use crate::stored::sources::{Source, held_to};
+use assay_lang::counted;
+use assay_model::run::Run;
+use assay_report::comparison::{self, Compared};
+use assay_stats::verdict::compare::Comparison;
+use assay_stats::verdict::line::Options;
+
+/// One side: what it is called, and its units.
+pub struct NamedSide {
+    /// Words that name it.
+    pub name: String,
+    /// Figures of each unit.
+    pub units: Vec<Source>,
+}
+
+impl NamedSide {
+    /// The runs that its figures are of, with no other trials.
+    pub fn runs(&self) -> Vec<Run> {
+        let runs = self.units.iter().filter_map(Source::run_of_figures);
+        runs.collect()
+    }
+
+    /// A single unit.
+    pub fn of(source: Source) -> Self {
+        Self {
+            name: source.name.clone(),
+            units: vec![source],
+        }
+    }
+}
+
+/// A side by its units.
+pub fn units(name: &str, words: &[String], store: &StoreArgs) -> Result<NamedSide, Failure> {
+    let units = words.iter().map(|word| Source::find(word, store)?.single());
+    Ok(NamedSide {
+        name: name.to_owned(),
+        units: units.collect::<Result<_, Failure>>()?,
+    })
+}
+
+/// Two sides and what came of them.
+pub struct Judged {
+    /// What is compared with.
+    pub a: NamedSide,
+    /// What is judged.
+    pub b: NamedSide,
+    figures: unit_figures::Figures,
+    options: Options,
+    comparison: Comparison,
+    qualify: bool,
+}
+
+impl Judged {
+    /// Both sides as pages and charts take them, with their runs.
+    pub fn sides<'a>(&'a self, runs: [&'a [Run]; 2]) -> [comparison::Side<'a>; 2] {
+        let [a, b] = &self.figures.sides;
+        [(&self.a, a, runs[0]), (&self.b, b, runs[1])].map(|(side, figures, runs)| {
+            comparison::Side {
+                name: &side.name,
+                figures: figures.iter().flatten().collect(),
+                runs: runs.iter().collect(),
+            }
+        })
+    }
+
+    /// Judges two sides under the terms of the flags.
+    pub fn of((a, b): (NamedSide, NamedSide), terms: &Terms) -> Result<Self, Failure> {
+        refuse_the_same(&a, &b)?;
+        let held = held_to(a.units.iter().chain(&b.units), terms.margin);
+        let options = Options {
+            budget: terms.max_trials.unwrap_or(held.budget),
+            same_session: same_session(&a, &b),
+            ..held
+        };
+        let figures = unit_figures::Figures::of(&a.units, &b.units);
+        let mut comparison = figures.compare(&options);
+        if terms.qualify {
+            for line in comparison.lines.iter_mut().chain(&mut comparison.composite) {
+                line.notes.retain(|note| !note.is_on_more_trials());
+            }
+        }
+        Ok(Self {
+            figures,
+            comparison,
+            qualify: terms.qualify,
+            a,
+            b,
+            options,
+        })
+    }
+
+    /// Two sources, held to what they are held to where nobody says otherwise.
+    pub fn of_two(words: [&String; 2], store: &StoreArgs) -> Result<Self, Failure> {
+        Self::of(two_sources(words, store)?, &Terms::default())
+    }
+
+    /// As outputs show it.
+    pub fn compared(&self) -> Compared<'_> {
+        Compared {
+            a: &self.a.name,
+            b: &self.b.name,
+            options: &self.options,
+            comparison: &self.comparison,
+            warnings: circumstances::warnings(&self.a.units, &self.b.units),
+            qualify: self.qualify,
+            a_sources: self.a.units.iter().map(Source::shown).collect(),
+            b_sources: self.b.units.iter().map(Source::shown).collect(),
+        }
+    }
+}
+
+/// What is measured once is not evidence twice.
+fn refuse_the_same(a: &NamedSide, b: &NamedSide) -> Result<(), Failure> {
+    let units: Vec<&Source> = a.units.iter().chain(&b.units).collect();
+    for (index, unit) in units.iter().enumerate() {
+        if let Some(other) = units[..index].iter().find(|other| other.is_same_as(unit)) {
+            return Err(Failure::usage(format!(
+                "{} and {} are the same results: each may be given once",
+                other.name, unit.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub fn two_sources(
+    words: [&String; 2],
+    store: &StoreArgs,
+) -> Result<(NamedSide, NamedSide), Failure> {
+    let side = |word| Ok::<_, Failure>(NamedSide::of(Source::find(word, store)?.single()?));
+    let [a, b] = words;
+    Ok((side(a)?, side(b)?))
+}
+
+/// The two conditions of one source, such as before and after.
+pub fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure> {
+    let conditions = source.conditions();
+    let &[a, b] = conditions.as_slice() else {
+        return Err(Failure::usage(format!(
+            "{} has {}, not two: give two sources, or name conditions behind an @; assay rank compares all of them",
+            source.name,
+            counted!(conditions.len(), "{n} condition", "{n} conditions"),
+        )));
+    };
+    let side = |condition: &str| NamedSide {
+        name: condition.to_owned(),
+        units: vec![Source {
+            name: format!("{}@{condition}", source.name),
+            figures: source.under(condition),
+            condition: Some(condition.to_owned()),
+            ..source.clone()
+        }],
+    };
+    Ok((side(a), side(b)))
+}
+
+/// Whether the places of trials count in one session: both sides are of the same
+/// run, or of two that took turns, or of results made elsewhere that tell them.
+fn same_session(a: &NamedSide, b: &NamedSide) -> bool {
+    let ([a], [b]) = (a.units.as_slice(), b.units.as_slice()) else {
+        return false;
+    };
+    match (&a.run, &b.run) {
+        (Some(a), Some(b)) => a.header.id == b.header.id || a.took_turns_with(b),
+        (None, None) => true,
+        _ => false,
+    }
+}

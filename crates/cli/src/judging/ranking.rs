@@ -1,0 +1,79 @@
+//! Conditions of a run or an import against each other.
+
+use crate::stored::sources::{Source, held_to};
+use assay_lang::Told;
+use assay_model::figures::Import;
+use assay_model::run::Run;
+use assay_report::comparison::Ranked;
+use assay_report::stopping::looked_at;
+use assay_report::sweep::Verdicts;
+use assay_stats::verdict::line::Options;
+use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
+
+/// The conditions of an import against each other and against its first one; `None` when
+/// it has fewer than two.
+pub fn verdicts_of_import(import: &Import, margin: Option<f64>) -> Option<Verdicts> {
+    let source = Source::of_import(import.clone());
+    let options = held_to([&source], margin);
+    let conditions = source.conditions();
+    Verdicts::of_figures(&source.figures, conditions.first()?, options)
+}
+
+/// Conditions and what came of them.
+pub struct Judged {
+    name: String,
+    baseline: Option<String>,
+    options: Options,
+    ranking: Ranking,
+    warnings: Vec<Told>,
+}
+
+impl Judged {
+    /// Ranks the conditions of a source; `baseline`: judge each against this one.
+    ///
+    /// # Errors
+    /// When there are fewer than two conditions, or none of that name.
+    pub fn of(
+        source: &Source,
+        baseline: Option<String>,
+        margin: Option<f64>,
+    ) -> Result<Self, RankError> {
+        let options = held_to([source], margin);
+        Ok(Self {
+            ranking: rank_figures(&source.figures, baseline.as_deref(), &options)?,
+            name: source.name.clone(),
+            warnings: Told::all(|| {
+                let looked = source.run.as_deref().and_then(looked_at);
+                looked.into_iter().collect()
+            }),
+            baseline,
+            options,
+        })
+    }
+
+    /// The conditions of a run by the metrics that decide; `None` when it has fewer
+    /// than two.
+    pub fn of_run(run: &Run, margin: Option<f64>) -> Option<Self> {
+        let mut source = Source::of_run(run.clone());
+        source.figures.retain(|figure| figure.primary);
+        Self::of(&source, None, margin).ok()
+    }
+
+    /// The conditions of an import in the same way.
+    pub fn of_import(import: &Import, margin: Option<f64>) -> Option<Self> {
+        let mut source = Source::of_import(import.clone());
+        source.figures.retain(|figure| figure.primary);
+        Self::of(&source, None, margin).ok()
+    }
+
+    /// As reports take it.
+    pub fn ranked(&self) -> Ranked<'_> {
+        Ranked {
+            source: &self.name,
+            baseline: self.baseline.as_deref(),
+            options: &self.options,
+            ranking: &self.ranking,
+            warnings: self.warnings.clone(),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Which sources of a side are of one and the same unit: they are pooled, since the device
+//! is what a part is judged by.
+
+use crate::stored::sources::Source;
+use assay_lang::{counted, tr};
+use assay_model::figures::Figure;
+use assay_model::unit::Unit;
+use assay_report::text::enumerate;
+use assay_stats::verdict::compare::{Comparison, compare_figures};
+use assay_stats::verdict::line::Options;
+use assay_stats::verdict::units::{are_enough, compare_runs, compare_units, pooled};
+
+/// Sources of one unit.
+struct Group<'a> {
+    /// `None`: results that were made elsewhere, which are taken for what their user says.
+    unit: Option<Unit>,
+    sources: Vec<&'a Source>,
+}
+
+/// The units of a side, in the order of their first source.
+fn groups(sources: &[Source]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for source in sources {
+        let unit = source.run.as_ref().map(|run| Unit::of(&run.header));
+        let same = |group: &&mut Group<'_>| unit.is_some() && group.unit == unit;
+        match groups.iter_mut().find(same) {
+            Some(group) => group.sources.push(source),
+            None => groups.push(Group {
+                unit,
+                sources: vec![source],
+            }),
+        }
+    }
+    groups
+}
+
+/// Figures of two sides, and how they are compared.
+#[derive(Debug)]
+pub struct Figures {
+    /// Of each unit of A and of B; where both sides are one unit of enough runs, of each run.
+    pub sides: [Vec<Vec<Figure>>; 2],
+    are_runs: bool,
+}
+
+impl Figures {
+    /// The figures of two sides by their sources.
+    pub fn of(a: &[Source], b: &[Source]) -> Self {
+        let [of_a, of_b] = [a, b].map(|sources| {
+            let of = |group: Group<'_>| {
+                let runs = group.sources.iter().map(|source| source.figures.clone());
+                runs.collect::<Vec<_>>()
+            };
+            groups(sources).into_iter().map(of).collect::<Vec<_>>()
+        });
+        match (of_a.as_slice(), of_b.as_slice()) {
+            ([a], [b]) if are_enough(a, b) => Self {
+                sides: [a.clone(), b.clone()],
+                are_runs: true,
+            },
+            _ => Self {
+                sides: [of_a, of_b].map(|units| units.iter().map(|runs| pooled(runs)).collect()),
+                are_runs: false,
+            },
+        }
+    }
+
+    /// What comes of them.
+    pub fn compare(&self, options: &Options) -> Comparison {
+        match &self.sides {
+            [a, b] if self.are_runs => compare_runs(a, b, options),
+            [a, b] => match (a.as_slice(), b.as_slice()) {
+                ([a], [b]) => compare_figures(a, b, options),
+                _ => compare_units(a, b, options),
+            },
+        }
+    }
+}
+
+/// A sentence for each unit that was measured several times.
+pub fn warnings<'a>(side: &'a str, sources: &'a [Source]) -> impl Iterator<Item = String> + 'a {
+    let several = groups(sources).into_iter();
+    let several = several.filter(|group| group.sources.len() > 1);
+    several.map(move |group| {
+        let names: Vec<&str> = group.sources.iter().map(|s| s.name.as_str()).collect();
+        let (n, runs) = (names.len(), enumerate(&names));
+        match group.unit {
+            Some(Unit::Unknown) | None => tr!(
+                "{side}: {runs} count as one unit: nothing tells their devices apart (no CID, \
+                 serial number, WWN or EUI); measure each unit with --unit NAME",
+                side,
+                runs
+            ),
+            Some(unit) => tr!(
+                "{side}: {of} ({runs}) are of one device, {unit}: they count as one unit",
+                side,
+                of = counted!(n, "{n} run", "{n} runs"),
+                runs,
+                unit
+            ),
+        }
+    })
+}

@@ -1,0 +1,126 @@
+//! A comparison in a format of choice.
+
+use crate::exit::Failure;
+use crate::exit::{DONE, MISSED};
+use crate::judging::args::{Terms, VerdictArgs};
+use crate::judging::comparison::Judged;
+use crate::judging::comparison::{NamedSide, two_sources, units};
+use crate::output::{print, style};
+use crate::stored::formats::{Format, OutputArgs};
+use crate::stored::lookup::StoreArgs;
+use assay_report::document::Detail;
+use assay_report::gate::Status;
+use assay_report::gate::{Suite, junit, kcidb, lava, tap};
+use assay_report::render::{Form, write_mail};
+use assay_report::{html, json, terminal, views, xlsx};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// What a comparison can be written as.
+const POSSIBLE: [Format; 9] = [
+    Format::Html,
+    Format::Json,
+    Format::Xlsx,
+    Format::Text,
+    Format::Markdown,
+    Format::Junit,
+    Format::Tap,
+    Format::Lava,
+    Format::Kcidb,
+];
+
+type Writer = fn(&Judged, &OutputArgs, &mut dyn Write) -> io::Result<()>;
+
+/// Refuses a format that no comparison has.
+pub fn is_possible(format: Format) -> Result<(), Failure> {
+    writer_for(format).map(drop)
+}
+
+/// Writes it.
+pub fn write(judged: &Judged, format: Format, output: &OutputArgs) -> Result<(), Failure> {
+    let write = writer_for(format)?;
+    output.write(format, |out| write(judged, output, out))
+}
+
+fn writer_for(format: Format) -> Result<Writer, Failure> {
+    Ok(match format {
+        Format::Html => |judged, _, out| {
+            let (a, b) = (judged.a.runs(), judged.b.runs());
+            let [a, b] = judged.sides([&a, &b]);
+            html::write_comparison(&judged.compared(), &a, &b, out)
+        },
+        Format::Json => |judged, _, out| {
+            let value = json::comparison(&judged.compared());
+            writeln!(out, "{value:#}")
+        },
+        Format::Xlsx => |judged, _, out| xlsx::write_comparison(&judged.compared(), out),
+        Format::Text => |judged, _, out| mail(judged, Form::Text, out),
+        Format::Markdown => |judged, _, out| mail(judged, Form::Markdown, out),
+        Format::Junit => |judged, _, out| junit::write(&suite(judged), out),
+        Format::Tap => |judged, _, out| tap::write(&suite(judged), out),
+        Format::Lava => |judged, _, out| lava::write(&suite(judged), out),
+        Format::Kcidb => {
+            |judged, output, out| kcidb::write(&suite(judged), &output.submission(), out)
+        }
+        Format::Csv => return Err(format.refused("a comparison", &POSSIBLE)),
+    })
+}
+
+fn mail(judged: &Judged, form: Form, out: &mut dyn Write) -> io::Result<()> {
+    write_mail(&views::comparison::mail(&judged.compared()), form, out)
+}
+
+fn suite(judged: &Judged) -> Suite {
+    Suite::of_comparison(&judged.compared())
+}
+
+/// The format that was asked for, if a comparison can be written in it.
+pub fn wanted(args: &VerdictArgs) -> Result<Option<Format>, Failure> {
+    let wanted = match args.json {
+        true => Some(Format::Json),
+        false => args.output.wanted()?,
+    };
+    wanted.map_or(Ok(()), is_possible)?;
+    Ok(wanted)
+}
+
+/// Compares two parts by runs of their units.
+pub fn of_units(parts: [(&str, &[String]); 2], args: &VerdictArgs) -> Result<ExitCode, Failure> {
+    let [a, b] = parts.map(|(name, runs)| units(name, runs, &args.store));
+    present(args, (a?, b?))
+}
+
+/// Judges two sides and shows what came of it; the exit code of the gate.
+pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
+    let wanted = wanted(args)?;
+    let judged = Judged::of(sides, &args.terms)?;
+    let compared = judged.compared();
+    match wanted {
+        Some(format) => write(&judged, format, &args.output)?,
+        None => {
+            let detail = match args.explain {
+                true => Detail::Full,
+                false => Detail::Brief,
+            };
+            let document = views::comparison::document(&compared, detail);
+            print(|out| terminal::write(&document, style(), &[], out))?;
+        }
+    }
+    let closed = || Suite::of_comparison(&compared).count(Status::Fail) > 0;
+    Ok(match args.gate && closed() {
+        true => ExitCode::from(MISSED),
+        false => DONE,
+    })
+}
+
+/// `assay report A B`: the same in a file.
+pub fn report(
+    [a, b]: [&String; 2],
+    store: &StoreArgs,
+    terms: &Terms,
+    (format, output): (Format, &OutputArgs),
+) -> Result<ExitCode, Failure> {
+    let judged = Judged::of(two_sources([a, b], store)?, terms)?;
+    write(&judged, format, output)?;
+    Ok(DONE)
+}

@@ -1,0 +1,121 @@
+//! The text of a file, whatever its encoding.
+
+use crate::checks::input;
+use crate::exit::Failure;
+use assay_dialects::import::{Format, Taken, read};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The name that stands for standard input.
+pub const STDIN: &str = "-";
+/// Results are not larger; a device is.
+const MOST: u64 = 1 << 30;
+
+/// A text, and what had to be done to it.
+pub struct Text {
+    pub text: String,
+    pub note: Option<String>,
+}
+
+/// Standard input is there once.
+pub fn only_once(files: &[PathBuf]) -> Result<(), Failure> {
+    let count = files
+        .iter()
+        .filter(|file| *file == Path::new(STDIN))
+        .count();
+    if count > 1 {
+        return Err(Failure::usage(
+            "standard input (-) is named twice, and can be read once",
+        ));
+    }
+    Ok(())
+}
+
+/// Reads a file.
+pub fn of(file: &Path) -> Result<Text, Failure> {
+    let bytes = bytes(file)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", name(file))))?;
+    if bytes.len() as u64 > MOST {
+        return Err(Failure::usage(format!(
+            "{} is larger than 1 GiB: results are not",
+            name(file)
+        )));
+    }
+    Ok(decoded(bytes, &name(file)))
+}
+
+fn bytes(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if file == Path::new(STDIN) {
+        io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes)?;
+    } else {
+        input::open(file)?.take(MOST + 1).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// UTF-8, or UTF-16 as some spreadsheets write it.
+fn decoded(bytes: Vec<u8>, name: &str) -> Text {
+    let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| -> Vec<u16> {
+        let pairs = bytes.chunks_exact(2);
+        pairs.map(|pair| unit([pair[0], pair[1]])).collect()
+    };
+    let wide = match &bytes[..] {
+        [0xff, 0xfe, rest @ ..] => Some(units(rest, u16::from_le_bytes)),
+        [0xfe, 0xff, rest @ ..] => Some(units(rest, u16::from_be_bytes)),
+        _ => None,
+    };
+    if let Some(wide) = wide {
+        return Text {
+            text: String::from_utf16_lossy(&wide),
+            note: None,
+        };
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Text { text, note: None },
+        Err(error) => Text {
+            text: String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            note: Some(format!(
+                "{name} is not UTF-8: characters that are not known are shown as \u{fffd}."
+            )),
+        },
+    }
+}
+
+/// What one file has. `format`: `None` looks for itself.
+pub fn read_file(file: &Path, format: Option<Format>) -> Result<Taken, Failure> {
+    let text = of(file)?;
+    let mut taken = read(&text.text, format)
+        .map_err(|error| Failure::usage(format!("{}: {error}", name(file))))?;
+    taken.results.notes.extend(text.note);
+    Ok(taken)
+}
+
+/// What a file is called.
+pub fn name(file: &Path) -> String {
+    if file == Path::new(STDIN) {
+        return "standard input".to_owned();
+    }
+    file.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_spreadsheets_are_read() {
+        let wide: Vec<u8> = "\u{feff}a;µ\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        assert_eq!(decoded(wide, "f").text, "a;µ\n");
+        let latin = decoded(b"a;\xb5s\n".to_vec(), "f");
+        assert_eq!(latin.text, "a;\u{fffd}s\n");
+        assert!(
+            latin
+                .note
+                .is_some_and(|note| note.starts_with("f is not UTF-8"))
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! `assay list`, `show` and `report`: what the store has.
+
+use crate::exit::Failure;
+use crate::output::{admit_output, say};
+use crate::stored::owner;
+use assay_model::figures::Import;
+use assay_model::run::{Run, RunStatus};
+use assay_store::{Found, Store};
+use clap::Args;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Where runs are kept.
+#[derive(Args, Debug)]
+pub struct StoreArgs {
+    /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
+    /// folder].
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+}
+
+/// The store to use: by default `runs.sqlite` in [`data_folder`].
+pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
+    if let Some(path) = &args.store {
+        return Ok(path.clone());
+    }
+    let folder = data_folder().ok_or_else(|| {
+        Failure::usage("neither XDG_DATA_HOME nor HOME is set: name a file with --store")
+    })?;
+    Ok(folder.join("runs.sqlite"))
+}
+
+/// Where assay keeps what is its own: `assay` under `$XDG_DATA_HOME`, which itself
+/// defaults to `~/.local/share` (XDG Base Directory Specification).
+pub fn data_folder() -> Option<PathBuf> {
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute("XDG_DATA_HOME")
+        .or_else(|| Some(absolute("HOME")?.join(".local/share")))
+        .map(|data| data.join("assay"))
+}
+
+/// The id of a run of assay's own.
+pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
+    match store.find(name)? {
+        Found::Run(id) => Ok(id),
+        Found::Import(id) => Err(Failure::usage(format!(
+            "{id} is an import: only runs of assay can be resumed"
+        ))),
+    }
+}
+
+/// A run that is to be gone on with: all of it must be there.
+pub fn whole_run(store: &Store, id: &str) -> Result<Run, Failure> {
+    let loaded = store.load(id)?;
+    match loaded.damaged.first() {
+        None => Ok(loaded.run),
+        Some(damage) => Err(Failure::failed(format!(
+            "run {id} cannot be resumed: {damage}"
+        ))),
+    }
+}
+
+/// What an id stands for, with all that the store has of it.
+pub enum Stored {
+    /// A run of assay's own.
+    Run(Box<Run>),
+    /// Results that were made elsewhere.
+    Import(Box<Import>),
+}
+
+/// A run or an import by its name, from the store that the arguments name.
+pub fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
+    load_from(&Store::open_existing(&store_path(args)?)?, name)
+}
+
+/// A run or an import by its name; trials that cannot be read are named and
+/// left out.
+pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
+    let id = match store.find(name)? {
+        Found::Import(id) => return Ok(Stored::Import(Box::new(store.load_import(&id)?))),
+        Found::Run(id) => id,
+    };
+    let loaded = store.load(&id)?;
+    for damage in &loaded.damaged {
+        say(&format!("assay: warning: {damage}"));
+    }
+    let mut run = loaded.run;
+    // As the list says it.
+    let abandoned = run.status == RunStatus::Running
+        && store
+            .abandoned_runs(owner::is_alive)?
+            .iter()
+            .any(|r| r.id == id);
+    if abandoned {
+        run.status = RunStatus::Interrupted;
+    }
+    Ok(Stored::Run(Box::new(run)))
+}
+
+/// Where a link leads, also one to a file that is not there yet; all else is its
+/// own place.
+fn behind_links(path: &Path) -> PathBuf {
+    if let Ok(real) = fs::canonicalize(path) {
+        return real;
+    }
+    match fs::read_link(path) {
+        Ok(to) => path.parent().unwrap_or(Path::new("")).join(to),
+        Err(_) => path.to_owned(),
+    }
+}
+
+/// Writes a file as a whole or not at all: beside it first, then renamed. A link
+/// stays one.
+pub fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    admit_output(path)?;
+    let real = behind_links(path);
+    let special = |there: fs::Metadata| !there.is_file() && !there.is_dir();
+    if fs::metadata(&real).is_ok_and(special) {
+        // A pipe, a terminal, /dev/null: nothing could take its place.
+        let written = File::options().write(true).open(&real).and_then(|file| {
+            let mut out = BufWriter::new(file);
+            write(&mut out)?;
+            out.flush()
+        });
+        return written
+            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())));
+    }
+    let mut beside = real.as_os_str().to_owned();
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let result = File::create_new(&beside).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()?;
+        fs::rename(&beside, &real)
+    });
+    result.map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        let message = format!("cannot write {}: {error}", path.display());
+        match error.kind() {
+            io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem => Failure::usage(message),
+            _ => Failure::failed(message),
+        }
+    })
+}

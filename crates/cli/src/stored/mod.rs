@@ -1,0 +1,8 @@
+//! Stored runs and figures: finding, reading, output formats.
+
+pub mod files;
+pub mod formats;
+pub mod guard;
+pub mod lookup;
+pub mod owner;
+pub mod sources;

@@ -1,0 +1,234 @@
+//! Where figures come from: stored runs, imports, and files that other tools
+//! wrote.
+
+use crate::exit::Failure;
+use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path};
+use assay_model::figures::{Figure, Import, Results};
+use assay_model::run::Run;
+use assay_report::comparison;
+use assay_report::text::enumerate;
+use assay_stats::figures::of_trials;
+use assay_stats::verdict::line::Options;
+use assay_store::Store;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What verdicts on these are held to: the level of the one that was looked at most
+/// often, and its margin unless there is another.
+pub fn held_to<'a>(sources: impl IntoIterator<Item = &'a Source>, margin: Option<f64>) -> Options {
+    let usual = Options::default();
+    let mut held = usual;
+    for source in sources {
+        let of_run = source.run.as_ref();
+        let own = of_run.map_or(usual, |run| Options::of_run(&run.header.stopping));
+        let min_trials = held.min_trials.min(source.fewest_trials());
+        if own.alpha < held.alpha {
+            held = own;
+        }
+        held.min_trials = min_trials;
+    }
+    Options {
+        margin: margin.unwrap_or(held.margin),
+        ..held
+    }
+}
+
+/// Where figures are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The id of a run or an import.
+    Stored(String),
+    /// A file, without links.
+    File(PathBuf),
+}
+
+/// Figures and where they come from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What makes two of them the same.
+    pub origin: Origin,
+    /// In the user's words, with the condition where one was named.
+    pub name: String,
+    /// Of one condition, or of all where none was named.
+    pub figures: Vec<Figure>,
+    /// What of the source could not be understood, a sentence each.
+    pub notes: Vec<String>,
+    /// What others' results tell of the tool, the kernel, the command: a line each.
+    pub circumstances: Vec<String>,
+    /// The run they are of; `None` for results that were made elsewhere.
+    pub run: Option<Box<Run>>,
+    /// The one condition that they are of, where one was chosen.
+    pub condition: Option<String>,
+}
+
+/// `SOURCE@CONDITION` in two; the name of a file may have an @ in it.
+pub fn split_condition(word: &str) -> (&str, Option<&str>) {
+    let split = word.rsplit_once('@').filter(|_| !Path::new(word).exists());
+    match split {
+        Some((name, condition)) => (name, Some(condition)),
+        None => (word, None),
+    }
+}
+
+impl Source {
+    /// Finds what `word` names: `SOURCE` or `SOURCE@CONDITION`.
+    pub fn find(word: &str, store: &StoreArgs) -> Result<Self, Failure> {
+        let (name, condition) = split_condition(word);
+        let mut source = if Path::new(name).is_file() {
+            Self::of_file(name)?
+        } else {
+            Self::of_store(name, store)?
+        };
+        if let Some(condition) = condition {
+            source.keep(condition)?;
+        }
+        word.clone_into(&mut source.name);
+        Ok(source)
+    }
+
+    fn of_file(name: &str) -> Result<Self, Failure> {
+        let path = Path::new(name);
+        let results = crate::stored::files::read_file(path, None)?.results;
+        let origin = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        Ok(Self {
+            origin: Origin::File(origin),
+            ..Self::of_results(name.to_owned(), results)
+        })
+    }
+
+    /// All figures of a run.
+    pub fn of_run(run: Run) -> Self {
+        Self {
+            origin: Origin::Stored(run.header.id.clone()),
+            name: run.header.id.clone(),
+            figures: of_trials(&run.header, &run.trials),
+            notes: Vec::new(),
+            circumstances: Vec::new(),
+            run: Some(Box::new(run)),
+            condition: None,
+        }
+    }
+
+    /// All figures of results that were made elsewhere.
+    pub fn of_import(import: Import) -> Self {
+        Self::of_results(import.id, import.results)
+    }
+
+    fn of_results(name: String, results: Results) -> Self {
+        let mut circumstances = results.circumstances;
+        if !results.tool.is_empty() {
+            circumstances.insert(0, format!("tool: {}", results.tool));
+        }
+        Self {
+            origin: Origin::Stored(name.clone()),
+            name,
+            figures: results.figures,
+            notes: results.notes,
+            circumstances,
+            run: None,
+            condition: None,
+        }
+    }
+
+    fn of_store(name: &str, args: &StoreArgs) -> Result<Self, Failure> {
+        let path = store_path(args)?;
+        let store = Store::open_existing(&path).map_err(|error| {
+            Failure::usage(format!(
+                "{name} is not a file, and no run can be looked up: {error}"
+            ))
+        })?;
+        let loaded = load_from(&store, name).map_err(|failure| match failure.is_usage() {
+            true => Failure::usage(format!("{name} is not a file, and {failure}")),
+            false => failure,
+        })?;
+        Ok(match loaded {
+            Stored::Import(import) => Self::of_import(*import),
+            Stored::Run(run) => Self::of_run(*run),
+        })
+    }
+
+    /// As reports take it.
+    pub fn shown(&self) -> comparison::Source<'_> {
+        comparison::Source {
+            name: &self.name,
+            figures: &self.figures,
+            run: self.run.as_deref(),
+            circumstances: &self.circumstances,
+        }
+    }
+
+    /// Whether both are the very same trials: of one run, import or file, under one
+    /// condition. Figures of others may be equal.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.origin == other.origin && self.condition == other.condition
+    }
+
+    /// Fewest trials of a side for a verdict: three are taken from elsewhere, where
+    /// they cannot be repeated.
+    pub fn fewest_trials(&self) -> usize {
+        match self.run {
+            Some(_) => Options::default().min_trials,
+            None => 3,
+        }
+    }
+
+    /// The names of its conditions, in their order.
+    pub fn conditions(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let names = self.figures.iter().map(|figure| figure.condition.as_str());
+        names.filter(|name| seen.insert(*name)).collect()
+    }
+
+    /// Its figures under one condition.
+    pub fn under(&self, condition: &str) -> Vec<Figure> {
+        let these = self
+            .figures
+            .iter()
+            .filter(|figure| figure.condition == condition);
+        these.cloned().collect()
+    }
+
+    /// The run with the trials that the figures are of.
+    pub fn run_of_figures(&self) -> Option<Run> {
+        let mut run = Run::clone(self.run.as_deref()?);
+        if let Some(condition) = &self.condition {
+            run.trials
+                .retain(|trial| trial.condition.as_ref() == Some(condition));
+        }
+        Some(run)
+    }
+
+    /// Leaves only one condition.
+    fn keep(&mut self, condition: &str) -> Result<(), Failure> {
+        let figures = self.under(condition);
+        if figures.is_empty() {
+            return Err(Failure::usage(format!(
+                "{} has no condition {condition}: it has {}",
+                self.name,
+                match self.conditions().as_slice() {
+                    [] | [""] => "none".to_owned(),
+                    some => enumerate(some),
+                }
+            )));
+        }
+        self.figures = figures;
+        self.condition = Some(condition.to_owned());
+        Ok(())
+    }
+
+    /// Only if it has figures, of one condition.
+    pub fn single(self) -> Result<Self, Failure> {
+        match self.conditions().as_slice() {
+            [] => Err(Failure::usage(format!("{} has no figures", self.name))),
+            [_] => Ok(self),
+            several => Err(Failure::usage(format!(
+                "{} has several conditions: name one behind an @, such as {}@{} (there are {})",
+                self.name,
+                self.name,
+                several[0],
+                enumerate(several)
+            ))),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Boards of a labgrid, for commands: opening a session, giving boards back.
+
+use crate::exit::Failure;
+use crate::stored::lookup::data_folder;
+use assay_model::text::clean;
+use assay_target::labgrid::{Lab, Wanted};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Opens a session with the coordinator that the environment names.
+pub fn open() -> Result<Arc<Lab>, Failure> {
+    Ok(Lab::open(&folder()?)?)
+}
+
+/// Where it is noted what is held.
+pub fn folder() -> Result<PathBuf, Failure> {
+    data_folder().ok_or_else(|| {
+        Failure::usage(
+            "neither XDG_DATA_HOME nor HOME is set: there is no folder to note in which boards \
+             are held, so none could be released after a kill",
+        )
+    })
+}
+
+/// What there is to say before a board is there.
+pub fn waiting_for(wanted: &Wanted) -> String {
+    clean(&format!("{wanted}: waiting for a board"))
+}

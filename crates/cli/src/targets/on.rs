@@ -1,0 +1,355 @@
+//! `--on`: on which machines a command measures.
+
+use crate::checks::input;
+use crate::exit::Failure;
+use crate::interrupt::end_links_with_this;
+use crate::output::say;
+use crate::targets::lab;
+use crate::ui::progress::Voice;
+use assay_model::text::clean;
+use assay_target::adb::AdbDevice;
+use assay_target::labgrid::{Board, Wanted};
+use assay_target::ssh::SshAddress;
+use assay_target::{
+    Adb, AgentOrder, AgentThere, Local, Session, Ssh, Target, TargetError, WhenLost,
+};
+use clap::Args;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The word that makes this program an agent, whatever its name is: no command
+/// of assay, no option and no job file of fio.
+pub const AGENT: &str = "--serve-as-assay-agent";
+/// The flag.
+const FLAG: &str = "--on";
+/// What the name of a lab's place begins with.
+const PLACE: &str = "labgrid:";
+
+/// Where to measure.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OnArgs {
+    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them,
+    /// adb:SERIAL, as adb devices lists it (adb: for the only one), or a board of a
+    /// labgrid: labgrid:PLACE or labgrid:reserve?TAG=VALUE. Paths are those of that machine.
+    /// Given several times, or as @FILE with a target on each line: on all of them at the
+    /// same time, each as a run of its own.
+    #[arg(long, value_name = "TARGET", value_parser = parse)]
+    pub on: Vec<On>,
+
+    /// When the link to that machine is lost: stop (and clean up) at once, or wait for
+    /// it, wait=TIME: what was under way there ends, and goes on when the link is back.
+    #[arg(long, value_name = "stop|wait[=TIME]", default_value = "wait=2m")]
+    pub when_lost: WhenLost,
+
+    /// Which unit of a part this is, where the device has no CID, serial number, WWN or EUI that
+    /// tells: runs of one name count as one unit in a comparison.
+    #[arg(long, value_name = "NAME", value_parser = unit_name)]
+    pub unit: Option<String>,
+}
+
+impl OnArgs {
+    /// The same for links that are cut on purpose: nobody waits for them.
+    pub fn stopping(&self) -> Self {
+        Self {
+            when_lost: WhenLost::Stop,
+            ..self.clone()
+        }
+    }
+}
+
+/// Another machine, or this one by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum On {
+    /// `local`.
+    Local,
+    /// `ssh://...`.
+    Ssh(SshAddress),
+    /// `adb:...`.
+    Adb(AdbDevice),
+    /// `labgrid:...`.
+    Labgrid(Wanted),
+    /// `@FILE`: those that a file names.
+    File(PathBuf),
+}
+
+/// Reads the name of a unit.
+fn unit_name(text: &str) -> Result<String, String> {
+    match clean(text.trim()) {
+        name if name.is_empty() => Err("a name has at least one letter".to_owned()),
+        name => Ok(name),
+    }
+}
+
+/// Reads a target.
+pub fn parse(text: &str) -> Result<On, String> {
+    if let Some(file) = text.strip_prefix('@') {
+        return match file {
+            "" => Err("@ needs the name of a file".to_owned()),
+            file => Ok(On::File(file.into())),
+        };
+    }
+    match text.split_once(':') {
+        None if text == "local" => Ok(On::Local),
+        Some(("ssh", _)) => text.parse().map(On::Ssh).map_err(|why| why.to_string()),
+        Some(("adb", _)) => text.parse().map(On::Adb).map_err(|why| why.to_string()),
+        Some(("labgrid", _)) => {
+            let wanted = text.parse().map(On::Labgrid);
+            wanted.map_err(|why| why.to_string())
+        }
+        _ => Err(
+            "no machine is called so; write ssh://user@host:port, adb:SERIAL, labgrid:PLACE, \
+             local, or @FILE for a file with several"
+                .to_owned(),
+        ),
+    }
+}
+
+impl fmt::Display for On {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Ssh(address) => address.fmt(f),
+            Self::Adb(device) => device.fmt(f),
+            Self::Labgrid(wanted) => wanted.fmt(f),
+            Self::File(path) => write!(f, "@{}", path.display()),
+        }
+    }
+}
+
+impl OnArgs {
+    /// All targets, with those that files name; none: this machine.
+    pub fn targets(&self) -> Result<Vec<On>, Failure> {
+        let mut targets = Vec::new();
+        for on in &self.on {
+            match on {
+                On::File(path) => targets.extend(from_file(path)?),
+                other => targets.push(other.clone()),
+            }
+        }
+        for (index, target) in targets.iter().enumerate() {
+            let is_one = !matches!(target, On::Labgrid(Wanted::Any(_)));
+            if is_one && targets[..index].contains(target) {
+                return Err(Failure::usage(format!(
+                    "--on {target} is given twice: two runs at a time would measure each other"
+                )));
+            }
+        }
+        Ok(targets)
+    }
+}
+
+/// A target on each line; what follows a `#` is for people.
+fn from_file(path: &Path) -> Result<Vec<On>, Failure> {
+    let refuse = |why: String| Failure::usage(format!("{}: {why}", path.display()));
+    let text = input::text(path).map_err(|error| refuse(error.to_string()))?;
+    let mut targets = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line
+            .split_once('#')
+            .map_or(line, |(target, _)| target)
+            .trim();
+        match parse(line) {
+            _ if line.is_empty() => {}
+            Ok(On::File(_)) => {
+                return Err(refuse(format!(
+                    "line {}: a file names no files",
+                    number + 1
+                )));
+            }
+            Ok(target) => targets.push(target),
+            Err(why) => return Err(refuse(format!("line {}: {why}", number + 1))),
+        }
+    }
+    match targets.is_empty() {
+        true => Err(refuse("it names no target".to_owned())),
+        false => Ok(targets),
+    }
+}
+
+/// This machine.
+pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
+    target(&On::Local, WhenLost::Stop)
+}
+
+/// One machine to measure on.
+pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
+    if !matches!(on, On::Local) {
+        end_links_with_this()?;
+    }
+    match on {
+        On::Ssh(address) => Ok(Box::new(
+            Ssh::new(address.clone()).when_lost(when_lost, tell),
+        )),
+        On::Adb(device) => Ok(Box::new(
+            Adb::new(device.clone()).when_lost(when_lost, tell),
+        )),
+        On::Local => {
+            let program = this_program()?;
+            Ok(Box::new(Local::new(program, &[AGENT])))
+        }
+        On::Labgrid(wanted) => {
+            if matches!(wanted, Wanted::Any(_)) {
+                say(&lab::waiting_for(wanted));
+            }
+            let board = Board::new(lab::open()?, wanted.clone());
+            Ok(Box::new(board.when_lost(when_lost, tell)))
+        }
+        On::File(path) => Err(Failure::usage(format!(
+            "@{} is a list of targets",
+            path.display()
+        ))),
+    }
+}
+
+/// What becomes of a link; a line that is drawn over may be there.
+fn tell(line: &str) {
+    Voice::new().say(&format!("assay: {}", clean(line)));
+}
+
+/// This program's file.
+pub fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))
+}
+
+/// A target under the names that its user gives it and what is measured there.
+pub(super) struct Named {
+    pub inner: Box<dyn Target>,
+    /// `None`: as it calls itself, which may show only when it is reached.
+    pub name: Option<String>,
+    /// The unit that is measured.
+    pub unit: Option<String>,
+}
+
+impl Named {
+    /// One of several. This machine has no other name. A lab vouches for its places to be
+    /// boards of their own; two addresses may be of one machine.
+    pub fn new(inner: Box<dyn Target>, name: &str) -> Self {
+        Self {
+            name: inner.name().map(|_| name.to_owned()),
+            inner,
+            unit: name.starts_with(PLACE).then(|| name.to_owned()),
+        }
+    }
+}
+
+impl Target for Named {
+    fn name(&self) -> Option<String> {
+        self.name.clone().or_else(|| self.inner.name())
+    }
+
+    fn unit(&self) -> Option<String> {
+        self.unit.clone()
+    }
+
+    fn needs_larger_agent(&mut self) {
+        self.inner.needs_larger_agent();
+    }
+
+    fn start(&mut self) -> Result<Session, TargetError> {
+        self.inner.start()
+    }
+
+    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+        self.inner.start_in_front()
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        self.inner.agents(order)
+    }
+}
+
+/// Takes each `--on TARGET` from the front of another tool's words, which are all that
+/// tool's from there on.
+pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
+    let mut args = OnArgs::default();
+    let mut rest = words;
+    loop {
+        let (value, after) = match rest {
+            [flag, value, after @ ..] if flag == FLAG => (value.to_str(), after),
+            [flag] if flag == FLAG => return Err(Failure::usage("--on needs a value")),
+            [word, after @ ..] if starts(word) => (
+                word.to_str().and_then(|w| w.split_once('=')).map(|w| w.1),
+                after,
+            ),
+            _ => return Ok((args, rest)),
+        };
+        let value = value.ok_or_else(|| Failure::usage("the value of --on is not UTF-8"))?;
+        let on = parse(value).map_err(|error| Failure::usage(format!("--on {value}: {error}")))?;
+        args.on.push(on);
+        rest = after;
+    }
+}
+
+fn starts(word: &OsString) -> bool {
+    word.as_encoded_bytes().starts_with(b"--on=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_testkit::Scratch;
+
+    fn taken(words: &[&str]) -> Result<(Vec<String>, usize), String> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        take(&words)
+            .map(|(args, rest)| (args.on.iter().map(On::to_string).collect(), rest.len()))
+            .map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn only_the_first_words_are_not_the_tools_own() {
+        let of = |on: &[&str], rest| Ok((on.iter().map(ToString::to_string).collect(), rest));
+        let board = "ssh://board";
+        assert_eq!(taken(&["--on", board, "-a"]), of(&[board], 1));
+        assert_eq!(taken(&["--on=ssh://board"]), of(&[board], 0));
+        assert_eq!(taken(&["--on", "local", "x"]), of(&["local"], 1));
+        assert_eq!(taken(&["--on", "adb:0123", "-a"]), of(&["adb:0123"], 1));
+        let both = ["--on", "local", "--on=ssh://board", "-a"];
+        assert_eq!(taken(&both), of(&["local", board], 1));
+        assert_eq!(taken(&["-a", "--on", board]), of(&[], 3));
+        assert_eq!(taken(&["--only"]), of(&[], 1));
+        assert_eq!(taken(&[]), of(&[], 0));
+        for words in [
+            &["--on"][..],
+            &["--on", "board"],
+            &["--on="],
+            &["--on=@"],
+            &["--on", "adb:a b"],
+        ] {
+            assert!(taken(words).is_err(), "{words:?}");
+        }
+    }
+
+    fn targets(list: &str) -> Result<Vec<String>, String> {
+        let folder = Scratch::new().unwrap();
+        let file = folder.join("list");
+        std::fs::write(&file, list).unwrap();
+        let args = OnArgs {
+            on: vec![On::Local, On::File(file)],
+            ..OnArgs::default()
+        };
+        let targets = args.targets().map_err(|failure| failure.to_string())?;
+        Ok(targets.iter().map(On::to_string).collect())
+    }
+
+    #[test]
+    fn a_file_names_a_target_on_each_line() {
+        let any = "labgrid:reserve?media=sd";
+        let list = format!("# the lab\nssh://a  # old part\n\n  ssh://root@b:22\n{any}\n{any}\n");
+        let expected = ["local", "ssh://a", "ssh://root@b:22", any, any];
+        assert_eq!(targets(&list).unwrap(), expected);
+        for (list, expected) in [
+            ("", "names no target"),
+            ("ssh://a\nboard\n", "line 2"),
+            ("@more\n", "names no files"),
+            ("ssh://a\nssh://a\n", "given twice"),
+            ("local\n", "given twice"),
+            ("labgrid:sd1\nlabgrid:sd1\n", "given twice"),
+        ] {
+            let why = targets(list).unwrap_err();
+            assert!(why.contains(expected), "{list:?}: {why}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! One process of several.
+
+use super::{Ended, Task, Told};
+use crate::child::{self, Claim};
+use crate::exit::{FAILED, Failure};
+use crate::interrupt;
+use crate::stored::owner;
+use assay_model::text::clean;
+use assay_store::Owner;
+use assay_target::labgrid::Lease;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// The longest line that is taken from a process.
+const LONGEST_LINE: u64 = 64 << 10;
+/// How the line of a failure begins.
+const COMPLAINT: &str = "assay: ";
+
+/// A process under way.
+pub struct Member {
+    pub name: String,
+    /// When its time is over.
+    pub deadline: Option<Instant>,
+    pub too_late: bool,
+    process: Owner,
+    /// Given back when it has ended.
+    pub lease: Option<Lease>,
+    /// To whom signals go; nobody once it has ended, for its number may be another's.
+    pid: Arc<Mutex<Option<Pid>>>,
+    complaint: Option<String>,
+    /// What it is about to measure, or measures.
+    claim: Option<Claim>,
+    /// It waits for the answer to its claim.
+    pub waits: bool,
+    /// It ends when this does: with this process, if it must.
+    lifeline: Option<ChildStdin>,
+}
+
+impl Member {
+    pub fn start(
+        program: &Path,
+        words: &[OsString],
+        task: Task,
+        number: usize,
+        teller: &Sender<Told>,
+    ) -> Result<Self, Failure> {
+        let mut child = Command::new(program)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C on the terminal reaches only this process, which tells all.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| {
+                Failure::failed(format!("cannot start {}: {error}", program.display()))
+            })?;
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = Arc::new(Mutex::new(pid));
+        let process = owner::of(child.id());
+        let lifeline = child.stdin.take();
+        let (teller, known) = (teller.clone(), Arc::clone(&pid));
+        std::thread::spawn(move || follow(child, number, &known, &teller));
+        Ok(Self {
+            name: task.name,
+            deadline: task.limit.map(|limit| Instant::now() + limit),
+            too_late: false,
+            process,
+            lease: task.lease,
+            pid,
+            complaint: None,
+            claim: None,
+            waits: false,
+            lifeline,
+        })
+    }
+
+    /// It says what it is about to measure.
+    pub fn claims(&mut self, claim: Claim) {
+        self.claim = Some(claim);
+        self.waits = true;
+    }
+
+    /// What it claims; `None`: it is not there yet.
+    pub fn claim(&self) -> Option<&Claim> {
+        self.claim.as_ref()
+    }
+
+    /// Lets it measure, or says why not.
+    pub fn answer(&mut self, refusal: Option<String>) {
+        self.waits = false;
+        if let Some(lifeline) = &mut self.lifeline {
+            // Who ended meanwhile needs no answer.
+            let _ = writeln!(lifeline, "{}", clean(&refusal.unwrap_or_default()));
+        }
+    }
+
+    /// Asks for an end in good order.
+    pub fn stop(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends it; its agent cleans up by itself.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = *self.pid.lock().unwrap_or_else(PoisonError::into_inner) {
+            // It may have ended by itself.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// The line as it is shown. Why it ends without its result is remembered, if the
+    /// line says that.
+    pub fn hear<'a>(&mut self, line: &'a str) -> &'a str {
+        let Some(failure) = child::read_failure(line) else {
+            return line;
+        };
+        let complaint = failure.strip_prefix(COMPLAINT).unwrap_or(failure);
+        self.complaint = Some(clean(complaint));
+        failure
+    }
+
+    pub fn into_ended(self, number: usize, code: u8, out: Vec<u8>) -> Ended {
+        Ended {
+            number,
+            name: self.name,
+            code,
+            out,
+            complaint: self.complaint,
+            process: self.process,
+            too_late: self.too_late,
+            board_lost: false,
+        }
+    }
+}
+
+/// Tells what a process says, and how it ends.
+fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Sender<Told>) {
+    let out = child.stdout.take().map(|mut stdout| {
+        std::thread::spawn(move || {
+            let mut out = Vec::new();
+            // What came before it broke is kept.
+            let _ = stdout.read_to_end(&mut out);
+            out
+        })
+    });
+    if let Some(stderr) = child.stderr.take() {
+        tell_lines(stderr, number, teller);
+    }
+    let status = wait(&mut child, pid);
+    let out = out
+        .and_then(|reader| reader.join().ok())
+        .unwrap_or_default();
+    let code = status.map_or(FAILED, code);
+    // Nobody listens any more: the whole program ends.
+    let _ = teller.send(Told::Ended { number, code, out });
+}
+
+fn tell_lines(stderr: impl Read, number: usize, teller: &Sender<Told>) {
+    let mut reader = BufReader::new(stderr);
+    loop {
+        let mut line = Vec::new();
+        let mut limited = (&mut reader).take(LONGEST_LINE);
+        match limited.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let line = String::from_utf8_lossy(&line);
+        let line = line.strip_suffix('\n').unwrap_or(&line).to_owned();
+        if teller.send(Told::Line(number, line)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits for the end; only then its number is given back.
+fn wait(child: &mut Child, pid: &Mutex<Option<Pid>>) -> Option<ExitStatus> {
+    let known = *pid.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known {
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(
+            waitid(WaitId::Pid(known), ended),
+            Err(rustix::io::Errno::INTR)
+        ) {}
+    }
+    *pid.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    child.wait().ok()
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.or_else(|| status.signal().map(interrupt::code))
+        .unwrap_or(FAILED)
+}

@@ -1,0 +1,317 @@
+//! Several runs at the same time, each in a process of its own that measures on one
+//! target, with one display for all.
+//!
+//! A process for each: what a command says, keeps and undoes is then as if it ran
+//! alone, and one that fails takes no other with it. All of them write to one store,
+//! which is made for that.
+
+mod member;
+
+use crate::child::{self, Claim};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::targets::on::this_program;
+use crate::ui::progress::block::Block;
+use crate::ui::progress::live::Reported;
+use assay_model::text::clean;
+use assay_store::Owner;
+use assay_target::labgrid::{Lease, Trouble};
+use member::Member;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// What a member may take to end in good order once its time is over.
+const GRACE: Duration = Duration::from_secs(90);
+/// The display is drawn anew at most so often.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// A command on a target.
+pub struct Task {
+    /// What the user calls the target.
+    pub name: String,
+    /// How it is reached.
+    pub address: String,
+    /// The command's words.
+    pub words: Vec<OsString>,
+    /// How long it may take.
+    pub limit: Option<Duration>,
+    /// What is given back when it has ended.
+    pub lease: Option<Lease>,
+}
+
+impl Task {
+    /// A command on a board of a lab.
+    pub fn on_board(lease: Lease, words: &[OsString], limit: Option<Duration>) -> Self {
+        Self {
+            name: lease.name(),
+            address: lease.address().to_string(),
+            words: words.to_vec(),
+            limit,
+            lease: Some(lease),
+        }
+    }
+
+    /// A command on a machine that is reached by its name.
+    pub fn on_target(name: String, words: &[OsString], limit: Option<Duration>) -> Self {
+        Self {
+            address: name.clone(),
+            name,
+            words: words.to_vec(),
+            limit,
+            lease: None,
+        }
+    }
+}
+
+/// A task that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// As [`Crew::start`] called it.
+    pub number: usize,
+    /// The name of its target.
+    pub name: String,
+    /// Its exit code; that of a signal as shells have it.
+    pub code: u8,
+    /// What it wrote to standard output.
+    pub out: Vec<u8>,
+    /// Why it ended without its result, in its own words.
+    pub complaint: Option<String>,
+    /// The process that it was, as the store knows it.
+    pub process: Owner,
+    /// It was ended because its time was over.
+    pub too_late: bool,
+    /// Somebody else had its board meanwhile: its figures may be of two jobs at a time.
+    pub board_lost: bool,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A task ended.
+    Ended(Ended),
+    /// A signal asks for an end; all tasks have been told.
+    Stopping,
+    /// The time was over before anything happened.
+    Nothing,
+}
+
+/// What threads tell.
+enum Told {
+    Line(usize, String),
+    Ended {
+        number: usize,
+        code: u8,
+        out: Vec<u8>,
+    },
+    Signal,
+}
+
+/// Tasks under way.
+pub struct Crew {
+    program: PathBuf,
+    members: BTreeMap<usize, Member>,
+    /// What was claimed, by the number and the name of who did.
+    claims: Vec<(usize, String, Claim)>,
+    next: usize,
+    told: Receiver<Told>,
+    teller: Sender<Told>,
+    interrupt: Interrupt,
+    block: Block,
+    drawn: Instant,
+}
+
+impl Crew {
+    /// Nothing is under way yet; from now on signals end what will be.
+    pub fn new() -> Result<Self, Failure> {
+        let (teller, told) = channel();
+        let on_signal = teller.clone();
+        let interrupt = Interrupt::catch(move || {
+            // Nobody listens any more: all has ended.
+            let _ = on_signal.send(Told::Signal);
+        })?;
+        Ok(Self {
+            program: this_program()?,
+            members: BTreeMap::new(),
+            claims: Vec::new(),
+            next: 0,
+            told,
+            teller,
+            interrupt,
+            block: Block::new(),
+            drawn: Instant::now(),
+        })
+    }
+
+    /// The exit code that a signal asks for.
+    pub fn signalled(&self) -> Option<u8> {
+        self.interrupt.exit_code()
+    }
+
+    /// How many tasks are under way.
+    pub fn under_way(&self) -> usize {
+        self.members.len()
+    }
+
+    /// What stands above the lines of the tasks.
+    pub fn set_title(&mut self, title: &str) {
+        self.block.set_title(title);
+    }
+
+    /// Says a line above the display.
+    pub fn say(&mut self, line: &str) {
+        self.block.say(line);
+    }
+
+    /// Starts a task; the number by which it will be known.
+    pub fn start(&mut self, task: Task) -> Result<usize, Failure> {
+        let live = self.block.is_live();
+        let words = child::words(&task.name, &task.address, live, &task.words);
+        let number = self.next;
+        self.block.add(number, &clean(&task.name));
+        let member = Member::start(&self.program, &words, task, number, &self.teller)?;
+        self.next += 1;
+        self.members.insert(number, member);
+        Ok(number)
+    }
+
+    /// Waits for something to happen, for so long at most.
+    pub fn next(&mut self, patience: Duration) -> Event {
+        let deadline = Instant::now() + patience;
+        loop {
+            self.end_the_late();
+            self.answer_claims();
+            let now = Instant::now();
+            if now >= self.drawn + FRAME {
+                self.block.draw();
+                self.drawn = now;
+            }
+            if now >= deadline {
+                return Event::Nothing;
+            }
+            match self.told.recv_timeout(FRAME.min(deadline - now)) {
+                Ok(Told::Line(number, line)) => self.hear(number, &line),
+                Ok(Told::Ended { number, code, out }) => {
+                    if let Some(ended) = self.ended(number, code, out) {
+                        return Event::Ended(ended);
+                    }
+                }
+                Ok(Told::Signal) => {
+                    self.block.say("stopping all; finished trials are kept");
+                    self.members.values().for_each(Member::stop);
+                    return Event::Stopping;
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
+    }
+
+    /// Takes the display away.
+    pub fn close(&mut self) {
+        self.block.clear();
+    }
+
+    fn hear(&mut self, number: usize, line: &str) {
+        if let Some(reported) = Reported::read(line) {
+            self.block.show(number, &reported);
+            return;
+        }
+        let Some(member) = self.members.get_mut(&number) else {
+            return;
+        };
+        if let Some(claim) = Claim::read(line) {
+            self.claims
+                .push((number, member.name.clone(), claim.clone()));
+            member.claims(claim);
+            return;
+        }
+        let line = member.hear(line);
+        let line = format!("{}: {line}", member.name);
+        self.block.say(&clean(&line));
+    }
+
+    fn ended(&mut self, number: usize, code: u8, out: Vec<u8>) -> Option<Ended> {
+        let mut member = self.members.remove(&number)?;
+        self.block.remove(number);
+        let mut board_lost = false;
+        if let Some(Err(trouble)) = member.lease.take().map(Lease::release) {
+            board_lost = trouble == Trouble::Taken;
+            self.block
+                .say(&clean(&format!("{}: {trouble}", member.name)));
+        }
+        Some(Ended {
+            board_lost,
+            ..member.into_ended(number, code, out)
+        })
+    }
+
+    /// Once all have said what they are about to measure, those that wait are let go, but
+    /// for those that would measure what another one measures.
+    fn answer_claims(&mut self) {
+        if self.members.values().any(|member| member.claim().is_none()) {
+            return;
+        }
+        for (&number, member) in &mut self.members {
+            if let Some(claim) = member.claim().filter(|_| member.waits) {
+                let mut others = self.claims.iter().filter(|(other, ..)| *other != number);
+                let same = others.find(|(_, _, other)| claim.is_of_the_same(other));
+                let refusal = same.map(|(_, name, _)| doubled(&member.name, name, claim));
+                member.answer(refusal);
+            }
+        }
+    }
+
+    /// Those whose time is over are asked to end, later made to.
+    fn end_the_late(&mut self) {
+        let now = Instant::now();
+        let late = self.members.values_mut();
+        for member in late.filter(|member| member.deadline.is_some_and(|at| at <= now)) {
+            if member.too_late {
+                member.kill();
+            } else {
+                member.stop();
+            }
+            member.too_late = true;
+            member.deadline = Some(now + GRACE);
+        }
+    }
+
+    /// Listens until all have ended, for so long at most.
+    fn see_them_end(&mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while !self.members.is_empty() {
+            self.answer_claims();
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.told.recv_timeout(left) {
+                Ok(Told::Ended { number, code, out }) => drop(self.ended(number, code, out)),
+                Ok(Told::Line(number, line)) => self.hear(number, &line),
+                Ok(Told::Signal) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn doubled(name: &str, other: &str, claim: &Claim) -> String {
+    let device = match claim.devices.as_str() {
+        "" => "the same storage".to_owned(),
+        devices => format!("the same device ({devices})"),
+    };
+    format!(
+        "{name} and {other} are {device} of one machine (same boot id): two runs at a time \
+         would measure each other, and two runs are no two units; name it once"
+    )
+}
+
+/// A board is given back only when nothing measures on it any more, whatever went wrong
+/// here.
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for end in [Member::stop, Member::kill] {
+            self.members.values().for_each(end);
+            self.see_them_end(GRACE);
+        }
+    }
+}

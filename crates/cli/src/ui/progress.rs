@@ -1,0 +1,246 @@
+//! What the user sees while a run is under way: one live line on a terminal, a
+//! plain line per step elsewhere. All on standard error.
+
+pub mod block;
+mod brief;
+mod forecast;
+pub mod live;
+
+use assay_lang::tr;
+use assay_model::job::Job;
+use assay_model::plan::{Plan, Slot};
+use assay_model::text::clean;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
+use assay_report::text::pad_left;
+use assay_stats::derive;
+pub use brief::in_brief;
+pub use forecast::Forecast;
+pub use live::Voice;
+use std::time::Instant;
+
+/// Shows how a run goes.
+pub struct Progress {
+    voice: Voice,
+    forecast: Forecast,
+    /// What each trial is called, in their order.
+    names: Vec<String>,
+    /// Place of the trial under way, and when it began.
+    place: usize,
+    began: Instant,
+    pace: Pace,
+    /// What is written of the test file that is being written.
+    prepared: Option<Bytes>,
+}
+
+/// A trial that is to come.
+pub struct Step {
+    /// What it is called.
+    pub name: String,
+    /// Trials of one kind take equally long.
+    pub kind: usize,
+    /// How long it may take.
+    pub expected: Nanos,
+}
+
+/// The trials of a plan; `expected`: how long each takes, in the plan's order.
+pub fn steps(plan: &Plan, expected: &[Nanos]) -> Vec<Step> {
+    let slots = plan.order.iter().zip(expected);
+    let step = |(slot, expected): (&Slot, &Nanos)| Step {
+        name: name(plan, slot),
+        kind: slot.job,
+        expected: *expected,
+    };
+    slots.map(step).collect()
+}
+
+/// A trial under way, so far.
+#[derive(Clone, Copy, Default)]
+pub struct SoFar {
+    /// Time on its clock.
+    pub elapsed: Nanos,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// I/Os completed.
+    pub ios: u64,
+}
+
+impl Progress {
+    /// All trials, in the order in which they come.
+    pub fn new(steps: Vec<Step>) -> Self {
+        let kinds: Vec<usize> = steps.iter().map(|step| step.kind).collect();
+        let expected: Vec<Nanos> = steps.iter().map(|step| step.expected).collect();
+        Self {
+            voice: Voice::new(),
+            forecast: Forecast::new(&kinds, &expected),
+            names: steps.into_iter().map(|step| step.name).collect(),
+            place: 0,
+            began: Instant::now(),
+            pace: Pace::default(),
+            prepared: None,
+        }
+    }
+
+    /// To say something meanwhile.
+    pub fn voice(&self) -> Voice {
+        self.voice.clone()
+    }
+
+    /// The test file is being written.
+    pub fn preparing(&mut self, done: Bytes, total: Bytes) {
+        let before = self.prepared.replace(done);
+        if before.is_none() {
+            self.begins();
+        }
+        let spent = self.spent();
+        let rate = self.pace.at(spent, done.0).map(BytesPerSec);
+        let rate = rate.map_or_else(String::new, |rate| rate.to_string());
+        let rest = Forecast::rest(done.0, total.0, spent);
+        let left = time_left(Nanos(rest.0 + self.forecast.left(self.place, Nanos(0)).0));
+        let what = tr!("writing the test file, {done} of {total}", done, total);
+        let text = format!("{}  {rate:>11}  {what}", pad_left(&left, 10));
+        self.voice.show(self.place, self.names.len(), &text);
+        if done == total && !self.voice.is_live() && before != Some(total) {
+            self.voice.say(&tr!("wrote the test file, {total}", total));
+        }
+    }
+
+    /// The trial at this place begins.
+    pub fn started(&mut self, place: u32) {
+        self.place = place as usize;
+        self.prepared = None;
+        self.begins();
+        self.tell("");
+    }
+
+    fn begins(&mut self) {
+        self.began = Instant::now();
+        self.pace = Pace::default();
+    }
+
+    /// A trial is under way.
+    pub fn under_way(&mut self, job: &Job, so_far: SoFar) {
+        let names = derive::primary_metrics(job);
+        let is_bw = names.iter().any(|name| name.ends_with("_bw"));
+        let amount = if is_bw { so_far.bytes } else { so_far.ios };
+        let rate = self.pace.at(so_far.elapsed, amount);
+        let rate = rate.map(|rate| match is_bw {
+            true => BytesPerSec(rate).to_string(),
+            false => Iops(rate).to_string(),
+        });
+        self.tell(&rate.unwrap_or_default());
+    }
+
+    fn tell(&self, rate: &str) {
+        let spent = self.spent();
+        let left = time_left(self.forecast.left(self.place, spent));
+        let name = self.names.get(self.place).map_or("", String::as_str);
+        let text = format!("{left:>10}  {rate:>11}  {name}");
+        self.voice.show(self.place, self.names.len(), &text);
+    }
+
+    /// The trial at this place ended.
+    pub fn ended(&mut self, place: u32, record: &TrialRecord) {
+        let spent = self.spent();
+        self.forecast.took(place as usize, spent);
+        if self.voice.is_live() && record.outcome == Outcome::Completed {
+            return;
+        }
+        let trials = self.names.len();
+        let digits = trials.to_string().len();
+        self.voice.say(&format!(
+            "[{:>digits$}/{trials}] {}: {}",
+            place + 1,
+            self.names.get(place as usize).map_or("", String::as_str),
+            in_brief(record)
+        ));
+    }
+
+    /// Time since the trial, or the writing of the file, began.
+    fn spent(&self) -> Nanos {
+        let spent = self.began.elapsed().as_nanos();
+        Nanos(u64::try_from(spent).unwrap_or(u64::MAX))
+    }
+}
+
+/// The rate since the last time it was asked for.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    at: Nanos,
+    amount: u64,
+}
+
+impl Pace {
+    /// Rate per second, at that time on one clock with that much done; `None` before anything is
+    /// done, and in a ramp, where the clock stands still.
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    fn at(&mut self, at: Nanos, amount: u64) -> Option<f64> {
+        let seconds = Nanos(at.0.saturating_sub(self.at.0)).as_secs_f64();
+        let moved = amount.saturating_sub(self.amount) as f64;
+        *self = Self { at, amount };
+        (seconds > 0.0 && amount > 0).then(|| moved / seconds)
+    }
+}
+
+fn name(plan: &Plan, slot: &Slot) -> String {
+    let condition = plan.condition_of(slot).map(|found| found.name.as_str());
+    let job = plan.jobs.get(slot.job).map(|planned| &planned.job);
+    job.map_or_else(String::new, |job| name_of(&job.name, slot.trial, condition))
+}
+
+/// `rand-read-4k #2`, with the condition where there is one.
+pub fn name_of(job: &str, trial: u32, condition: Option<&str>) -> String {
+    let number = match trial {
+        0 => tr!("conditioning").to_owned(),
+        trial => format!("#{trial}"),
+    };
+    let under = condition.map_or_else(String::new, |name| tr!(" under {name}", name));
+    clean(&format!("{job} {number}{under}"))
+}
+
+/// `4:07 left`, `1:02:03 left`: whole seconds, for it is a guess.
+pub fn time_left(left: Nanos) -> String {
+    let secs = left.0.div_ceil(1_000_000_000);
+    let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
+    match hours {
+        0 => tr!(
+            "{minutes}:{secs} left",
+            minutes,
+            secs = format_args!("{secs:02}")
+        ),
+        _ => tr!(
+            "{hours}:{minutes}:{secs} left",
+            hours,
+            minutes = format_args!("{minutes:02}"),
+            secs = format_args!("{secs:02}")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_that_of_the_time_since_it_was_last_asked_for() {
+        let mut pace = Pace::default();
+        let rates = [
+            pace.at(Nanos(0), 0),
+            pace.at(Nanos::secs(1), 0),
+            pace.at(Nanos::secs(2), 200),
+            pace.at(Nanos::secs(3), 200),
+            pace.at(Nanos::secs(4), 250),
+            pace.at(Nanos::secs(4), 300),
+        ];
+        let expected = [None, None, Some(200.0), Some(0.0), Some(50.0), None];
+        assert_eq!(rates, expected);
+    }
+
+    #[test]
+    fn time_left_is_minutes_and_seconds() {
+        assert_eq!(time_left(Nanos::millis(61_200)), "1:02 left");
+        assert_eq!(time_left(Nanos(0)), "0:00 left");
+        assert_eq!(time_left(Nanos::secs(750)), "12:30 left");
+        assert_eq!(time_left(Nanos::secs(3723)), "1:02:03 left");
+    }
+}

@@ -1,0 +1,209 @@
+//! The live line: the last line of a terminal, drawn over and over.
+//!
+//! It never fills the terminal's width. `indicatif` (0.18) pads each of its lines to the last
+//! column whatever the template says (`DrawState::draw_to_term`); the `^C` that a terminal echoes
+//! then wraps, and the line is left behind. It would save some 100 lines here and in
+//! [`block`](super::block): most of `progress` is names, forecasts and what one process reports to
+//! another.
+
+use crate::child;
+use crate::output::{colour_wanted, say, talk_columns};
+use assay_model::text::clean;
+use assay_report::text::beginning;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Columns left free at the end of the line.
+const FREE: usize = 3;
+/// A terminal of at least this many columns has room for a bar.
+const WIDE: usize = 78;
+/// Characters of the bar.
+const BAR: usize = 20;
+/// Carriage return and ECMA-48 "erase in line", the whole of it.
+pub const CLEAR: &str = "\r\u{1b}[2K";
+
+/// What a live line begins with that is for the display of another process: a
+/// character that [`clean`] takes away.
+const REPORT: char = '\u{1e}';
+/// What is between the parts of such a line.
+const BETWEEN: char = '\u{1f}';
+
+/// Says lines on standard error without tearing the live one, which exists only on a
+/// terminal, or on that of the process whose part this one is. Can be used from several
+/// threads.
+#[derive(Clone)]
+pub struct Voice {
+    /// What is shown; `None` where lines cannot be drawn over.
+    shown: Option<Arc<Mutex<String>>>,
+    /// Another process shows it.
+    is_reported: bool,
+}
+
+/// What is shown in a live line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// So many steps are done...
+    pub done: usize,
+    /// ...of so many.
+    pub of: usize,
+    /// What is under way.
+    pub text: String,
+}
+
+impl Reported {
+    /// A line for another process.
+    fn write(&self) -> String {
+        let Self { done, of, text } = self;
+        format!("{REPORT}{done}{BETWEEN}{of}{BETWEEN}{text}")
+    }
+
+    /// Reads such a line; `None`: it is one for the user.
+    pub fn read(line: &str) -> Option<Self> {
+        let mut parts = line.strip_prefix(REPORT)?.splitn(3, BETWEEN);
+        Some(Self {
+            done: parts.next()?.parse().ok()?,
+            of: parts.next()?.parse().ok()?,
+            text: clean(parts.next()?),
+        })
+    }
+}
+
+/// Whether standard error is a terminal that can draw over its last lines.
+pub fn is_live() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stderr().is_terminal() && !dumb
+}
+
+impl Voice {
+    /// With a live line where there is a terminal that can draw over its last
+    /// line.
+    pub fn new() -> Self {
+        let is_reported = child::this().is_some_and(|part| part.live);
+        Self {
+            shown: (is_reported || is_live()).then(Arc::default),
+            is_reported,
+        }
+    }
+
+    /// Whether there is a live line.
+    pub fn is_live(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    /// Says a line.
+    pub fn say(&self, line: &str) {
+        match self.lock() {
+            None => say(line),
+            Some(_) if self.is_reported => say(line),
+            Some(shown) => draw(&format!("{CLEAR}{line}\n{shown}", shown = *shown)),
+        }
+    }
+
+    /// Replaces the live line: how many of how many steps are done, and what
+    /// is under way.
+    pub fn show(&self, done: usize, of: usize, text: &str) {
+        let Some(mut shown) = self.lock() else { return };
+        if self.is_reported {
+            let text = text.to_owned();
+            say(&Reported { done, of, text }.write());
+            return;
+        }
+        let line = line(
+            done,
+            of,
+            text,
+            talk_columns().unwrap_or(WIDE),
+            colour_wanted(),
+        );
+        if *shown != line {
+            draw(&format!("{CLEAR}{line}"));
+            *shown = line;
+        }
+    }
+
+    /// Takes the live line away.
+    pub fn clear(&self) {
+        if let Some(mut shown) = self.lock() {
+            shown.clear();
+            if !self.is_reported {
+                draw(CLEAR);
+            }
+        }
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, String>> {
+        let shown = self.shown.as_ref()?;
+        Some(shown.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Nobody listening is no reason to stop.
+pub fn draw(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
+}
+
+/// The line, with a bar where there is room for one.
+pub fn line(done: usize, of: usize, text: &str, columns: usize, colour: bool) -> String {
+    let start = format!("{done:>3}/{of} ");
+    let bar = (columns >= WIDE).then(|| bar(done, of, colour));
+    let taken = start.len() + FREE + bar.as_ref().map_or(0, |_| BAR + 1);
+    let text = beginning(text, columns.saturating_sub(taken));
+    match bar {
+        Some(bar) => format!("{start}{bar} {text}"),
+        None => format!("{start}{text}"),
+    }
+}
+
+fn bar(done: usize, of: usize, colour: bool) -> String {
+    let filled = done.min(of) * BAR / of.max(1);
+    let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled));
+    if colour {
+        format!("\u{1b}[36m{bar}\u{1b}[0m")
+    } else {
+        bar
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_never_reaches_the_last_columns() {
+        for columns in [40, 50, 77, 78, 80, 200] {
+            let line = line(12, 61, &"x".repeat(300), columns, false);
+            assert_eq!(line.chars().count(), columns - FREE, "{columns}: {line}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_elsewhere_is_no_line_for_the_user() {
+        let text = "0:07 left".to_owned();
+        let (done, of) = (3, 45);
+        let reported = Reported { done, of, text };
+        assert_eq!(Reported::read(&reported.write()), Some(reported));
+        for line in [
+            "",
+            "[ 3/45] rand-read-4k",
+            "\u{1e}3\u{1f}x\u{1f}y",
+            "\u{1e}3",
+        ] {
+            assert_eq!(Reported::read(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn narrow_terminals_have_no_bar() {
+        assert_eq!(line(3, 45, "0:07 left", 50, true), "  3/45 0:07 left");
+        let wide = line(15, 60, "0:07 left", 80, false);
+        assert_eq!(wide, " 15/60 █████░░░░░░░░░░░░░░░ 0:07 left");
+    }
+
+    #[test]
+    fn a_bar_of_nothing_is_empty() {
+        assert!(bar(0, 0, false).starts_with('░'));
+    }
+}

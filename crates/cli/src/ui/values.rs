@@ -1,0 +1,61 @@
+//! Values of flags: sizes, times, percentages.
+
+use assay_model::units::{Bytes, Nanos};
+
+/// Reads a size such as `256M`.
+pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
+    text.parse()
+}
+
+/// A time with its unit; a bare number is seconds.
+pub fn parse_time(text: &str) -> Result<Nanos, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
+    let scale = match unit.trim() {
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => {
+            return Err(format!(
+                "{text} is not a time: use for example 500ms, 1s or 2min"
+            ));
+        }
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| format!("{text} is not a time: use for example 500ms, 1s or 2min"))?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates, and no number has a sign here"
+    )]
+    let nanos = (number * scale).round() as u64;
+    Ok(Nanos(nanos))
+}
+
+/// Reads a margin such as `5`, `3%` or `2.5`; as a share.
+pub fn parse_margin(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("give a number of percent between 0 and 100, such as 5 or 2.5".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit_or_are_seconds() {
+        let time = |text| parse_time(text).map(|time| time.0);
+        assert_eq!(time("1"), Ok(1_000_000_000));
+        assert_eq!(time("0.5s"), Ok(500_000_000));
+        assert_eq!(time("250ms"), Ok(250_000_000));
+        assert_eq!(time("2min"), Ok(120_000_000_000));
+        for text in ["", "s", "1x", "-1s", "1.2.3"] {
+            assert!(time(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Where the time of an I/O went: parts that add up to it.
+
+use crate::as_f64;
+use crate::costs::{Costs, Phases};
+use crate::kinds::{Kind, Known, Share};
+use crate::observed::Observed;
+use crate::requests::flushes;
+use crate::words::{basis, untold};
+use assay_model::job::OpenSync;
+use assay_report::reference::Bus;
+
+/// The time of an I/O and its flush.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    /// All of it: the mean latency, and the flush calls shared out to the writes.
+    pub total_us: f64,
+    /// Its parts, which add up to it.
+    pub shares: Vec<Share>,
+    /// What cannot be told, and why.
+    pub untold: Vec<String>,
+}
+
+/// A fit that is further off a result than this explains nothing of it.
+pub const MOST_OFF: f64 = 0.10;
+
+/// What is known beside a result.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The ceiling.
+    pub bus: Option<&'a Bus>,
+    /// What requests cost.
+    pub costs: &'a Costs,
+    /// The other results under the same condition.
+    pub others: &'a [Observed<'a>],
+}
+
+impl Account {
+    /// Of a result.
+    pub fn of(one: &Observed<'_>, context: Context<'_>) -> Self {
+        let mut account = Self {
+            total_us: one.mean_us + one.flush_us,
+            ..Self::default()
+        };
+        match one.label {
+            Some("page-cache") => account.buffered(one),
+            _ if !one.is_past_the_cache() => {
+                account.push(
+                    Kind::Whole,
+                    one.mean_us,
+                    Known::Measured,
+                    basis::latency(one),
+                );
+                account.untold.push(untold::label(one));
+            }
+            _ if !(one.job.direct || one.is_simulated()) => account.buffered(one),
+            _ => account.past_the_cache(one, context),
+        }
+        account.flushed(one);
+        account.settle();
+        account
+    }
+
+    fn push(&mut self, kind: Kind, us: f64, known: Known, basis: String) {
+        if us > 0.0 {
+            self.shares.push(Share {
+                kind,
+                us,
+                known,
+                basis,
+            });
+        }
+    }
+
+    /// Microseconds of one kind.
+    pub fn of_kind(&self, kind: Kind) -> f64 {
+        let own = self.shares.iter().filter(|share| share.kind == kind);
+        own.map(|share| share.us).sum()
+    }
+
+    fn past_the_cache(&mut self, one: &Observed<'_>, context: Context<'_>) {
+        if context.costs.is_truth() {
+            match context.costs.truth(one) {
+                Some(phases) if self.by_phases(one, one.mean_us, &phases, context) => return,
+                Some(_) => {}
+                None => self.untold.push(untold::model()),
+            }
+        }
+        let stalls_us = one.mean_us - one.typical_us();
+        self.push(Kind::Stalls, stalls_us, Known::Measured, basis::stalls(one));
+        let left_us = one.typical_us() - self.synchronous_flush(one, one.typical_us());
+        if one.depth > 1 {
+            self.crowded(one, left_us, context);
+        } else {
+            self.alone(one, left_us, context);
+        }
+    }
+
+    /// Through the page cache: the kernel's work, and waiting for whatever it waits for.
+    fn buffered(&mut self, one: &Observed<'_>) {
+        let flush_us = self.synchronous_flush(one, one.mean_us);
+        let untold = match one {
+            one if !one.cpu_told => Some(untold::processor()),
+            one if one.flush_calls > 0 => Some(untold::processor_of_writes()),
+            _ => None,
+        };
+        if let Some(why) = untold {
+            let left_us = one.mean_us - flush_us;
+            self.push(Kind::Whole, left_us, Known::Measured, basis::latency(one));
+            self.untold.push(why);
+            return;
+        }
+        let kernel_us = one.cpu_us.1.min(one.mean_us - flush_us);
+        self.push(
+            Kind::Processor,
+            kernel_us,
+            Known::Measured,
+            basis::kernel(one),
+        );
+        let left_us = one.mean_us - flush_us - kernel_us;
+        self.push(Kind::Waiting, left_us, Known::Rest, basis::rest());
+    }
+
+    /// The flush that is a part of a synchronous write, as the device counted it.
+    fn synchronous_flush(&mut self, one: &Observed<'_>, most_us: f64) -> f64 {
+        if one.job.sync == OpenSync::None || one.is_simulated() {
+            return 0.0;
+        }
+        let Some((us, basis)) = device_flush(one, most_us) else {
+            self.untold.push(untold::device_flush());
+            return 0.0;
+        };
+        self.push(Kind::FlushDevice, us, Known::Measured, basis);
+        us
+    }
+
+    /// Of an I/O among others: what it takes alone, and what it waits for.
+    fn crowded(&mut self, one: &Observed<'_>, left_us: f64, context: Context<'_>) {
+        let like = context
+            .others
+            .iter()
+            .find(|other| one.is_like(other) && other.job.bs == one.job.bs && other.depth == 1);
+        if let Some(like) = like.filter(|like| like.typical_us() < left_us) {
+            let alone_us = like.typical_us();
+            let basis = basis::alone(like);
+            self.push(Kind::Wait, left_us - alone_us, Known::Measured, basis);
+            self.alone(like, alone_us, context);
+            return;
+        }
+        let interval_us = one.interval_us.min(left_us);
+        let basis = basis::interval(one);
+        self.push(Kind::Overlap, left_us - interval_us, Known::Measured, basis);
+        self.push(
+            Kind::Device,
+            interval_us,
+            Known::Measured,
+            basis::interval(one),
+        );
+        self.untold.push(untold::crowd());
+    }
+
+    /// Of one I/O at a time.
+    fn alone(&mut self, one: &Observed<'_>, left_us: f64, context: Context<'_>) {
+        match context.costs.fitted(one) {
+            Some(Ok(phases)) if self.by_phases(one, left_us, &phases, context) => return,
+            Some(Err(why)) => self.untold.push(why),
+            _ => {}
+        }
+        let left_us = left_us - self.software(one, left_us);
+        let wire_us = self.wire(one, left_us, context);
+        self.push(Kind::Device, left_us - wire_us, Known::Rest, basis::rest());
+    }
+
+    /// By the phases that a model has for it; whether they fit.
+    fn by_phases(
+        &mut self,
+        one: &Observed<'_>,
+        left_us: f64,
+        phases: &Phases,
+        context: Context<'_>,
+    ) -> bool {
+        let off = phases.total_us() / left_us - 1.0;
+        if off.abs() > MOST_OFF {
+            self.untold.push(untold::off(phases.known, off));
+            return false;
+        }
+        let with_data = match phases.us(Kind::Data) > 0.0 {
+            true => Kind::Data,
+            false => Kind::Fixed,
+        };
+        let wire_us = self.wire(one, phases.us(with_data), context);
+        let software_us = match phases.known {
+            Known::Model => 0.0,
+            _ => self.software(one, phases.us(Kind::Command)),
+        };
+        for (kind, us) in &phases.parts {
+            let taken = match kind {
+                kind if *kind == with_data => wire_us,
+                Kind::Command => software_us,
+                _ => 0.0,
+            };
+            // Of a fit that does not tell them apart, there is no number.
+            let (known, basis) = match (kind, phases.known) {
+                (Kind::Fixed, Known::Fit) => (Known::Rest, basis::rest()),
+                (Kind::Command, known) if software_us > 0.0 => {
+                    let fitted = phases.basis(*kind, one.direction);
+                    (known, basis::less_software(&fitted, software_us))
+                }
+                (_, known) => (known, phases.basis(*kind, one.direction)),
+            };
+            self.push(*kind, us - taken, known, basis);
+        }
+        true
+    }
+
+    /// Data on the bus, which are so much of the time at most; 0 where its ceiling is not known,
+    /// or is not that of the bus that carried them.
+    fn wire(&mut self, one: &Observed<'_>, most_us: f64, context: Context<'_>) -> f64 {
+        let Some(us) = wire(one, context.bus) else {
+            return 0.0;
+        };
+        if us > most_us * (1.0 + MOST_OFF) {
+            self.untold.push(untold::bus(us, most_us));
+            return 0.0;
+        }
+        let us = us.min(most_us);
+        let basis = basis::wire(one, context.bus);
+        self.push(Kind::Bus, us, Known::Ceiling, basis);
+        us
+    }
+
+    /// What is above the block layer, where that can be told and is less than all of it; else
+    /// 0. Slow I/Os that are counted apart may have been slow on either side.
+    fn software(&mut self, one: &Observed<'_>, most_us: f64) -> f64 {
+        let requests = one.requests.as_ref().ok();
+        let Some(requests) = requests.filter(|all| all.is_one_each()) else {
+            return 0.0;
+        };
+        let us = one.mean_us - requests.mean_us;
+        if us <= 0.0 || us >= most_us {
+            return 0.0;
+        }
+        let slow_us = one.mean_us - one.typical_us();
+        if slow_us > 0.1 * us.min(requests.mean_us) {
+            self.untold.push(untold::above(slow_us));
+            return 0.0;
+        }
+        self.push(Kind::Software, us, Known::Measured, basis::software(one));
+        us
+    }
+
+    /// Flush calls behind the writes.
+    fn flushed(&mut self, one: &Observed<'_>) {
+        if one.flush_us <= 0.0 {
+            return;
+        }
+        let device = device_flush(one, one.flush_us).filter(|_| one.job.sync == OpenSync::None);
+        match device {
+            Some((us, basis)) => {
+                self.push(Kind::FlushDevice, us, Known::Measured, basis);
+                let rest_us = one.flush_us - us;
+                self.push(Kind::FlushRest, rest_us, Known::Rest, basis::flush(one));
+            }
+            None => self.push(
+                Kind::Flush,
+                one.flush_us,
+                Known::Measured,
+                basis::flush(one),
+            ),
+        }
+    }
+
+    /// What is left, so that all of it adds up.
+    fn settle(&mut self) {
+        let known: f64 = self.shares.iter().map(|share| share.us).sum();
+        let left_us = self.total_us - known;
+        if left_us.abs() > self.total_us * 1e-9 {
+            self.shares.push(Share {
+                kind: Kind::Unexplained,
+                us: left_us,
+                known: Known::Rest,
+                basis: basis::rest(),
+            });
+        }
+    }
+}
+
+/// Data of an I/O on the wire.
+pub fn wire(one: &Observed<'_>, bus: Option<&Bus>) -> Option<f64> {
+    let ceiling = &bus?.ceiling;
+    Some(as_f64(one.job.bs.0) / ceiling.rate(one.direction) * 1e6)
+}
+
+/// What the device's own flushes took of each write, with the numbers.
+fn device_flush(one: &Observed<'_>, most_us: f64) -> Option<(f64, String)> {
+    const FEWEST_MS: u64 = 20;
+    let (count, ms) = flushes(&one.judged).filter(|(count, ms)| *count > 0 && *ms >= FEWEST_MS)?;
+    let us = as_f64(ms) * 1e3 / as_f64(one.ios.max(1));
+    (us <= most_us).then(|| (us, basis::device_flush(count, ms)))
+}

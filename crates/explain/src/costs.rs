@@ -1,0 +1,305 @@
+//! What requests cost: by the model that made the figures, by a part that the user named, or
+//! by a fit of the run's own results.
+
+use crate::as_f64;
+use crate::fit_input::is_told;
+use crate::fit_input::{Measured, of_results, simulated_part};
+use crate::kinds::{Kind, Known};
+use crate::observed::Observed;
+use crate::words::{basis, untold};
+use assay_flash::BLOCK_BYTES;
+use assay_flash::device::{Device, Phase};
+use assay_flash::estimate::{EstimateError, Estimated, Observation, estimate};
+use assay_flash::experiment::Parameter;
+use assay_flash::part::Part;
+use assay_flash::policy::Policy;
+use assay_flash::workload::{Issue, Job, run_issued};
+use assay_model::job::{Direction, OpenSync, Rw};
+use assay_model::storage::{DeviceKind, Storage};
+use assay_report::text::clean;
+use std::collections::BTreeSet;
+
+/// Where the costs of requests are known from.
+#[derive(Clone, Debug)]
+pub enum Costs {
+    /// The figures were made by this part.
+    Truth(Box<Part>, Policy),
+    /// The user says that it is this part.
+    Given(Box<Part>),
+    /// Results of the run were fitted.
+    Fitted(Box<Fitted>),
+    /// Nothing is known, and why.
+    Unknown(String),
+}
+
+/// A fit.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// What was fitted.
+    pub measured: Measured,
+    /// What came of the reads alone: what writes do beside their costs does not spoil it.
+    reads: Estimated,
+    /// What came of all.
+    all: Estimated,
+}
+
+/// The phases of an I/O, in microseconds.
+#[derive(Clone, Debug)]
+pub struct Phases {
+    /// The parts; all data of the transfer are [`Kind::Data`].
+    pub parts: Vec<(Kind, f64)>,
+    /// Whose they are.
+    pub known: Known,
+    /// Of a fit: its parameters.
+    parameters: Vec<Parameter>,
+}
+
+/// Sizes of one direction from which its costs can be told.
+const FEWEST_SIZES: usize = 3;
+/// I/Os that are simulated at most.
+const MOST_IOS: u64 = 300_000;
+
+impl Costs {
+    /// Of the results under one condition.
+    pub fn of(observed: &[Observed<'_>], storage: &Storage, given: Option<&Part>) -> Self {
+        if let Some(part) = given {
+            return Self::Given(Box::new(part.clone()));
+        }
+        if let Some(part) = simulated_part(storage) {
+            let word = storage
+                .device()
+                .and_then(|device| device.identity.raw.get("policy"));
+            let policy = word.and_then(|word| word.parse().ok());
+            return Self::Truth(Box::new(part), policy.unwrap_or(Policy::Closed));
+        }
+        let kind = storage.device().map(|layer| &layer.identity.kind);
+        let name = Part::name_like(kind.unwrap_or(&DeviceKind::Sd));
+        let start = Part::find(name).ok_or_else(|| format!("no part is called {name}"));
+        let measured = start.and_then(|start| of_results(observed, storage, start, None));
+        let measured = match measured {
+            Ok(measured) => measured,
+            Err(why) => return Self::Unknown(why),
+        };
+        match Fitted::of(measured) {
+            Ok(fitted) => Self::Fitted(Box::new(fitted)),
+            Err(error) => Self::Unknown(error.to_string()),
+        }
+    }
+
+    /// The phases of the model that made the figure; `None` where it was measured, or has an
+    /// order or a pace of its own.
+    pub fn truth(&self, one: &Observed<'_>) -> Option<Phases> {
+        match self {
+            Self::Truth(part, policy) => simulated(part, *policy, one, Known::Model),
+            _ => None,
+        }
+    }
+
+    /// Whether the figures were made by a model.
+    pub const fn is_truth(&self) -> bool {
+        matches!(self, Self::Truth(..))
+    }
+
+    /// The phases that a fit, or the part that was named, has for an I/O that is alone; or why
+    /// there are none. `None` where the figures were made by a model, or the run has no fit.
+    pub fn fitted(&self, one: &Observed<'_>) -> Option<Result<Phases, String>> {
+        match self {
+            Self::Truth(..) | Self::Unknown(_) => None,
+            Self::Given(part) => Some(
+                simulated(part, Policy::Closed, one, Known::Given)
+                    .map(Phases::without_queue)
+                    .ok_or_else(untold::order),
+            ),
+            Self::Fitted(fitted) => Some(fitted.phases(one)),
+        }
+    }
+}
+
+impl Fitted {
+    fn of(measured: Measured) -> Result<Self, EstimateError> {
+        let seen = measured.lines.iter().map(|line| line.seen);
+        let all: Vec<Observation> = seen.collect();
+        let is_read = |seen: &&Observation| seen.direction == Direction::Read;
+        let reads: Vec<Observation> = all.iter().filter(is_read).copied().collect();
+        let fit = |seen: &[Observation]| estimate(&measured.start, measured.policy, seen);
+        Ok(Self {
+            reads: fit(&reads)?,
+            all: fit(&all)?,
+            measured,
+        })
+    }
+
+    /// The fit that holds for a direction.
+    const fn of_direction(&self, direction: Direction) -> &Estimated {
+        match direction {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.all,
+        }
+    }
+
+    /// All parameters, each of the fit of its direction.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let both = self.reads.parameters.iter().zip(&self.all.parameters);
+        both.map(
+            |(read, all)| match read.name.starts_with("read.") && read.error.is_some() {
+                true => read.clone(),
+                false => all.clone(),
+            },
+        )
+        .collect()
+    }
+
+    fn phases(&self, one: &Observed<'_>) -> Result<Phases, String> {
+        let sizes = self.measured.lines.iter().map(|line| line.seen);
+        let sizes: BTreeSet<u64> = sizes
+            .filter(|seen| seen.direction == one.direction)
+            .map(|seen| seen.blocks)
+            .collect();
+        if sizes.len() < FEWEST_SIZES {
+            let name = clean(&one.name());
+            let mut left_out = self.measured.left_out.iter();
+            let left_out =
+                left_out.find(|left| left.direction == one.direction && left.job == name);
+            let why = left_out.map(|left| left.why.as_str());
+            return Err(untold::sizes(one.direction, sizes.len(), why));
+        }
+        let estimated = self.of_direction(one.direction);
+        let phases = simulated(&estimated.part, self.measured.policy, one, Known::Fit);
+        let mut phases = phases.ok_or_else(untold::order)?;
+        phases.parameters.clone_from(&estimated.parameters);
+        Ok(phases.merged(one.direction))
+    }
+}
+
+impl Phases {
+    /// All of them.
+    pub fn total_us(&self) -> f64 {
+        self.parts.iter().map(|(_, us)| us).sum()
+    }
+
+    /// One of them.
+    pub fn us(&self, kind: Kind) -> f64 {
+        let own = self.parts.iter().filter(|(of, _)| *of == kind);
+        own.map(|(_, us)| us).sum()
+    }
+
+    /// The numbers behind one.
+    pub fn basis(&self, kind: Kind, direction: Direction) -> String {
+        let own = self.parameters.iter();
+        let own = own.filter(|parameter| belongs(kind, direction).contains(&parameter.name));
+        basis::parameters(self.known, own)
+    }
+
+    fn without_queue(mut self) -> Self {
+        self.parts.retain(|(kind, _)| *kind != Kind::Queue);
+        self
+    }
+
+    /// Parts that the sizes do not tell apart are one.
+    fn merged(mut self, direction: Direction) -> Self {
+        let told = |name: &str| {
+            let mut all = self.parameters.iter();
+            all.find(|parameter| parameter.name == name)
+                .is_some_and(is_told)
+        };
+        let needed: &[&str] = match direction {
+            Direction::Read => &["read.command", "read.ramp", "read.block"],
+            Direction::Write => &["read.command", "write.program", "write.ramp", "write.block"],
+        };
+        if needed.iter().all(|name| told(name)) {
+            return self;
+        }
+        // What grows with the size is told as soon as the fixed cost is.
+        let fixed_is_told = direction == Direction::Read && told("read.command");
+        let merge = |kind: &Kind| !(fixed_is_told && *kind == Kind::Command);
+        let merged_us = self
+            .parts
+            .iter()
+            .filter(|(kind, _)| merge(kind))
+            .map(|(_, us)| us)
+            .sum();
+        let into = match fixed_is_told {
+            true => Kind::Data,
+            false => Kind::Fixed,
+        };
+        self.parts.retain(|(kind, _)| !merge(kind));
+        self.parts.push((into, merged_us));
+        self
+    }
+}
+
+/// The parameters that make a part of the time.
+const fn belongs(kind: Kind, direction: Direction) -> &'static [&'static str] {
+    match (kind, direction) {
+        (Kind::Command, _) => &["read.command"],
+        (Kind::Ramp, _) => &["read.ramp"],
+        (Kind::Data, Direction::Read) => &["read.block"],
+        (Kind::Data, Direction::Write) => &["write.block"],
+        (Kind::Program, _) => &["write.program", "write.ramp"],
+        _ => &[],
+    }
+}
+
+/// Simulates the I/Os of a result; `None` for those with an order or a pace of their own.
+fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> Option<Phases> {
+    let job = one.job;
+    let plain = job.pattern.is_none() && job.pause.is_none() && job.rate.is_none();
+    if !plain || matches!(job.rw, Rw::Rw | Rw::RandRw) || !job.bs.0.is_multiple_of(BLOCK_BYTES) {
+        return None;
+    }
+    let mut device = Device::new(part, policy).ok()?;
+    let ios = one.ios / u64::try_from(one.trials.max(1)).unwrap_or(1);
+    let ramp_us = as_f64(job.ramp_time.0) / 1e3;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count"
+    )]
+    let warm = (ramp_us / one.interval_us.max(1e-3)) as u64;
+    let asked = Job {
+        read_percent: if one.direction == Direction::Read {
+            100
+        } else {
+            0
+        },
+        random: job.rw.is_random(),
+        blocks: job.bs.0 / BLOCK_BYTES,
+        span: (job.size.0 / BLOCK_BYTES).max(1),
+        warm: warm.min(MOST_IOS),
+        ios: ios.clamp(1, MOST_IOS),
+        seed: 1,
+    };
+    let synchronous = job.sync != OpenSync::None;
+    let every = job.flush.every.map_or(0, |(every, _)| u64::from(every));
+    let issue = Issue {
+        depth: job.iodepth,
+        flush_every: if synchronous { 1 } else { every },
+    };
+    let timed = run_issued(&mut device, &asked, issue);
+    let per_io = |us: f64| us / as_f64(timed.ios.max(1));
+    let mut parts: Vec<(Kind, f64)> = Phase::ALL
+        .iter()
+        .map(|phase| (kind(*phase), per_io(timed.spent.of(*phase).as_us())))
+        .collect();
+    if synchronous {
+        parts.push((Kind::FlushDevice, per_io(timed.flushed.total().as_us())));
+    }
+    Some(Phases {
+        parts,
+        known,
+        parameters: Vec::new(),
+    })
+}
+
+const fn kind(phase: Phase) -> Kind {
+    match phase {
+        Phase::Command => Kind::Command,
+        Phase::Ramp => Kind::Ramp,
+        Phase::Queue => Kind::Queue,
+        Phase::Transfer => Kind::Data,
+        Phase::Program => Kind::Program,
+        Phase::Break => Kind::Break,
+        Phase::Map => Kind::Map,
+        Phase::Reclaim => Kind::Reclaim,
+    }
+}

@@ -1,0 +1,215 @@
+//! Results that were made elsewhere: what they are, and where their rates stand on a bus.
+
+use crate::fit_input::of_imports;
+use crate::on_bus::OnBus;
+use crate::on_bus::parse_rate;
+use crate::table::paragraph;
+use crate::{DeviceFacts, USUAL_REQUEST};
+use assay_lang::{tr, translated};
+use assay_model::figures::{Figure, Import, Sample};
+use assay_model::job::Direction;
+use assay_model::units::three_digits;
+use assay_report::text::clean;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Results that were made elsewhere, explained as far as they go.
+pub struct Explained<'i> {
+    import: &'i Import,
+    figures: Vec<ExplainedFigure<'i>>,
+    /// Reason why no parameters are fitted to them.
+    refused: String,
+}
+
+impl<'i> Explained<'i> {
+    /// Explains the figures of an import, under one condition if it is given.
+    ///
+    /// # Errors
+    /// If the import has no such figures, or facts are given that need single I/Os.
+    pub fn of(
+        import: &'i Import,
+        condition: Option<&str>,
+        facts: &DeviceFacts,
+    ) -> Result<Self, String> {
+        if facts.part.is_some() || !facts.only.is_empty() {
+            let why = "--part and --only are for runs: the times of an import cannot be divided";
+            return Err(why.to_owned());
+        }
+        let figures = import.results.figures.iter();
+        let wanted = |figure: &&Figure| condition.is_none_or(|name| figure.condition == name);
+        let figures: Vec<ExplainedFigure<'_>> = figures
+            .filter(wanted)
+            .map(|figure| ExplainedFigure::of(figure, facts))
+            .collect();
+        if figures.is_empty() {
+            return Err(format!("import {} has no such figures", import.id));
+        }
+        Ok(Self {
+            import,
+            figures,
+            refused: of_imports(&import.id),
+        })
+    }
+
+    /// The explanation for programs.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        let figures: Vec<Value> = self.figures.iter().map(ExplainedFigure::value).collect();
+        json!({
+            "schema": 1, "import": self.import.id, "tool": self.import.results.tool,
+            "fit": {"status": "refused", "why": self.refused}, "figures": figures,
+        })
+    }
+
+    /// Writes the explanation for people.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn write(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+        let tool = clean(&self.import.results.tool);
+        writeln!(
+            out,
+            "{}",
+            tr!("Import {id} of {tool}", id = self.import.id, tool)
+        )?;
+        paragraph(&tr!("No fit: {why}", why = self.refused), 2, columns, out)?;
+        let why = tr!(
+            "Cannot be told: where the time went. An import has figures, no times of single I/Os and no evidence"
+        );
+        paragraph(why, 2, columns, out)?;
+        for figure in &self.figures {
+            writeln!(out)?;
+            figure.write(columns, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// A figure.
+struct ExplainedFigure<'f> {
+    figure: &'f Figure,
+    mean: f64,
+    on_bus: Option<OnBus>,
+}
+
+impl<'f> ExplainedFigure<'f> {
+    fn of(figure: &'f Figure, facts: &DeviceFacts) -> Self {
+        let mean = mean(&figure.sample);
+        let request = facts.request.unwrap_or(USUAL_REQUEST);
+        let rate = parse_rate(&format!("{mean}{}", figure.unit)).ok();
+        let on_bus = facts.ceiling.as_ref().and_then(|ceiling| {
+            let flash = ["eMMC", "SD", "UFS"].contains(&ceiling.bus);
+            let of = (direction(&figure.metric)?, rate?);
+            OnBus::of(of, ceiling, request, flash)
+        });
+        Self {
+            on_bus: on_bus.filter(|_| may_be_of_the_bus(figure)),
+            figure,
+            mean,
+        }
+    }
+
+    fn name(&self) -> String {
+        let metric = clean(&self.figure.metric);
+        match self.figure.condition.as_str() {
+            "" => metric,
+            condition => format!("{metric} @ {}", clean(condition)),
+        }
+    }
+
+    /// What was measured, as far as anybody wrote it down.
+    fn measured(&self) -> String {
+        match self.figure.measured.as_deref() {
+            Some(label) => tr!("it measured: {label}", label = translated(label)),
+            None => {
+                tr!("whether the device or the page cache was measured is not recorded").to_owned()
+            }
+        }
+    }
+
+    fn write(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+        let said = format!(
+            "{}: {} {}; {}",
+            self.name(),
+            three_digits(self.mean),
+            clean(&self.figure.unit),
+            self.measured()
+        );
+        paragraph(&said, 0, columns, out)?;
+        match &self.on_bus {
+            Some(on_bus) => paragraph(&self.placed(on_bus), 2, columns, out),
+            None => Ok(()),
+        }
+    }
+
+    /// Where it stands on the bus, if it is what nobody wrote down.
+    fn placed(&self, on_bus: &OnBus) -> String {
+        let sentence = on_bus.sentence();
+        match &self.figure.measured {
+            None => tr!(
+                "If it is the device's, in order and with one such request at a time: {sentence}",
+                sentence
+            ),
+            Some(_) => tr!(
+                "If it is in order and with one such request at a time: {sentence}",
+                sentence
+            ),
+        }
+    }
+
+    fn value(&self) -> Value {
+        json!({
+            "metric": self.figure.metric,
+            "condition": self.figure.condition,
+            "unit": self.figure.unit,
+            "mean": self.mean,
+            "measured": self.figure.measured,
+            "bus": self.on_bus.as_ref().map(OnBus::value),
+            "sentence": self.on_bus.as_ref().map(|on_bus| self.placed(on_bus)),
+        })
+    }
+}
+
+/// Random I/O spends its time elsewhere, and the page cache's figures are of no bus.
+fn may_be_of_the_bus(figure: &Figure) -> bool {
+    let past = figure
+        .measured
+        .as_deref()
+        .is_none_or(|label| label.starts_with("device"));
+    past && !figure.metric.to_lowercase().contains("rand")
+}
+
+fn mean(sample: &Sample) -> f64 {
+    match sample {
+        Sample::Moments { mean, .. } => *mean,
+        Sample::Values { values, .. } => {
+            #[expect(clippy::cast_precision_loss, reason = "a few trials")]
+            let n = values.len().max(1) as f64;
+            values.iter().sum::<f64>() / n
+        }
+    }
+}
+
+/// Which way a metric goes, by its name; `None` where it says neither or both.
+fn direction(metric: &str) -> Option<Direction> {
+    let name = metric.to_lowercase();
+    match (name.contains("read"), name.contains("write")) {
+        (true, false) => Some(Direction::Read),
+        (false, true) => Some(Direction::Write),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_says_which_way_it_goes() {
+        assert_eq!(direction("seq Read 1M"), Some(Direction::Read));
+        assert_eq!(direction("job: write_bw"), Some(Direction::Write));
+        for neither in ["rewrite of what was read", "latency"] {
+            assert_eq!(direction(neither), None, "{neither}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What is beneath a loop device: a page cache of its own, and only then a
+//! disk. The label speaks of the loop device; what the disk did not do is said
+//! beside it.
+
+use super::share::{percent, ratio};
+use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured};
+use assay_lang::tr;
+use assay_model::job::Direction;
+use assay_model::storage::{DeviceKind, Layer, LayerRole};
+
+/// What a bare `device` would hide.
+pub(super) struct Beneath(Option<String>);
+
+impl Beneath {
+    /// The evidence, with the caveat where its label says that a device moved
+    /// the bytes.
+    pub(super) fn qualify(self, evidence: DirectionEvidence) -> DirectionEvidence {
+        let claims = matches!(
+            evidence.measured,
+            Measured::Device | Measured::DeviceUnflushed
+        );
+        let Some(caveat) = self.0.filter(|_| claims) else {
+            return evidence;
+        };
+        DirectionEvidence {
+            because: tr!(
+                "{because}, but {caveat}",
+                because = evidence.because,
+                caveat
+            ),
+            caveat: Some(caveat),
+            ..evidence
+        }
+    }
+}
+
+impl Case<'_> {
+    /// What can be said of the disks beneath loop devices.
+    pub(super) fn beneath(&self, direction: Direction) -> Beneath {
+        let all = &self.evidence.storage.layers;
+        let loops = all
+            .iter()
+            .filter(|layer| layer.identity.kind == DeviceKind::Loop);
+        let shares = loops.map(|over| {
+            let mut below = all.iter().filter(|layer| {
+                layer.role == LayerRole::Beneath && layer.parent.as_ref() == Some(&over.name)
+            });
+            (over, below.next())
+        });
+        let mut worst: Option<(f64, String)> = None;
+        for (over, below) in shares {
+            let (share, words) = self.reached_below(over, below, direction);
+            if share < worst.as_ref().map_or(DEVICE_SHARE, |(least, _)| *least) {
+                worst = Some((share, words));
+            }
+        }
+        Beneath(worst.map(|(_, words)| words))
+    }
+
+    /// The share of a loop device's bytes that the device of its file moved, in
+    /// words too; none where that is not counted.
+    fn reached_below(
+        &self,
+        over: &Layer,
+        below: Option<&Layer>,
+        direction: Direction,
+    ) -> (f64, String) {
+        let Some(below) = below else {
+            let words = tr!(
+                "what is beneath {name} cannot be told here",
+                name = over.name
+            );
+            return (0.0, words);
+        };
+        let moved = self
+            .delta(&over.name, direction)
+            .zip(self.delta(&below.name, direction));
+        let (Some((over_bytes, bytes)), false) = (moved, self.switched_off(below)) else {
+            let words = tr!(
+                "what {below} moved, beneath {over}, is not counted",
+                below = below.name,
+                over = over.name
+            );
+            return (0.0, words);
+        };
+        let share = ratio(bytes, over_bytes);
+        let (percent, below, over) = (percent(share), &below.name, &over.name);
+        let words = match direction {
+            Direction::Read => tr!(
+                "only {percent} % of that came from {below}, beneath {over}",
+                percent,
+                below,
+                over
+            ),
+            Direction::Write => tr!(
+                "only {percent} % of that had reached {below}, beneath {over}",
+                percent,
+                below,
+                over
+            ),
+        };
+        (share, words)
+    }
+}

@@ -1,0 +1,94 @@
+//! What single calls waited for. A job may reach the device as a whole while
+//! each of its writes was only a copy into the page cache.
+
+use super::{Case, DirectionEvidence, Measured};
+use assay_lang::tr;
+use assay_model::job::{Flush, OpenSync};
+use assay_model::storage::Backing;
+use std::borrow::Cow;
+
+/// Mount options with which a write call waits for the device, or goes there
+/// without the page cache.
+const WRITTEN_THROUGH: [&str; 4] = ["sync", "wsync", "dax", "dax=always"];
+
+/// What a single call has waited for when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// What the label of the direction says.
+    Whole,
+    /// A copy into the page cache; the job flushes apart from it.
+    PageCache(Flush),
+    /// It cannot be told.
+    Unclear,
+}
+
+/// What a figure of a direction is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// All that was moved from clock start to clock stop, flushes included; or
+    /// the flushes, and calls together with their flush.
+    Whole,
+    /// Single calls, flushes apart.
+    Call,
+    /// Operations of several calls; the flush that the job asks for after each
+    /// is one of them.
+    Operation,
+    /// A part of the time between start and stop, a flush at the end apart.
+    Level,
+}
+
+impl DirectionEvidence {
+    /// The label of one figure.
+    #[must_use]
+    pub fn of(&self, quantity: Quantity) -> Cow<'_, Measured> {
+        let flush = match self.calls {
+            _ if quantity == Quantity::Whole => return Cow::Borrowed(&self.measured),
+            CallEnd::Whole => return Cow::Borrowed(&self.measured),
+            CallEnd::Unclear => {
+                return Cow::Owned(Measured::unknown(tr!(
+                    "what a single write waited for cannot be told"
+                )));
+            }
+            CallEnd::PageCache(flush) => flush,
+        };
+        match quantity {
+            Quantity::Call => Cow::Owned(Measured::PageCache),
+            Quantity::Operation if flush == Flush::default() => Cow::Owned(Measured::PageCache),
+            // Fast until memory is full of dirty pages, then as fast as the device.
+            Quantity::Level if flush.every.is_none() && self.measured != Measured::PageCache => {
+                Cow::Owned(Measured::unknown(tr!(
+                    "bytes that went to the device in a part of the time are not counted apart"
+                )))
+            }
+            _ => Cow::Borrowed(&self.measured),
+        }
+    }
+}
+
+impl Case<'_> {
+    /// What a write of this job has waited for when it returns.
+    pub(super) fn end_of_writes(&self) -> CallEnd {
+        let job = self.job;
+        // With data=journal, ext4 takes direct writes through the page cache.
+        let direct = job.direct && !self.journals_data();
+        let through = WRITTEN_THROUGH
+            .iter()
+            .any(|option| self.mounted_with(option));
+        // A transaction is judged as a whole: its flush is a part of it.
+        if job.sync != OpenSync::None || direct || through || self.database.is_some() {
+            return CallEnd::Whole;
+        }
+        let storage = &self.evidence.storage;
+        // Each call may ask another process or another machine.
+        let asks_others = match &storage.backing {
+            Backing::Device { .. } | Backing::Memory { .. } => {
+                (storage.mount.as_ref()).is_some_and(|mount| mount.fs_type.starts_with("fuse"))
+            }
+            Backing::Simulated { .. } | Backing::MainMemory | Backing::Unknown { .. } => true,
+        };
+        match asks_others {
+            true => CallEnd::Unclear,
+            false => CallEnd::PageCache(job.flush),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Figures read off the raw evidence, without any judgement.
+
+use super::Case;
+use assay_lang::tr;
+use assay_model::evidence::{DeviceCounters, FileCache, OwnIo, QueueSettings, WriteCache};
+use assay_model::job::Direction;
+use assay_model::storage::Layer;
+
+impl Case<'_> {
+    /// What the kernel accounted to the agent while the clock ran.
+    pub(super) fn own_io(&self) -> Option<OwnIo> {
+        let (before, after) = (self.evidence.before.own_io?, self.evidence.after.own_io?);
+        Some(OwnIo {
+            read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+            write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
+            cancelled_write_bytes: after
+                .cancelled_write_bytes
+                .saturating_sub(before.cancelled_write_bytes),
+        })
+    }
+
+    /// Bytes of the test file that were not on the device at clock stop,
+    /// whoever wrote them: of the job's own region, where that is known.
+    pub(super) fn dirty_at_stop(&self) -> Option<u64> {
+        let FileCache {
+            dirty_bytes,
+            writeback_bytes,
+            ..
+        } = self.pages_at_stop()?;
+        Some(dirty_bytes? + writeback_bytes?)
+    }
+
+    /// Pages of the job's region of the test file at clock stop. Those of a file on an overlay are
+    /// kept with the file below, where the kernel does not look for them.
+    pub(super) fn pages_at_stop(&self) -> Option<FileCache> {
+        let after = &self.evidence.after;
+        after
+            .region_cache
+            .or(after.file_cache)
+            .filter(|_| !self.on_overlay())
+    }
+
+    /// Dirty bytes that others may have made there, where a sign says that somebody did:
+    /// some were dirty before, or are although the job wrote past the page cache or flushed
+    /// all, or are more than it wrote. Then all that others are seen to have written may be
+    /// there.
+    pub(super) fn foreign_dirt(&self) -> u64 {
+        let before = &self.evidence.before;
+        let cache = before.region_cache.or(before.file_cache);
+        let already = cache.map_or(0, |cache| {
+            cache.dirty_bytes.unwrap_or(0) + cache.writeback_bytes.unwrap_or(0)
+        });
+        let dirty = self.dirty_at_stop().unwrap_or(0);
+        let too_many = dirty.saturating_sub(self.most_dirtied());
+        let not_its_own = dirty > 0 && (self.job.direct || self.ended_durable());
+        match already > 0 || too_many > 0 || not_its_own {
+            true => already
+                .saturating_add(self.others(Direction::Write))
+                .max(too_many),
+            false => 0,
+        }
+    }
+
+    /// The most that the job itself can have made dirty: whole pages are accounted, those
+    /// that were dirty before are not.
+    pub(super) fn most_dirtied(&self) -> u64 {
+        self.own_written()
+            .unwrap_or(0)
+            .max(self.measured.write.bytes)
+    }
+
+    /// Whether a process of user space reads the device for the job (`fuseblk`).
+    pub(super) fn in_user_space(&self) -> bool {
+        let mount = self.evidence.storage.mount.as_ref();
+        mount.is_some_and(|mount| mount.fs_type.starts_with("fuse"))
+    }
+
+    /// Whether the test file is on an overlay.
+    pub(super) fn on_overlay(&self) -> bool {
+        let mount = self.evidence.storage.mount.as_ref();
+        mount.is_some_and(|mount| mount.fs_type == "overlay")
+    }
+
+    /// I/O of other processes, on whatever device.
+    pub(super) fn others(&self, direction: Direction) -> u64 {
+        let processes = self.evidence.other_processes.iter().flatten();
+        processes
+            .map(|p| match direction {
+                Direction::Read => p.read_bytes,
+                Direction::Write => p.write_bytes,
+            })
+            .sum()
+    }
+
+    pub(super) fn top_name(&self) -> String {
+        let top = self.evidence.storage.top();
+        top.map_or_else(|| tr!("the device").to_owned(), |layer| layer.name.clone())
+    }
+
+    /// The whole disk that the top layer is on: all traffic is seen there.
+    pub(super) fn disk_name(&self) -> Option<&str> {
+        let disk = self.evidence.storage.device();
+        disk.map(|layer| layer.name.as_str())
+    }
+
+    pub(super) fn queue(&self, layer: &Layer) -> Option<&QueueSettings> {
+        let mut queues = self.evidence.queues.iter();
+        queues.find(|queue| queue.name == layer.name)
+    }
+
+    /// Whether a leaf has a volatile cache; `None` when one of them does not
+    /// say.
+    pub(super) fn volatile_cache(&self) -> Option<bool> {
+        let mut volatile = None;
+        for leaf in self.evidence.storage.leaves() {
+            let back = self.queue(leaf)?.write_cache? == WriteCache::Back;
+            volatile = Some(volatile.unwrap_or(false) || back);
+        }
+        volatile
+    }
+
+    /// Flushes of all leaves together.
+    pub(super) fn flushes(&self) -> Option<u64> {
+        let mut sum = None;
+        for leaf in self.evidence.storage.leaves() {
+            sum = Some(sum.unwrap_or(0) + self.flushes_of(leaf)?);
+        }
+        sum
+    }
+
+    pub(super) fn flushes_of(&self, leaf: &Layer) -> Option<u64> {
+        if self.switched_off(leaf) {
+            return None;
+        }
+        let (before, after) = self.counters(&leaf.name)?;
+        Some(after.flush_ios?.saturating_sub(before.flush_ios?))
+    }
+
+    /// What each layer moved; those that stood still because nobody counts
+    /// are left out.
+    pub(super) fn layer_bytes(&self, direction: Direction) -> Vec<(String, u64)> {
+        let layers = self.evidence.storage.layers.iter();
+        let moved = layers.filter_map(|layer| Some((layer, self.delta(&layer.name, direction)?)));
+        moved
+            .filter(|(layer, bytes)| *bytes > 0 || !self.switched_off(layer))
+            .map(|(layer, bytes)| (layer.name.clone(), bytes))
+            .collect()
+    }
+
+    /// Bytes that a layer moved while the clock ran.
+    pub(super) fn delta(&self, layer: &str, direction: Direction) -> Option<u64> {
+        let (before, after) = self.counters(layer)?;
+        Some(match direction {
+            Direction::Read => after.read_bytes.saturating_sub(before.read_bytes),
+            Direction::Write => after.write_bytes.saturating_sub(before.write_bytes),
+        })
+    }
+
+    /// Read requests that a layer completed while the clock ran.
+    pub(super) fn read_requests(&self, layer: &str) -> Option<u64> {
+        let (before, after) = self.counters(layer)?;
+        Some(after.read_ios.saturating_sub(before.read_ios))
+    }
+
+    /// Bytes that a layer discarded while the clock ran (Linux 4.18).
+    pub(super) fn discarded(&self, layer: &str) -> Option<u64> {
+        let (before, after) = self.counters(layer)?;
+        Some(after.discard_bytes?.saturating_sub(before.discard_bytes?))
+    }
+
+    fn counters(&self, layer: &str) -> Option<(&DeviceCounters, &DeviceCounters)> {
+        let mut before = self.evidence.before.devices.iter();
+        let mut after = self.evidence.after.devices.iter();
+        Some((
+            before.find(|c| c.name == layer)?,
+            after.find(|c| c.name == layer)?,
+        ))
+    }
+}

@@ -1,0 +1,160 @@
+//! Whether data that reached the device is also safe from a power cut.
+
+use super::{Case, Measured};
+use assay_lang::tr;
+use assay_model::evidence::{Evidence, WriteCache};
+use assay_model::job::{Direction, EngineKind, OpenSync};
+use assay_model::storage::Layer;
+use assay_model::work::androbench::DatabaseStep;
+
+/// Mount options with which a file system never tells the device to flush.
+const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
+
+/// How writes are made durable: by the flags that the file was opened with, else by the
+/// mount (`-o sync`) or the file itself (`chattr +S`), which the kernel obeys as `O_DSYNC`
+/// (`IS_SYNC` in `iocb_is_dsync`). Stores through a map are not writes.
+pub(super) fn in_force(asked: OpenSync, engine: EngineKind, evidence: &Evidence) -> OpenSync {
+    if asked != OpenSync::None || engine == EngineKind::Mmap {
+        return asked;
+    }
+    let mount = evidence.storage.mount.as_ref();
+    let mounted = mount.is_some_and(|mount| mount.super_options.iter().any(|o| o == "sync"));
+    match mounted || evidence.after.synchronous_files == Some(true) {
+        true => OpenSync::Dsync,
+        false => OpenSync::None,
+    }
+}
+
+impl Case<'_> {
+    /// The label of writes that reached the device, and the clause that says
+    /// why.
+    pub(super) fn judge_safety(&self) -> (Measured, String) {
+        let unflushed = |clause: String| (Measured::DeviceUnflushed, clause);
+        let device = |clause: &str| (Measured::Device, clause.to_owned());
+        let unknown = |why: &str| (Measured::unknown(why), why.to_owned());
+        if !self.nothing_left_dirty() {
+            return unflushed(tr!("the rest was still in the page cache").to_owned());
+        }
+        match self.volatile_cache() {
+            None => {
+                return unknown(tr!(
+                    "the kernel does not say whether the device has a volatile cache"
+                ));
+            }
+            Some(false) => return device(tr!("it has no volatile cache")),
+            Some(true) => {}
+        }
+        if !self.ended_durable() {
+            return unflushed(tr!("its volatile cache was not flushed").to_owned());
+        }
+        if let Some(option) = self.without_barriers() {
+            return unflushed(tr!(
+                "its volatile cache was not flushed: the file system is mounted with {option}",
+                option
+            ));
+        }
+        let asked = self.flushes_needed();
+        match self.flushes_seen() {
+            None => {
+                let why = self.why_no_flush_count();
+                (Measured::unknown(why.clone()), why)
+            }
+            Some(seen) if seen >= asked => device(tr!("its volatile cache was flushed")),
+            Some(_) if self.forced_to_medium() => {
+                device(tr!("each write was forced to the medium (FUA)"))
+            }
+            Some(0) => {
+                unflushed(tr!("a flush was asked for, but none reached the device").to_owned())
+            }
+            Some(seen) => unflushed(tr!(
+                "at least {asked} flushes were asked for, but only {seen} reached the device",
+                asked,
+                seen
+            )),
+        }
+    }
+
+    /// Whether all that the job wrote was flushed before the clock stopped: no
+    /// write came after its last flush, or by its own description. A job that
+    /// was cut short skips its last flush.
+    pub(super) fn ended_durable(&self) -> bool {
+        self.job.sync != OpenSync::None
+            || self.measured.unflushed_bytes == Some(0)
+            || (self.completed && self.job.ends_durable())
+    }
+
+    /// The fewest flushes that the job can have caused: one for each call or
+    /// synchronous write, where those under way together may share one; one for
+    /// each transaction that has to be durable before the next one begins.
+    fn flushes_needed(&self) -> u64 {
+        let job = self.job;
+        let together = match job.sync {
+            OpenSync::None => u64::from(job.numjobs),
+            _ => u64::from(job.numjobs) * u64::from(job.iodepth),
+        };
+        let commits = self.database.map_or(0, DatabaseStep::least_flushes);
+        let calls = self.measured.flush.count + self.synchronous_writes();
+        calls.div_ceil(together.max(1)).max(commits).max(1)
+    }
+
+    /// Flushes that volatile caches saw; none when one of them that was
+    /// written to saw none.
+    fn flushes_seen(&self) -> Option<u64> {
+        let mut sum = 0;
+        for leaf in self.evidence.storage.leaves().filter(|l| self.volatile(l)) {
+            let flushes = self.flushes_of(leaf)?;
+            let written = self.delta(&leaf.name, Direction::Write)?;
+            if flushes == 0 && written > 0 {
+                return Some(0);
+            }
+            sum += flushes;
+        }
+        Some(sum)
+    }
+
+    fn why_no_flush_count(&self) -> String {
+        let mut leaves = self.evidence.storage.leaves();
+        leaves.find(|leaf| self.switched_off(leaf)).map_or_else(
+            || tr!("the kernel does not count flushes (Linux 5.5 does)").to_owned(),
+            |leaf| self.not_counted(&leaf.name),
+        )
+    }
+
+    fn volatile(&self, leaf: &Layer) -> bool {
+        let queue = self.queue(leaf);
+        queue.is_some_and(|queue| queue.write_cache == Some(WriteCache::Back))
+    }
+
+    fn without_barriers(&self) -> Option<&'static str> {
+        NO_BARRIERS
+            .into_iter()
+            .find(|option| self.mounted_with(option))
+    }
+
+    /// Whether the file system writes data to its journal first (ext3, ext4).
+    pub(super) fn journals_data(&self) -> bool {
+        self.mounted_with("data=journal")
+    }
+
+    pub(super) fn mounted_with(&self, option: &str) -> bool {
+        let mount = self.evidence.storage.mount.as_ref();
+        mount.is_some_and(|mount| {
+            let mut all = mount.options.iter().chain(&mount.super_options);
+            all.any(|o| o == option)
+        })
+    }
+
+    /// Direct `O_DSYNC` overwrites use FUA where every disk has it. A file
+    /// system does that for `O_DSYNC` only (`iomap_dio_rw`), a raw device for
+    /// `O_SYNC` too.
+    fn forced_to_medium(&self) -> bool {
+        let by_flag = match self.job.sync {
+            OpenSync::None => false,
+            OpenSync::Dsync => true,
+            OpenSync::Sync => self.evidence.storage.mount.is_none(),
+        };
+        let fua = |leaf| self.queue(leaf).is_some_and(|q| q.fua == Some(true));
+        let mut volatile = self.evidence.storage.leaves().filter(|l| self.volatile(l));
+        by_flag && self.job.direct && volatile.all(fua)
+    }
+}

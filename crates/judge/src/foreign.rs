@@ -1,0 +1,117 @@
+//! How much of the device's traffic was not the job's.
+
+use super::{Case, ForeignIo};
+use assay_model::job::{Direction, OpenSync};
+use assay_model::units::{KIB, MIB};
+use assay_model::work::androbench::DatabaseStep;
+
+/// Metadata that any job may cause (superblock, bitmaps, inode).
+const METADATA_BYTES: u64 = MIB;
+/// What a journal commit writes at most for one small flush: descriptor,
+/// a few metadata blocks, commit block.
+const MOST_BYTES_PER_COMMIT: u64 = 64 * KIB;
+/// What it usually writes: ext4 moves 28 KiB for an appended block of 4 KiB
+/// and its fsync (seen on Linux 6.18).
+const USUAL_BYTES_PER_COMMIT: u64 = 32 * KIB;
+
+impl Case<'_> {
+    pub(super) fn foreign(&self) -> Option<ForeignIo> {
+        if self
+            .evidence
+            .storage
+            .device()
+            .is_some_and(|d| self.switched_off(d))
+        {
+            return None;
+        }
+        Some(ForeignIo {
+            read_bytes: self.foreign_bytes(Direction::Read)?,
+            write_bytes: self.foreign_bytes(Direction::Write)?,
+            processes: self.evidence.other_processes.clone().unwrap_or_default(),
+        })
+    }
+
+    /// Bytes of others on the disk, at least: what it moved beyond the job's
+    /// bytes and the most that a file system adds for them. What processes are
+    /// seen to have moved meanwhile is believed to have gone here as far as
+    /// the disk moved that much beyond the usual overhead.
+    fn foreign_bytes(&self, direction: Direction) -> Option<u64> {
+        let disk_bytes = self.delta(self.disk_name()?, direction)?;
+        let own = self.own_moved(direction);
+        let beyond = disk_bytes.saturating_sub(own);
+        let unexplained = beyond.saturating_sub(self.overhead(direction, own));
+        let unusual = beyond.saturating_sub(self.usual_overhead(direction));
+        Some(unexplained.max(self.others(direction).min(unusual)))
+    }
+
+    /// The most that the agent itself can have moved to or from the disk:
+    /// more than the job's bytes where blocks are smaller than pages or the
+    /// kernel reads ahead, less where the page cache kept them.
+    fn own_moved(&self, direction: Direction) -> u64 {
+        if self.evidence.storage.layers.is_empty() {
+            return 0;
+        }
+        match direction {
+            Direction::Read => self
+                .own_io()
+                .map_or(self.measured.read.bytes, |io| io.read_bytes),
+            Direction::Write => {
+                let written = self.own_written().unwrap_or(self.measured.write.bytes);
+                written.saturating_sub(self.dirty_at_stop().unwrap_or(0))
+            }
+        }
+    }
+
+    /// What the kernel and the file system add at most for that many bytes of
+    /// the job.
+    pub(super) fn overhead(&self, direction: Direction, job_bytes: u64) -> u64 {
+        let steady = METADATA_BYTES.saturating_add(job_bytes / 20);
+        steady.saturating_add(match direction {
+            Direction::Read => self.read_ahead(),
+            // A journal of data takes every byte, and the file again later.
+            Direction::Write if self.journals_data() => self
+                .commits(MOST_BYTES_PER_COMMIT)
+                .saturating_add(self.measured.write.bytes.saturating_mul(2)),
+            Direction::Write => self.commits(MOST_BYTES_PER_COMMIT),
+        })
+    }
+
+    /// What they add for sure whenever the job does what it does.
+    fn usual_overhead(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Read => self.read_ahead(),
+            Direction::Write => self.commits(USUAL_BYTES_PER_COMMIT),
+        }
+    }
+
+    fn commits(&self, bytes_each: u64) -> u64 {
+        self.own_flush_calls().saturating_mul(bytes_each)
+    }
+
+    /// What a buffered trial may find still coming in from the preparation of
+    /// its cache: the kernel reads ahead one window while it fills the one
+    /// before.
+    fn read_ahead(&self) -> u64 {
+        if self.job.direct {
+            return 0;
+        }
+        let queues = self.evidence.queues.iter();
+        let widest_kib = queues.filter_map(|queue| queue.read_ahead_kib).max();
+        widest_kib.unwrap_or(0).saturating_mul(2 * KIB)
+    }
+
+    /// Flush calls the job made, each of which may commit a journal. Those of a
+    /// database are not seen, only known to be at most so many.
+    fn own_flush_calls(&self) -> u64 {
+        let database = self.database.map_or(0, DatabaseStep::most_syncs);
+        self.measured.flush.count + self.synchronous_writes() + database
+    }
+
+    /// Writes that were flushed each before they returned.
+    pub(super) fn synchronous_writes(&self) -> u64 {
+        match self.job.sync {
+            OpenSync::None => 0,
+            _ => self.measured.write.ios,
+        }
+    }
+}

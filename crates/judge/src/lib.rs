@@ -1,0 +1,417 @@
+//! From raw evidence to one word per direction: what did the figure measure?
+//!
+//! The rules, in short (`docs/evidence.md` has them with their reasons):
+//!
+//! - The **device's share** of a direction is the part of the job's bytes that
+//!   moved between page cache and device while the clock ran. It is the
+//!   smaller of two independent witnesses: the block layer's counters of the
+//!   device (which also see other processes), and what the kernel accounts to
+//!   the agent's own process, less what is still dirty in the test file.
+//! - A witness that is missing or vague is never replaced by a guess: it
+//!   widens the share to a range, and a range that would allow more than one
+//!   label is `unknown`. Without the device's counters it always is.
+//! - A write that reached the device is `device` only when none of it was left
+//!   in the page cache, and the device has no volatile cache or was seen to be
+//!   flushed as often as the job asked.
+//! - That label is of rates. A single buffered write returns when the page cache
+//!   has its bytes, however often it is flushed afterwards: each figure gets its
+//!   own label from [`DirectionEvidence::of`].
+
+mod beneath;
+mod calls;
+mod figures;
+mod flush;
+mod foreign;
+mod idle;
+mod load;
+mod memory;
+mod share;
+mod simulated;
+#[cfg(test)]
+mod tests;
+mod touched;
+mod witness;
+
+use assay_lang::{key, tr, translated};
+use assay_model::evidence::{Evidence, ProcessIo};
+use assay_model::job::{Direction, EngineKind, FlushCall, Job};
+use assay_model::trial::{Measurement, Outcome, TrialRecord};
+use assay_model::work::StepDetail;
+use assay_model::work::androbench::DatabaseStep;
+use assay_model::work::iozone::IozoneStep;
+pub use calls::{CallEnd, Quantity};
+pub use load::judge_load;
+use serde::{Deserialize, Serialize};
+use share::Share;
+use std::borrow::Cow;
+use std::fmt;
+use touched::Touched;
+
+/// At least this share means that the device was measured, and at most
+/// 1 minus it that the page cache was. 5 % leaves room for the tail that a
+/// file system adds or keeps, not for a second speed.
+pub const DEVICE_SHARE: f64 = 0.95;
+
+/// What a figure measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Measured {
+    /// The device; what was written is safe from a power cut.
+    Device,
+    /// The device, but what was written is not all safe from a power cut: its
+    /// volatile cache was not flushed, or a small tail was still in memory.
+    DeviceUnflushed,
+    /// Nothing: the figure was computed by a model of a device.
+    Simulated,
+    /// The page cache.
+    PageCache,
+    /// Both; the figure stands for neither.
+    Mixed {
+        /// The device's share of the bytes, 0 to 1.
+        device_share: f64,
+    },
+    /// Main memory: what was measured is no storage.
+    Memory,
+    /// A cache of the processor.
+    CpuCache,
+    /// It cannot be told.
+    Unknown {
+        /// The reason, one clause.
+        why: String,
+    },
+}
+
+impl Measured {
+    /// All labels.
+    pub const LABELS: [&str; 8] = [
+        "device",
+        "device-unflushed",
+        "simulated",
+        "page-cache",
+        "mixed",
+        "memory",
+        "cpu-cache",
+        "unknown",
+    ];
+
+    /// The label that stands next to a figure.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Device => key!("device"),
+            Self::DeviceUnflushed => key!("device-unflushed"),
+            Self::Simulated => key!("simulated"),
+            Self::PageCache => key!("page-cache"),
+            Self::Mixed { .. } => key!("mixed"),
+            Self::Memory => key!("memory"),
+            Self::CpuCache => key!("cpu-cache"),
+            Self::Unknown { .. } => key!("unknown"),
+        }
+    }
+
+    fn unknown(why: impl Into<String>) -> Self {
+        Self::Unknown { why: why.into() }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mixed { device_share } => {
+                let share = format_args!("{:.0} %", device_share * 100.0);
+                f.write_str(&tr!("mixed (device {share})", share))
+            }
+            other => f.write_str(translated(other.label())),
+        }
+    }
+}
+
+/// The evidence of one direction, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectionEvidence {
+    /// What the figure measured.
+    pub measured: Measured,
+    /// One sentence with the figures that led to the label.
+    pub because: String,
+    /// Bytes the job moved.
+    pub job_bytes: u64,
+    /// Share of them that moved to or from the device while the clock ran; of
+    /// random buffered reads, the share of the reads that asked it where that
+    /// is smaller.
+    pub device_share: Option<f64>,
+    /// Bytes per layer while the clock ran, whoever caused them, top first.
+    pub layers: Vec<(String, u64)>,
+    /// Flushes that the disks completed while the clock ran (writes).
+    pub flushes: Option<u64>,
+    /// Whether a disk has a volatile cache (writes).
+    pub volatile_cache: Option<bool>,
+    /// Bytes of the test file not yet on the device at clock stop (writes).
+    pub dirty_bytes_at_stop: Option<u64>,
+    /// What must be said beside the label even where that is `device`; part of
+    /// `because` too.
+    pub caveat: Option<String>,
+    /// What a single call has waited for when it returns.
+    pub calls: CallEnd,
+}
+
+impl DirectionEvidence {
+    /// What is known without any counter of the kernel.
+    fn saying(measured: Measured, because: String, job_bytes: u64) -> Self {
+        Self {
+            measured,
+            because,
+            job_bytes,
+            device_share: None,
+            layers: Vec::new(),
+            flushes: None,
+            volatile_cache: None,
+            dirty_bytes_at_stop: None,
+            caveat: None,
+            calls: CallEnd::Whole,
+        }
+    }
+}
+
+/// I/O of others on the device during the trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForeignIo {
+    /// Bytes read by others, as far as they can be told apart.
+    pub read_bytes: u64,
+    /// Bytes written by others, as far as they can be told apart.
+    pub write_bytes: u64,
+    /// Processes that did I/O meanwhile (on any device).
+    pub processes: Vec<ProcessIo>,
+}
+
+/// All conclusions from the evidence of one trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// Reads; `None` when the job did none.
+    pub read: Option<DirectionEvidence>,
+    /// Writes; `None` when the job did none.
+    pub write: Option<DirectionEvidence>,
+    /// Trims; `None` when the job did none.
+    pub trim: Option<DirectionEvidence>,
+    /// Others; `None` when the device's counters are missing or switched off.
+    pub foreign: Option<ForeignIo>,
+}
+
+impl Judgement {
+    const fn moved_something(&self) -> bool {
+        self.read.is_some() || self.write.is_some() || self.trim.is_some()
+    }
+}
+
+/// Judges a trial; `None` when it did not start.
+#[must_use]
+pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
+    if let Some(step) = trial.detail.as_deref().and_then(StepDetail::memory) {
+        return Some(memory::judge(step));
+    }
+    let measured = trial.measured.as_ref()?;
+    if let Some(wave) = &trial.wave {
+        return load::judge_members(wave);
+    }
+    if trial.job.ioengine == EngineKind::Sim {
+        return Some(Judgement {
+            read: simulated::direction(measured.read.bytes),
+            write: simulated::direction(measured.write.bytes),
+            trim: None,
+            foreign: None,
+        });
+    }
+    let evidence = trial.evidence.as_ref()?;
+    let job = job_as_done(trial);
+    let mut case = Case {
+        job: &job,
+        measured,
+        evidence,
+        touched: Touched::directly(measured.read.bytes),
+        completed: trial.outcome == Outcome::Completed,
+        database: trial.detail.as_deref().and_then(StepDetail::database),
+        cell: trial.detail.as_deref().and_then(StepDetail::iozone),
+    };
+    let ahead = trial.detail.is_none().then(|| case.read_ahead_window());
+    case.touched = Touched::by_job(&job, measured, ahead.flatten());
+    let read =
+        (measured.read.bytes > 0).then(|| case.judge_read(case.read_share(), case.request_share()));
+    let read = read.map(|read| case.less_idle(Direction::Read, read));
+    let write = (measured.write.bytes > 0).then(|| case.judge_write(case.write_share()));
+    let write = write.map(|write| case.less_idle(Direction::Write, write));
+    let foreign = case.foreign();
+    Some(Judgement {
+        read,
+        write,
+        trim: None,
+        foreign,
+    })
+}
+
+/// The job as it was done: a copy may have left direct I/O on its way.
+fn job_as_done(trial: &TrialRecord) -> Cow<'_, Job> {
+    match trial.detail.as_deref() {
+        Some(StepDetail::Copy(report)) if report.left_direct && trial.job.rw.writes() => {
+            let mut job = trial.job.clone();
+            job.direct = false;
+            job.flush.at_end.get_or_insert(FlushCall::Fsync);
+            Cow::Owned(job)
+        }
+        _ => synchronous(trial),
+    }
+}
+
+/// Each write is made durable where the mount or the file says so. Databases flush by
+/// themselves, in calls that are known.
+fn synchronous(trial: &TrialRecord) -> Cow<'_, Job> {
+    let own = &trial.job;
+    let database = trial.detail.as_deref().and_then(StepDetail::database);
+    let evidence = trial.evidence.as_ref().filter(|_| database.is_none());
+    let sync = evidence.map_or(own.sync, |evidence| {
+        flush::in_force(own.sync, own.ioengine, evidence)
+    });
+    if sync == own.sync {
+        return Cow::Borrowed(own);
+    }
+    Cow::Owned(Job {
+        sync,
+        ..own.clone()
+    })
+}
+
+/// One trial under judgement.
+struct Case<'a> {
+    job: &'a Job,
+    measured: &'a Measurement,
+    evidence: &'a Evidence,
+    /// The job did all that it asks for, its last flush included.
+    completed: bool,
+    /// Transactions of a database, whose flushes are not the job's own calls.
+    database: Option<&'a DatabaseStep>,
+    /// A cell of iozone's, whose clock may have stood still between records.
+    cell: Option<&'a IozoneStep>,
+    /// The order of the reads.
+    touched: Touched,
+}
+
+impl Case<'_> {
+    /// Judges reads by the device's share of the bytes and, for random buffered
+    /// ones, of the requests.
+    fn judge_read(
+        &self,
+        bytes: Result<Share, String>,
+        requests: Option<Share>,
+    ) -> DirectionEvidence {
+        let share = bytes.map(|bytes| (bytes, requests.map_or(bytes, |r| bytes.smaller(r))));
+        let (measured, because) = match share.clone() {
+            Err(why) => (Measured::unknown(why.clone()), why),
+            Ok((bytes, share)) => self.judge_came(bytes, share),
+        };
+        self.beneath(Direction::Read).qualify(DirectionEvidence {
+            device_share: share.ok().and_then(|(_, share)| share.certain()),
+            because,
+            measured,
+            job_bytes: self.measured.read.bytes,
+            layers: self.layer_bytes(Direction::Read),
+            flushes: None,
+            volatile_cache: None,
+            dirty_bytes_at_stop: None,
+            caveat: None,
+            calls: CallEnd::Whole,
+        })
+    }
+
+    /// What the share of the bytes, and the one that is left when the requests
+    /// are looked at too, say about reads.
+    fn judge_came(&self, bytes: Share, share: Share) -> (Measured, String) {
+        let top = self.top_name();
+        let by_requests = share.place() != bytes.place();
+        let came = if by_requests {
+            tr!(
+                "{bytes} of the bytes came from {top}, but only {share} of the reads asked it: the others found theirs in the page cache",
+                bytes,
+                top,
+                share
+            )
+        } else {
+            self.said(tr!(
+                "{bytes} of the bytes came from {top} while the clock ran",
+                bytes,
+                top
+            ))
+        };
+        match share.place() {
+            Place::Device => (Measured::Device, came),
+            Place::Elsewhere(_) if self.reads_past_the_cache() => {
+                let why = tr!(
+                    "direct reads of the rest needed no device: holes, blocks that were never written, or a file system that does not read directly"
+                );
+                (Measured::unknown(why), format!("{came}: {why}"))
+            }
+            Place::Elsewhere(measured) => (measured, came),
+            Place::Unclear if by_requests => {
+                let why = tr!("other reads may have made the requests that were counted");
+                (Measured::unknown(why), format!("{came}; {why}"))
+            }
+            Place::Unclear => {
+                let why = tr!(
+                    "part of what was read may have been cached, before or by an earlier pass, and read-ahead hides how much of that was used"
+                );
+                (Measured::unknown(why), format!("{came}: {why}"))
+            }
+        }
+    }
+
+    /// Direct reads of storage that is not memory, which takes the page cache out
+    /// of the way. Maps know no `O_DIRECT`.
+    fn reads_past_the_cache(&self) -> bool {
+        let maps = self.job.ioengine == EngineKind::Mmap;
+        self.job.direct && !maps && self.evidence.storage.memory().is_none()
+    }
+
+    fn judge_write(&self, share: Result<Share, String>) -> DirectionEvidence {
+        let (measured, because) = match &share {
+            Err(why) => (Measured::unknown(why.clone()), why.clone()),
+            Ok(share) => self.judge_written(*share),
+        };
+        self.beneath(Direction::Write).qualify(DirectionEvidence {
+            device_share: share.ok().and_then(Share::certain),
+            because,
+            measured,
+            job_bytes: self.measured.write.bytes,
+            layers: self.layer_bytes(Direction::Write),
+            flushes: self.flushes(),
+            volatile_cache: self.volatile_cache(),
+            dirty_bytes_at_stop: self.dirty_at_stop(),
+            caveat: None,
+            calls: self.end_of_writes(),
+        })
+    }
+
+    fn judge_written(&self, share: Share) -> (Measured, String) {
+        let reached = self.said(tr!(
+            "{share} of the bytes had reached {top} when the clock stopped",
+            share,
+            top = self.top_name()
+        ));
+        match share.place() {
+            Place::Device => {
+                let (measured, clause) = self.judge_safety();
+                (measured, format!("{reached}; {clause}"))
+            }
+            Place::Elsewhere(measured) => (measured, reached),
+            Place::Unclear => {
+                let why = self.why_unclear();
+                (Measured::unknown(why), format!("{reached}: {why}"))
+            }
+        }
+    }
+}
+
+/// What a share says about where the bytes were.
+#[derive(Clone, Debug, PartialEq)]
+enum Place {
+    Device,
+    /// Page cache or mixed.
+    Elsewhere(Measured),
+    /// The evidence allows more than one answer.
+    Unclear,
+}

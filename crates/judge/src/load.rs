@@ -1,0 +1,104 @@
+//! What each stream of a load measured.
+//!
+//! The streams of a wave run in one process, so the kernel's counters are of
+//! all of them together: those on one storage are a [`Group`], judged as one
+//! trial. What the group's share says about one stream depends on whether they
+//! do the same: copies of one job share alike. Else the stream is given the
+//! range that is left when all that is not known goes for it, and all against
+//! it.
+
+mod group;
+mod order;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod trims;
+mod ways;
+
+use super::{CallEnd, DirectionEvidence, Judgement, Measured, simulated};
+use assay_lang::tr;
+use assay_model::job::EngineKind;
+use assay_model::load::report::{LoadReport, StreamReport, WaveRecord};
+use assay_model::load::{Ddir, Load, Stream};
+use group::Group;
+
+/// Judges the streams of a load, in its order; `None` for one that moved
+/// nothing.
+#[must_use]
+pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
+    let mut judged: Vec<Option<Judgement>> = load
+        .streams
+        .iter()
+        .zip(&report.streams)
+        .map(|(stream, came)| without_evidence(stream, came))
+        .collect();
+    for wave in &report.evidence {
+        let group = Group::new(load, report, wave);
+        for (index, judgement) in group.judge() {
+            if let Some(place) = judged.get_mut(index) {
+                *place = judgement;
+            }
+        }
+    }
+    judged
+}
+
+/// The judgement of a stream that nobody looked at.
+fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
+    let why = if !stream.engine.kind.moves_data() {
+        tr!(
+            "the {engine} engine moves no data",
+            engine = stream.engine.kind
+        )
+    } else {
+        tr!("no counters were taken around it").to_owned()
+    };
+    let unknown = |direction: Ddir| {
+        let bytes = came.directions[direction].bytes;
+        if stream.engine.kind == EngineKind::Sim {
+            return simulated::direction(bytes);
+        }
+        (bytes > 0)
+            .then(|| DirectionEvidence::saying(Measured::unknown(why.clone()), why.clone(), bytes))
+    };
+    let judgement = Judgement {
+        read: unknown(Ddir::Read),
+        write: unknown(Ddir::Write),
+        trim: unknown(Ddir::Trim),
+        foreign: None,
+    };
+    judgement.moved_something().then_some(judgement)
+}
+
+/// Judges the streams of a wave that make up one trial, together.
+pub(super) fn judge_members(wave: &WaveRecord) -> Option<Judgement> {
+    let all = judge_load(&wave.load, &wave.report);
+    let members = wave.members.iter();
+    let judged: Vec<&Judgement> = members
+        .filter_map(|&index| all.get(usize::try_from(index).ok()?)?.as_ref())
+        .collect();
+    Some(Judgement {
+        read: as_one(judged.iter().filter_map(|j| j.read.as_ref())),
+        write: as_one(judged.iter().filter_map(|j| j.write.as_ref())),
+        trim: as_one(judged.iter().filter_map(|j| j.trim.as_ref())),
+        foreign: judged.first()?.foreign.clone(),
+    })
+}
+
+/// Several streams in one direction; what they say only when it is the same.
+fn as_one<'a>(mut parts: impl Iterator<Item = &'a DirectionEvidence>) -> Option<DirectionEvidence> {
+    let mut one = parts.next()?.clone();
+    for part in parts {
+        one.job_bytes = one.job_bytes.saturating_add(part.job_bytes);
+        if part.measured != one.measured {
+            let why = tr!("the copies of this job did not all measure the same");
+            one.measured = Measured::unknown(why);
+            one.because = why.to_owned();
+            one.device_share = None;
+        }
+        if part.calls != one.calls {
+            one.calls = CallEnd::Unclear;
+        }
+    }
+    Some(one)
+}

@@ -1,0 +1,68 @@
+//! The moment at which the clocks of some streams stopped, while others went on or they
+//! did something else themselves.
+
+use assay_lang::key;
+use assay_model::evidence::{DeviceCounters, Evidence};
+use assay_model::load::report::{BetweenPasses, ClockStop};
+
+pub(super) const UNEVEN: &str = key!(
+    "jobs of this wave went over their files several times and stopped at different times: what moved between their passes is not counted apart"
+);
+
+/// The evidence as it was when these clocks stopped, without what was counted between the
+/// passes; `None` where that is not known.
+pub(super) fn evidence_at(evidence: &Evidence, stop: &ClockStop) -> Option<Evidence> {
+    let mut evidence = Evidence {
+        after: stop.after.clone(),
+        ..evidence.clone()
+    };
+    match &stop.between {
+        None => Some(evidence),
+        Some(between) => leave_out(&mut evidence, between).map(|()| evidence),
+    }
+}
+
+fn leave_out(evidence: &mut Evidence, between: &BetweenPasses) -> Option<()> {
+    let after = &mut evidence.after;
+    after.at_ns = after.at_ns.saturating_sub(between.elapsed_ns);
+    for device in &mut after.devices {
+        let passed = between.devices.iter().find(|d| d.name == device.name)?;
+        take_off(device, passed);
+    }
+    if let Some(own) = &mut after.own_io {
+        let passed = between.own_io?;
+        own.read_bytes = own.read_bytes.saturating_sub(passed.read_bytes);
+        own.write_bytes = own.write_bytes.saturating_sub(passed.write_bytes);
+        let thrown = passed.cancelled_write_bytes;
+        own.cancelled_write_bytes = own.cancelled_write_bytes.saturating_sub(thrown);
+    }
+    for cache in [&mut after.file_cache, &mut after.region_cache]
+        .into_iter()
+        .flatten()
+    {
+        // What an earlier pass left dirty had not reached the device either.
+        cache.dirty_bytes = cache
+            .dirty_bytes
+            .zip(between.dirty_bytes)
+            .map(|(a, b)| a + b);
+    }
+    let before = &mut evidence.before;
+    for cache in [&mut before.file_cache, &mut before.region_cache]
+        .into_iter()
+        .flatten()
+    {
+        // Each pass may find what was cached when it began.
+        cache.cached_bytes = cache.cached_bytes.saturating_add(between.cached_bytes?);
+    }
+    Some(())
+}
+
+fn take_off(from: &mut DeviceCounters, what: &DeviceCounters) {
+    let maybe = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_sub(b?));
+    from.read_ios = from.read_ios.saturating_sub(what.read_ios);
+    from.read_bytes = from.read_bytes.saturating_sub(what.read_bytes);
+    from.write_ios = from.write_ios.saturating_sub(what.write_ios);
+    from.write_bytes = from.write_bytes.saturating_sub(what.write_bytes);
+    from.discard_bytes = maybe(from.discard_bytes, what.discard_bytes);
+    from.flush_ios = maybe(from.flush_ios, what.flush_ios);
+}

@@ -1,0 +1,226 @@
+//! How a stream goes about its I/O, in the words of a job.
+
+use assay_lang::tr;
+use assay_model::job::{Direction, EngineKind, Flush, FlushCall, Job, OpenSync, Rw};
+use assay_model::load::blocks::Sequencer;
+use assay_model::load::report::StreamReport;
+use assay_model::load::{Ddir, Extent, Stream};
+use assay_model::units::Bytes;
+
+/// A stream of a wave with what came of it.
+#[derive(Clone, Copy)]
+pub(super) struct Member<'a> {
+    pub(super) index: usize,
+    pub(super) stream: &'a Stream,
+    pub(super) came: &'a StreamReport,
+    /// The report is the last one.
+    pub(super) ended: bool,
+    /// Each write returns when it is durable, or does not.
+    pub(super) sync: OpenSync,
+}
+
+impl Member<'_> {
+    /// Bytes moved, ramp and checks included.
+    pub(super) fn moved(&self, direction: Direction) -> u64 {
+        self.came.moved_bytes[ddir(direction)]
+    }
+
+    /// Maps know no `O_DIRECT`.
+    pub(super) fn is_direct(&self) -> bool {
+        self.stream.durability.direct && self.stream.engine.kind != EngineKind::Mmap
+    }
+
+    /// Each of its stores into a map is followed by `msync(2)`.
+    pub(super) fn syncs_map(&self) -> bool {
+        self.stream.durability.direct && self.stream.engine.kind == EngineKind::Mmap
+    }
+
+    /// It came to its end without an error.
+    pub(super) fn completed(&self) -> bool {
+        self.ended && self.came.errno == 0 && self.came.total_errors == 0
+    }
+
+    /// Its flushes, as far as they were seen to be made: one that was stopped
+    /// may have skipped the last.
+    pub(super) fn flush(&self) -> Flush {
+        let durability = &self.stream.durability;
+        if let Some(left) = self.came.unflushed_bytes {
+            let call = match durability.fdatasync > 0 {
+                true => FlushCall::Fdatasync,
+                false => FlushCall::Fsync,
+            };
+            return Flush {
+                every: None,
+                at_end: (left == 0).then_some(call),
+            };
+        }
+        let made = self.came.sync.count.saturating_sub(self.came.range_syncs);
+        let writes = self.came.directions.write.ios;
+        let (every, call) = match (durability.fsync, durability.fdatasync) {
+            (0, every) => (every, FlushCall::Fdatasync),
+            (every, _) => (every, FlushCall::Fsync),
+        };
+        let on_the_way = writes.checked_div(u64::from(every)).unwrap_or(0);
+        let on_close = durability.fsync_on_close.then_some(FlushCall::Fsync);
+        Flush {
+            every: (every > 0 && made >= on_the_way && self.flushes_cover_writes())
+                .then_some((every, call)),
+            at_end: (on_close.or(durability.at_end)).filter(|_| self.came.flushed_at_end),
+        }
+    }
+
+    /// A flush on the way comes when the writes before it are done, not while
+    /// they are under way.
+    fn flushes_cover_writes(&self) -> bool {
+        let engine = &self.stream.engine;
+        let one_at_a_time = !engine.kind.is_asynchronous() || engine.iodepth <= 1;
+        one_at_a_time || self.stream.durability.drained
+    }
+
+    /// All that it wrote was flushed, or written through, before it ended.
+    pub(super) fn is_durable(&self) -> bool {
+        let job = self.job();
+        job.sync != OpenSync::None || (self.completed() && job.ends_durable())
+    }
+
+    /// What it wrote may still be in the page cache when it ends.
+    pub(super) fn leaves_pages(&self) -> bool {
+        self.moved(Direction::Write) > 0 && !self.is_direct() && !self.is_durable()
+    }
+
+    /// Flush calls, and writes that return when they are durable.
+    pub(super) fn flush_calls(&self) -> u64 {
+        let synced = match self.sync {
+            OpenSync::None => 0,
+            _ => self.came.directions.write.ios,
+        };
+        self.came.sync.count + synced
+    }
+
+    /// Its own facts as a job. Sizes and counts are the group's to fill in.
+    pub(super) fn job(&self) -> Job {
+        Job {
+            ioengine: self.stream.engine.kind,
+            direct: self.is_direct(),
+            sync: self.sync,
+            flush: self.flush(),
+            ..Job::new(&self.stream.name, Rw::Rw, Bytes(4096), Bytes(0))
+        }
+    }
+
+    /// What the block layer must be asked for when nothing is cached: whole
+    /// pages, each small random read one of its own.
+    pub(super) fn pages_asked(&self) -> u64 {
+        const PAGE_BYTES: u64 = 4096;
+        let moved = self.moved(Direction::Read);
+        let reads = &self.came.directions.read;
+        let mean = reads.bytes.checked_div(reads.ios);
+        match mean {
+            Some(mean @ 1..PAGE_BYTES) if self.stream.blocks.rw.random && !self.is_direct() => {
+                moved.div_ceil(mean).saturating_mul(PAGE_BYTES)
+            }
+            _ => moved,
+        }
+    }
+
+    /// Reads, those of the ramp included.
+    pub(super) fn reads(&self) -> u64 {
+        let reads = &self.came.directions.read;
+        let mean = reads.bytes.checked_div(reads.ios).unwrap_or(0);
+        self.moved(Direction::Read).checked_div(mean).unwrap_or(0)
+    }
+
+    /// The fewest requests of the device that its reads need when nothing is
+    /// cached, as far as that can be told: buffered reads at random offsets do
+    /// not share one. What follows such a read in order may.
+    pub(super) fn requests_needed(&self) -> u64 {
+        let blocks = &self.stream.blocks;
+        if !blocks.rw.random || self.is_direct() {
+            return 0;
+        }
+        let in_a_row = match blocks.rw.sequencer {
+            Sequencer::Sequential => u64::from(blocks.rw.every.max(1)),
+            Sequencer::Identical => 1,
+        };
+        let percent = u128::from(blocks.percentage_random.read);
+        let random = u128::from(self.reads() / in_a_row) * percent / 100;
+        u64::try_from(random).unwrap_or(u64::MAX)
+    }
+
+    /// The most requests that its reads are likely to have made beyond
+    /// [`Self::requests_needed`], and that another job must not take for its own.
+    pub(super) fn other_requests(&self) -> u64 {
+        /// What every device takes as one request.
+        const REQUEST_BYTES: u64 = 64 << 10;
+        let moved = self.moved(Direction::Read);
+        let all = self.reads().max(moved.div_ceil(REQUEST_BYTES));
+        all.saturating_sub(self.requests_needed())
+    }
+
+    /// Why its writes are not to be judged: one of them, or a flush, failed.
+    /// Counted here, because only the first errors are kept in words.
+    pub(super) fn write_failure(&self) -> Option<String> {
+        let (stream, came) = (self.stream, self.came);
+        let filled = stream.length.fill_device && came.total_errors == 0;
+        let dropped = came.directions.write.dropped_ios > 0 && !filled;
+        // Errors that are of no I/O: a flush, or the engine itself.
+        let flush = stream.blocks.rw.write && came.total_errors > came.errors.count;
+        (dropped || flush).then(|| self.error_in_words(Some(Direction::Write)))
+    }
+
+    /// The error of a trim.
+    pub(super) fn trim_failure(&self) -> Option<String> {
+        (self.came.directions.trim.dropped_ios > 0).then(|| self.error_in_words(None))
+    }
+
+    fn error_in_words(&self, direction: Option<Direction>) -> String {
+        let mut located = self.came.errors.first.iter();
+        let located = located.find(|error| error.direction == direction);
+        let words = located.map(|error| error.message.clone());
+        let words = words.or_else(|| self.came.problem.clone());
+        let words = words.unwrap_or_else(|| tr!("it was to be ignored").to_owned());
+        tr!("job {name}: {words}", name = self.stream.name, words)
+    }
+
+    /// Bytes of one pass over its region, where the parts of its files are not known.
+    pub(super) fn pass_bytes(&self) -> u64 {
+        let files: u64 = self.came.files.iter().map(|(_, size)| size.0).sum();
+        let region = match self.stream.region.size {
+            Some(Extent::Bytes(size)) => size,
+            _ => files,
+        };
+        if files > 0 { region.min(files) } else { region }
+    }
+
+    /// The mean size of its reads.
+    pub(super) fn mean_read(&self) -> Option<u64> {
+        let reads = &self.came.directions.read;
+        reads.bytes.checked_div(reads.ios)
+    }
+
+    /// Its time from the first I/O to the last, on the load's clock.
+    pub(super) fn span_ns(&self) -> (u64, u64) {
+        let took = self
+            .came
+            .runtime_ns
+            .saturating_add(self.stream.length.ramp_time.0);
+        let ended = self.came.elapsed_ns;
+        let stopped = self.came.stopped_ns.unwrap_or(ended);
+        // What it read back is in its run time.
+        let until = if self.reads_back() { ended } else { stopped };
+        (until.saturating_sub(took), stopped)
+    }
+
+    /// It read back what it had written when its clock had stopped.
+    pub(super) fn reads_back(&self) -> bool {
+        let verify = self.stream.verify.as_ref();
+        self.stream.blocks.rw.write && verify.is_some_and(|verify| verify.read_back)
+    }
+}
+
+pub(super) const fn ddir(direction: Direction) -> Ddir {
+    match direction {
+        Direction::Read => Ddir::Read,
+        Direction::Write => Ddir::Write,
+    }
+}

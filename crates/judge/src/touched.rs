@@ -1,0 +1,157 @@
+//! What buffered reads asked for, against what the kernel fetched for them: the two bounds
+//! of what a device must have served.
+
+use super::Case;
+use assay_model::evidence::{FileCache, Snapshot};
+use assay_model::job::{Direction, Job};
+use assay_model::trial::Measurement;
+use assay_model::units::KIB;
+
+/// `POSIX_FADV_SEQUENTIAL` doubles the window, and one window is read while the next one is
+/// on its way.
+const WINDOWS: u64 = 4;
+
+/// What is known of the order of reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Touched {
+    /// At least so many of the bytes no earlier read of the job had asked for: they were in
+    /// the page cache only if they were there before.
+    pub(super) first: u64,
+    /// The kernel fetched at most so many that no read asked for.
+    pub(super) unasked: u64,
+    /// The size of the reads, where each is apart from the one before it: read-ahead then
+    /// shows as requests that are larger.
+    pub(super) apart: Option<u64>,
+}
+
+impl Touched {
+    /// Reads past the page cache: each asks the device.
+    pub(super) const fn directly(bytes: u64) -> Self {
+        Self {
+            first: bytes,
+            unasked: 0,
+            apart: None,
+        }
+    }
+
+    /// A job, whose workers all read the same region.
+    pub(super) fn by_job(job: &Job, measured: &Measurement, ahead: Option<u64>) -> Self {
+        let bytes = measured.read.bytes;
+        if job.direct {
+            return Self::directly(bytes);
+        }
+        let region = job.size.0.max(1);
+        let random = job.rw.is_random();
+        let (workers, written) = match random {
+            // Each has an order of its own, and how many reads asked is known.
+            true => (1, 0),
+            false => (u64::from(job.numjobs.max(1)), measured.write.bytes),
+        };
+        let each = bytes / workers;
+        let passed = each.saturating_add(written / workers);
+        Self {
+            first: part_in_one_pass(each, passed, region),
+            unasked: match random {
+                true => u64::MAX,
+                false => ahead.map_or(u64::MAX, |ahead| {
+                    ahead.saturating_mul(passed.div_ceil(region))
+                }),
+            },
+            apart: random.then_some(job.bs.0),
+        }
+    }
+}
+
+/// What is read for the first time, of `bytes` that were read while `passed` went over a
+/// region, from its begin.
+pub(super) fn part_in_one_pass(bytes: u64, passed: u64, region: u64) -> u64 {
+    if passed <= region {
+        return bytes;
+    }
+    let part = u128::from(bytes) * u128::from(region) / u128::from(passed);
+    u64::try_from(part).unwrap_or(bytes)
+}
+
+impl Case<'_> {
+    /// The most that the kernel reads ahead of one reader; `None` when it does not say.
+    pub(super) fn read_ahead_window(&self) -> Option<u64> {
+        let queues = self.evidence.queues.iter();
+        let widest_kib = queues.filter_map(|queue| queue.read_ahead_kib).max()?;
+        Some(widest_kib.saturating_mul(WINDOWS * KIB))
+    }
+
+    /// Whether nothing was fetched that no read asked for: reads apart from each other made
+    /// requests of their own size. A request for a page cannot be smaller.
+    pub(super) fn fetched_as_asked(&self, device_bytes: u64) -> bool {
+        const PAGE_BYTES: u64 = 4096;
+        let Some((block, requests)) =
+            (self.touched.apart).zip(self.read_requests(&self.top_name()))
+        else {
+            return false;
+        };
+        let block = block.max(PAGE_BYTES);
+        let asked = u128::from(requests) * u128::from(block);
+        let fetched = u128::from(device_bytes) * 100;
+        fetched <= asked * 105 && (block == PAGE_BYTES || fetched >= asked * 95)
+    }
+
+    /// Pages beyond the region of the job that became cached meanwhile, less those that
+    /// others may have put there: whatever the device moved for them, no read of the job
+    /// asked for.
+    pub(super) fn read_beyond(&self) -> u64 {
+        let (before, after) = (&self.evidence.before, &self.evidence.after);
+        let beyond = |snapshot: &Snapshot, of: fn(&FileCache) -> u64| {
+            let (all, inside) = (snapshot.file_cache?, snapshot.region_cache?);
+            Some(of(&all).saturating_sub(of(&inside)))
+        };
+        let cached = |snapshot| beyond(snapshot, |cache| cache.cached_bytes);
+        let grown = cached(after).zip(cached(before));
+        let grown = grown.map_or(0, |(after, before)| after.saturating_sub(before));
+        let dirty = beyond(after, |cache| {
+            cache.dirty_bytes.unwrap_or(0) + cache.writeback_bytes.unwrap_or(0)
+        });
+        let top = self.top_name();
+        let written = dirty
+            .unwrap_or(0)
+            .saturating_add(self.delta(&top, Direction::Write).unwrap_or(0));
+        // Others' processes that cannot be seen, or have ended, show in what they moved.
+        let reads = self.read_by_others().min(self.others(Direction::Read));
+        let reads = reads.max(self.read_by_nobody_seen());
+        let not_its_own = dirty.filter(|_| self.measured.write.bytes == 0);
+        let writes = written.min(self.others(Direction::Write));
+        let writes = writes.max(not_its_own.unwrap_or(0));
+        grown.saturating_sub(reads.saturating_add(writes))
+    }
+
+    /// What the device read beyond what this process had asked for.
+    fn read_by_nobody_seen(&self) -> u64 {
+        let device = self.delta(&self.top_name(), Direction::Read);
+        let both = device.zip(self.own_io());
+        both.map_or(0, |(device, own)| device.saturating_sub(own.read_bytes))
+    }
+
+    /// At most so much others read from the device: what it moved that this process had not
+    /// asked for, and what may still be under way of that.
+    fn read_by_others(&self) -> u64 {
+        let top = self.top_name();
+        let device = self.delta(&top, Direction::Read);
+        let Some((device, own)) = device.zip(self.own_io()) else {
+            return u64::MAX;
+        };
+        let counters = self.evidence.after.devices.iter().find(|c| c.name == top);
+        let queue = self.evidence.queues.iter().find(|q| q.name == top);
+        let under_way = match counters.map(|counters| counters.in_flight) {
+            Some(0) => 0,
+            Some(requests) => {
+                let largest = queue.and_then(|queue| queue.max_request_kib);
+                largest.map_or(u64::MAX, |kib| {
+                    kib.saturating_mul(KIB).saturating_mul(requests)
+                })
+            }
+            None => u64::MAX,
+        };
+        device
+            .saturating_sub(own.read_bytes)
+            .saturating_add(under_way)
+    }
+}

@@ -1,0 +1,143 @@
+//! The two witnesses of a share, the device's counters and the kernel's
+//! account of the agent: how far each may be believed.
+
+use super::share::{Range, ratio};
+use super::{Case, DEVICE_SHARE};
+use assay_model::job::Direction;
+use assay_model::storage::{Backing, Layer};
+
+impl Case<'_> {
+    /// What the device moved, whoever caused it; `None` when there is no
+    /// device below the page cache.
+    pub(super) fn device_bytes(&self, direction: Direction) -> Result<Option<u64>, String> {
+        if !self.job.ioengine.moves_data() {
+            return Err(format!("the {} engine moves no data", self.job.ioengine));
+        }
+        if self.is_memory()? {
+            return Ok(None);
+        }
+        let top = self.top_name();
+        let moved = self
+            .delta(&top, direction)
+            .ok_or_else(|| format!("the kernel has no counters for {top}"))?;
+        self.count_on(moved, direction).map(Some)
+    }
+
+    /// Whether the storage is memory; else its device is known, or an error
+    /// says why not.
+    pub(super) fn is_memory(&self) -> Result<bool, String> {
+        match &self.evidence.storage.backing {
+            Backing::Unknown { why } => Err(why.clone()),
+            Backing::Memory { .. }
+            | Backing::MainMemory
+            | Backing::Device { .. }
+            | Backing::Simulated { .. } => Ok(self.evidence.storage.memory().is_some()),
+        }
+    }
+
+    /// What is said of bytes: these words, or that there is only memory.
+    pub(super) fn said(&self, words: String) -> String {
+        match self.evidence.storage.memory() {
+            Some(memory) => format!("{memory}: there is no device behind it"),
+            None => words,
+        }
+    }
+
+    /// The part of the device's bytes that can be the job's: all of them may
+    /// be another's when the kernel does not account the agent's own.
+    pub(super) fn trusted(&self, device: u64, direction: Direction, own_known: bool) -> Range {
+        let least = if own_known || !self.foreign_traffic(direction) {
+            device
+        } else {
+            0
+        };
+        Range {
+            least,
+            most: device,
+        }
+    }
+
+    /// Whether others moved more than the job's tail: they are known to have,
+    /// or the device moved more than the job can have caused.
+    pub(super) fn foreign_traffic(&self, direction: Direction) -> bool {
+        let job = self.job_bytes(direction);
+        let device = self.delta(&self.top_name(), direction).unwrap_or(0);
+        self.others(direction) > job / 20
+            || device > job.saturating_add(self.overhead(direction, job))
+    }
+
+    /// Counters that are switched off may vouch for the device (device mapper
+    /// and md of older kernels count nonetheless), but prove nothing when they
+    /// stood still.
+    fn count_on(&self, moved: u64, direction: Direction) -> Result<u64, String> {
+        let top = self.evidence.storage.top();
+        let off = top.filter(|layer| self.switched_off(layer));
+        match off {
+            Some(layer) if ratio(moved, self.job_bytes(direction)) < DEVICE_SHARE => {
+                Err(self.not_counted(&layer.name))
+            }
+            _ => Ok(moved),
+        }
+    }
+
+    /// Whether the kernel was told not to count a layer's I/O.
+    pub(super) fn switched_off(&self, layer: &Layer) -> bool {
+        let queue = self.queue(layer);
+        queue.is_some_and(|queue| queue.iostats == Some(false))
+    }
+
+    /// What that means, and what to do.
+    pub(super) fn not_counted(&self, layer: &str) -> String {
+        // A partition has the settings of its disk.
+        let on_top = self.evidence.storage.top().map(|top| top.name.as_str());
+        let disk = match self.disk_name() {
+            Some(disk) if on_top == Some(layer) => disk,
+            _ => layer,
+        };
+        format!(
+            "the kernel does not count the I/O of {layer} (queue/iostats is 0): \
+             echo 1 > /sys/block/{disk}/queue/iostats"
+        )
+    }
+
+    /// Fails when the witnesses cannot both be right: the job's own bytes went
+    /// to a device, and this one did not move them. With direct I/O it must
+    /// have moved all of them, since no page cache is in between.
+    pub(super) fn agree(&self, device: f64, own: f64) -> Result<(), String> {
+        let missed = if self.job.direct {
+            DEVICE_SHARE
+        } else {
+            1.0 - DEVICE_SHARE
+        };
+        if own >= DEVICE_SHARE && device < missed {
+            return Err(format!(
+                "the evidence contradicts itself: the kernel says that assay moved {:.0} % of \
+                 the bytes to or from a device, but {} counted {:.0} %",
+                own * 100.0,
+                self.top_name(),
+                device * 100.0
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether so much time lies between the clock and the counters around it
+    /// that the kernel can have written back a share that matters: more than
+    /// 1 minus [`DEVICE_SHARE`] of the clock's time. Direct writes and those
+    /// that ended with a flush are over when the clock stops.
+    pub(super) fn looked_too_late(&self) -> bool {
+        if self.job.direct || self.ended_durable() {
+            return false;
+        }
+        let (before, after) = (&self.evidence.before, &self.evidence.after);
+        let seen_ns = after.at_ns.saturating_sub(before.at_ns);
+        ratio(self.measured.elapsed_ns, seen_ns) < DEVICE_SHARE
+    }
+
+    fn job_bytes(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Read => self.measured.read.bytes,
+            Direction::Write => self.measured.write.bytes,
+        }
+    }
+}

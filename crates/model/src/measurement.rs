@@ -1,0 +1,181 @@
+//! Raw results of measured time: totals of each direction, series, gaps, errors, processor time.
+
+use crate::job::Direction;
+use crate::latency::LatencyRecord;
+use serde::{Deserialize, Serialize};
+
+/// Raw results of the measured time, all workers together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// From clock start to clock stop.
+    pub elapsed_ns: u64,
+    /// Reads.
+    pub read: DirectionTotals,
+    /// Writes.
+    pub write: DirectionTotals,
+    /// Flush calls, each from call to return.
+    pub flush: LatencyRecord,
+    /// Groups of writes that a flush follows, each from its first write to the end of that
+    /// flush; `None` where the job does not flush after so many writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durable: Option<LatencyRecord>,
+    /// Bytes written that no flush covers which began after they were written; `None` where
+    /// nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unflushed_bytes: Option<u64>,
+    /// Completions over time.
+    pub series: Series,
+    /// The longest time without a completion of any worker.
+    pub longest_gap: Option<Gap>,
+    /// I/O errors.
+    pub errors: IoErrors,
+    /// Processor use of the agent.
+    pub cpu: CpuUse,
+}
+
+/// One direction of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionTotals {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// I/Os that the kernel cut short and that were continued.
+    pub short_ios: u64,
+    /// From submission to completion (fio's clat for synchronous engines).
+    pub latency: LatencyRecord,
+    /// Time spent in the submission call; only asynchronous engines have it
+    /// apart.
+    pub submission: Option<LatencyRecord>,
+    /// How long the clock of this direction ran, in nanoseconds, where that is less than the
+    /// measurement took: a job that writes and then reads back does one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ns: Option<u64>,
+}
+
+impl Measurement {
+    /// How long the clock of a direction ran, in nanoseconds: what its rate is divided by.
+    #[must_use]
+    pub fn clock_ns(&self, direction: Direction) -> u64 {
+        let totals = match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        };
+        totals.clock_ns.unwrap_or(self.elapsed_ns)
+    }
+}
+
+/// Completions per interval, empty intervals included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Width of an interval.
+    pub interval_ns: u64,
+    /// In order from clock start; the last may be shorter.
+    pub points: Vec<Interval>,
+}
+
+/// One interval of the series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Reads completed.
+    pub read_ios: u64,
+    /// Writes completed.
+    pub write_ios: u64,
+    /// Bytes trimmed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_bytes: u64,
+    /// Trims completed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_ios: u64,
+    /// Longest latency that ended in it.
+    pub max_latency_ns: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands fields over by reference"
+)]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A time without any completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Begin, from clock start.
+    pub start_ns: u64,
+    /// Length.
+    pub length_ns: u64,
+}
+
+/// Errors, counted and located.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoErrors {
+    /// How many.
+    pub count: u64,
+    /// The first ones.
+    pub first: Vec<IoErrorRecord>,
+}
+
+/// One failed I/O.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoErrorRecord {
+    /// Direction; `None` for a flush.
+    pub direction: Option<Direction>,
+    /// Where in the file or device.
+    pub offset: u64,
+    /// Length asked for.
+    pub length: u64,
+    /// Error number of the kernel; `None` for an unexpected end of file.
+    pub errno: Option<i32>,
+    /// In words.
+    pub message: String,
+    /// When, from clock start.
+    pub at_ns: u64,
+}
+
+/// Processor time and switches of the agent during the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// In user mode.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+    /// Waits.
+    pub voluntary_switches: u64,
+    /// Preemptions.
+    pub involuntary_switches: u64,
+}
+
+impl CpuUse {
+    /// What was used since an earlier reading of the same counters.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(before.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(before.involuntary_switches),
+        }
+    }
+}
+
+/// What several threads used, together.
+impl std::iter::Sum for CpuUse {
+    fn sum<I: Iterator<Item = Self>>(uses: I) -> Self {
+        uses.fold(Self::default(), |a, b| Self {
+            user_ns: a.user_ns + b.user_ns,
+            system_ns: a.system_ns + b.system_ns,
+            voluntary_switches: a.voluntary_switches + b.voluntary_switches,
+            involuntary_switches: a.involuntary_switches + b.involuntary_switches,
+        })
+    }
+}

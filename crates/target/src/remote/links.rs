@@ -1,0 +1,138 @@
+//! The links to an agent that outlives them, one after the other.
+
+use super::{PARTING, Program, Remote};
+use crate::boot::Fault;
+use crate::kept::{Complaint, Kept};
+use crate::session::Session;
+use assay_link::{Broken, Link, NotOfThisVersion, Times, link};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What going there again may take at a time.
+const ATTEMPT: Duration = Duration::from_secs(60);
+/// Between two attempts, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LAST_PAUSE: Duration = Duration::from_secs(8);
+
+/// Talks over a first link to the agent in the folder of that name, and over others
+/// when that is lost.
+pub(super) fn over<P: Program>(
+    remote: &Remote<P>,
+    folder: String,
+    grace: Duration,
+    first: Session,
+) -> Session {
+    let times = Times::within(grace);
+    let (link, reader, writer) = link(times);
+    let complaint = Complaint::default();
+    let links = Links {
+        remote: remote.clone(),
+        folder,
+        times,
+        link: link.clone(),
+        complaint: Arc::clone(&complaint),
+    };
+    let links = std::thread::spawn(move || links.follow(first));
+    let kept = Kept {
+        link,
+        complaint,
+        links: Some(links),
+    };
+    Session::kept(reader, writer, kept, PARTING)
+}
+
+/// Whoever goes there again.
+struct Links<P> {
+    remote: Remote<P>,
+    /// Name of the agent's folder.
+    folder: String,
+    times: Times,
+    link: Link,
+    complaint: Complaint,
+}
+
+impl<P: Program> Links<P> {
+    fn follow(self, mut session: Session) {
+        loop {
+            match self.carry(session) {
+                Err(error) => {
+                    let why = format!("{error}: agent and program must be of the same one");
+                    return self.link.give_up(Some(why));
+                }
+                Ok(Broken::Done) => return self.link.give_up(None),
+                Ok(Broken::Off) if self.link.is_given_up() => return,
+                Ok(Broken::Off) => {}
+            }
+            match self.go_again() {
+                Some(next) => session = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Goes over one link until that ends.
+    fn carry(&self, mut session: Session) -> Result<Broken, NotOfThisVersion> {
+        let (reader, writer) = session.take_streams();
+        let (ended, link) = (AtomicBool::new(false), &self.link);
+        let since = Instant::now();
+        let carried = std::thread::scope(|threads| {
+            let carrying = threads.spawn(|| {
+                let carried = link.carry(reader, writer);
+                ended.store(true, Ordering::Relaxed);
+                link.wake();
+                carried
+            });
+            if link.await_silence(since, || !ended.load(Ordering::Relaxed)) {
+                session.cut();
+            }
+            // It does not panic; if it did, the link would be off as well.
+            carrying.join().unwrap_or(Ok(Broken::Off))
+        });
+        if carried != Ok(Broken::Done) {
+            session.give_up();
+        }
+        let complaint = session.complaint();
+        *self
+            .complaint
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = complaint;
+        carried
+    }
+
+    /// Another link; `None` when it is not to be had.
+    fn go_again(&self) -> Option<Session> {
+        let target = self.remote.program.target();
+        let grace = self.times.grace.as_secs();
+        self.tell(&format!(
+            "{target}: the link is lost; going there again, for at most {grace} s"
+        ));
+        let mut pause = FIRST_PAUSE;
+        let mut why = String::new();
+        while self.link.silent_for() < self.times.grace {
+            if self.link.await_end(pause) {
+                return None;
+            }
+            match self.remote.reach_again(&self.folder, ATTEMPT) {
+                Ok(session) => {
+                    self.tell(&format!("{target}: the link is back"));
+                    return Some(session);
+                }
+                Err(failed) if matches!(failed.fault, Fault::Gone) => {
+                    let gone = "the agent there is gone: it was ended, or the machine was";
+                    self.link.give_up(Some(gone.to_owned()));
+                    return None;
+                }
+                Err(failed) => why = failed.into_error(&self.remote.program).to_string(),
+            }
+            pause = LAST_PAUSE.min(pause * 2);
+        }
+        let why = format!("no link came back within {grace} s ({why})");
+        self.link.give_up(Some(why));
+        None
+    }
+
+    fn tell(&self, line: &str) {
+        (self.remote.tell)(line);
+    }
+}

@@ -1,0 +1,326 @@
+//! Reading blocks of the input.
+
+use super::{Copier, Halt};
+use crate::Context;
+use crate::copy::drop_cache::DropCache;
+use crate::copy::ends::End;
+use crate::copy::words;
+use crate::meter::nanos;
+use assay_model::job::Direction;
+use assay_model::work::copy::FileCopy;
+use rustix::fs::{OFlags, SeekFrom, seek};
+use rustix::io::{Errno, read};
+use std::time::Instant;
+
+/// How reading stands.
+#[derive(Debug)]
+pub(in crate::copy) struct State {
+    /// Where the input is read, as far as it has places.
+    pub(in crate::copy) offset: u64,
+    /// Why it has none.
+    pub(in crate::copy) no_places: Option<Errno>,
+    /// A short read that is followed by another one is worth a word.
+    warn_short: bool,
+    /// What the last read gave.
+    last: usize,
+    /// What the last short block had.
+    short: usize,
+    cache: DropCache,
+    /// The end of the input was seen.
+    pub(in crate::copy) ended: bool,
+}
+
+impl State {
+    pub(in crate::copy) fn new(work: &FileCopy, input: &End) -> Self {
+        let place = seek(&input.fd, SeekFrom::Current(0));
+        let flags = work.input_flags;
+        let counts = !work.skip.is_empty() && work.skip.blocks > 0
+            || work.count.is_some_and(|count| count.blocks > 0)
+            || flags.direct
+            || work.output_flags.direct;
+        Self {
+            offset: place.unwrap_or(0),
+            no_places: place.err(),
+            warn_short: !work.reblock && !flags.full_block && counts,
+            last: 0,
+            short: 0,
+            cache: DropCache::new(&input.fd),
+            ended: false,
+        }
+    }
+}
+
+/// What reading a block gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Come {
+    /// So many bytes, padding included.
+    Bytes(usize),
+    /// There is no more, or no more is wanted.
+    End,
+}
+
+impl Copier<'_> {
+    /// Reads the next block into a buffer of an input block's size.
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
+    pub(in crate::copy) fn next_block(
+        &mut self,
+        buffer: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<Come, Halt> {
+        loop {
+            self.tell_progress(context);
+            let Some(wanted) = self.wanted(buffer.len()) else {
+                return Ok(Come::End);
+            };
+            let treatment = self.work.treatment;
+            if treatment.pad && treatment.go_on {
+                // Whatever a failed read leaves is followed by padding.
+                let padding = self.padding();
+                buffer.fill(padding);
+            }
+            let count = match self.read_block(&mut buffer[..wanted], context)? {
+                Ok(0) => {
+                    self.reading.ended = true;
+                    self.writing.drop_to_end = !treatment.keep_length;
+                    return Ok(Come::End);
+                }
+                Ok(count) => {
+                    self.passed(count as u64);
+                    count
+                }
+                Err(why) => {
+                    if !self.read_failed(buffer.len(), why, context) {
+                        return Ok(Come::End);
+                    }
+                    if !treatment.pad || self.reading.short > 0 {
+                        continue;
+                    }
+                    0
+                }
+            };
+            return Ok(Come::Bytes(self.count_block(buffer, count)));
+        }
+    }
+
+    /// How much of a block may still be read; `None`: enough was.
+    fn wanted(&self, block: usize) -> Option<usize> {
+        let Some(count) = self.work.count else {
+            return Some(block);
+        };
+        let blocks = self.report.read_full + self.report.read_partial;
+        if blocks < count.blocks {
+            Some(block)
+        } else if blocks == count.blocks && count.bytes > 0 {
+            usize::try_from(count.bytes).ok()
+        } else {
+            None
+        }
+    }
+
+    /// Counts a block, and fills it up if that is wanted.
+    fn count_block(&mut self, buffer: &mut [u8], count: usize) -> usize {
+        if count == buffer.len() {
+            self.report.read_full += 1;
+            self.reading.short = 0;
+            return count;
+        }
+        self.report.read_partial += 1;
+        self.reading.short = count;
+        let treatment = self.work.treatment;
+        if !treatment.pad {
+            return count;
+        }
+        if !treatment.go_on {
+            let padding = self.padding();
+            buffer[count..].fill(padding);
+        }
+        buffer.len()
+    }
+
+    /// The input was read or passed over.
+    pub(in crate::copy) fn passed(&mut self, bytes: u64) {
+        self.reading.offset = self.reading.offset.saturating_add(bytes);
+        if self.work.input_flags.nocache {
+            self.reading.cache.copied(&self.ends.input.fd, bytes);
+        }
+    }
+
+    /// Fills a buffer with one read, or with as many as it takes.
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
+    pub(in crate::copy) fn read_block(
+        &mut self,
+        buffer: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<Result<usize, Errno>, Halt> {
+        if self.work.input_flags.full_block {
+            self.read_fully(buffer, context)
+        } else {
+            self.read_once(buffer, context)
+        }
+    }
+
+    fn read_fully(
+        &mut self,
+        buffer: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<Result<usize, Errno>, Halt> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read_once(&mut buffer[filled..], context)? {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        Ok(Ok(filled))
+    }
+
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
+    fn read_once(
+        &mut self,
+        buffer: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<Result<usize, Errno>, Halt> {
+        let count = loop {
+            self.attend(context)?;
+            let begun = Instant::now();
+            match read(&self.ends.input.fd, &mut *buffer) {
+                Err(Errno::INTR) => {}
+                // Direct I/O after a short end of a file.
+                Err(Errno::INVAL) if self.after_short_direct(buffer.len()) => break 0,
+                Err(why) => return Ok(Err(why)),
+                Ok(count) => {
+                    self.reads.record(nanos(begun.elapsed()));
+                    break count;
+                }
+            }
+        };
+        self.report.read_bytes += count as u64;
+        if count > 0 && self.reading.warn_short && self.reading.last > 0 {
+            self.warn_of_short(buffer.len(), context);
+        }
+        self.reading.last = count;
+        Ok(Ok(count))
+    }
+
+    fn after_short_direct(&self, wanted: usize) -> bool {
+        let last = self.reading.last;
+        last > 0 && last < wanted && self.ends.input.flags.contains(OFlags::DIRECT)
+    }
+
+    /// More came after a short read, so that a count of blocks is not what its
+    /// user thinks. Said once.
+    fn warn_of_short(&mut self, wanted: usize, context: &mut Context<'_>) {
+        let last = self.reading.last;
+        if last >= wanted {
+            return;
+        }
+        self.reading.warn_short = false;
+        let bytes = if last == 1 { "byte" } else { "bytes" };
+        self.warn(
+            format!("warning: partial read ({last} {bytes}); suggest iflag=fullblock"),
+            context,
+        );
+    }
+
+    /// A read failed; whether to go on.
+    fn read_failed(&mut self, block: usize, why: Errno, context: &mut Context<'_>) -> bool {
+        self.record_error(Some(Direction::Read), block, why);
+        let text = words::failed(
+            &format!("error reading {}", self.ends.input.name.quoted()),
+            why,
+        );
+        if !self.work.treatment.go_on {
+            self.fail(text, context);
+            return false;
+        }
+        self.warn(text, context);
+        self.tell_stand(context);
+        let bad = (block - self.reading.short.min(block)) as u64;
+        if !self.pass_bad_block(bad, context) {
+            self.report.failed = true;
+            // Said once.
+            self.reading.no_places = Some(Errno::SPIPE);
+        }
+        true
+    }
+
+    /// Goes on behind a block that cannot be read.
+    fn pass_bad_block(&mut self, bytes: u64, context: &mut Context<'_>) -> bool {
+        let why = match self.reading.no_places {
+            Some(Errno::SPIPE) => return true,
+            Some(why) => why,
+            None => match self.seek_behind(bytes, context) {
+                Ok(()) => return true,
+                Err(why) => why,
+            },
+        };
+        let text = words::failed(
+            &format!("{}: cannot seek", self.ends.input.name.leading()),
+            why,
+        );
+        self.fail(text, context);
+        false
+    }
+
+    fn seek_behind(&mut self, bytes: u64, context: &mut Context<'_>) -> Result<(), Errno> {
+        self.passed(bytes);
+        let wanted = self.reading.offset;
+        let here = seek(&self.ends.input.fd, SeekFrom::Current(0))?;
+        if here == wanted {
+            return Ok(());
+        }
+        if here > wanted || wanted - here > bytes {
+            self.warn(
+                "warning: invalid file offset after failed read".to_owned(),
+                context,
+            );
+        }
+        seek(&self.ends.input.fd, SeekFrom::Start(wanted)).map(drop)
+    }
+
+    /// Drops from the page cache what `nocache` asks for; of nothing copied, the
+    /// whole file.
+    pub(in crate::copy) fn drop_rest(&mut self, context: &mut Context<'_>) {
+        let idle = self.work.count.is_some_and(|count| count.is_empty());
+        if self.work.input_flags.nocache {
+            let to_end = idle || self.reading.ended;
+            if idle {
+                self.reading.cache.moved(&self.ends.input.fd);
+            }
+            let came = self.reading.cache.rest(&self.ends.input.fd, to_end);
+            if let (true, Err(why)) = (idle, came) {
+                let name = self.ends.input.name.quoted();
+                self.fail(
+                    words::failed(&format!("failed to discard cache for: {name}"), why),
+                    context,
+                );
+            }
+        }
+        if self.work.output_flags.nocache
+            || self.writing.drop_to_end && self.work.output_flags.direct
+        {
+            let to_end = idle || self.writing.drop_to_end;
+            let came = self.writing.cache.rest(&self.ends.output.fd, to_end);
+            if let (true, Err(why)) = (idle, came) {
+                let name = self.ends.output.name.quoted();
+                self.fail(
+                    words::failed(&format!("failed to discard cache for: {name}"), why),
+                    context,
+                );
+            }
+        }
+    }
+}

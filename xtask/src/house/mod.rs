@@ -1,0 +1,336 @@
+//! `cargo xtask house`: how large the source is, and what makes it hard to read.
+
+mod cycles;
+mod limits;
+mod source;
+
+use crate::run::output;
+use anyhow::{Context, Result, bail};
+use cycles::Cycle;
+use limits::{DOC_WORDS, FILE_LINES, Limits, TYPES_OF_A_NAME};
+use source::{Crate, Function, Module};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::path::Path;
+use std::process::Command;
+
+const HELP: &str = "cargo xtask house [--check] [--commit REV] [CRATE]...";
+
+/// Longest functions and files, and most shared names, that are printed.
+const LONGEST: usize = 10;
+
+/// The workspace that this program was built in.
+fn workspace() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}
+
+/// Prints the report, or, of the named crates, the imports that make cycles.
+pub fn run(words: &[&str]) -> Result<()> {
+    match words {
+        [] => {
+            print!("{}", House::read(workspace())?);
+            Ok(())
+        }
+        ["--check"] => House::read(workspace())?.check(),
+        ["--commit", revision] => print_commit(revision),
+        [word, ..] if word.starts_with('-') => bail!("{HELP}"),
+        names => {
+            let house = House::read(workspace())?;
+            names.iter().try_for_each(|name| house.print_imports(name))
+        }
+    }
+}
+
+/// All crates of a workspace.
+#[derive(Debug)]
+struct House {
+    crates: Vec<Crate>,
+}
+
+impl House {
+    fn read(root: &Path) -> Result<Self> {
+        let mut folders = vec![root.join("xtask")];
+        let crates = root.join("crates");
+        let entries = std::fs::read_dir(&crates).with_context(|| crates.display().to_string())?;
+        for entry in entries {
+            folders.push(entry?.path());
+        }
+        folders.sort();
+        let mut crates = folders
+            .iter()
+            .map(|folder| Crate::read(folder))
+            .collect::<Result<Vec<_>>>()?;
+        for module in crates.iter_mut().flat_map(|krate| &mut krate.modules) {
+            if let Ok(relative) = module.file.strip_prefix(root) {
+                module.file = relative.to_owned();
+            }
+        }
+        Ok(Self { crates })
+    }
+
+    fn modules(&self) -> impl Iterator<Item = &Module> {
+        self.crates.iter().flat_map(|krate| &krate.modules)
+    }
+
+    /// Longest first.
+    fn functions(&self) -> Vec<(&Module, &Function)> {
+        let all = self.modules();
+        let all = all.flat_map(|module| module.functions.iter().map(move |f| (module, f)));
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|(_, function)| std::cmp::Reverse(function.lines));
+        all
+    }
+
+    /// Longest first.
+    fn files(&self) -> Vec<&Module> {
+        let mut all: Vec<&Module> = self.modules().collect();
+        all.sort_by_key(|module| std::cmp::Reverse(module.lines));
+        all
+    }
+
+    /// Names of types that more than the allowed number of types have, with where they are.
+    fn shared_names(&self) -> Vec<(&str, Vec<&Path>)> {
+        let mut names: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
+        for module in self.modules() {
+            for name in &module.types {
+                names.entry(name).or_default().push(&module.file);
+            }
+        }
+        let shared = names.into_iter();
+        let mut shared: Vec<_> = shared
+            .filter(|(_, files)| files.len() > TYPES_OF_A_NAME)
+            .collect();
+        shared.sort_by_key(|(_, files)| std::cmp::Reverse(files.len()));
+        shared
+    }
+
+    /// Doc comments, and how many begin with each word that is none to begin with.
+    fn doc_words(&self) -> (usize, BTreeMap<&str, usize>) {
+        let mut counts = BTreeMap::new();
+        let mut all = 0;
+        for word in self.modules().flat_map(|module| &module.doc_words) {
+            all += 1;
+            if DOC_WORDS.contains(&word.as_str()) {
+                *counts.entry(word.as_str()).or_default() += 1;
+            }
+        }
+        (all, counts)
+    }
+
+    fn doc_permille(&self) -> usize {
+        let (all, counts) = self.doc_words();
+        counts.values().sum::<usize>() * 1000 / all.max(1)
+    }
+
+    /// All that is beyond a limit.
+    fn problems(&self, limits: &Limits) -> Vec<String> {
+        let mut problems = self.problems_of_cycles(limits.in_cycles);
+        for file in self.files() {
+            if file.lines > FILE_LINES {
+                let (file, lines) = (file.file.display(), file.lines);
+                problems.push(format!("{file}: {lines} lines, at most {FILE_LINES}"));
+            }
+        }
+        let permille = self.doc_permille();
+        if permille > limits.doc_permille {
+            problems.push(format!(
+                "{permille} ‰ of doc comments begin with {}; at most {} ‰ may",
+                DOC_WORDS.join(", "),
+                limits.doc_permille,
+            ));
+        }
+        let shared = self.shared_names();
+        if shared.len() > limits.shared_names {
+            let names = shared.iter();
+            let names: Vec<String> = names
+                .map(|(name, files)| format!("{name} ({})", files.len()))
+                .collect();
+            problems.push(format!(
+                "names of more than {TYPES_OF_A_NAME} types: {}, at most {}: {}",
+                shared.len(),
+                limits.shared_names,
+                names.join(", "),
+            ));
+        }
+        problems
+    }
+
+    fn problems_of_cycles(&self, limits: &[(&str, usize)]) -> Vec<String> {
+        let mut problems = Vec::new();
+        for krate in &self.crates {
+            let found = cycles::cycles(krate);
+            let modules = in_cycles(&found);
+            let limit = limits.iter().find(|(name, _)| *name == krate.name);
+            let limit = limit.map_or(0, |(_, limit)| *limit);
+            if modules > limit {
+                let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+                problems.push(format!(
+                    "{name}: {modules} modules in import cycles, at most {limit}: {}; \
+                     cargo xtask house {name} names the imports",
+                    found.join("; "),
+                    name = krate.name,
+                ));
+            }
+        }
+        problems
+    }
+
+    fn check(&self) -> Result<()> {
+        let problems = self.problems(&limits::NOW);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        bail!("the source got worse:\n  {}", problems.join("\n  "))
+    }
+
+    fn print_imports(&self, name: &str) -> Result<()> {
+        let krate = self.crates.iter().find(|krate| krate.name == name);
+        let krate = krate.with_context(|| format!("no crate {name}; {HELP}"))?;
+        for cycle in cycles::cycles(krate) {
+            println!("{cycle}");
+            for ((from, to), imports) in &cycle.imports {
+                println!("  {from} -> {to}");
+                for import in imports {
+                    println!("    {import}");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn in_cycles(cycles: &[Cycle]) -> usize {
+    cycles.iter().map(|cycle| cycle.modules.len()).sum()
+}
+
+impl fmt::Display for House {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "crate        lines  files  tests  in cycles")?;
+        let mut sums = [0; 4];
+        let mut cycle_lines = String::new();
+        for krate in &self.crates {
+            let cycles = cycles::cycles(krate);
+            let row = [
+                krate.lines(),
+                krate.modules.len(),
+                krate.test_lines,
+                in_cycles(&cycles),
+            ];
+            for (sum, figure) in sums.iter_mut().zip(row) {
+                *sum += figure;
+            }
+            write_row(f, &krate.name, row)?;
+            for cycle in &cycles {
+                writeln!(cycle_lines, "  {} {cycle}", krate.name)?;
+            }
+        }
+        write_row(f, "all", sums)?;
+        writeln!(
+            f,
+            "\nimport cycles of modules with the same parent:\n{cycle_lines}"
+        )?;
+        writeln!(f, "longest functions:")?;
+        for (module, function) in self.functions().iter().take(LONGEST) {
+            let (file, Function { name, line, lines }) = (module.file.display(), function);
+            writeln!(f, "  {lines:5} {name} {file}:{line}")?;
+        }
+        writeln!(f, "\nlongest files:")?;
+        for file in self.files().iter().take(LONGEST) {
+            writeln!(f, "  {:5} {}", file.lines, file.file.display())?;
+        }
+        let (all, counts) = self.doc_words();
+        let permille = self.doc_permille();
+        writeln!(
+            f,
+            "\ndoc comments: {all}; {permille} ‰ begin with a word for which they cannot stand alone: {counts:?}"
+        )?;
+        let shared = self.shared_names();
+        writeln!(
+            f,
+            "\nnames of more than {} types: {}",
+            TYPES_OF_A_NAME,
+            shared.len()
+        )?;
+        for (name, files) in shared {
+            writeln!(f, "  {:5} {name}", files.len())?;
+        }
+        Ok(())
+    }
+}
+
+fn write_row(f: &mut fmt::Formatter<'_>, name: &str, row: [usize; 4]) -> fmt::Result {
+    let [lines, files, tests, in_cycles] = row;
+    writeln!(f, "{name:10} {lines:7} {files:6} {tests:6} {in_cycles:10}")
+}
+
+/// Prints the files that a commit touched.
+fn print_commit(revision: &str) -> Result<()> {
+    let mut show = Command::new("git");
+    show.args(["show", "--format=%h %s", "--stat=200", revision, "--"]);
+    print!("{}", output(show.current_dir(workspace()))?);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Problems of a workspace of one crate `a`, which has these files.
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("xtask")).unwrap();
+        for (name, text) in files {
+            let file = root.path().join("crates/a/src").join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        House::read(root.path()).unwrap().problems(&limits::GOAL)
+    }
+
+    #[test]
+    fn a_clean_crate_has_no_problems() {
+        assert_eq!(
+            problems(&[("lib.rs", "/// Good.\nmod b;"), ("b.rs", "")]),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_cycle_is_named() {
+        let b = ("b.rs", "use crate::c::f;");
+        let found = problems(&[("lib.rs", ""), b, ("c.rs", "use crate::b::g;")]);
+        assert!(found[0].contains("2 modules in import cycles, at most 0: crate: b, c"));
+    }
+
+    #[test]
+    fn a_long_file_is_named_unless_it_is_of_tests() {
+        let text = "\n".repeat(FILE_LINES + 1);
+        let found = problems(&[("lib.rs", "#[cfg(test)]\nmod c;"), ("b.rs", &text)]);
+        assert_eq!(found, ["crates/a/src/b.rs: 701 lines, at most 700"]);
+        let tests = [
+            ("lib.rs", "#[cfg(test)]\nmod c;"),
+            ("c.rs", &text),
+            ("tests.rs", &text),
+        ];
+        assert_eq!(problems(&tests), [""; 0]);
+    }
+
+    #[test]
+    fn doc_comments_that_begin_badly_are_counted() {
+        let found = problems(&[("lib.rs", "/// What it does.\nfn f() {}")]);
+        assert!(found[0].starts_with("1000 ‰ of doc comments begin with What"));
+    }
+
+    #[test]
+    fn a_name_of_four_types_is_named() {
+        let found = problems(&[("lib.rs", &"mod m { struct Line; }".repeat(4))]);
+        assert_eq!(
+            found,
+            ["names of more than 3 types: 1, at most 0: Line (4)"]
+        );
+        let three = "mod m { struct Line; }".repeat(3);
+        assert_eq!(problems(&[("lib.rs", &three)]), [""; 0]);
+    }
+}
