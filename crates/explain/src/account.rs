@@ -7,7 +7,7 @@ use crate::observed::Observed;
 use crate::requests::flushes;
 use crate::words::{basis, untold};
 use assay_model::job::OpenSync;
-use assay_report::placed::Bus;
+use assay_report::reference::Bus;
 
 /// The time of an I/O and its flush.
 #[derive(Clone, Debug, Default, PartialEq)]

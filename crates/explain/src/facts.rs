@@ -8,7 +8,7 @@ use assay_lang::tr;
 use assay_model::evidence::{CpuState, Evidence};
 use assay_model::job::Rw;
 use assay_model::units::{Bytes, BytesPerSec, Nanos};
-use assay_report::placed::Bus;
+use assay_report::reference::Bus;
 use assay_report::text::clean;
 use std::collections::BTreeSet;
 

@@ -27,7 +27,7 @@ use assay_model::job::Direction;
 use assay_model::limits::Ceiling;
 use assay_model::run::Run;
 use assay_model::units::Bytes;
-use assay_report::placed::{self, Bus};
+use assay_report::reference::{self, Bus};
 use assay_report::summary::Summary;
 use assay_report::text::clean;
 use assay_report::warnings::{Warning, collect};
@@ -98,7 +98,7 @@ impl<'a> Explained<'a> {
             .ceiling
             .as_ref()
             .map(given)
-            .or_else(|| placed::bus(summary));
+            .or_else(|| reference::bus(summary));
         let (mut results, mut without) = all(summary);
         let chosen = Chosen {
             condition: wanted,

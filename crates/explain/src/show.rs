@@ -9,7 +9,7 @@ use crate::words::{known, nothing, percent, time, title, word};
 use crate::{Explained, Explanation, Group};
 use assay_lang::{counted, tr};
 use assay_report::describe;
-use assay_report::placed::of_bus;
+use assay_report::reference::of_bus;
 use assay_report::text::{clean, pad, pad_left, width, wrap};
 use serde_json::{Value, json};
 use std::io::{self, Write};

@@ -11,7 +11,7 @@ use assay_model::job::{Direction, Job, Rw};
 use assay_model::limits::find;
 use assay_model::storage::{Backing, Storage};
 use assay_model::units::Bytes;
-use assay_report::placed::Bus;
+use assay_report::reference::Bus;
 use std::path::PathBuf;
 
 /// What is measured of direct I/O, one at a time.

@@ -1,56 +1,25 @@
-//! Outputs: one file per format. Each gets a run and writes it; none queries
-//! the store or measures anything.
+//! Results for people and for programs. Nothing here queries the store or measures.
+//!
+//! `results` derives what a run says, `machine` writes it for programs (JSON, CSV, gates),
+//! `views` lay it out as a [`document`] for people, and `render` writes that document in
+//! each format. A module uses only those before it in this list: `words`, `results`,
+//! `machine`, `charts`, `document`, `views`, `render`.
 
+pub mod charts;
+pub mod document;
+pub mod machine;
+pub mod render;
+pub mod results;
 #[cfg(test)]
-mod agreement;
-pub mod cache_edge;
-pub mod capacity;
-pub mod chart;
-pub mod comparison;
-pub mod csv;
-pub mod derived;
-pub mod describe;
-pub mod devices;
-pub mod digest;
-pub mod doctor;
-pub mod extent;
-#[cfg(test)]
-pub mod fixture;
-pub mod format;
-pub mod found;
-pub mod gallery;
-pub mod gate;
-pub mod health;
-pub mod html;
-pub mod identity;
-pub mod import;
-#[cfg(test)]
-mod in_chinese;
-pub mod jobs;
-pub mod json;
-pub mod key_figure;
-pub mod labels;
-pub mod ladder;
-pub mod mail;
-pub mod matrix;
-pub mod memory;
-pub mod placed;
-pub mod powercut;
-pub mod registers;
-pub mod replay;
-#[cfg(test)]
-mod samples;
-pub mod scenario;
-#[cfg(test)]
-mod sides;
-pub mod soak;
-pub mod stopping;
-pub mod summary;
-pub mod sweep;
-pub mod tails;
-pub mod terminal;
-pub mod text;
-pub mod warnings;
+mod testing;
+pub mod views;
 pub mod watch;
-pub mod way;
-pub mod xlsx;
+pub mod words;
+
+pub use machine::{csv, gate, import, json};
+pub use render::{html, terminal, xlsx};
+pub use results::{
+    cache_edge, checkup, comparison, describe, devices, findings, key_figure, matrix, reference,
+    stopping, summary, sweep, warnings,
+};
+pub use words::{format, health, identity, labels, registers, text};

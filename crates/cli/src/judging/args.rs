@@ -13,6 +13,9 @@ pub struct VerdictArgs {
     /// Exit with 3 if a deciding metric is slower (with --qualify: fails).
     #[arg(long)]
     pub gate: bool,
+    /// Show every metric with the reasons of its verdict.
+    #[arg(long, conflicts_with_all = ["json", "output", "format"])]
+    pub explain: bool,
     /// Print the comparison as JSON on standard output, as --format json does.
     #[arg(long, conflicts_with_all = ["output", "format"])]
     pub json: bool,

@@ -8,11 +8,11 @@ use crate::judging::comparison::{NamedSide, two_sources, units};
 use crate::output::{print, style};
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::StoreArgs;
+use assay_report::document::Detail;
 use assay_report::gate::Status;
 use assay_report::gate::{Suite, junit, kcidb, lava, tap};
-use assay_report::mail::{self, Form};
-use assay_report::terminal::{write_comparison, write_qualification};
-use assay_report::{html, json, xlsx};
+use assay_report::render::{Form, write_mail};
+use assay_report::{html, json, terminal, views, xlsx};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -67,7 +67,7 @@ fn writer_for(format: Format) -> Result<Writer, Failure> {
 }
 
 fn mail(judged: &Judged, form: Form, out: &mut dyn Write) -> io::Result<()> {
-    mail::write_comparison(&judged.compared(), form, out)
+    write_mail(&views::comparison::mail(&judged.compared()), form, out)
 }
 
 fn suite(judged: &Judged) -> Suite {
@@ -97,8 +97,14 @@ pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<Exit
     let compared = judged.compared();
     match wanted {
         Some(format) => write(&judged, format, &args.output)?,
-        None if compared.qualify => print(|out| write_qualification(&compared, style(), out))?,
-        None => print(|out| write_comparison(&compared, style(), out))?,
+        None => {
+            let detail = match args.explain {
+                true => Detail::Full,
+                false => Detail::Brief,
+            };
+            let document = views::comparison::document(&compared, detail);
+            print(|out| terminal::write(&document, style(), &[], out))?;
+        }
     }
     let closed = || Suite::of_comparison(&compared).count(Status::Fail) > 0;
     Ok(match args.gate && closed() {

@@ -1,11 +1,14 @@
 //! The formats of reports: chosen by `--format`, else by the ending of the file.
 
 use crate::exit::Failure;
-use crate::output::{print, say};
+use crate::output::{print, say, style};
 use crate::stored::lookup::write_file;
 use assay_lang::tr;
 use assay_model::text::clean;
+use assay_report::document::Document;
 use assay_report::gate::kcidb::{Submission, is_word};
+use assay_report::render::{Form, write_mail};
+use assay_report::{html, terminal};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -131,14 +134,7 @@ impl OutputArgs {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         match &self.output {
-            Some(path) => {
-                write_file(path, write)?;
-                say(&tr!(
-                    "wrote {path}",
-                    path = clean(&path.display().to_string())
-                ));
-                Ok(())
-            }
+            Some(path) => written(path, write),
             None if format == Format::Xlsx && io::stdout().is_terminal() => Err(Failure::usage(
                 "a workbook is nothing for a terminal: name a file with -o",
             )),
@@ -153,6 +149,71 @@ impl OutputArgs {
             build: self.kcidb_build.as_deref(),
         }
     }
+}
+
+/// A format of texts for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DocumentFormat {
+    /// A page (.html).
+    Html,
+    /// Text of 72 columns for mails (.txt).
+    Text,
+    /// The same for tickets (.md).
+    Markdown,
+}
+
+/// Where a text for people goes, and as what.
+#[derive(Args, Debug)]
+pub struct DocumentArgs {
+    /// Where to write; its ending decides the format: .html, .txt or .md.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    pub output: Option<PathBuf>,
+    /// The format, whatever the file's name; without -o it goes to standard output.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub format: Option<DocumentFormat>,
+}
+
+impl DocumentArgs {
+    /// Shows a document in the format that was asked for, else for a terminal.
+    pub fn show(&self, document: &Document) -> Result<(), Failure> {
+        let format = match (&self.output, self.format) {
+            (None, None) => return print(|out| terminal::write(document, style(), &[], out)),
+            (_, Some(format)) => format,
+            (Some(path), None) => match Format::of(path) {
+                Some(Format::Html) => DocumentFormat::Html,
+                Some(Format::Text) => DocumentFormat::Text,
+                Some(Format::Markdown) => DocumentFormat::Markdown,
+                _ => {
+                    return Err(Failure::usage(format!(
+                        "{}: the name must end in .html, .txt or .md, or --format say what it is",
+                        path.display()
+                    )));
+                }
+            },
+        };
+        let write = |out: &mut dyn Write| match format {
+            DocumentFormat::Html => html::write_document(document, out),
+            DocumentFormat::Text => write_mail(document, Form::Text, out),
+            DocumentFormat::Markdown => write_mail(document, Form::Markdown, out),
+        };
+        match &self.output {
+            Some(path) => written(path, write),
+            None => print(write),
+        }
+    }
+}
+
+/// Writes a file and says so.
+fn written(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    write_file(path, write)?;
+    say(&tr!(
+        "wrote {path}",
+        path = clean(&path.display().to_string())
+    ));
+    Ok(())
 }
 
 fn unknown_ending(path: &Path) -> Failure {

@@ -50,7 +50,7 @@ fn a_margin_that_is_wider_makes_another_verdict() {
     let path = bed.join("x.html");
     let words = ["report", &a, &b, "--margin", "90", "-o", text(&path)];
     bed.run(&words).assert_code(0);
-    assert!(fs::read_to_string(&path).unwrap().contains("Margin 90 %"));
+    assert!(fs::read_to_string(&path).unwrap().contains("within 90 %"));
 }
 
 #[test]

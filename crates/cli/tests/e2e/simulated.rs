@@ -158,7 +158,7 @@ fn policies_are_compared_and_the_verdict_is_that_of_the_model() {
     };
     let ended = compare("sim:rtsx-sd-pro-plus-128,noise=3,policy=open");
     ended.assert_code(0);
-    let short = ended.out.split("In short").nth(1).unwrap_or_default();
+    let short = ended.out.split("Metrics").next().unwrap_or_default();
     assert!(short.contains("slower in rand-read-8k"), "{}", ended.out);
     assert!(short.contains("equivalent in seq-read-1m"), "{}", ended.out);
     let same = compare("sim:rtsx-sd-pro-plus-128,noise=3");

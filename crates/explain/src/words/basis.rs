@@ -6,7 +6,7 @@ use super::time;
 use assay_flash::experiment::Parameter;
 use assay_lang::{counted, tr};
 use assay_model::units::{BytesPerSec, three_digits};
-use assay_report::placed::Bus;
+use assay_report::reference::Bus;
 use assay_report::text::clean;
 
 /// All of the time.

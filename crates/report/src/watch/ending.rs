@@ -1,7 +1,7 @@
 //! What reached the device, and when, in sentences.
 
 use super::of_name;
-use crate::text::clean;
+use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::watch::{DiskCounters, Drain, Phase, Sample, WatchReport};

@@ -1,7 +1,7 @@
 //! The table that grows while it is looked on.
 
 use super::Row;
-use crate::text::clean;
+use crate::words::text::clean;
 use assay_model::units::{KIB, three_digits};
 use assay_model::work::watch::Sample;
 

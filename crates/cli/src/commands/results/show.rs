@@ -8,7 +8,8 @@ use assay_model::annotation::Annotation;
 use assay_model::text::clean;
 use assay_report::import::write_json;
 use assay_report::json;
-use assay_report::terminal::{write_import, write_summary};
+use assay_report::terminal::{self, write_summary};
+use assay_report::views;
 use clap::Args;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
         (Stored::Import(import), true) => write_json(import, out),
         (Stored::Import(import), false) => {
             write_annotation(&import.annotation, out)?;
-            write_import(import, style(), &[], out)
+            terminal::write(&views::import::document(import), style(), &[], out)
         }
     })?;
     Ok(DONE)

@@ -1,13 +1,14 @@
 //! `assay power`: which differences so many trials can show.
 
 use crate::exit::{DONE, Failure};
-use crate::output::{print, style};
+use crate::output::print;
+use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::sources::Source;
 use crate::ui::values::parse_margin;
 use assay_report::comparison::Power;
 use assay_report::json;
-use assay_report::terminal::write_power;
+use assay_report::views;
 use assay_stats::verdict::arm::Arm;
 use assay_stats::verdict::line::Options;
 use clap::Args;
@@ -45,6 +46,8 @@ pub struct PowerArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
     pub store: StoreArgs,
 }
 
@@ -60,7 +63,7 @@ pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
         let value = json::power(&tables);
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| write_power(&tables, style(), out))?;
+        args.output.show(&views::ranking::power(&tables))?;
     }
     Ok(DONE)
 }

@@ -2,12 +2,12 @@
 
 use crate::exit::{DONE, Failure};
 use crate::judging::ranking::Judged;
-use crate::output::{print, say, style};
+use crate::output::{print, say};
+use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::sources::Source;
 use crate::ui::values::parse_margin;
-use assay_report::json;
-use assay_report::terminal::write_ranking;
+use assay_report::{json, views};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -39,6 +39,8 @@ pub struct RankArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
     pub store: StoreArgs,
 }
 
@@ -53,7 +55,7 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
         let value = json::ranking(&ranked);
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| write_ranking(&ranked, style(), out))?;
+        args.output.show(&views::ranking::document(&ranked))?;
     }
     for note in &source.notes {
         say(&format!("assay: {}: {note}", source.name));

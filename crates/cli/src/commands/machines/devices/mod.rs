@@ -2,12 +2,12 @@
 
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, style};
+use crate::output::print;
+use crate::stored::formats::DocumentArgs;
 use crate::targets::on::OnArgs;
 use assay_model::device::{DeviceList, ListedDevice};
-use assay_report::json;
-use assay_report::terminal::{write_device, write_devices};
 use assay_report::text::{clean, enumerate};
+use assay_report::{json, views};
 use assay_target::Target;
 use clap::Args;
 use std::path::Path;
@@ -33,6 +33,8 @@ pub struct DevicesArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
     pub on: OnArgs,
 }
 
@@ -46,18 +48,12 @@ pub fn run(args: &DevicesArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     if args.json {
         let value = json::devices(&list, host.target());
         print(|out| writeln!(out, "{value:#}"))?;
-    } else if args.devices.is_empty() {
-        print(|out| write_devices(&list, host.target(), args.all, style(), out))?;
     } else {
-        print(|out| {
-            for (at, device) in list.devices.iter().enumerate() {
-                if at > 0 {
-                    writeln!(out)?;
-                }
-                write_device(device, &list.system, style(), out)?;
-            }
-            Ok(())
-        })?;
+        let document = match args.devices.is_empty() {
+            true => views::devices::list(&list, host.target(), args.all),
+            false => views::devices::details(&list.devices, &list.system, host.target()),
+        };
+        args.output.show(&document)?;
     }
     Ok(DONE)
 }

@@ -2,12 +2,12 @@
 
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure, MISSED};
-use crate::output::{print, style};
+use crate::output::print;
+use crate::stored::formats::DocumentArgs;
 use crate::targets::on::OnArgs;
 use assay_model::checkup::Severity;
-use assay_report::doctor::findings;
-use assay_report::json;
-use assay_report::terminal::write_checkup;
+use assay_report::checkup::findings;
+use assay_report::{json, views};
 use assay_target::Target;
 use clap::Args;
 use std::path::PathBuf;
@@ -34,6 +34,8 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
     pub on: OnArgs,
 }
 
@@ -46,7 +48,8 @@ pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         let value = json::doctor(&checkup, &findings, host.target());
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| write_checkup(&checkup, &findings, host.target(), style(), out))?;
+        let document = views::checkup::document(&checkup, &findings, host.target());
+        args.output.show(&document)?;
     }
     let matters = |severity: Severity| severity >= Severity::Disturbs;
     let ill = findings.iter().any(|finding| matters(finding.severity()));

@@ -25,8 +25,8 @@ use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
-use assay_report::json;
-use assay_report::terminal::{CheckedClass, write_class, write_marks, write_rounds};
+use assay_report::views::marks::{self, CheckedClass};
+use assay_report::{json, terminal};
 use assay_stats::requirement::Finding;
 use assay_stats::rounds::Window;
 use assay_target::Target;
@@ -266,11 +266,12 @@ fn present(run: &Run, question: Question, as_json: bool) -> Result<(), Failure> 
     if as_json {
         return print(|out| json::write(run, out));
     }
-    print(|out| match (question, class_of(run, question)) {
-        (_, Some(class)) => write_class(run, &class, style(), out),
-        (Question::SteadyState, None) => write_rounds(run, ROUND, style(), out),
-        (_, None) => write_marks(run, style(), out),
-    })?;
+    let document = match (question, class_of(run, question)) {
+        (_, Some(class)) => marks::class(run, &class),
+        (Question::SteadyState, None) => marks::rounds(run, ROUND),
+        (_, None) => marks::marks(run),
+    };
+    print(|out| terminal::write(&document, style(), &[], out))?;
     let id = &run.header.id;
     say(&tr!("Stored as run {id}: assay show {id}", id));
     Ok(())

@@ -18,7 +18,7 @@ use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 use assay_model::work::powercut::CutStep;
-use assay_report::powercut::{in_brief, total};
+use assay_report::findings::powercut::{in_brief, total};
 use assay_store::Store;
 use std::process::ExitCode;
 use std::time::Duration;

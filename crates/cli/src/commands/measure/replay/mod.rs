@@ -17,8 +17,7 @@ use args::ReplayArgs;
 use assay_lang::tr;
 use assay_model::load::PerDirection;
 use assay_model::units::Bytes;
-use assay_report::json;
-use assay_report::terminal::write_recordings;
+use assay_report::{json, terminal, views};
 use assay_target::Target;
 use assay_trace::Action;
 use assay_trace::describe::{Description, describe};
@@ -117,7 +116,10 @@ fn describe_all(
             let value = json::recordings(&all);
             print(|out| writeln!(out, "{value:#}"))?;
         }
-        false => print(|out| write_recordings(&all, style(), out))?,
+        false => {
+            let document = views::recordings::document(&all, style().ascii);
+            print(|out| terminal::write(&document, style(), &[], out))?;
+        }
     }
     Ok(DONE)
 }

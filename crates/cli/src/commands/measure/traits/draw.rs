@@ -8,7 +8,7 @@ use assay_flash::traits::Trait;
 use assay_flash::traits::series::{Answers, Course, Series as Measured};
 use assay_model::metric::Unit;
 use assay_model::units::Bytes;
-use assay_report::chart::{
+use assay_report::charts::draw::{
     Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, svg,
 };
 use std::path::Path;

@@ -11,7 +11,7 @@ use assay_dialects::import::together;
 use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_report::import::write_json;
-use assay_report::terminal::write_import;
+use assay_report::{terminal, views};
 use std::process::ExitCode;
 
 /// Takes files in: all of them or none.
@@ -26,7 +26,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
     }
     let id = &import.id;
     let closing = [tr!("Stored as import {id}: assay show {id}", id)];
-    print(|out| write_import(&import, style(), &closing, out))?;
+    print(|out| terminal::write(&views::import::document(&import), style(), &closing, out))?;
     Ok(DONE)
 }
 

@@ -7,8 +7,8 @@ use crate::output::{print, say, style};
 use crate::stored::lookup::{StoreArgs, Stored, load, write_file};
 use assay_lang::{in_english, tr};
 use assay_model::run::Run;
-use assay_report::chart::{self, Chart};
-use assay_report::gallery::{self, Gallery, trials};
+use assay_report::charts::data::{self, Gallery, trials};
+use assay_report::charts::draw::{self, Chart};
 use assay_report::summary::Summary;
 use assay_report::sweep::by_condition;
 use assay_report::text::{clean, enumerate};
@@ -69,7 +69,7 @@ pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
                 "say which chart: --metric NAME or --chart NAME (without --output they are listed)",
             ));
         }
-        (Wanted::Chart(chart), None) => print(|out| chart::terminal::write(&chart, style(), out))?,
+        (Wanted::Chart(chart), None) => print(|out| draw::terminal::write(&chart, style(), out))?,
         (Wanted::Chart(chart), Some((path, write))) => {
             write_file(path, |out| write(&chart, out))?;
             say(&tr!(
@@ -145,7 +145,7 @@ fn of_two(words: [&String; 2], args: &PlotArgs) -> Result<Wanted, Failure> {
     let judged = Judged::of_two(words, &args.store)?;
     let (of_a, of_b) = (judged.a.runs(), judged.b.runs());
     let [a, b] = judged.sides([&of_a, &of_b]);
-    let gallery = gallery::comparison::Gallery::of(&judged.compared(), &a, &b);
+    let gallery = data::comparison::Gallery::of(&judged.compared(), &a, &b);
     pick(gallery.iter().cloned().collect(), args.chart.as_deref())
 }
 
@@ -194,10 +194,10 @@ type Writer = fn(&Chart, &mut dyn Write) -> io::Result<()>;
 
 fn writer_for(path: &Path) -> Result<Writer, Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("svg") => Ok(|chart, out| out.write_all(chart::svg::file(chart).as_bytes())),
-        Some("png") => Ok(chart::png::write),
-        Some("gp" | "gnuplot") => Ok(chart::gnuplot::write),
-        Some("csv") => Ok(chart::csv::write),
+        Some("svg") => Ok(|chart, out| out.write_all(draw::svg::file(chart).as_bytes())),
+        Some("png") => Ok(draw::png::write),
+        Some("gp" | "gnuplot") => Ok(draw::gnuplot::write),
+        Some("csv") => Ok(draw::csv::write),
         _ => Err(Failure::usage(format!(
             "{}: the name must end in .svg, .png, .gp or .csv",
             path.display()

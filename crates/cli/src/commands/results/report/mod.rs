@@ -10,10 +10,12 @@ use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::{StoreArgs, Stored, load};
 use assay_model::figures::Import;
 use assay_model::run::Run;
+use assay_report::document::Document;
 use assay_report::gate::{Suite, junit, kcidb, lava, tap};
 use assay_report::import::{write_csv, write_json};
-use assay_report::mail::{self, Form};
+use assay_report::render::{Form, write_mail};
 use assay_report::sweep::by_condition;
+use assay_report::views;
 use assay_report::{csv, html, json, xlsx};
 use clap::Args;
 use std::fs::{self, File};
@@ -163,8 +165,12 @@ fn import_writer_for(format: Format) -> Result<ImportWriter, Failure> {
             let ranked = judged.as_ref().map(Judged::ranked);
             xlsx::write_import(import, ranked.as_ref(), out)
         },
-        Format::Text => |import, args, out| mail_import(import, args, Form::Text, out),
-        Format::Markdown => |import, args, out| mail_import(import, args, Form::Markdown, out),
+        Format::Text => {
+            |import, args, out| write_mail(&mail_of_import(import, args), Form::Text, out)
+        }
+        Format::Markdown => {
+            |import, args, out| write_mail(&mail_of_import(import, args), Form::Markdown, out)
+        }
         Format::Junit | Format::Tap | Format::Lava | Format::Kcidb => {
             let what = "an import, which has no evidence to judge,";
             return Err(format.refused(what, &OF_IMPORTS));
@@ -172,15 +178,10 @@ fn import_writer_for(format: Format) -> Result<ImportWriter, Failure> {
     })
 }
 
-fn mail_import(
-    import: &Import,
-    args: &ReportArgs,
-    form: Form,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn mail_of_import(import: &Import, args: &ReportArgs) -> Document {
     let judged = Judged::of_import(import, args.terms.margin);
     let ranked = judged.as_ref().map(Judged::ranked);
-    mail::write_import(import, ranked.as_ref(), form, out)
+    views::import::mail(import, ranked.as_ref())
 }
 
 type Writer = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;
@@ -194,8 +195,10 @@ fn writer_for(format: Format) -> Result<Writer, Failure> {
             Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
             None => xlsx::write(&run, out),
         },
-        Format::Text => |run, args, out| write_mail(&run, args, Form::Text, out),
-        Format::Markdown => |run, args, out| write_mail(&run, args, Form::Markdown, out),
+        Format::Text => |run, args, out| write_mail(&mail_of_run(&run, args), Form::Text, out),
+        Format::Markdown => {
+            |run, args, out| write_mail(&mail_of_run(&run, args), Form::Markdown, out)
+        }
         Format::Junit => |run, _, out| junit::write(&Suite::of_run(&by_condition(run)), out),
         Format::Tap => |run, _, out| tap::write(&Suite::of_run(&by_condition(run)), out),
         Format::Lava => |run, _, out| lava::write(&Suite::of_run(&by_condition(run)), out),
@@ -207,10 +210,10 @@ fn writer_for(format: Format) -> Result<Writer, Failure> {
 }
 
 /// A sweep with what came of its conditions.
-fn write_mail(run: &Run, args: &ReportArgs, form: Form, out: &mut dyn Write) -> io::Result<()> {
+fn mail_of_run(run: &Run, args: &ReportArgs) -> Document {
     match Judged::of_run(run, args.terms.margin) {
-        Some(judged) => mail::write_sweep(run, &judged.ranked(), form, out),
-        None => mail::write_run(run, form, out),
+        Some(judged) => views::ranking::mail(run, &judged.ranked()),
+        None => views::run::mail(run),
     }
 }
 

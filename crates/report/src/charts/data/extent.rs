@@ -1,0 +1,122 @@
+//! Samples by their place: rates as a line, access times as dots.
+
+use super::as_f64;
+use crate::charts::draw::{
+    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
+};
+use crate::results::extent::{jobs, metric, name, of};
+use crate::results::summary::{JobSummary, JudgedTrial, Summary};
+use crate::words::format::quantity;
+use assay_lang::{in_english, tr};
+use assay_model::metric::Unit;
+use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
+
+/// The charts of all trials that took samples.
+#[must_use]
+pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for (kind, job) in jobs(summary) {
+        for trial in &job.trials {
+            charts.extend(of(trial).map(|step| chart(kind, job, trial, step)));
+        }
+    }
+    charts
+}
+
+fn chart(
+    kind: SampleKind,
+    job: &JobSummary<'_>,
+    trial: &JudgedTrial<'_>,
+    step: &ExtentStep,
+) -> Chart {
+    let number = trial.record.trial;
+    let (unit, mark) = match step.of {
+        SampleKind::Read | SampleKind::Write => (Unit::BytesPerSec, Mark::Line),
+        SampleKind::Access => (Unit::Nanos, Mark::Dots),
+    };
+    let tint = if job.job.rw.writes() {
+        Tint::Write
+    } else {
+        Tint::Read
+    };
+    Chart {
+        name: format!("extent-{}-{number}", slug(in_english(|| name(kind)))),
+        title: tr!(
+            "{kind} over the extent, trial {number}",
+            kind = name(kind),
+            number
+        ),
+        description: words(kind, trial),
+        body: Body::Plane(Plane {
+            limits: None,
+            x: Axis {
+                label: tr!("place").to_owned(),
+                measure: Measure::Size,
+                scale: Scale::Span,
+            },
+            panels: vec![Panel {
+                y: Axis {
+                    label: name(kind).to_owned(),
+                    measure: Measure::Of(unit),
+                    scale: Scale::Linear,
+                },
+                series: vec![bounds(step), samples(step, tint, mark)],
+            }],
+        }),
+    }
+}
+
+/// So that the axis reaches from the begin to the end, wherever samples are.
+fn bounds(step: &ExtentStep) -> Series {
+    Series {
+        name: String::new(),
+        tint: Tint::Ink,
+        mark: Mark::Line,
+        points: [0, step.extent_bytes]
+            .map(|place| Point::at(as_f64(place), 0.0))
+            .to_vec(),
+    }
+}
+
+fn samples(step: &ExtentStep, tint: Tint, mark: Mark) -> Series {
+    let value = |sample: &Sample| match step.of {
+        SampleKind::Read | SampleKind::Write => sample.rate(),
+        SampleKind::Access => Some(as_f64(sample.elapsed_ns)),
+    };
+    let samples = step.samples.iter();
+    Series {
+        name: tr!("sample").to_owned(),
+        tint,
+        mark,
+        points: samples
+            .filter_map(|s| Some(Point::at(as_f64(s.offset), value(s)?)))
+            .collect(),
+    }
+}
+
+/// `lowest 1 MB/s, average 2 MB/s, highest 3 MB/s; measured device`.
+fn words(kind: SampleKind, trial: &JudgedTrial<'_>) -> String {
+    let figure = |word: &str, statistic: &str| {
+        let name = format!("{}_{statistic}", metric(kind));
+        let found = trial
+            .derived
+            .metrics
+            .iter()
+            .find(|metric| metric.name == name)?;
+        Some(format!("{word} {}", quantity(found.unit, found.value)))
+    };
+    let all = [
+        (tr!("lowest"), "min"),
+        (tr!("mean of samples"), "mean"),
+        (tr!("highest"), "max"),
+    ];
+    let words = all
+        .into_iter()
+        .filter_map(|(word, statistic)| figure(word, statistic));
+    let labels: Vec<String> = trial.labels(None).iter().map(ToString::to_string).collect();
+    tr!(
+        "{samples}; measured {labels}",
+        samples = words.collect::<Vec<_>>().join(", "),
+        labels = labels.join(", ")
+    )
+}

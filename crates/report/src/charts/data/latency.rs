@@ -1,0 +1,281 @@
+//! Latencies: by percentile, so that the tail can be read as well as the middle,
+//! and their distribution; of one run's trials, or of several runs over each other.
+
+use super::as_f64;
+use crate::charts::draw::{
+    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
+};
+use crate::results::summary::{JobSummary, Summary};
+use crate::words::format::nanos;
+use crate::words::text::clean;
+use assay_lang::{in_english, tr};
+use assay_model::job::Direction;
+use assay_model::latency::LatencyRecord;
+use assay_model::metric::Unit;
+use assay_model::trial::Measurement;
+use assay_model::units::Nanos;
+use assay_stats::latency::{Distribution, pooled};
+use assay_stats::percentile::Percentile;
+use std::collections::BTreeMap;
+
+/// What is timed: reads, writes, and (`None`) flush calls.
+pub const SUBJECTS: [Option<Direction>; 3] = [Some(Direction::Read), Some(Direction::Write), None];
+
+/// Trials of which each has a curve; of more there is one of all together.
+const CURVES: usize = 12;
+
+/// The jobs that timed anything; cells of a matrix are shown among their like.
+#[must_use]
+pub fn timed<'s, 'a>(summary: &'s Summary<'a>) -> Vec<&'s JobSummary<'a>> {
+    let has_any = |job: &&JobSummary<'_>| {
+        let mut subjects = SUBJECTS.iter();
+        subjects.any(|subject| !records(job, *subject).is_empty())
+    };
+    let jobs = summary.jobs.iter().filter(|job| !job.is_cell());
+    jobs.filter(has_any).collect()
+}
+
+/// The latencies of one subject, of each completed trial that has any.
+#[must_use]
+pub fn records<'a>(job: &JobSummary<'a>, subject: Option<Direction>) -> Vec<&'a LatencyRecord> {
+    let of = |measured: &'a Measurement| match subject {
+        Some(Direction::Read) => &measured.read.latency,
+        Some(Direction::Write) => &measured.write.latency,
+        None => &measured.flush,
+    };
+    job.completed()
+        .filter_map(|trial| trial.measured())
+        .map(of)
+        .filter(|record| record.count > 0)
+        .collect()
+}
+
+/// What is timed, in the plural.
+#[must_use]
+pub fn plural(subject: Option<Direction>) -> &'static str {
+    match subject {
+        Some(Direction::Read) => tr!("reads"),
+        Some(Direction::Write) => tr!("writes"),
+        None => tr!("flushes"),
+    }
+}
+
+const fn tint(subject: Option<Direction>) -> Tint {
+    match subject {
+        Some(Direction::Read) => Tint::Read,
+        Some(Direction::Write) => Tint::Write,
+        None => Tint::Flush,
+    }
+}
+
+/// Half within so much, slowest so much; of each subject.
+#[must_use]
+pub fn in_words(job: &JobSummary<'_>) -> String {
+    let words = SUBJECTS.into_iter().filter_map(|subject| {
+        let pool = pooled(records(job, subject));
+        let latency = Distribution::of(&pool).ok()?;
+        let median = latency.percentile_ns(Percentile::P50)?;
+        let slowest = latency.max_ns()?;
+        Some(tr!(
+            "{operations} half within {median}, slowest {slowest}",
+            operations = plural(subject),
+            median = Nanos(median),
+            slowest = Nanos(slowest)
+        ))
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// Latency by percentile: a curve a trial.
+#[must_use]
+pub fn percentiles(job: &JobSummary<'_>) -> Chart {
+    let mut series = Vec::new();
+    for subject in SUBJECTS {
+        let records = records(job, subject);
+        let pool = pooled(records.iter().copied());
+        let drawn = if records.len() > CURVES {
+            vec![&pool]
+        } else {
+            records
+        };
+        series.extend(
+            drawn
+                .into_iter()
+                .flat_map(|record| curve(plural(subject), tint(subject), record)),
+        );
+    }
+    let name = clean(&job.job.name);
+    Chart {
+        name: format!("latency-{}", slug(&job.job.name)),
+        title: tr!("Latency by percentile of {name}", name),
+        description: in_words(job),
+        body: by_percentile(series),
+    }
+}
+
+/// How often each latency came, all completed trials together.
+#[must_use]
+pub fn distribution(job: &JobSummary<'_>) -> Chart {
+    let series = SUBJECTS
+        .into_iter()
+        .enumerate()
+        .filter_map(|(number, subject)| {
+            let pool = pooled(records(job, subject));
+            histogram(plural(subject), Tint::Nth(number), &pool)
+        });
+    let name = clean(&job.job.name);
+    Chart {
+        name: format!("distribution-{}", slug(&job.job.name)),
+        title: tr!("Distribution of latency of {name}", name),
+        description: in_words(job),
+        body: by_latency(series.collect()),
+    }
+}
+
+/// The same subject of the same job in several runs, over each other: by percentile
+/// and as distributions. Runs without it are left out.
+#[must_use]
+pub fn overlaid(
+    job: &str,
+    subject: Option<Direction>,
+    runs: &[(String, LatencyRecord)],
+) -> [Chart; 2] {
+    let each = || runs.iter().enumerate();
+    let curves = each().flat_map(|(n, (name, record))| curve(name, Tint::Nth(n), record));
+    let histograms = each().filter_map(|(n, (name, record))| histogram(name, Tint::Nth(n), record));
+    let what = tr!(
+        "{operations} of {job}",
+        operations = plural(subject),
+        job = clean(job)
+    );
+    let key = format!("{}-{}", slug(job), in_english(|| plural(subject)));
+    let words = runs.iter().filter_map(|(name, record)| {
+        let latency = Distribution::of(record).ok()?;
+        let median = Nanos(latency.percentile_ns(Percentile::P50)?);
+        Some(tr!(
+            "{name}: half within {median}, slowest {slowest}",
+            name = clean(name),
+            median,
+            slowest = Nanos(latency.max_ns()?)
+        ))
+    });
+    let description = words.collect::<Vec<_>>().join("; ");
+    [
+        Chart {
+            name: format!("latency-{key}"),
+            title: tr!("Latency by percentile: {what}", what),
+            description: description.clone(),
+            body: by_percentile(curves.collect()),
+        },
+        Chart {
+            name: format!("distribution-{key}"),
+            title: tr!("Distribution of latency: {what}", what),
+            description,
+            body: by_latency(histograms.collect()),
+        },
+    ]
+}
+
+fn latency_axis() -> Axis {
+    Axis {
+        label: tr!("latency").to_owned(),
+        measure: Measure::Of(Unit::Nanos),
+        scale: Scale::Log,
+    }
+}
+
+fn by_percentile(series: Vec<Series>) -> Body {
+    Body::Plane(Plane {
+        limits: None,
+        x: Axis {
+            label: tr!("share of I/Os that took at most so long").to_owned(),
+            measure: Measure::Of(Unit::Ratio),
+            scale: Scale::Nines,
+        },
+        panels: vec![Panel {
+            y: latency_axis(),
+            series,
+        }],
+    })
+}
+
+fn by_latency(series: Vec<Series>) -> Body {
+    Body::Plane(Plane {
+        limits: None,
+        x: latency_axis(),
+        panels: vec![Panel {
+            y: Axis {
+                label: tr!("share of I/Os, in bins 15 % wide").to_owned(),
+                measure: Measure::Of(Unit::Ratio),
+                scale: Scale::Linear,
+            },
+            series,
+        }],
+    })
+}
+
+/// A curve and a dot at its slowest I/O; nothing for a damaged record: the table
+/// says so.
+fn curve(name: &str, tint: Tint, record: &LatencyRecord) -> Vec<Series> {
+    let Some(points) = Distribution::of(record)
+        .ok()
+        .and_then(|latency| curve_points(&latency))
+    else {
+        return Vec::new();
+    };
+    let slowest = points.last().map(|last| Point {
+        note: Some(tr!("slowest: {slowest}", slowest = nanos(last.y))),
+        ..last.clone()
+    });
+    let series = |mark, points| Series {
+        name: name.to_owned(),
+        tint,
+        mark,
+        points,
+    };
+    vec![
+        series(Mark::Line, points),
+        series(Mark::Dots, slowest.into_iter().collect()),
+    ]
+}
+
+fn curve_points(latency: &Distribution<'_>) -> Option<Vec<Point>> {
+    let mut points = vec![Point::at(0.0, as_f64(latency.min_ns()?))];
+    // The slowest I/O cannot stand at 100 %, which is infinitely far on this
+    // axis: it stands as if one more, slower, were to come.
+    let furthest = 1.0 - 1.0 / (as_f64(latency.count()) + 1.0);
+    let cumulative = latency.cumulative();
+    points.extend(
+        cumulative
+            .iter()
+            .map(|point| Point::at(point.fraction.min(furthest), as_f64(point.value_ns))),
+    );
+    Some(points)
+}
+
+/// Bins a power of ten.
+const BINS: f64 = 16.0;
+
+/// Equal bins on a logarithmic axis, wider than those that were counted in.
+fn histogram(name: &str, tint: Tint, record: &LatencyRecord) -> Option<Series> {
+    let latency = Distribution::of(record).ok()?;
+    let mut bins: BTreeMap<i64, f64> = BTreeMap::new();
+    let mut before = 0.0;
+    for point in latency.cumulative() {
+        #[expect(clippy::cast_possible_truncation, reason = "at most 20 powers of ten")]
+        let bin = (as_f64(point.value_ns.max(1)).log10() * BINS).floor() as i64;
+        *bins.entry(bin).or_default() += point.fraction - before;
+        before = point.fraction;
+    }
+    let (first, last) = (*bins.keys().next()?, *bins.keys().next_back()?);
+    #[expect(clippy::cast_precision_loss, reason = "a few hundred bins")]
+    let edge = |bin: i64| 10f64.powf(bin as f64 / BINS);
+    let points =
+        (first..=last + 1).map(|bin| Point::at(edge(bin), bins.get(&bin).copied().unwrap_or(0.0)));
+    Some(Series {
+        name: name.to_owned(),
+        tint,
+        mark: Mark::Steps,
+        points: points.collect(),
+    })
+}

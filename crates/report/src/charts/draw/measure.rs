@@ -1,0 +1,107 @@
+//! How values on an axis are written.
+
+use crate::words::format::quantity;
+use assay_model::metric::Unit;
+use assay_model::units::{Bytes, three_digits};
+
+/// How values on an axis are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// A unit of ours, with prefixes.
+    Of(Unit),
+    /// Seconds.
+    Seconds,
+    /// Degrees Celsius.
+    Celsius,
+    /// Bytes, as sizes of memory and of files are written.
+    Size,
+    /// A change in percent, with its sign.
+    Change,
+    /// A number with a unit as its source writes it; empty where it has none.
+    Foreign(String),
+}
+
+impl Measure {
+    /// From the name that a source gives a unit: assay's own are known by it.
+    #[must_use]
+    pub fn of_symbol(symbol: &str) -> Self {
+        let known = Unit::of_symbol(symbol).filter(|unit| *unit != Unit::Count);
+        known.map_or_else(|| Self::Foreign(symbol.to_owned()), Self::Of)
+    }
+
+    /// The symbol of the unit that values are stored in.
+    #[must_use]
+    pub fn symbol(&self) -> &str {
+        match self {
+            Self::Of(unit) => unit.symbol(),
+            Self::Seconds => "s",
+            Self::Celsius => "\u{b0}C",
+            Self::Size => "B",
+            Self::Change => "%",
+            Self::Foreign(unit) => unit,
+        }
+    }
+
+    /// A value as all outputs write it.
+    #[must_use]
+    pub fn write(&self, value: f64) -> String {
+        match self {
+            Self::Of(unit) => quantity(*unit, value),
+            Self::Seconds => format!("{} s", three_digits(value)),
+            Self::Celsius => format!("{value:.1} \u{b0}C"),
+            Self::Size => size(value),
+            Self::Change => format!("{value:+.1} %"),
+            Self::Foreign(unit) => {
+                let text = format!("{} {unit}", three_digits(value));
+                text.trim_end().to_owned()
+            }
+        }
+    }
+
+    /// A round value on an axis: without needless decimals.
+    #[must_use]
+    pub fn tick(&self, value: f64) -> String {
+        if value == 0.0 {
+            return match self {
+                Self::Of(Unit::Ratio) | Self::Change => "0 %".to_owned(),
+                Self::Celsius => "0 \u{b0}C".to_owned(),
+                _ => "0".to_owned(),
+            };
+        }
+        let text = match self {
+            Self::Seconds => format!("{value:.3} s"),
+            _ => self.write(value),
+        };
+        let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+        let short = match number.split_once('.') {
+            Some(_) => number.trim_end_matches('0').trim_end_matches('.'),
+            None => number,
+        };
+        format!("{short} {unit}").trim_end().to_owned()
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates; three digits are printed"
+)]
+fn size(value: f64) -> String {
+    Bytes(value.round() as u64).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_no_needless_decimals() {
+        let rate = Measure::Of(Unit::BytesPerSec);
+        assert_eq!(rate.tick(20e6), "20 MB/s");
+        assert_eq!(rate.tick(0.0), "0");
+        assert_eq!(rate.tick(2.5e6), "2.5 MB/s");
+        assert_eq!(Measure::Seconds.tick(0.05), "0.05 s");
+        assert_eq!(Measure::Change.tick(-5.0), "-5 %");
+        assert_eq!(Measure::of_symbol("KB/s").tick(200.0), "200 KB/s");
+    }
+}

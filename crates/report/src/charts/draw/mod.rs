@@ -1,0 +1,316 @@
+//! Charts: what is drawn ([`Chart`]), and the ways to draw it. Each way knows
+//! both bodies, a plane with axes and a grid of cells, and nothing of storage.
+
+pub mod csv;
+pub mod gnuplot;
+mod measure;
+pub mod png;
+pub mod scale;
+pub mod svg;
+pub mod terminal;
+mod thin;
+
+pub use measure::Measure;
+pub use thin::thin_out;
+
+/// What a chart shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What it is asked for by: `latency-rand-read-4k`. Small letters, digits,
+    /// dashes, underscores and dots only.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// What it shows, in words, for those who do not see it.
+    pub description: String,
+    /// What is drawn.
+    pub body: Body,
+}
+
+/// The two kinds of drawings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Marks between axes.
+    Plane(Plane),
+    /// Values by row and column.
+    Grid(Grid),
+}
+
+/// Panels, one above the other, over one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plane {
+    /// The axis that all panels share.
+    pub x: Axis,
+    /// What is drawn of it at most: a bar or an interval that goes on beyond has no
+    /// end there.
+    pub limits: Option<(f64, f64)>,
+    /// From top to bottom.
+    pub panels: Vec<Panel>,
+}
+
+/// Marks over one vertical axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn, the last on top.
+    pub series: Vec<Series>,
+}
+
+/// One axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows.
+    pub label: String,
+    /// How its values are written.
+    pub measure: Measure,
+    /// How values become places.
+    pub scale: Scale,
+}
+
+/// How values become places.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scale {
+    /// Evenly, from 0 on (or below, where there are negative values).
+    Linear,
+    /// Evenly, around the lowest and the highest value.
+    Close,
+    /// Evenly, exactly from the lowest value to the highest: times, places.
+    Span,
+    /// Each power of ten is as wide as the one before.
+    Log,
+    /// Shares: each nine (90 %, 99 %, 99.9 %) is as wide as the one before.
+    Nines,
+    /// Names: the first stands at 0, the second at 1. On a vertical axis the first
+    /// is on top.
+    Names(Vec<String>),
+}
+
+/// Marks of one kind that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What the legend calls them; several may have one name.
+    pub name: String,
+    /// Colour, dashes and shape.
+    pub tint: Tint,
+    /// How they are drawn.
+    pub mark: Mark,
+    /// What is drawn.
+    pub points: Vec<Point>,
+}
+
+/// One value. `low` and `high` run along the axis of values, which is the
+/// horizontal one where the vertical one has names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Point {
+    /// Where, on the horizontal axis.
+    pub x: f64,
+    /// Where, on the vertical axis.
+    pub y: f64,
+    /// From and to, of an interval, a band or a span.
+    pub ends: Option<(f64, f64)>,
+    /// Words that stand beside it.
+    pub note: Option<String>,
+}
+
+impl Point {
+    /// A value without more.
+    #[must_use]
+    pub fn at(x: f64, y: f64) -> Self {
+        Self {
+            x,
+            y,
+            ..Self::default()
+        }
+    }
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A line through all points.
+    Line,
+    /// Each point holds until the next; `ends` are a band around it. Without them
+    /// the area down to 0 is shaded. The last point only ends the one before.
+    Steps,
+    /// A mark at each point.
+    Dots,
+    /// A bar from 0 to the value.
+    Bars,
+    /// The interval, with a tick at the value.
+    Intervals,
+    /// From `ends.0` to `ends.1` at a height: a level of a line, or a bar in a lane
+    /// with a name.
+    Spans,
+}
+
+/// What tells series apart: a hue, and dashes or a shape, since nothing may be
+/// told by its colour alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tint {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Calls that flush.
+    Flush,
+    /// What was found in the data: levels, edges.
+    Ink,
+    /// What is better.
+    Good,
+    /// Where nothing completed; what is worse.
+    Bad,
+    /// One of several runs or conditions, by number.
+    Nth(usize),
+}
+
+/// How many tints of [`Tint::Nth`] there are.
+pub const TINTS: usize = 7;
+
+impl Tint {
+    /// Its class in style sheets.
+    #[must_use]
+    pub fn class(self) -> String {
+        match self {
+            Self::Read => "read".to_owned(),
+            Self::Write => "write".to_owned(),
+            Self::Flush => "flush".to_owned(),
+            Self::Ink => "ink".to_owned(),
+            Self::Good => "good".to_owned(),
+            Self::Bad => "bad".to_owned(),
+            Self::Nth(number) => format!("nth{}", number % TINTS),
+        }
+    }
+}
+
+/// Values by row and column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// As a map, or as a surface in space.
+    pub form: Form,
+    /// What the rows are, and the name of each.
+    pub rows: (String, Vec<String>),
+    /// What the columns are, and the name of each.
+    pub columns: (String, Vec<String>),
+    /// What the values are, and how they are written.
+    pub values: (String, Measure),
+    /// By row, then by column; `None`: not measured.
+    pub cells: Vec<Vec<Option<GridCell>>>,
+    /// Before which row a line is drawn, and what ends there.
+    pub edge: Option<(usize, String)>,
+}
+
+/// How a grid is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Tiles with their values.
+    Map,
+    /// A surface in space.
+    Surface,
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridCell {
+    /// Its value.
+    pub value: f64,
+    /// What it measured.
+    pub label: String,
+}
+
+impl Grid {
+    /// Lowest and highest value; `None` without any.
+    #[must_use]
+    pub fn extremes(&self) -> Option<(f64, f64)> {
+        let values = self.cells.iter().flatten().flatten().map(|cell| cell.value);
+        values
+            .filter(|value| value.is_finite())
+            .fold(None, |range, value| match range {
+                None => Some((value, value)),
+                Some((low, high)) => Some((f64::min(low, value), f64::max(high, value))),
+            })
+    }
+}
+
+impl Plane {
+    /// Lowest and highest value on the horizontal axis that is drawn, ends included.
+    fn x_extremes(&self) -> (f64, f64) {
+        let (low, high) = self.x_extremes_of_all();
+        let (least, most) = self.limits.unwrap_or((low, high));
+        (low.clamp(least, most), high.clamp(least, most))
+    }
+
+    fn x_extremes_of_all(&self) -> (f64, f64) {
+        let along_x = |panel: &Panel, point: &Point| {
+            let spans = matches!(panel.y.scale, Scale::Names(_));
+            (point.x, point.ends.filter(|_| spans))
+        };
+        let points = self.panels.iter().flat_map(|panel| {
+            let points = panel.series.iter();
+            let spans = points.flat_map(move |series| {
+                series.points.iter().map(move |point| {
+                    let (x, ends) = along_x(panel, point);
+                    match series.mark {
+                        Mark::Spans => (x, point.ends),
+                        _ => (x, ends),
+                    }
+                })
+            });
+            spans.collect::<Vec<_>>()
+        });
+        extremes(points)
+    }
+}
+
+impl Panel {
+    /// Lowest and highest value on the vertical axis, ends included.
+    fn y_extremes(&self) -> (f64, f64) {
+        let points = self.series.iter().flat_map(|series| {
+            let ends = |point: &Point| point.ends.filter(|_| series.mark != Mark::Spans);
+            let points = series.points.iter();
+            points
+                .map(move |point| (point.y, ends(point)))
+                .collect::<Vec<_>>()
+        });
+        extremes(points)
+    }
+}
+
+/// `(0, 1)` where there is nothing.
+fn extremes(points: impl Iterator<Item = (f64, Option<(f64, f64)>)>) -> (f64, f64) {
+    let all = points.flat_map(|(value, ends)| {
+        let (low, high) = ends.unwrap_or((value, value));
+        [value, low, high]
+    });
+    let (low, high) = all
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+    if low <= high { (low, high) } else { (0.0, 1.0) }
+}
+
+/// A text as a part of a chart's name.
+#[must_use]
+pub fn slug(text: &str) -> String {
+    let plain = text.chars().map(|letter| match letter {
+        'a'..='z' | '0'..='9' | '.' => letter,
+        'A'..='Z' => letter.to_ascii_lowercase(),
+        _ => '-',
+    });
+    let plain: String = plain.collect();
+    let words = plain.split('-').filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    words.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_charts_are_plain() {
+        assert_eq!(slug("Rand read/4K \u{1b}[2J"), "rand-read-4k-2j");
+        assert_eq!(slug("<script>"), "script");
+    }
+}

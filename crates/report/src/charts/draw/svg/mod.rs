@@ -1,0 +1,142 @@
+//! Charts as SVG. In a page they take their colours from its style; as files they
+//! bring it along, light and dark; for pictures of pixels it is written out, since
+//! renderers know no variables.
+
+mod legend;
+mod map;
+mod marks;
+mod plane;
+mod surface;
+
+use super::{Body, Chart, Form};
+use crate::words::text::width as columns_of;
+use maud::{Markup, PreEscaped, html};
+
+/// What charts look like, by class; the colours are variables.
+pub const STYLE: &str = include_str!("style.css");
+/// The variables in light and in dark, a line each: `name light dark`.
+const COLOURS: &str = include_str!("colours.txt");
+
+/// Width of a chart beside others in a page, in its own units.
+pub const NARROW: f64 = 420.0;
+/// Width of a chart that has a page's width for itself.
+pub const WIDE: f64 = 560.0;
+/// Width of a chart in a file of its own.
+pub const IN_FILE: f64 = 640.0;
+
+/// A drawing with its size.
+struct Drawing {
+    height: f64,
+    body: Markup,
+}
+
+/// The chart as a part of a page, which has [`STYLE`] and [`variables`].
+#[must_use]
+pub fn in_page(chart: &Chart, width: f64) -> Markup {
+    let drawing = draw(chart, width);
+    html! {
+        svg class="chart" viewBox={ "0 0 " (width) " " (at(drawing.height)) } role="img" aria-label=(label(chart)) {
+            (drawing.body)
+        }
+    }
+}
+
+/// The chart as a file: light or dark as its viewer likes it.
+#[must_use]
+pub fn file(chart: &Chart) -> String {
+    let style = format!("{}\n{STYLE}", variables());
+    whole(chart, &style)
+}
+
+/// The chart as a file in which every colour is written out, light.
+#[must_use]
+pub fn plain(chart: &Chart) -> String {
+    let mut style = STYLE.to_owned();
+    for (name, light, _) in colours() {
+        style = style.replace(&format!("var(--{name})"), light);
+    }
+    whole(chart, &style)
+}
+
+/// The style sheet's variables, light and dark.
+#[must_use]
+pub fn variables() -> String {
+    let list = |pick: fn(&(&str, &'static str, &'static str)) -> &'static str| {
+        let all = colours();
+        let lines = all
+            .iter()
+            .map(|line| format!("--{}: {};", line.0, pick(line)));
+        lines.collect::<Vec<_>>().join(" ")
+    };
+    format!(
+        ":root {{ color-scheme: light dark; {} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {} }} }}\n\
+         @media print {{ :root {{ {} }} }}",
+        list(|line| line.1),
+        list(|line| line.2),
+        list(|line| line.1)
+    )
+}
+
+fn colours() -> Vec<(&'static str, &'static str, &'static str)> {
+    let lines = COLOURS.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?, words.next()?, words.next()?))
+    });
+    lines.collect()
+}
+
+fn whole(chart: &Chart, style: &str) -> String {
+    /// Around the drawing, and for the title above it.
+    const MARGIN: f64 = 16.0;
+    const TITLE: f64 = 30.0;
+    let drawing = draw(chart, IN_FILE);
+    let (width, height) = (
+        IN_FILE + 2.0 * MARGIN,
+        drawing.height + 2.0 * MARGIN + TITLE,
+    );
+    let markup = html! {
+        svg xmlns="http://www.w3.org/2000/svg" class="chart" width=(at(width)) height=(at(height))
+            viewBox={ "0 0 " (at(width)) " " (at(height)) } role="img" aria-label=(label(chart)) {
+            title { (chart.title) }
+            desc { (chart.description) }
+            style { (PreEscaped(style)) }
+            rect class="card" width=(at(width)) height=(at(height)) {}
+            text class="heading" x=(at(MARGIN)) y=(at(MARGIN + 12.0)) { (chart.title) }
+            g transform={ "translate(" (MARGIN) " " (at(MARGIN + TITLE)) ")" } { (drawing.body) }
+        }
+    };
+    markup.into_string()
+}
+
+fn label(chart: &Chart) -> String {
+    format!("{}: {}", chart.title, chart.description)
+}
+
+fn draw(chart: &Chart, width: f64) -> Drawing {
+    match &chart.body {
+        Body::Plane(plane) => plane::draw(plane, width),
+        Body::Grid(grid) => match grid.form {
+            Form::Map => map::draw(grid, width),
+            Form::Surface => surface::draw(grid, width),
+        },
+    }
+}
+
+/// A coordinate: one decimal is a tenth of a pixel.
+pub(crate) fn at(px: f64) -> String {
+    let text = format!("{px:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".to_owned(),
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// About how wide a text of 12 px is.
+#[expect(clippy::cast_precision_loss, reason = "the length of a word")]
+fn text_width(text: &str) -> f64 {
+    columns_of(text) as f64 * 7.0
+}
+
+#[cfg(test)]
+mod tests;

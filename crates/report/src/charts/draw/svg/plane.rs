@@ -1,0 +1,207 @@
+//! Planes: where panels and axes go.
+
+use super::{Drawing, at, legend, marks, text_width};
+use crate::charts::draw::scale::Ruler;
+use crate::charts::draw::{Axis, Mark, Panel, Plane, Scale};
+use crate::words::text::{clean, shorten};
+use maud::{Markup, html};
+
+/// Height of a row with a name.
+const ROW: f64 = 22.0;
+/// The same with its name above it.
+const TALL_ROW: f64 = 38.0;
+/// Heights of the first panel and of those under it.
+const HEIGHTS: [f64; 2] = [150.0, 56.0];
+/// For the label of a vertical axis, above it.
+const LABEL: f64 = 18.0;
+/// Between panels.
+const GAP: f64 = 10.0;
+/// For the numbers of the horizontal axis, and its label.
+const FOOT: f64 = 36.0;
+const RIGHT: f64 = 16.0;
+/// Names left of an axis have this part of the width; longer ones stand above.
+const WIDEST_LEFT: f64 = 0.4;
+/// Room left of an axis that has its names above.
+const LEAST_LEFT: f64 = 10.0;
+/// Longest name that is written out, in characters.
+const LONGEST: usize = 34;
+/// About a label so far.
+const TICK_EVERY: f64 = 66.0;
+
+/// A rectangle between axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Area {
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+}
+
+impl Area {
+    /// Whether a place on the horizontal axis is in it.
+    pub fn holds(&self, px: f64) -> bool {
+        (self.left..=self.right).contains(&px)
+    }
+
+    /// The place that is in it next to one.
+    pub const fn within(&self, px: f64) -> f64 {
+        px.clamp(self.left, self.right)
+    }
+}
+
+pub fn draw(plane: &Plane, width: f64) -> Drawing {
+    let legend = legend::draw(plane, width);
+    let wanted = plane.panels.iter().map(left_of).fold(30.0, f64::max);
+    let above = wanted > width * WIDEST_LEFT;
+    let left = if above { LEAST_LEFT } else { wanted };
+    let right = width - RIGHT - last_name(&plane.x) - notes(plane).min(width * 0.3);
+    let x = Ruler::new(&plane.x, plane.x_extremes(), left, right);
+    let mut top = legend.height;
+    let mut panels = Vec::new();
+    for (number, panel) in plane.panels.iter().enumerate() {
+        top += if panel.y.label.is_empty() { 4.0 } else { LABEL };
+        let bottom = top + height_of(panel, number, above);
+        let area = Area {
+            left,
+            right,
+            top,
+            bottom,
+        };
+        panels.push((panel, area));
+        top = bottom + GAP;
+    }
+    let base = top - GAP;
+    let body = html! {
+        (legend.body)
+        @for (panel, area) in &panels { (vertical(panel, *area, &x, above)) }
+        (horizontal(&plane.x, &x, left, right, base))
+    };
+    Drawing {
+        height: base + FOOT,
+        body,
+    }
+}
+
+fn height_of(panel: &Panel, number: usize, above: bool) -> f64 {
+    let row = match (above, number) {
+        (true, _) => TALL_ROW,
+        (false, 0) => ROW,
+        (false, _) => 0.8 * ROW,
+    };
+    match &panel.y.scale {
+        #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+        Scale::Names(names) => names.len().max(1) as f64 * row,
+        _ => HEIGHTS[number.min(1)],
+    }
+}
+
+/// Room for what stands left of an axis.
+fn left_of(panel: &Panel) -> f64 {
+    match &panel.y.scale {
+        Scale::Names(names) => {
+            let names = names
+                .iter()
+                .map(|name| text_width(&shorten(&clean(name), LONGEST)));
+            names.fold(0.0, f64::max) + 10.0
+        }
+        _ => 66.0,
+    }
+}
+
+/// Room for the words behind intervals.
+fn notes(plane: &Plane) -> f64 {
+    let in_rows = plane
+        .panels
+        .iter()
+        .filter(|panel| matches!(panel.y.scale, Scale::Names(_)));
+    let series = in_rows
+        .flat_map(|panel| &panel.series)
+        .filter(|series| series.mark == Mark::Intervals);
+    let notes = series
+        .flat_map(|series| &series.points)
+        .filter_map(|point| point.note.as_deref());
+    notes.map(text_width).fold(0.0, f64::max)
+}
+
+/// Half of the last name of a horizontal axis stands beyond it.
+fn last_name(axis: &Axis) -> f64 {
+    match &axis.scale {
+        Scale::Names(_) => 0.0,
+        _ => 14.0,
+    }
+}
+
+/// `above`: names stand over their rows, not left of them.
+fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>, above: bool) -> Markup {
+    let names = matches!(panel.y.scale, Scale::Names(_));
+    let (from, to) = match names {
+        true => (area.top, area.bottom),
+        false => (area.bottom, area.top),
+    };
+    let y = Ruler::new(&panel.y, panel.y_extremes(), from, to);
+    let most = if area.bottom - area.top > 100.0 { 5 } else { 2 };
+    html! {
+        @if !panel.y.label.is_empty() {
+            // Above the number of a mark at the upper end.
+            text x="0" y=(at(area.top - 9.0)) { (clean(&panel.y.label)) }
+        }
+        @for (value, name) in y.marks(most) {
+            @let height = at(y.px(value));
+            line class="grid" x1=(at(area.left)) x2=(at(area.right)) y1=(height) y2=(height) {}
+            @if names && above {
+                text class="name" x=(at(area.left)) y=(at(y.px(value) - 9.0)) {
+                    (shorten(&clean(&name), fitting(area)))
+                }
+            } @else {
+                text class=(if names { "end name" } else { "end" }) x=(at(area.left - 6.0)) y=(at(y.px(value) + 4.0)) {
+                    (shorten(&clean(&name), LONGEST))
+                }
+            }
+        }
+        @for series in &panel.series { (marks::draw(series, area, x, &y, names)) }
+    }
+}
+
+/// Characters that have room above a row.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the width of a chart"
+)]
+fn fitting(area: Area) -> usize {
+    ((area.right - area.left) / text_width("n")) as usize
+}
+
+fn horizontal(axis: &Axis, x: &Ruler<'_>, left: f64, right: f64, base: f64) -> Markup {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "some 10 marks"
+    )]
+    let most = ((right - left) / TICK_EVERY).max(2.0) as u32;
+    let mut free = f64::NEG_INFINITY;
+    let marks: Vec<(f64, String)> = x
+        .marks(most)
+        .into_iter()
+        .map(|(value, name)| (x.px(value), shorten(&clean(&name), LONGEST)))
+        .filter(|(px, name)| {
+            // Names never overlap: the one that comes later goes.
+            let half = text_width(name) / 2.0;
+            let fits = px - half > free;
+            if fits {
+                free = px + half + 4.0;
+            }
+            fits
+        })
+        .collect();
+    html! {
+        line class="axis" x1=(at(left)) x2=(at(right)) y1=(at(base)) y2=(at(base)) {}
+        @for (px, name) in &marks {
+            line class="axis" x1=(at(*px)) x2=(at(*px)) y1=(at(base)) y2=(at(base + 4.0)) {}
+            text class="mid" x=(at(*px)) y=(at(base + 16.0)) { (name) }
+        }
+        @if !axis.label.is_empty() {
+            text class="end" x=(at(right)) y=(at(base + 31.0)) { (clean(&axis.label)) }
+        }
+    }
+}

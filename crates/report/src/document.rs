@@ -1,0 +1,361 @@
+//! Documents that people read, independent of any format: sections of paragraphs, facts,
+//! lists, tables and charts.
+//!
+//! A view builds a [`Document`], a renderer writes it. All texts in it are safe to show
+//! already ([`crate::text::clean`]); numbers stay numbers, so that a workbook can compute
+//! with them.
+
+use crate::charts::draw::Chart;
+use crate::results::findings::Finding;
+use crate::results::warnings::{NAMES, Warning};
+use crate::words::format;
+use crate::words::labels::Labels;
+use crate::words::style::Tone;
+use assay_lang::translated;
+use assay_model::verdict::Change;
+
+/// Amount of detail in a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// The answer and what it rests on, about a screen.
+    Brief,
+    /// Every figure with its reasons.
+    Full,
+}
+
+/// A text for people.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// The first line.
+    pub title: String,
+    /// Sections in reading order.
+    pub sections: Vec<Section>,
+}
+
+/// A part of a document.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// Anchor for links.
+    pub id: &'static str,
+    /// Heading; empty for the section directly below the title.
+    pub title: String,
+    /// Contents in reading order.
+    pub blocks: Vec<Block>,
+}
+
+/// A piece of a section.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// Wrapped text.
+    Paragraph {
+        /// The text.
+        text: String,
+        /// Its emphasis.
+        tone: Option<Tone>,
+    },
+    /// A heading within a section.
+    Heading(String),
+    /// Names with their values.
+    Facts(Vec<Fact>),
+    /// Points.
+    List(Vec<String>),
+    /// Preformatted lines, such as a command.
+    Lines(Vec<String>),
+    /// Sentences about what trials found.
+    Findings(Vec<Finding>),
+    /// Rows and columns.
+    Table(Table),
+    /// A drawing.
+    Chart(Box<Chart>),
+    /// Something that puts the result in doubt.
+    Warning {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        remedy: Option<String>,
+        /// Whether the result cannot be used.
+        severe: bool,
+    },
+    /// A rate over time or place in one line, for terminals. Pages have charts.
+    Curve {
+        /// Text before the line.
+        name: String,
+        /// Values from left to right; 0 is a stall.
+        values: Vec<Option<f64>>,
+        /// Text after the line.
+        end: String,
+    },
+    /// A section that a page can fold.
+    Details(Section),
+}
+
+/// A name with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The name.
+    pub name: String,
+    /// The value in words.
+    pub text: String,
+    /// Emphasis of the value.
+    pub tone: Option<Tone>,
+}
+
+/// Figures in columns.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Columns from left to right.
+    pub columns: Vec<Column>,
+    /// Rows from top to bottom.
+    pub rows: Vec<TableRow>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Heading.
+    pub head: String,
+    /// Numbers are flush right.
+    pub right: bool,
+    /// Where there is too little room.
+    pub keep: Keep,
+}
+
+/// When a column is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// In every format.
+    Always,
+    /// Where it fits; elsewhere its cells go below their rows.
+    IfRoom,
+    /// Where it fits; left out elsewhere.
+    Spare,
+    /// In workbooks.
+    Full,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Default)]
+pub struct TableRow {
+    /// One cell per column. A row without a figure has fewer; a heading has one.
+    pub cells: Vec<Cell>,
+    /// Explanation below the row.
+    pub note: Option<String>,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Nothing.
+    Empty,
+    /// Not known.
+    Unknown,
+    /// Words.
+    Text(String),
+    /// A value with its unit as its source writes it.
+    Quantity {
+        /// The value.
+        value: f64,
+        /// Its unit.
+        unit: String,
+    },
+    /// A change in percent.
+    Change(f64),
+    /// Both ends of an interval, in percent.
+    Interval(f64, f64),
+    /// A number of things.
+    Count(usize),
+    /// A probability.
+    Probability(f64),
+    /// The word of a verdict, not yet translated.
+    Verdict(&'static str),
+    /// Labels of the trials behind a figure.
+    Labels(Labels),
+}
+
+impl Document {
+    /// A document without sections.
+    #[must_use]
+    pub const fn new(title: String) -> Self {
+        Self {
+            title,
+            sections: Vec::new(),
+        }
+    }
+
+    /// Adds a section unless it is empty.
+    pub fn push(&mut self, section: Section) {
+        if !section.blocks.is_empty() {
+            self.sections.push(section);
+        }
+    }
+}
+
+impl Section {
+    /// A section without blocks.
+    pub fn new(id: &'static str, title: impl Into<String>) -> Self {
+        Self {
+            id,
+            title: title.into(),
+            blocks: Vec::new(),
+        }
+    }
+
+    /// Adds a paragraph.
+    pub fn say(&mut self, text: impl Into<String>, tone: Option<Tone>) {
+        self.blocks.push(Block::Paragraph {
+            text: text.into(),
+            tone,
+        });
+    }
+
+    /// Adds points unless there are none.
+    pub fn list(&mut self, points: Vec<String>) {
+        if !points.is_empty() {
+            self.blocks.push(Block::List(points));
+        }
+    }
+
+    /// Adds facts unless there are none.
+    pub fn facts(&mut self, facts: Vec<(String, String)>) {
+        let facts = facts.into_iter();
+        self.toned_facts(facts.map(|(name, text)| (name, text, None)).collect());
+    }
+
+    /// Adds facts with the emphasis of each unless there are none.
+    pub fn toned_facts(&mut self, facts: Vec<(String, String, Option<Tone>)>) {
+        let facts = facts.into_iter();
+        let facts: Vec<Fact> = facts
+            .map(|(name, text, tone)| Fact { name, text, tone })
+            .collect();
+        if !facts.is_empty() {
+            self.blocks.push(Block::Facts(facts));
+        }
+    }
+
+    /// Adds a table unless it has no rows.
+    pub fn table(&mut self, table: Table) {
+        if !table.rows.is_empty() {
+            self.blocks.push(Block::Table(table));
+        }
+    }
+
+    /// Adds warnings with their remedies.
+    pub fn warnings(&mut self, warnings: &[Warning]) {
+        let blocks = warnings.iter().map(|warning| Block::Warning {
+            message: warning.message(NAMES),
+            remedy: Some(warning.remedy()),
+            severe: warning.is_severe(),
+        });
+        self.blocks.extend(blocks);
+    }
+}
+
+impl Column {
+    /// A column of words.
+    pub fn text(head: impl Into<String>) -> Self {
+        Self {
+            head: head.into(),
+            right: false,
+            keep: Keep::Always,
+        }
+    }
+
+    /// A column of numbers.
+    pub fn number(head: impl Into<String>) -> Self {
+        Self {
+            right: true,
+            ..Self::text(head)
+        }
+    }
+
+    /// The column with another priority.
+    #[must_use]
+    pub fn keep(self, keep: Keep) -> Self {
+        Self { keep, ..self }
+    }
+}
+
+impl TableRow {
+    /// A row without a note.
+    #[must_use]
+    pub const fn new(cells: Vec<Cell>) -> Self {
+        Self { cells, note: None }
+    }
+
+    /// A row that names those below it.
+    pub fn heading(title: impl Into<String>) -> Self {
+        Self::new(vec![Cell::Text(title.into())])
+    }
+
+    /// Whether it names the rows below it.
+    #[must_use]
+    pub const fn is_heading(&self) -> bool {
+        self.cells.len() == 1
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl Cell {
+    /// A value in a unit of assay or of others.
+    pub fn quantity(value: f64, unit: impl Into<String>) -> Self {
+        Self::Quantity {
+            value,
+            unit: unit.into(),
+        }
+    }
+
+    /// The percentage of a change.
+    #[must_use]
+    pub fn change(change: Option<Change>) -> Self {
+        change.map_or(Self::Unknown, |change| Self::Change(change.percent))
+    }
+
+    /// The interval of a change.
+    #[must_use]
+    pub fn interval(change: Option<Change>) -> Self {
+        let interval = change.and_then(|change| change.interval);
+        interval.map_or(Self::Unknown, |(low, high)| Self::Interval(low, high))
+    }
+
+    /// The cell in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Empty => String::new(),
+            Self::Unknown => "-".to_owned(),
+            Self::Text(text) => text.clone(),
+            Self::Quantity { value, unit } => format::value(unit, *value),
+            Self::Change(percent) => format::change(*percent),
+            Self::Interval(low, high) => format!("{low:+.1}..{high:+.1}"),
+            Self::Count(n) => n.to_string(),
+            Self::Probability(p) => format!("{p:.4}"),
+            Self::Verdict(word) => translated(word).to_owned(),
+            Self::Labels(labels) if labels.is_empty() => String::new(),
+            Self::Labels(labels) => labels.to_string(),
+        }
+    }
+
+    /// The emphasis of the cell; colour only repeats the words.
+    #[must_use]
+    pub fn tone(&self) -> Option<Tone> {
+        match self {
+            Self::Verdict("faster" | "pass") => Some(Tone::Good),
+            Self::Verdict("slower" | "fail") => Some(Tone::Bad),
+            Self::Verdict("equivalent") => None,
+            Self::Verdict(_) => Some(Tone::Soft),
+            Self::Labels(labels) if !labels.is_empty() => Some(Tone::of_label(labels.agreed())),
+            _ => None,
+        }
+    }
+}

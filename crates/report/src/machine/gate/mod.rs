@@ -1,0 +1,133 @@
+//! What gates and farms take: a list of cases, each with a status. A status is
+//! read off a verdict that was reached before, never found here.
+//!
+//! | | comparison | with `--qualify` | run |
+//! |---|---|---|---|
+//! | pass | faster, equivalent | pass | |
+//! | fail | slower | fail | |
+//! | skip | no conclusion | inconclusive | the job was skipped |
+//! | done | | | a figure was measured |
+//! | fail | | | data was not kept |
+//! | error | | | trials failed or are missing |
+
+mod comparison;
+mod ids;
+pub mod junit;
+pub mod kcidb;
+pub mod lava;
+mod run;
+pub mod tap;
+#[cfg(test)]
+mod tests;
+
+pub use comparison::status;
+
+use crate::words::text::Fact;
+use serde_json::{Map, Value};
+
+/// How a case ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Judged, and good.
+    Pass,
+    /// Judged, and worse.
+    Fail,
+    /// It could not be measured.
+    Error,
+    /// Not judged: nothing may be concluded from it.
+    Skip,
+    /// Measured, and judged by nobody.
+    Done,
+}
+
+/// One question, and how it ended. All texts are safe to show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The job, such as `rand-read-4k`; for figures of others the metric.
+    pub job: String,
+    /// The condition, of a sweep; empty elsewhere.
+    pub condition: String,
+    /// The metric, such as `read_iops`; empty where the job is all there is.
+    pub metric: String,
+    /// How it ended.
+    pub status: Status,
+    /// In one word: a verdict, a qualification or an outcome.
+    pub word: &'static str,
+    /// The word with what it rests on.
+    pub reason: String,
+    /// The figure: of a comparison that of side B, of a run the median.
+    pub measurement: Option<Measurement>,
+    /// What was measured, in the words of evidence.
+    pub measured: Option<String>,
+    /// All that is known of it, with the names of `docs/json.md`.
+    pub detail: Map<String, Value>,
+}
+
+/// A figure with its unit, as the source writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// In the unit.
+    pub value: f64,
+    /// For example `B/s`.
+    pub unit: String,
+}
+
+/// The cases of a comparison or a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suite {
+    /// For example `assay compare abc def`.
+    pub name: String,
+    /// What it is known by: ids of runs.
+    pub id: String,
+    /// In the order of the report; never empty.
+    pub cases: Vec<Case>,
+    /// Device, kernel and all else that a reader of a figure asks for.
+    pub facts: Vec<Fact>,
+    /// What a reader must know beside the cases, a sentence each.
+    pub warnings: Vec<String>,
+    /// The kernel that was measured on; `None` for results made elsewhere.
+    pub kernel: Option<Kernel>,
+    /// When it was measured, milliseconds since 1970 (UTC).
+    pub started_unix_ms: Option<u64>,
+    /// How long that took, in seconds.
+    pub took_s: Option<f64>,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// As `uname -r`.
+    pub release: String,
+    /// As `uname -m`.
+    pub machine: String,
+}
+
+impl Case {
+    /// `rand-read-4k: read_iops`, of a sweep `rand-read-4k under bfq: read_iops`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let job = match self.condition.as_str() {
+            "" => self.job.clone(),
+            condition => format!("{} under {condition}", self.job),
+        };
+        match self.metric.as_str() {
+            "" => job,
+            metric => format!("{job}: {metric}"),
+        }
+    }
+
+    /// Job, condition and metric, which are all that a name may be made of: labels and
+    /// numbers of trials change from run to run, and a history is kept by the name.
+    fn names(&self) -> [&str; 3] {
+        [&self.job, &self.condition, &self.metric]
+    }
+}
+
+impl Suite {
+    /// How many cases ended so.
+    #[must_use]
+    pub fn count(&self, status: Status) -> usize {
+        let cases = self.cases.iter();
+        cases.filter(|case| case.status == status).count()
+    }
+}

@@ -1,0 +1,229 @@
+//! Results that were made elsewhere, as they were taken in: as JSON and as CSV.
+//! Both have every digit; the CSV can be taken in again.
+
+#[cfg(test)]
+mod tests;
+
+use crate::machine::csv::harmless;
+use crate::machine::json::{SCHEMA, rfc3339};
+use crate::words::text::clean;
+use assay_lang::key;
+use assay_model::figures::{Better, Figure, Import, Sample};
+use assay_stats::figures::measured_in_words;
+use assay_stats::summary::Moments;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// The columns of the CSV. A trial has `trial` and `value`, a mean that was
+/// handed down `n`, `mean` and perhaps `stdev`; the others are empty.
+const COLUMNS: [&str; 10] = [
+    "condition",
+    "metric",
+    "unit",
+    "trial",
+    "value",
+    "position",
+    "n",
+    "mean",
+    "stdev",
+    "measured",
+];
+
+/// What is shown of a figure; heads of a table.
+pub(crate) const HEADER: [&str; 7] = [
+    key!("condition"),
+    key!("metric"),
+    "n",
+    key!("mean"),
+    key!("stdev"),
+    key!("unit"),
+    key!("measured"),
+];
+/// Digits of what has many, such as a mean of several trials.
+const DIGITS: usize = 6;
+/// Digits of what is shown as it is.
+const EXACT: usize = 9;
+
+/// A figure as people read it, a cell for each of [`HEADER`]; safe to show.
+pub(crate) fn cells(figure: &Figure) -> [String; HEADER.len()] {
+    let Moments { n, mean, stdev } = moments(&figure.sample);
+    [
+        clean(&figure.condition),
+        clean(&figure.metric),
+        n.to_string(),
+        number(mean),
+        stdev.map_or_else(String::new, number),
+        clean(&figure.unit),
+        figure
+            .measured
+            .as_deref()
+            .map_or_else(String::new, |labels| clean(&measured_in_words(labels))),
+    ]
+}
+
+/// As it was written where that has few digits, else rounded.
+fn number(value: f64) -> String {
+    let exact = value.to_string();
+    let digits = exact.bytes().filter(u8::is_ascii_digit).count();
+    let whole = exact.split('.').next().map_or(0, str::len);
+    match digits {
+        0..=EXACT => exact,
+        _ => format!("{value:.places$}", places = DIGITS.saturating_sub(whole)),
+    }
+}
+
+/// Arithmetic mean, and standard deviation (n - 1) where there is one.
+pub(crate) fn moments(sample: &Sample) -> Moments {
+    match sample {
+        Sample::Moments { mean, stdev, .. } => Moments {
+            n: sample.n(),
+            mean: *mean,
+            stdev: *stdev,
+        },
+        Sample::Values { values, .. } => Moments::of(values),
+    }
+}
+
+/// Writes the figures as CSV with a header line. Quoting follows RFC 4180;
+/// lines end in a line feed. A name that a spreadsheet would take for a formula has an
+/// apostrophe before it, which is taken off again when the table is taken in.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_csv(import: &Import, out: &mut dyn Write) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(COLUMNS)?;
+    for figure in &import.results.figures {
+        for row in rows(figure) {
+            csv.write_record(row)?;
+        }
+    }
+    csv.flush()
+}
+
+fn rows(figure: &Figure) -> Vec<[String; 10]> {
+    let name = |text: &str| harmless(text).into_owned();
+    let row = |trial: [String; 6]| {
+        let [number, value, position, n, mean, stdev] = trial;
+        [
+            name(&figure.condition),
+            name(&figure.metric),
+            name(&figure.unit),
+            number,
+            value,
+            position,
+            n,
+            mean,
+            stdev,
+            name(figure.measured.as_deref().unwrap_or_default()),
+        ]
+    };
+    let none = String::new;
+    match &figure.sample {
+        Sample::Moments { n, mean, stdev } => {
+            let stdev = stdev.map_or_else(none, |stdev| stdev.to_string());
+            vec![row([
+                none(),
+                none(),
+                none(),
+                n.to_string(),
+                mean.to_string(),
+                stdev,
+            ])]
+        }
+        Sample::Values { values, positions } => values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| {
+                let position = positions.get(at).map_or_else(none, ToString::to_string);
+                let number = (at + 1).to_string();
+                row([number, value.to_string(), position, none(), none(), none()])
+            })
+            .collect(),
+    }
+}
+
+/// Writes the import as one indented JSON object with a line feed at its end.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_json(import: &Import, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &Document::of(import))?;
+    writeln!(out)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    import: ImportPart<'a>,
+    figures: Vec<FigurePart<'a>>,
+}
+
+impl<'a> Document<'a> {
+    fn of(import: &'a Import) -> Self {
+        Self {
+            schema: SCHEMA,
+            import: ImportPart {
+                id: &import.id,
+                imported: rfc3339(import.imported_unix_ms),
+                assay_version: &import.assay_version,
+                files: &import.files,
+                tool: &import.results.tool,
+                circumstances: &import.results.circumstances,
+                notes: &import.results.notes,
+            },
+            figures: import.results.figures.iter().map(FigurePart::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ImportPart<'a> {
+    id: &'a str,
+    imported: String,
+    assay_version: &'a str,
+    files: &'a [String],
+    tool: &'a str,
+    circumstances: &'a [String],
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct FigurePart<'a> {
+    condition: &'a str,
+    metric: &'a str,
+    unit: &'a str,
+    better: Option<Better>,
+    primary: bool,
+    measured: Option<&'a str>,
+    n: usize,
+    mean: f64,
+    stdev: Option<f64>,
+    /// `None` where only a mean was handed down.
+    values: Option<&'a [f64]>,
+    /// `None` where the order is not known.
+    positions: Option<&'a [f64]>,
+}
+
+impl<'a> FigurePart<'a> {
+    fn of(figure: &'a Figure) -> Self {
+        let Moments { n, mean, stdev } = moments(&figure.sample);
+        let (values, positions) = match &figure.sample {
+            Sample::Moments { .. } => (None, None),
+            Sample::Values { values, positions } => (Some(&**values), Some(&**positions)),
+        };
+        Self {
+            condition: &figure.condition,
+            metric: &figure.metric,
+            unit: &figure.unit,
+            better: figure.better,
+            primary: figure.primary,
+            measured: figure.measured.as_deref(),
+            n,
+            mean,
+            stdev,
+            values,
+            positions: positions.filter(|positions| !positions.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The disks of a machine as JSON: `docs/devices.md` describes it.
+
+use super::{LayerPart, MountPart, SystemPart};
+use crate::words::health;
+use crate::words::registers;
+use assay_lang::in_english;
+use assay_model::device::bus::ceiling;
+use assay_model::device::{DeviceList, ListedDevice, MountedPart};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Version of the document: rises when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    target: Option<&'a str>,
+    system: SystemPart<'a>,
+    devices: Vec<DevicePart<'a>>,
+}
+
+#[derive(Serialize)]
+struct DevicePart<'a> {
+    #[serde(flatten)]
+    layer: LayerPart<'a>,
+    ceiling: Option<CeilingPart>,
+    health: Option<String>,
+    problems: Vec<String>,
+    registers: BTreeMap<&'static str, String>,
+    partitions: &'a [String],
+    mounted: Vec<MountedJson<'a>>,
+    in_use: &'a [String],
+}
+
+#[derive(Serialize)]
+struct CeilingPart {
+    read_bytes_per_sec: f64,
+    write_bytes_per_sec: f64,
+}
+
+#[derive(Serialize)]
+struct MountedJson<'a> {
+    device: &'a str,
+    #[serde(flatten)]
+    mount: MountPart<'a>,
+    available_bytes: Option<u64>,
+    writable: bool,
+}
+
+/// The document.
+#[must_use]
+pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
+    in_english(|| whole(list, target))
+}
+
+fn whole(list: &DeviceList, target: Option<&str>) -> Value {
+    let document = Document {
+        schema: SCHEMA,
+        target,
+        system: SystemPart::of(&list.system),
+        devices: list.devices.iter().map(DevicePart::of).collect(),
+    };
+    serde_json::to_value(document)
+        .expect("the document has only text keys and no serializer that can fail")
+}
+
+impl<'a> DevicePart<'a> {
+    fn of(device: &'a ListedDevice) -> Self {
+        let identity = &device.layer.identity;
+        Self {
+            layer: LayerPart::of(&device.layer),
+            ceiling: ceiling(identity).map(|it| CeilingPart {
+                read_bytes_per_sec: it.read,
+                write_bytes_per_sec: it.write,
+            }),
+            health: health::in_words(identity),
+            problems: health::problems(identity),
+            registers: registers::facts(identity).into_iter().collect(),
+            partitions: &device.partitions,
+            mounted: device.mounted.iter().map(MountedJson::of).collect(),
+            in_use: &device.in_use,
+        }
+    }
+}
+
+impl<'a> MountedJson<'a> {
+    fn of(part: &'a MountedPart) -> Self {
+        Self {
+            device: &part.device,
+            mount: MountPart::of(&part.mount),
+            available_bytes: part.available.map(|bytes| bytes.0),
+            writable: part.writable,
+        }
+    }
+}

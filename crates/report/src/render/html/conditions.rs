@@ -1,0 +1,126 @@
+//! What was in force during the trials: one value where all agree, else all.
+
+use super::{figure, parts};
+use crate::charts::data::Gallery;
+use crate::results::summary::Summary;
+use crate::words::format::celsius;
+use crate::words::text::Fact;
+use crate::words::text::{clean, enumerate};
+use assay_lang::tr;
+use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
+use assay_model::units::Bytes;
+use maud::{Markup, html};
+
+pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
+    let trials = summary.run.trials.iter();
+    let evidence: Vec<&Evidence> = trials.filter_map(|t| t.evidence.as_ref()).collect();
+    if evidence.is_empty() {
+        return None;
+    }
+    Some(html! {
+        p.soft { (tr!("As seen around all trials; where they differ, every value is listed. Each trial's own are in its evidence.")) }
+        (parts::facts(&facts(&evidence)))
+        @if let Some(chart) = &gallery.session {
+            div.charts { (figure::of(chart)) }
+        }
+    })
+}
+
+fn facts(evidence: &[&Evidence]) -> Vec<Fact> {
+    let queues = |of: fn(&QueueSettings) -> Option<String>| {
+        let queues = evidence.iter().flat_map(|e| &e.queues);
+        distinct(queues.filter_map(|q| Some(format!("{} ({})", of(q)?, clean(&q.name)))))
+    };
+    let snapshots = || evidence.iter().flat_map(|e| [&e.before, &e.after]);
+    let cpus = || snapshots().flat_map(|s| &s.cpus);
+    let governors = distinct(cpus().filter_map(|cpu| Some(clean(cpu.governor.as_deref()?))));
+    let memory = snapshots().filter_map(|s| s.memory?.available_bytes);
+    let facts: [(&'static str, Option<String>); 10] = [
+        (
+            tr!("I/O scheduler"),
+            queues(|q| q.scheduler.as_deref().map(clean)),
+        ),
+        (
+            tr!("read-ahead"),
+            queues(|q| Some(format!("{} KiB", q.read_ahead_kib?))),
+        ),
+        (
+            tr!("queue depth of the scheduler"),
+            queues(|q| Some(q.nr_requests?.to_string())),
+        ),
+        (
+            tr!("largest request"),
+            queues(|q| Some(format!("{} KiB", q.max_request_kib?))),
+        ),
+        (tr!("write cache"), queues(|q| Some(cache(q)?.to_owned()))),
+        (tr!("CPU governor"), governors),
+        (
+            tr!("CPU frequency"),
+            span(cpus().filter_map(|c| c.khz), |khz| {
+                format!("{} MHz", khz / 1_000)
+            }),
+        ),
+        (
+            tr!("memory available"),
+            span(memory, |bytes| Bytes(bytes).to_string()),
+        ),
+        (tr!("temperature"), heat(snapshots())),
+        (
+            tr!("share of a trial that tasks waited for I/O"),
+            pressure(evidence),
+        ),
+    ];
+    facts
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+}
+
+fn cache(queue: &QueueSettings) -> Option<&'static str> {
+    use assay_model::evidence::WriteCache;
+    Some(match queue.write_cache? {
+        WriteCache::Back => tr!("volatile (write back)"),
+        WriteCache::Through => tr!("none (write through)"),
+    })
+}
+
+fn distinct(values: impl Iterator<Item = String>) -> Option<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    (!seen.is_empty()).then(|| enumerate(&seen))
+}
+
+fn span<T: Ord + Copy>(
+    values: impl Iterator<Item = T> + Clone,
+    show: impl Fn(T) -> String,
+) -> Option<String> {
+    let (low, high) = (values.clone().min()?, values.max()?);
+    let (low, high) = (show(low), show(high));
+    Some(if low == high {
+        low
+    } else {
+        tr!("{low} to {high}", low, high)
+    })
+}
+
+/// The hottest zone, coolest to hottest moment.
+fn heat<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Option<String> {
+    let hottest = snapshots.filter_map(|s| s.thermal.iter().map(|zone| zone.millicelsius).max());
+    let hottest: Vec<i64> = hottest.collect();
+    span(hottest.into_iter(), celsius)
+}
+
+fn pressure(evidence: &[&Evidence]) -> Option<String> {
+    let waits = evidence.iter().filter_map(|e| {
+        let (before, after) = (e.before.pressure?, e.after.pressure?);
+        let elapsed_ns = e.after.at_ns.checked_sub(e.before.at_ns)?;
+        let waited_ns = after.io_some_us.checked_sub(before.io_some_us)? * 1_000;
+        (elapsed_ns > 0).then(|| waited_ns * 100 / elapsed_ns)
+    });
+    let waits: Vec<u64> = waits.collect();
+    span(waits.into_iter(), |share| format!("{share} %"))
+}

@@ -1,0 +1,250 @@
+//! Documents on a terminal: plain lines within the given width. Colour only repeats
+//! what the words say.
+
+mod curve;
+mod list;
+mod table;
+
+pub use crate::words::style::Style;
+pub use list::{ListRow, write_list};
+
+use crate::charts::draw;
+use crate::document::{Block, Document, Fact, Section};
+use crate::results::findings::Finding;
+use crate::views;
+use crate::words::style::Tone;
+use crate::words::text::{break_long, clean, pad, shorten, width, wrap};
+use assay_model::run::Run;
+use std::io::{self, Write};
+
+/// Writes a document. `closing` lines come last: where a run is stored, how to see more.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write(
+    document: &Document,
+    style: Style,
+    closing: &[String],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut page = Page::to(style, out);
+    page.document(document)?;
+    page.closing(closing)
+}
+
+/// Writes the summary of a run.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_summary(
+    run: &Run,
+    style: Style,
+    closing: &[String],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write(&views::run::document(run), style, closing, out)
+}
+
+/// Lines that are written in a style.
+pub(crate) struct Page<'a> {
+    pub(crate) style: Style,
+    /// Whether no line may be wider than the page, even if a word is cut.
+    strict: bool,
+    pub(crate) out: &'a mut dyn Write,
+}
+
+/// Text before a paragraph.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark<'a> {
+    text: &'a str,
+    tone: Option<Tone>,
+}
+
+impl<'a> From<&'a str> for Mark<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { text, tone: None }
+    }
+}
+
+/// Longest name of a fact in a mail.
+const LONGEST_NAME: usize = 28;
+
+impl<'a> Page<'a> {
+    pub(crate) fn to(style: Style, out: &'a mut dyn Write) -> Self {
+        Self {
+            style,
+            strict: false,
+            out,
+        }
+    }
+
+    /// A page on which no line is wider than its style says.
+    pub(crate) fn strict(style: Style, out: &'a mut dyn Write) -> Self {
+        Self {
+            strict: true,
+            ..Self::to(style, out)
+        }
+    }
+}
+
+impl Page<'_> {
+    /// Writes all sections below the title.
+    pub(crate) fn document(&mut self, document: &Document) -> io::Result<()> {
+        self.paragraph("".into(), &document.title, Some(Tone::Strong))?;
+        let mut sections = document.sections.iter();
+        sections.try_for_each(|section| self.section(section))
+    }
+
+    pub(crate) fn section(&mut self, section: &Section) -> io::Result<()> {
+        if !section.title.is_empty() {
+            self.title(&section.title)?;
+        }
+        let mut table = false;
+        for block in &section.blocks {
+            // A table stands apart from what is said above it.
+            let below = matches!(block, Block::Paragraph { .. } | Block::List(_));
+            if table && below {
+                self.blank()?;
+            }
+            table = matches!(block, Block::Table(_));
+            self.block(block)?;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: &Block) -> io::Result<()> {
+        match block {
+            Block::Paragraph { text, tone } => self.paragraph("  ".into(), text, *tone),
+            Block::Heading(title) => self.title(title),
+            Block::Facts(facts) => self.facts(facts),
+            Block::List(points) => points
+                .iter()
+                .try_for_each(|point| self.paragraph("  - ".into(), point, None)),
+            Block::Lines(lines) => lines
+                .iter()
+                .try_for_each(|line| self.line(&format!("  {line}"))),
+            Block::Findings(findings) => findings
+                .iter()
+                .try_for_each(|finding| self.finding(finding)),
+            Block::Table(table) => self.table(table),
+            Block::Chart(chart) if self.strict => {
+                self.paragraph("  ".into(), &chart.description, None)
+            }
+            Block::Chart(chart) => draw::terminal::write(chart, self.style, self.out),
+            Block::Warning {
+                message,
+                remedy,
+                severe,
+            } => self.warning(message, remedy.as_deref(), *severe),
+            Block::Details(section) => self.section(section),
+            Block::Curve { .. } if self.strict => Ok(()),
+            Block::Curve { name, values, end } => self.curve(name, values, end),
+        }
+    }
+
+    fn facts(&mut self, facts: &[Fact]) -> io::Result<()> {
+        let widths = facts.iter().map(|fact| width(&fact.name));
+        let columns = widths.max().unwrap_or_default().min(LONGEST_NAME);
+        for fact in facts {
+            let name = pad(&shorten(&fact.name, columns), columns);
+            let name = format!("  {name}  ");
+            let mark = Mark {
+                text: &name,
+                tone: fact.tone.map(|_| Tone::Strong),
+            };
+            self.paragraph(mark, &fact.text, fact.tone)?;
+        }
+        Ok(())
+    }
+
+    /// The conclusion about a trial stands behind its name.
+    fn finding(&mut self, finding: &Finding) -> io::Result<()> {
+        let (name, indent) = match &finding.subject {
+            Some(subject) => (format!("  {subject:<11}"), "             "),
+            None => ("  ".to_owned(), "  "),
+        };
+        let mut before = name.as_str();
+        for (index, sentence) in finding.sentences.iter().enumerate() {
+            let concludes = index == 0 && finding.subject.is_some();
+            let tone = match sentence.bad {
+                true => Some(Tone::Bad),
+                false => concludes.then_some(Tone::Good),
+            };
+            self.paragraph(before.into(), &sentence.text, tone)?;
+            before = indent;
+        }
+        Ok(())
+    }
+
+    fn warning(&mut self, message: &str, remedy: Option<&str>, severe: bool) -> io::Result<()> {
+        let tone = if severe { Tone::Bad } else { Tone::Care };
+        let mark = Mark {
+            text: "  ! ",
+            tone: Some(tone),
+        };
+        self.paragraph(mark, message, None)?;
+        let arrow = Mark {
+            text: "    -> ",
+            tone: Some(Tone::Soft),
+        };
+        remedy.map_or(Ok(()), |remedy| {
+            self.paragraph(arrow, remedy, Some(Tone::Soft))
+        })
+    }
+
+    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", text.trim_end())
+    }
+
+    pub(crate) fn blank(&mut self) -> io::Result<()> {
+        self.line("")
+    }
+
+    pub(crate) fn title(&mut self, text: &str) -> io::Result<()> {
+        self.blank()?;
+        let text = match self.strict {
+            true => shorten(text, self.style.columns()),
+            false => text.to_owned(),
+        };
+        let text = self.style.paint(Tone::Strong, &text);
+        self.line(&text)
+    }
+
+    /// The last lines.
+    fn closing(&mut self, lines: &[String]) -> io::Result<()> {
+        if !lines.is_empty() {
+            self.blank()?;
+        }
+        for line in lines {
+            self.line(&clean(line))?;
+        }
+        Ok(())
+    }
+
+    /// Wrapped text: `first` before the first line, as many spaces before the
+    /// others.
+    pub(crate) fn paragraph(
+        &mut self,
+        first: Mark<'_>,
+        text: &str,
+        tone: Option<Tone>,
+    ) -> io::Result<()> {
+        let indent = width(first.text);
+        let room = self.style.columns().saturating_sub(indent);
+        let cut = self.strict.then(|| break_long(text, room));
+        let lines = wrap(cut.as_deref().unwrap_or(text), room);
+        let paint = |text: &str, tone: Option<Tone>| match tone {
+            Some(tone) => self.style.paint(tone, text),
+            None => text.to_owned(),
+        };
+        let mut start = paint(first.text, first.tone);
+        for line in lines {
+            writeln!(self.out, "{start}{}", paint(&line, tone))?;
+            start = " ".repeat(indent);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

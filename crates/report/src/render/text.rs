@@ -1,0 +1,21 @@
+//! Plain text for mails and tickets: at most 72 columns, so that nothing is wrapped when
+//! it is quoted.
+
+use super::terminal::Page;
+use crate::document::Document;
+use crate::words::style::Style;
+use crate::words::text::MAIL_COLUMNS;
+use std::io::{self, Write};
+
+/// Writes a document.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write(document: &Document, out: &mut dyn Write) -> io::Result<()> {
+    let style = Style {
+        color: false,
+        width: MAIL_COLUMNS,
+        ascii: false,
+    };
+    Page::strict(style, out).document(document)
+}

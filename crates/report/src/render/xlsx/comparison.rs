@@ -1,0 +1,158 @@
+//! The sheets of a comparison: verdicts first, then the trials that they rest on.
+
+use super::figures::{self, Heads, Row, Said};
+use super::{conditions, evidence, look, table, trials};
+use crate::results::comparison::{Compared, Source};
+use crate::results::jobs;
+use crate::results::summary::Summary;
+use crate::views;
+use crate::words::text::clean;
+use assay_lang::{key, tr, translated};
+use assay_model::figures::Figure;
+use assay_model::run::Run;
+use assay_model::verdict::Change;
+use assay_stats::verdict::line::Line;
+use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
+
+/// What is said of a metric on the sheet of its group, behind the figures of B.
+const HEADS: Heads = Heads {
+    series: key!("Side"),
+    said: &[
+        (key!("Change"), 10),
+        (key!("95 % low"), 10),
+        (key!("95 % high"), 10),
+        (key!("Verdict"), 14),
+        (key!("Because"), 40),
+    ],
+};
+
+/// Makes all sheets.
+///
+/// # Errors
+/// When they do not fit a workbook.
+pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), XlsxError> {
+    write_summary(workbook.add_worksheet(), compared)?;
+    let groups = compared
+        .jobs()
+        .grouped(rows(compared).into_iter(), |row| &row.figure.metric);
+    let names = look::sheet_names(groups.iter().map(|(title, _)| title.as_str()));
+    for ((title, rows), name) in groups.iter().zip(&names) {
+        let sheet = workbook.add_worksheet();
+        sheet.set_name(name)?;
+        figures::write(sheet, title, HEADS, rows)?;
+    }
+    conditions::write_sides(workbook.add_worksheet(), compared)?;
+    let sources: Vec<&Source<'_>> = compared
+        .a_sources
+        .iter()
+        .chain(&compared.b_sources)
+        .collect();
+    let runs = runs(&sources);
+    let summaries: Vec<Summary<'_>> = runs.iter().map(|run| Summary::of(run)).collect();
+    let titles: Vec<String> = runs
+        .iter()
+        .map(|run| format!("{} {}", look::EVIDENCE, run.header.id))
+        .collect();
+    for (summary, name) in summaries
+        .iter()
+        .zip(look::sheet_names(titles.iter().map(String::as_str)))
+    {
+        evidence::write(workbook.add_worksheet(), &name, summary)?;
+    }
+    let others = sources.into_iter().filter(|source| source.run.is_none());
+    let others: Vec<Source<'_>> = others.copied().collect();
+    trials::write(workbook.add_worksheet(), &summaries, &others)
+}
+
+/// Each run once, also where both sides are of it.
+fn runs<'a>(sources: &[&Source<'a>]) -> Vec<&'a Run> {
+    let mut runs: Vec<&Run> = Vec::new();
+    for run in sources.iter().filter_map(|source| source.run) {
+        if !runs.iter().any(|known| known.header.id == run.header.id) {
+            runs.push(run);
+        }
+    }
+    runs
+}
+
+fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), XlsxError> {
+    sheet.set_name(look::SUMMARY)?;
+    look::on_paper(sheet);
+    let head = views::comparison::title(compared);
+    sheet.write_string_with_format(0, 0, head, &look::title())?;
+    let conclusion = clean(&compared.conclusion());
+    sheet.write_string_with_format(1, 0, conclusion, &look::name())?;
+    let asked = tr!(
+        "Asked: {question} It holds for {scope}.",
+        question = compared.question(),
+        scope = compared.comparison.scope
+    );
+    sheet.write_string(2, 0, asked)?;
+    let how = tr!(
+        "Centres are geometric means; a change is that of the figure itself. Intervals are unadjusted, \
+               verdicts hold for all metrics together."
+    );
+    sheet.write_string(3, 0, how)?;
+    let mut row = table::write(sheet, 5, &views::comparison::workbook(compared))? + 1;
+    for warning in compared.all_warnings() {
+        sheet.write_string(row, 0, format!("! {warning}"))?;
+        row += 1;
+    }
+    Ok(())
+}
+
+/// The change and the ends of its interval.
+fn percents(change: Option<Change>) -> [Option<f64>; 3] {
+    let interval = change.and_then(|change| change.interval);
+    [
+        change.map(|change| change.percent),
+        interval.map(|(low, _)| low),
+        interval.map(|(_, high)| high),
+    ]
+}
+
+fn because(line: &Line) -> String {
+    let notes = line.notes.iter().map(ToString::to_string);
+    notes.collect::<Vec<_>>().join("; ")
+}
+
+/// All figures, metric by metric, A before B; what was found stands behind the first of
+/// B.
+fn rows<'a>(compared: &'a Compared<'a>) -> Vec<Row<'a>> {
+    let a = compared.a_sources.iter().map(|source| ("A", source));
+    let b = compared.b_sources.iter().map(|source| ("B", source));
+    let sources: Vec<(&str, &Source<'_>)> = a.chain(b).collect();
+    let all = sources.iter().flat_map(|(_, source)| source.figures);
+    let mut rows = Vec::new();
+    for metric in jobs::metrics(all) {
+        let line = compared
+            .comparison
+            .lines
+            .iter()
+            .find(|line| line.metric == metric);
+        let mut said = line.map(said);
+        for (side, source) in &sources {
+            let its = source
+                .figures
+                .iter()
+                .filter(|figure| figure.metric == metric);
+            rows.extend(its.map(|figure: &Figure| Row {
+                series: format!("{side}: {}", source.known_by()),
+                figure,
+                said: if *side == "B" {
+                    said.take().unwrap_or_default()
+                } else {
+                    Vec::new()
+                },
+            }));
+        }
+    }
+    rows
+}
+
+fn said(line: &Line) -> Vec<Said> {
+    let mut said: Vec<Said> = percents(line.change).map(Said::percent).into();
+    said.push(Said::Text(translated(line.verdict.word()).to_owned()));
+    said.push(Said::Text(because(line)));
+    said
+}

@@ -1,0 +1,272 @@
+//! Fonts, shades and names that the sheets share.
+
+use crate::words::text::clean;
+use assay_lang::{key, translated};
+use rust_xlsxwriter::{
+    Color, Format, FormatAlign, FormatBorder, FormatPattern, Worksheet, XlsxError,
+};
+
+/// Longest name that a sheet may have.
+const LONGEST_NAME: usize = 31;
+/// Characters that the name of a sheet may not have.
+const NOT_IN_NAMES: [char; 7] = ['[', ']', ':', '*', '?', '/', '\\'];
+/// Names of the sheets that every workbook has.
+pub const SUMMARY: &str = "Summary";
+/// The evidence of every trial.
+pub const EVIDENCE: &str = "Evidence";
+/// Every metric of every trial.
+pub const TRIALS: &str = "Trials";
+/// What was varied, or what differs between two sides.
+pub const CONDITIONS: &str = "Conditions";
+/// Sweeps of two settings.
+pub const SURFACES: &str = "Surfaces";
+
+/// How figures that measured the same are marked. The mark stands in the cell
+/// too: a shade alone is not seen by everyone, and not printed everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shade {
+    /// The label that it stands for.
+    pub label: &'static str,
+    /// Beside the number.
+    pub mark: &'static str,
+    /// In words.
+    pub words: &'static str,
+    background: Option<(Color, FormatPattern)>,
+}
+
+/// All shades; the first is that of a plain cell.
+pub const SHADES: [Shade; 7] = [
+    Shade {
+        label: "device",
+        mark: "",
+        words: key!("not shaded, no mark"),
+        background: None,
+    },
+    Shade {
+        label: "device-unflushed",
+        mark: "u",
+        words: key!("not shaded, marked u"),
+        background: None,
+    },
+    Shade {
+        label: "page-cache",
+        mark: "c",
+        words: key!("shaded dark, marked c"),
+        background: Some((Color::RGB(0xF4_B1_83), FormatPattern::Solid)),
+    },
+    Shade {
+        label: "mixed",
+        mark: "m",
+        words: key!("shaded light, marked m"),
+        background: Some((Color::RGB(0xFF_F2_CC), FormatPattern::Solid)),
+    },
+    Shade {
+        label: "simulated",
+        mark: "s",
+        words: key!("striped, marked s"),
+        background: Some((Color::RGB(0x9D_C3_E6), FormatPattern::LightUp)),
+    },
+    Shade {
+        label: "unknown",
+        mark: "?",
+        words: key!("striped, marked ?"),
+        background: Some((Color::RGB(0xBF_BF_BF), FormatPattern::LightUp)),
+    },
+    Shade {
+        label: "differs",
+        mark: "d",
+        words: key!("striped, marked d"),
+        background: Some((Color::RGB(0xF4_B1_83), FormatPattern::LightUp)),
+    },
+];
+
+impl Shade {
+    /// The shade of a label; a cell without one, or with one that is not known
+    /// here, is `unknown`.
+    #[must_use]
+    pub fn of(label: Option<&str>) -> &'static Self {
+        let [.., unknown, _] = &SHADES;
+        let known = SHADES.iter().find(|shade| Some(shade.label) == label);
+        known.unwrap_or(unknown)
+    }
+
+    /// The format of a text in this shade.
+    #[must_use]
+    pub fn text(&self) -> Format {
+        let format = Format::new().set_border(FormatBorder::Hair);
+        match self.background {
+            None => format,
+            Some((color, FormatPattern::Solid)) => format.set_background_color(color),
+            Some((color, pattern)) => format.set_pattern(pattern).set_foreground_color(color),
+        }
+    }
+
+    /// The format of a number in this shade, with its mark; `digits` is Excel's
+    /// code for the number alone.
+    #[must_use]
+    pub fn number(&self, digits: &str) -> Format {
+        // `_c` leaves room as wide as a mark, so that all numbers are flush.
+        let code = match self.mark {
+            "" => format!("{digits}_ _c"),
+            mark => format!("{digits}\" {mark}\""),
+        };
+        self.text().set_num_format(code)
+    }
+}
+
+/// Of the first line of a sheet.
+pub fn title() -> Format {
+    Format::new().set_bold().set_font_size(14)
+}
+
+/// Of headings.
+pub fn head() -> Format {
+    Format::new()
+        .set_bold()
+        .set_border_bottom(FormatBorder::Thin)
+}
+
+/// Of a heading in front of a line.
+pub fn name() -> Format {
+    Format::new().set_bold()
+}
+
+/// Of a figure: the cell has it in the unit of the source, and shows the one that people
+/// read.
+pub fn quantity(unit: &str) -> Format {
+    // Each comma after the digits divides what is shown by a thousand; `_c` leaves room
+    // before the next cell.
+    let code = match unit {
+        "B/s" => "#,##0.00,,\" MB/s\"_c",
+        "ns" => "#,##0.00,\" µs\"_c",
+        "IOPS" => "#,##0\" IOPS\"_c",
+        "TPS" => "#,##0.0\" TPS\"_c",
+        _ => "#,##0.00_c",
+    };
+    Format::new().set_num_format(code)
+}
+
+/// Of a change in percent.
+pub fn percent() -> Format {
+    Format::new().set_num_format("+0.0\" %\"_c;-0.0\" %\"_c;0.0\" %\"_c")
+}
+
+/// Of a number of trials.
+pub fn count() -> Format {
+    Format::new().set_num_format("0_c")
+}
+
+/// Of a p value.
+pub fn probability() -> Format {
+    Format::new().set_num_format("0.0000_c")
+}
+
+/// Of a verdict: the colour repeats the word.
+pub fn verdict(word: &str) -> Format {
+    let format = Format::new().set_bold();
+    match word {
+        "faster" => format.set_background_color(Color::RGB(0xC6_E0_B4)),
+        "slower" => format.set_background_color(Color::RGB(0xF4_B1_83)),
+        "equivalent" => format.set_background_color(Color::RGB(0xDD_EB_F7)),
+        _ => format,
+    }
+}
+
+/// Of a line of text that goes on below.
+pub fn wrapped() -> Format {
+    Format::new().set_text_wrap().set_align(FormatAlign::Top)
+}
+
+/// Writes heads with the widths of their columns, from column 0 on.
+///
+/// # Errors
+/// When they do not fit the sheet.
+pub fn heads(sheet: &mut Worksheet, row: u32, heads: &[(&str, u16)]) -> Result<(), XlsxError> {
+    for (column, (title, width)) in (0..).zip(heads) {
+        sheet.set_column_width(column, *width)?;
+        sheet.write_string_with_format(row, column, translated(title), &head())?;
+    }
+    Ok(())
+}
+
+/// How every sheet is printed: as wide as a page.
+pub fn on_paper(sheet: &mut Worksheet) {
+    const A4: u8 = 9;
+    sheet
+        .set_paper_size(A4)
+        .set_landscape()
+        .set_print_fit_to_pages(1, 0);
+}
+
+/// A name for the sheet of each title: as short as names must be, without what
+/// they must not have, each once.
+pub fn sheet_names<'a>(titles: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for title in titles {
+        let title = clean(title).replace(NOT_IN_NAMES, " ");
+        let title = match title.trim().trim_matches('\'') {
+            "" => "Matrix",
+            title => title,
+        };
+        let numbered = |n: u32| {
+            let number = if n == 1 {
+                String::new()
+            } else {
+                format!(" {n}")
+            };
+            let room = LONGEST_NAME - number.len();
+            let short: String = title.chars().take(room).collect();
+            format!("{}{number}", short.trim_end())
+        };
+        let taken = |name: &str| {
+            let fixed = [SUMMARY, EVIDENCE, TRIALS, CONDITIONS, SURFACES, "History"].into_iter();
+            let mut all = fixed.chain(names.iter().map(String::as_str));
+            all.any(|other| other.eq_ignore_ascii_case(name))
+        };
+        let free = (1..).map(numbered).find(|name| !taken(name));
+        names.extend(free);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_label_has_its_mark_and_a_missing_one_is_unknown() {
+        let mark = |label| Shade::of(label).mark;
+        assert_eq!(mark(Some("page-cache")), "c");
+        assert_eq!(mark(Some("device")), "");
+        assert_eq!(mark(Some("differs")), "d");
+        assert_eq!(mark(Some("from-mars")), "?");
+        assert_eq!(mark(None), "?");
+    }
+
+    #[test]
+    fn names_of_sheets_are_legal_and_each_is_there_once() {
+        let long = "a very long title of a test that goes on and on";
+        let titles = [
+            "Writer report",
+            "writer report",
+            "a/b[1]",
+            long,
+            long,
+            "evidence",
+            "",
+        ];
+        let names = sheet_names(titles.into_iter());
+        assert_eq!(
+            names,
+            [
+                "Writer report",
+                "writer report 2",
+                "a b 1",
+                "a very long title of a test tha",
+                "a very long title of a test t 2",
+                "evidence 2",
+                "Matrix",
+            ]
+        );
+    }
+}

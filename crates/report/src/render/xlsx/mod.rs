@@ -1,0 +1,173 @@
+//! A run, a sweep or a comparison as a workbook: a sheet that says what was found, a
+//! sheet for each group of metrics, a sheet with a surface for each matrix, conditions,
+//! the evidence of every trial, and every metric.
+//!
+//! Each sheet is a module. Figures are numbers and text is text: only `figures` has
+//! formulas, and they are assay's own, whatever a name on a device looks like.
+
+mod comparison;
+mod conditions;
+mod crossing;
+mod evidence;
+mod figures;
+mod import;
+mod look;
+mod matrix;
+mod run;
+mod summary;
+mod surface;
+mod table;
+#[cfg(test)]
+mod tests;
+mod trials;
+
+use crate::results::comparison::{Compared, Ranked};
+use crate::results::matrix::{Matrix, matrices};
+use assay_model::figures::Import;
+use assay_model::run::Run;
+use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
+use std::ffi::OsStr;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use surface::package;
+pub(crate) use surface::package::part;
+
+/// Who made a workbook, in its properties.
+const AUTHOR: &str = "assay";
+
+/// Writes the workbook of a run.
+///
+/// # Errors
+/// When the run does not fit a workbook, or `out` cannot be written.
+pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
+    write_matrices(run, &matrices(run), out)
+}
+
+/// The same with the matrices in a unit of choice
+/// ([`crate::results::matrix::matrices_in`]).
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_matrices(run: &Run, matrices: &[Matrix], out: &mut dyn Write) -> io::Result<()> {
+    save(properties(run), out, |workbook| {
+        run::fill(workbook, run, matrices)
+    })
+}
+
+/// Writes the workbook of a run under several conditions with what came of them.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_sweep(run: &Run, ranked: &Ranked<'_>, out: &mut dyn Write) -> io::Result<()> {
+    save(properties(run), out, |workbook| {
+        run::fill_swept(workbook, run, ranked)
+    })
+}
+
+/// Writes the workbook of results that were made elsewhere; `ranked` where they have
+/// several conditions.
+///
+/// # Errors
+/// When they do not fit a workbook, or `out` cannot be written.
+pub fn write_import(
+    import: &Import,
+    ranked: Option<&Ranked<'_>>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let properties = titled(
+        crate::words::text::clean(&import.results.tool),
+        import.imported_unix_ms,
+    );
+    save(properties, out, |workbook| {
+        import::fill(workbook, import, ranked)?;
+        Ok(Vec::new())
+    })
+}
+
+/// Writes the workbook of a comparison.
+///
+/// # Errors
+/// When it does not fit a workbook, or `out` cannot be written.
+pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let newest = compared.b_sources.iter().find_map(|source| source.run);
+    let title = crate::views::comparison::title(compared);
+    let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
+    let properties = properties.map(|properties| properties.set_title(title));
+    save(properties, out, |workbook| {
+        comparison::fill(workbook, compared)?;
+        Ok(Vec::new())
+    })
+}
+
+/// The name of the workbook that someone asked for under the name of an old
+/// spreadsheet, and a line that tells so: `a.xls` becomes `a.xlsx`.
+#[must_use]
+pub fn file_name(asked: &Path) -> (PathBuf, Option<String>) {
+    let ending = asked.extension().and_then(OsStr::to_str);
+    let name = match ending {
+        Some(ending) if ending.eq_ignore_ascii_case("xlsx") => return (asked.to_owned(), None),
+        Some(ending) if ending.eq_ignore_ascii_case("xls") => asked.with_extension("xlsx"),
+        _ => {
+            let mut name = asked.as_os_str().to_owned();
+            name.push(".xlsx");
+            PathBuf::from(name)
+        }
+    };
+    let note = format!(
+        "the workbook is {}: it has the format of .xlsx, not the one that {} stood for",
+        name.display(),
+        asked.display()
+    );
+    (name, Some(note))
+}
+
+/// Whether a file is a workbook of assay's that nobody has saved since: its core
+/// properties (ECMA-376 part 2, 11) name assay alone, and one time. False for
+/// everything else.
+#[must_use]
+pub fn is_untouched(workbook: impl Read + Seek) -> bool {
+    let Ok(properties) = part(workbook, "docProps/core.xml") else {
+        return false;
+    };
+    let value = |name: &str| -> Option<&str> {
+        let (_, rest) = properties.split_once(&format!("<{name}"))?;
+        let (_, rest) = rest.split_once('>')?;
+        rest.split('<').next()
+    };
+    let author = Some(AUTHOR);
+    value("dc:creator") == author
+        && value("cp:lastModifiedBy") == author
+        && value("dcterms:created").is_some()
+        && value("dcterms:created") == value("dcterms:modified")
+}
+
+/// Fills a workbook and writes it with the charts that came of it.
+fn save(
+    properties: Result<DocProperties, XlsxError>,
+    out: &mut dyn Write,
+    fill: impl FnOnce(&mut Workbook) -> Result<Vec<String>, XlsxError>,
+) -> io::Result<()> {
+    let mut workbook = Workbook::new();
+    workbook.set_properties(&properties.map_err(io::Error::other)?);
+    let charts = fill(&mut workbook).map_err(io::Error::other)?;
+    let bytes = workbook.save_to_buffer().map_err(io::Error::other)?;
+    out.write_all(&package::with_charts(bytes, &charts)?)
+}
+
+/// The workbook is as old as its run, so that writing it again gives the same
+/// bytes.
+fn properties(run: &Run) -> Result<DocProperties, XlsxError> {
+    let header = &run.header;
+    titled(
+        crate::words::identity::name(&header.storage),
+        header.started_unix_ms,
+    )
+}
+
+fn titled(title: String, unix_ms: u64) -> Result<DocProperties, XlsxError> {
+    let seconds = i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX);
+    Ok(DocProperties::new()
+        .set_title(title)
+        .set_author(AUTHOR)
+        .set_creation_datetime(&ExcelDateTime::from_timestamp(seconds)?))
+}

@@ -1,0 +1,138 @@
+//! The sheets of a run, and of a run under several conditions.
+
+use super::figures::{self, Heads, Row, Said};
+use super::{conditions, crossing, evidence, look, matrix, summary, trials};
+use crate::results::comparison::{Ranked, places};
+use crate::results::jobs::{self, Jobs};
+use crate::results::matrix::Matrix;
+use crate::results::summary::Summary;
+use crate::results::sweep::by_condition;
+use assay_lang::key;
+use assay_model::figures::Figure;
+use assay_model::run::Run;
+use assay_stats::figures::of_trials;
+use rust_xlsxwriter::{Workbook, XlsxError};
+
+pub(super) const PLAIN: Heads = Heads {
+    series: key!("Condition"),
+    said: &[],
+};
+
+pub(super) const RANKED: Heads = Heads {
+    series: key!("Condition"),
+    said: &[(key!("Delta"), 10), (key!("Letters"), 9), (key!("Rank"), 7)],
+};
+
+/// Makes all sheets of a run; what comes back are the charts in their order.
+///
+/// # Errors
+/// When they do not fit a workbook.
+pub fn fill(
+    workbook: &mut Workbook,
+    run: &Run,
+    matrices: &[Matrix],
+) -> Result<Vec<String>, XlsxError> {
+    let all = Summary::of(run);
+    summary::write(workbook.add_worksheet(), &all, !matrices.is_empty())?;
+    let figures = of_jobs(&all);
+    let rows = figures.iter().map(|figure| row(figure, Vec::new()));
+    let titles = matrices.iter().map(|matrix| matrix.title.as_str());
+    let names = write_groups(workbook, run, (PLAIN, rows.collect()), titles)?;
+    let mut charts = Vec::new();
+    for (matrix, name) in matrices.iter().zip(&names) {
+        let sheet = workbook.add_worksheet();
+        sheet.set_name(name)?;
+        charts.extend(matrix::write(sheet, matrix, name)?);
+    }
+    evidence::write(workbook.add_worksheet(), look::EVIDENCE, &all)?;
+    trials::write(workbook.add_worksheet(), &[all], &[])?;
+    Ok(charts)
+}
+
+/// Makes all sheets of a sweep; what comes back are the charts in their order.
+///
+/// # Errors
+/// When they do not fit a workbook.
+pub fn fill_swept(
+    workbook: &mut Workbook,
+    run: &Run,
+    ranked: &Ranked<'_>,
+) -> Result<Vec<String>, XlsxError> {
+    let each = by_condition(run.clone());
+    summary::write(workbook.add_worksheet(), &Summary::of(&each), false)?;
+    let all = Summary::of(run);
+    let figures = of_jobs(&all);
+    let rows = by_metric(&figures)
+        .into_iter()
+        .map(|figure| row(figure, said(figure, ranked)));
+    write_groups(workbook, run, (RANKED, rows.collect()), [].into_iter())?;
+    let charts = crossing::write(workbook.add_worksheet(), run, &figures)?;
+    conditions::write_swept(workbook.add_worksheet(), run)?;
+    evidence::write(workbook.add_worksheet(), look::EVIDENCE, &all)?;
+    trials::write(workbook.add_worksheet(), &[all], &[])?;
+    Ok(charts)
+}
+
+/// The figures of jobs that are no cells of a matrix.
+fn of_jobs(summary: &Summary<'_>) -> Vec<Figure> {
+    let cells = summary.jobs.iter().filter(|job| job.is_cell());
+    let cells: Vec<String> = cells.map(|job| format!("{}: ", job.job.name)).collect();
+    let mut figures = of_trials(&summary.run.header, &summary.run.trials);
+    figures.retain(|figure| !cells.iter().any(|cell| figure.metric.starts_with(cell)));
+    figures
+}
+
+/// The conditions of a metric one below the other.
+pub(super) fn by_metric(figures: &[Figure]) -> Vec<&Figure> {
+    let metrics = jobs::metrics(figures.iter()).into_iter();
+    let conditions = |metric| figures.iter().filter(move |figure| figure.metric == metric);
+    metrics.flat_map(conditions).collect()
+}
+
+fn row(figure: &Figure, said: Vec<Said>) -> Row<'_> {
+    Row {
+        series: figure.condition.clone(),
+        figure,
+        said,
+    }
+}
+
+/// What came of one condition; of metrics that do not decide nothing was found.
+pub(super) fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Said> {
+    let metric = ranked
+        .ranking
+        .metrics
+        .iter()
+        .find(|metric| metric.metric == figure.metric);
+    let conditions = metric.into_iter().flat_map(|metric| &metric.conditions);
+    let mut conditions = conditions.filter(|ranked| ranked.condition == figure.condition);
+    conditions.next().map_or_else(Vec::new, |ranked| {
+        vec![
+            Said::Percent(ranked.delta_percent),
+            Said::Text(ranked.letters.clone().unwrap_or_default()),
+            Said::Text(places(ranked)),
+        ]
+    })
+}
+
+/// Writes a sheet for each group of metrics; what comes back are the names for sheets of
+/// `others`, which are not those of groups.
+fn write_groups<'a>(
+    workbook: &mut Workbook,
+    run: &Run,
+    (heads, rows): (Heads, Vec<Row<'_>>),
+    others: impl Iterator<Item = &'a str>,
+) -> Result<Vec<String>, XlsxError> {
+    let jobs = Jobs::of([run].into_iter());
+    let groups = jobs.grouped(rows.into_iter(), |row| &row.figure.metric);
+    let titles = groups.iter().map(|(title, _)| title.clone());
+    let all: Vec<String> = titles.chain(others.map(str::to_owned)).collect();
+    let mut names = look::sheet_names(all.iter().map(String::as_str));
+    let rest = names.split_off(groups.len());
+    for ((title, rows), name) in groups.iter().zip(&names) {
+        let sheet = workbook.add_worksheet();
+        sheet.set_name(name)?;
+        figures::write(sheet, title, heads, rows)?;
+    }
+    Ok(rest)
+}

@@ -1,0 +1,235 @@
+//! The part of a workbook that draws figures over two axes as a surface in space
+//! (`DrawingML` charts, ISO/IEC 29500-1, 21.2: `CT_Surface3DChart`). The order of
+//! elements is that of the schema; programs refuse others.
+
+pub mod package;
+
+use crate::results::matrix::Matrix;
+use crate::words::text::{clean, shorten};
+use assay_lang::tr;
+use rust_xlsxwriter::{Chart, Worksheet, XlsxError};
+use std::fmt::Write;
+
+/// Axes are known by number.
+const COLUMNS: u32 = 50_010;
+const VALUES: u32 = 50_020;
+const ROWS: u32 = 50_030;
+
+/// Where the matrix stands, counted from 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Name of the sheet.
+    pub sheet: &'a str,
+    /// Row of the headings.
+    pub head_row: u32,
+    /// Column of the headings.
+    pub head_column: u16,
+}
+
+/// What is written on the axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Axes<'a> {
+    /// Along the columns.
+    pub columns: &'a str,
+    /// Along the rows.
+    pub rows: &'a str,
+    /// Upwards.
+    pub values: &'a str,
+}
+
+/// Figures over two axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// What the figures are.
+    pub title: String,
+    /// Heads of the rows.
+    pub rows: Vec<String>,
+    /// Heads of the columns.
+    pub columns: Vec<String>,
+    /// By row, then by column; `None`: not measured.
+    pub values: Vec<Vec<Option<f64>>>,
+}
+
+impl From<&Matrix> for Grid {
+    fn from(matrix: &Matrix) -> Self {
+        let values = matrix.cells.iter().map(|row| {
+            let cells = row.iter().map(|cell| Some(cell.as_ref()?.value));
+            cells.collect()
+        });
+        Self {
+            title: matrix.title.clone(),
+            rows: matrix.rows.iter().map(ToString::to_string).collect(),
+            columns: matrix.columns.iter().map(ToString::to_string).collect(),
+            values: values.collect(),
+        }
+    }
+}
+
+/// The chart's size in pixels.
+const SIZE: (u32, u32) = (900, 520);
+/// Characters that a text in place of a picture may have.
+const LONGEST_ALTERNATIVE: usize = 255;
+/// Rows that it covers, of 20 pixels each.
+pub const ROWS_COVERED: u32 = SIZE.1 / 20 + 1;
+
+/// Puts the surface of a grid that stands at `place` on its sheet, from row `below` on;
+/// what comes back is its chart. A line chart stands in for it until the file is put
+/// together. A grid of one row or one column has no surface.
+///
+/// # Errors
+/// When it does not fit the sheet.
+pub fn insert(
+    sheet: &mut Worksheet,
+    grid: &Grid,
+    place: Place<'_>,
+    axes: Axes<'_>,
+    below: u32,
+) -> Result<Option<String>, XlsxError> {
+    if grid.rows.len() < 2 || grid.columns.len() < 2 {
+        return Ok(None);
+    }
+    let first = (place.head_row + 1, place.head_column + 1);
+    let mut stand_in = Chart::new_line();
+    stand_in
+        .add_series()
+        .set_values((place.sheet, first.0, first.1, first.0, first.1));
+    let (rows, columns) = (clean(axes.rows), clean(axes.columns));
+    let about = tr!(
+        "{title}: the figures above as a surface; down: {rows}; across: {columns}",
+        title = clean(&grid.title),
+        rows,
+        columns
+    );
+    stand_in
+        .set_width(SIZE.0)
+        .set_height(SIZE.1)
+        .set_alt_text(shorten(&about, LONGEST_ALTERNATIVE));
+    sheet.insert_chart(below, place.head_column, &stand_in)?;
+    Ok(Some(chart(grid, place, axes)))
+}
+
+fn chart(grid: &Grid, place: Place<'_>, axes: Axes<'_>) -> String {
+    let series: String = (0..grid.rows.len())
+        .map(|row| one_series(grid, place, row))
+        .collect();
+    let axis_ids: String = [COLUMNS, VALUES, ROWS]
+        .iter()
+        .map(|id| format!(r#"<c:axId val="{id}"/>"#))
+        .collect();
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><c:roundedCorners val="0"/><c:chart>{title}<c:autoTitleDeleted val="0"/><c:view3D><c:rotX val="20"/><c:rotY val="30"/><c:rAngAx val="0"/><c:perspective val="30"/></c:view3D><c:plotArea><c:layout/><c:surface3DChart><c:wireframe val="0"/>{series}{axis_ids}</c:surface3DChart>{column_axis}{value_axis}{row_axis}</c:plotArea><c:legend><c:legendPos val="r"/><c:overlay val="0"/></c:legend><c:plotVisOnly val="1"/><c:dispBlanksAs val="zero"/></c:chart></c:chartSpace>
+"#,
+        title = words(&grid.title, 1400),
+        column_axis = axis("catAx", COLUMNS, "b", axes.columns, VALUES),
+        value_axis = axis("valAx", VALUES, "l", axes.values, COLUMNS),
+        row_axis = axis("serAx", ROWS, "b", axes.rows, COLUMNS),
+    )
+}
+
+/// One row of the grid: its name, the names of the columns, the values.
+fn one_series(grid: &Grid, place: Place<'_>, index: usize) -> String {
+    let row = place.head_row + 1 + u32::try_from(index).unwrap_or(u32::MAX - place.head_row - 1);
+    let first = place.head_column + 1;
+    let last = place.head_column + u16::try_from(grid.columns.len()).unwrap_or(u16::MAX);
+    let sheet = format!("'{}'", place.sheet.replace('\'', "''"));
+    let range = |row: u32| {
+        let (first, last) = (column_name(first), column_name(last));
+        let row = row + 1;
+        escaped(&format!("{sheet}!${first}${row}:${last}${row}"))
+    };
+    let name = format!("{sheet}!${}${}", column_name(place.head_column), row + 1);
+    let head = grid.rows.get(index).map_or("", String::as_str);
+    let cells = grid.values.get(index).map_or(&[][..], Vec::as_slice);
+    let values = cells
+        .iter()
+        .map(|value| value.map(|value| value.to_string()));
+    format!(
+        r#"<c:ser><c:idx val="{index}"/><c:order val="{index}"/><c:tx><c:strRef><c:f>{name}</c:f><c:strCache><c:ptCount val="1"/><c:pt idx="0"><c:v>{head}</c:v></c:pt></c:strCache></c:strRef></c:tx><c:cat>{columns}</c:cat><c:val><c:numRef><c:f>{range}</c:f>{values}</c:numRef></c:val></c:ser>"#,
+        name = escaped(&name),
+        head = escaped(head),
+        columns = heads(&grid.columns, &range(place.head_row)),
+        range = range(row),
+        values = cache(values),
+    )
+}
+
+/// A head that is a number.
+pub fn number(head: &str) -> Option<f64> {
+    head.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// Heads of columns that are all numbers, or texts.
+fn heads(columns: &[String], range: &str) -> String {
+    if columns.iter().all(|head| number(head).is_some()) {
+        let numbers = columns.iter().map(|head| Some(head.clone()));
+        return format!("<c:numRef><c:f>{range}</c:f>{}</c:numRef>", cache(numbers));
+    }
+    let texts = columns.iter().enumerate().map(|(index, head)| {
+        let head = escaped(head);
+        format!(r#"<c:pt idx="{index}"><c:v>{head}</c:v></c:pt>"#)
+    });
+    format!(
+        r#"<c:strRef><c:f>{range}</c:f><c:strCache><c:ptCount val="{}"/>{}</c:strCache></c:strRef>"#,
+        columns.len(),
+        texts.collect::<String>()
+    )
+}
+
+/// The numbers as they were when the file was written, for programs that draw
+/// without looking at the cells.
+fn cache(numbers: impl ExactSizeIterator<Item = Option<String>>) -> String {
+    let mut xml = format!(
+        r#"<c:numCache><c:formatCode>General</c:formatCode><c:ptCount val="{}"/>"#,
+        numbers.len()
+    );
+    for (index, number) in numbers.enumerate() {
+        if let Some(number) = number {
+            // Writing to a string cannot fail.
+            let _ = write!(xml, r#"<c:pt idx="{index}"><c:v>{number}</c:v></c:pt>"#);
+        }
+    }
+    xml.push_str("</c:numCache>");
+    xml
+}
+
+fn axis(kind: &str, id: u32, side: &str, title: &str, crosses: u32) -> String {
+    let (lines, number, rest) = match kind {
+        "valAx" => (
+            "<c:majorGridlines/>",
+            r##"<c:numFmt formatCode="#,##0" sourceLinked="0"/>"##,
+            r#"<c:crossBetween val="midCat"/>"#,
+        ),
+        "catAx" => (
+            "",
+            r#"<c:numFmt formatCode="General" sourceLinked="0"/>"#,
+            r#"<c:auto val="0"/><c:lblAlgn val="ctr"/><c:lblOffset val="100"/><c:noMultiLvlLbl val="1"/>"#,
+        ),
+        _ => ("", "", ""),
+    };
+    format!(
+        r#"<c:{kind}><c:axId val="{id}"/><c:scaling><c:orientation val="minMax"/></c:scaling><c:delete val="0"/><c:axPos val="{side}"/>{lines}{title}{number}<c:majorTickMark val="out"/><c:minorTickMark val="none"/><c:tickLblPos val="nextTo"/><c:crossAx val="{crosses}"/><c:crosses val="autoZero"/>{rest}</c:{kind}>"#,
+        title = words(title, 900),
+    )
+}
+
+/// A title; `size` is in hundredths of a point.
+fn words(text: &str, size: u32) -> String {
+    format!(
+        r#"<c:title><c:tx><c:rich><a:bodyPr/><a:lstStyle/><a:p><a:pPr><a:defRPr sz="{size}" b="1"/></a:pPr><a:r><a:rPr lang="en-US" sz="{size}" b="1"/><a:t>{}</a:t></a:r></a:p></c:rich></c:tx><c:overlay val="0"/></c:title>"#,
+        escaped(text)
+    )
+}
+
+/// `A` of 0, `Z` of 25, `AA` of 26.
+fn column_name(column: u16) -> String {
+    rust_xlsxwriter::utility::column_number_to_name(column)
+}
+
+fn escaped(text: &str) -> String {
+    let text = clean(text);
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

@@ -1,0 +1,272 @@
+//! A comparison with its names, as every output shows it.
+
+mod contradiction;
+mod words;
+
+use assay_lang::{Told, counted, tr, translated};
+pub use words::{SharedNotes, drift, ends, pairs, percent, places, tallied};
+
+use crate::results::jobs::Jobs;
+use crate::results::summary::Summary;
+use crate::results::warnings::{self, NAMES, Warning};
+use crate::words::format::percent_points;
+use crate::words::text::clean;
+use assay_model::figures::Figure;
+use assay_model::run::Run;
+use assay_model::verdict::LEVEL;
+use assay_stats::figures::measured_in_words;
+use assay_stats::verdict::compare::{Comparison, Scope};
+use assay_stats::verdict::line::{Line, Options};
+use assay_stats::verdict::note::Note;
+use assay_stats::verdict::power;
+use assay_stats::verdict::ranking::Ranking;
+
+/// A comparison and what it is of.
+#[derive(Debug)]
+pub struct Compared<'a> {
+    /// What is compared with, in the user's words.
+    pub a: &'a str,
+    /// What is judged.
+    pub b: &'a str,
+    /// What it was held to.
+    pub options: &'a Options,
+    /// What came of it.
+    pub comparison: &'a Comparison,
+    /// What else differs between the sides, a sentence each.
+    pub warnings: Vec<Told>,
+    /// Whether it was asked if B may take the place of A.
+    pub qualify: bool,
+    /// Where the figures of A come from: one for each unit.
+    pub a_sources: Vec<Source<'a>>,
+    /// The same of B.
+    pub b_sources: Vec<Source<'a>>,
+}
+
+/// What one side of a comparison is made of, for charts.
+#[derive(Debug)]
+pub struct Side<'a> {
+    /// In the user's words.
+    pub name: &'a str,
+    /// The figures of all its units.
+    pub figures: Vec<&'a Figure>,
+    /// The runs they are of, where they are of runs: only the trials that count.
+    pub runs: Vec<&'a Run>,
+}
+
+/// Where figures come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// In the user's words.
+    pub name: &'a str,
+    /// Its figures, of one condition.
+    pub figures: &'a [Figure],
+    /// The run they are of; `None` for results that were made elsewhere.
+    pub run: Option<&'a Run>,
+    /// What others' results tell of tool, kernel, command line: a line each.
+    pub circumstances: &'a [String],
+}
+
+impl Source<'_> {
+    /// A run by its id, a file by its name without its folders; with the condition where
+    /// one was named. Safe to show.
+    #[must_use]
+    pub fn known_by(&self) -> String {
+        let (name, condition) = match self.name.rsplit_once('@') {
+            Some((name, condition)) => (name, format!("@{condition}")),
+            None => (self.name, String::new()),
+        };
+        let file = name.rsplit('/').next().unwrap_or_default();
+        let name = self.run.map_or(file, |run| &run.header.id);
+        clean(&format!("{name}{condition}"))
+    }
+}
+
+impl<'a> Compared<'a> {
+    /// The jobs of both sides.
+    #[must_use]
+    pub fn jobs(&self) -> Jobs<'a> {
+        let sources = self.a_sources.iter().chain(&self.b_sources);
+        Jobs::of(sources.filter_map(|source| source.run))
+    }
+
+    /// What A and B are known by: the ids of runs, the names of others. Safe to show.
+    #[must_use]
+    pub fn known_by(&self) -> [String; 2] {
+        [&self.a_sources, &self.b_sources].map(|sources| {
+            let names = sources.iter().map(Source::known_by);
+            names.collect::<Vec<_>>().join(", ")
+        })
+    }
+
+    /// Whether a value of a side is a mean, of a unit or of a run, and not a trial.
+    #[must_use]
+    pub fn is_of_means(&self) -> bool {
+        matches!(self.comparison.scope, Scope::Parts(..) | Scope::Runs(..))
+    }
+
+    /// So many values of a side, as what they are: `5 trials`, `3 units`, `3 runs`.
+    #[must_use]
+    pub fn counted(&self, n: usize) -> String {
+        match self.comparison.scope {
+            Scope::Parts(..) => counted!(n, "{n} unit", "{n} units"),
+            Scope::Runs(..) => counted!(n, "{n} run", "{n} runs"),
+            Scope::TwoUnits | Scope::Units(_) => counted!(n, "{n} trial", "{n} trials"),
+        }
+    }
+
+    /// What was asked, and what the answer is held to.
+    #[must_use]
+    pub fn question(&self) -> String {
+        let margin = percent_points(self.options.margin);
+        match self.qualify {
+            true => tr!(
+                "may B take the place of A, at most {margin} % slower?",
+                margin
+            ),
+            false => tr!(
+                "is B faster, slower or equivalent, within {margin} %?",
+                margin
+            ),
+        }
+    }
+
+    /// Everything that concerns all of it, a sentence each, safe to show: what was said
+    /// of the comparison, and what puts figures of a side in doubt.
+    #[must_use]
+    pub fn all_warnings(&self) -> Vec<String> {
+        let notes = self.comparison.notes.iter().map(ToString::to_string);
+        let warnings = notes.chain(self.warnings.iter().map(ToString::to_string));
+        let mut warnings: Vec<String> = warnings.map(|warning| clean(&warning)).collect();
+        warnings.extend(self.doubts());
+        warnings
+    }
+
+    /// What puts figures of a side in doubt, with the side, a sentence each, safe to show.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<String> {
+        let (a, b) = (doubts(&self.a_sources), doubts(&self.b_sources));
+        let (both, of_a): (Vec<_>, Vec<_>) = a.into_iter().partition(|doubt| b.contains(doubt));
+        let of_b = b.into_iter().filter(|doubt| !both.contains(doubt));
+        let of_a = of_a.into_iter().map(|doubt| format!("A: {doubt}"));
+        let of_b = of_b.map(|doubt| format!("B: {doubt}"));
+        of_a.chain(of_b)
+            .chain(both.iter().map(|doubt| tr!("both: {doubt}", doubt)))
+            .collect()
+    }
+
+    /// Whether only what it measured keeps a metric from deciding.
+    #[must_use]
+    pub fn is_kept_by_label(&self, line: &Line) -> bool {
+        let sources = self.a_sources.iter().chain(&self.b_sources);
+        let mut figures = sources.flat_map(|source| source.figures);
+        !line.primary
+            && line.notes.iter().any(Note::is_on_label)
+            && figures.any(|figure| figure.metric == line.metric && figure.primary)
+    }
+
+    /// The word for a line: its verdict, or its qualification where that was asked.
+    #[must_use]
+    pub fn word(&self, line: &Line) -> &'static str {
+        translated(match self.qualify {
+            true => line.qualification.word(),
+            false => line.verdict.word(),
+        })
+    }
+
+    /// The word for a line with what it rests on, safe to show.
+    #[must_use]
+    pub fn reason(&self, line: &Line) -> String {
+        let mut reason = self.word(line).to_owned();
+        if let Some(change) = line.change {
+            reason.push_str(&format!(", {}", percent(change)));
+            if let Some(ends) = ends(change) {
+                reason.push_str(&tr!(" (95 % interval {ends})", ends));
+            }
+        }
+        for note in &line.notes {
+            reason.push_str(&format!("; {note}"));
+        }
+        clean(&reason)
+    }
+
+    /// What a metric measured on both sides, safe to show; `None` where it is known of
+    /// neither.
+    #[must_use]
+    pub fn measured(&self, metric: &str) -> Option<String> {
+        let of = |sources: &[Source<'_>]| {
+            let mut figures = sources.iter().flat_map(|source| source.figures);
+            let figure = figures.find(|figure| figure.metric == metric)?;
+            figure.measured.as_deref().map(measured_in_words)
+        };
+        let known = |what: Option<String>| what.unwrap_or_else(|| tr!("not known").to_owned());
+        match (of(&self.a_sources), of(&self.b_sources)) {
+            (a, b) if a == b => a,
+            (a, b) => Some(format!("A {}, B {}", known(a), known(b))),
+        }
+    }
+}
+
+/// What puts figures of a side in doubt, each once. How far trials vary, and how many
+/// there are, is in the verdicts already.
+fn doubts(sources: &[Source<'_>]) -> Vec<String> {
+    let mut doubts: Vec<String> = Vec::new();
+    for run in sources.iter().filter_map(|source| source.run) {
+        for warning in warnings::collect(&Summary::of(run)) {
+            let judged = matches!(warning, Warning::Spread { .. } | Warning::FewTrials { .. });
+            let doubt = warning.message(NAMES);
+            if !judged && !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
+    }
+    doubts
+}
+
+/// A ranking and what it is of.
+#[derive(Debug)]
+pub struct Ranked<'a> {
+    /// In the user's words.
+    pub source: &'a str,
+    /// The condition that the others are judged against; `None`: all pairs.
+    pub baseline: Option<&'a str>,
+    /// What it was held to.
+    pub options: &'a Options,
+    /// What came of it.
+    pub ranking: &'a Ranking,
+    /// What concerns all of it, a sentence each.
+    pub warnings: Vec<Told>,
+}
+
+/// What so many trials of that spread show.
+#[derive(Debug)]
+pub struct Power {
+    /// What varies so much.
+    pub name: String,
+    /// Its coefficient of variation, as a share.
+    pub cv: f64,
+    /// The level that it is held to.
+    pub alpha: f64,
+    /// The margin that differences are judged by, as a share.
+    pub margin: f64,
+    /// A row for each number of trials.
+    pub rows: Vec<power::Row>,
+}
+
+impl Power {
+    /// Numbers of trials that people choose.
+    const TRIALS: [u32; 10] = [3, 4, 5, 6, 8, 10, 15, 20, 50, 100];
+
+    /// For trials that vary by `cv` (a share), of one of so many `metrics` that decide: the
+    /// first of them is held to Holm's level.
+    #[must_use]
+    pub fn of(name: String, cv: f64, metrics: usize, margin: f64) -> Self {
+        let alpha = LEVEL / metrics.max(1) as f64;
+        Self {
+            name,
+            cv,
+            alpha,
+            margin,
+            rows: power::table(cv, alpha, margin, &Self::TRIALS),
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! What filling, checking or probing found, in words.
+
+use crate::results::findings::Finding;
+use crate::words::text::clean;
+use assay_lang::{counted, tr};
+use assay_model::units::Bytes;
+use assay_model::work::capacity::{CapacityStep, Counts, Kind, Part, Probed, SECTOR_BYTES, Tally};
+
+/// So many files with differences are named.
+const FILES_NAMED: usize = 10;
+/// This part of all sectors in the wrong place is the work of a fake.
+const MANY: u64 = 100;
+/// So many runs of displaced sectors are named.
+const ALIASES_NAMED: usize = 3;
+
+/// What a step found; `None` when it did nothing.
+#[must_use]
+pub fn finding(step: &CapacityStep) -> Option<Finding> {
+    let lines = match (&step.probed, step.total()) {
+        (Some(probed), _) => of_probe(probed),
+        (None, Some(found)) => of_check(step, &found),
+        (None, None) => of_writing(step)?,
+    };
+    Some(Finding::concluding(step.differs(), lines))
+}
+
+fn of_writing(step: &CapacityStep) -> Option<Vec<String>> {
+    let bytes = step.parts.iter().map(|part| part.bytes).sum();
+    let (first, last) = (step.parts.first()?, step.parts.last()?);
+    let names = if step.parts.len() == 1 {
+        clean(&first.name)
+    } else {
+        tr!(
+            "{first} to {last}",
+            first = clean(&first.name),
+            last = clean(&last.name)
+        )
+    };
+    Some(vec![tr!(
+        "wrote {bytes} to {names}",
+        bytes = Bytes(bytes),
+        names
+    )])
+}
+
+fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
+    let sectors = &found.sectors;
+    let mut lines = Vec::new();
+    if !step.differs() {
+        return vec![tr!(
+            "all of {bytes} is as it was written: {sectors} sectors",
+            bytes = Bytes(found.bytes()),
+            sectors = sectors.ok
+        )];
+    }
+    let held = Bytes(found.held_bytes());
+    lines.push(match found.all_ok() {
+        true => tr!(
+            "{held} OK, but not all that was written is there: DATA LOST",
+            held
+        ),
+        false => tr!(
+            "{held} OK, {lost} DATA LOST: {classes}",
+            held,
+            lost = Bytes(sectors.bad() * SECTOR_BYTES),
+            classes = classes(sectors)
+        ),
+    });
+    if let Some(at) = found.first_bad {
+        lines.push(tr!(
+            "the first difference is at offset {at}{place}",
+            at,
+            place = place(step, at)
+        ));
+    }
+    for alias in found.aliases.iter().take(ALIASES_NAMED) {
+        lines.push(tr!(
+            "offset {offset} holds the data of offset {of}, for {bytes}",
+            offset = alias.offset,
+            of = alias.belongs_to,
+            bytes = Bytes(alias.bytes)
+        ));
+    }
+    // A few sectors in the wrong place are no sign of it.
+    let many = sectors.overwritten >= sectors.all() / MANY;
+    if let Some(distance) = found.shortest_alias.filter(|_| many) {
+        lines.push(tr!("storage that repeats itself every {distance} would look like this: it is likely to be a fake", distance = Bytes(distance)));
+    }
+    if !step.missing.is_empty() {
+        let some: Vec<&str> = step
+            .missing
+            .iter()
+            .take(FILES_NAMED)
+            .map(String::as_str)
+            .collect();
+        let missing = step.missing_files.max(step.missing.len() as u64);
+        let more = if missing > some.len() as u64 {
+            ", ..."
+        } else {
+            ""
+        };
+        lines.push(tr!(
+            "{files} missing: {names}{more}",
+            files = counted!(missing, "{n} file", "{n} files"),
+            names = clean(&some.join(", ")),
+            more
+        ));
+    }
+    lines.extend(step.short.iter().take(FILES_NAMED).map(|file| {
+        tr!(
+            "{name} is too short: {bytes} bytes of {least} or more",
+            name = clean(&file.name),
+            bytes = file.bytes,
+            least = file.least_bytes
+        )
+    }));
+    lines.extend(of_files(&step.parts));
+    lines
+}
+
+/// The classes of f3read that are not empty.
+fn classes(sectors: &Counts) -> String {
+    let named = [
+        (tr!("overwritten"), sectors.overwritten),
+        (tr!("corrupted"), sectors.corrupted),
+        (tr!("changed"), sectors.changed),
+        (tr!("unreadable"), sectors.unreadable),
+    ];
+    let some = named.into_iter().filter(|(_, sectors)| *sectors > 0);
+    let words: Vec<String> = some
+        .map(|(class, sectors)| format!("{sectors} {class}"))
+        .collect();
+    tr!("sectors {words}", words = words.join(", "))
+}
+
+/// In which file that is.
+fn place(step: &CapacityStep, at: u64) -> String {
+    let within = |part: &&Part| (part.offset..part.offset + part.bytes).contains(&at);
+    match step.parts.iter().find(within) {
+        Some(part) if step.parts.len() > 1 => {
+            tr!(
+                " ({name}, byte {byte})",
+                name = clean(&part.name),
+                byte = at - part.offset
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+fn of_files(parts: &[Part]) -> Vec<String> {
+    if parts.len() < 2 {
+        return Vec::new();
+    }
+    let bad = parts.iter().filter_map(|part| {
+        let found = part.found.as_ref().filter(|found| !found.all_ok())?;
+        let (name, sectors) = (clean(&part.name), &found.sectors);
+        Some(tr!(
+            "{name}: {ok} ok, {classes}",
+            name,
+            ok = sectors.ok,
+            classes = classes(sectors)
+        ))
+    });
+    let mut lines: Vec<String> = bad.collect();
+    let more = lines.len().saturating_sub(FILES_NAMED);
+    lines.truncate(FILES_NAMED);
+    if more > 0 {
+        lines.push(tr!(
+            "and {files} more",
+            files = counted!(more, "{n} file", "{n} files")
+        ));
+    }
+    lines
+}
+
+fn of_probe(probed: &Probed) -> Vec<String> {
+    let says = Bytes(probed.announced_bytes);
+    let conclusion = match probed.kind {
+        Kind::Good => tr!(
+            "no sign of a fake: every block probed over {says} holds its data",
+            says
+        ),
+        Kind::Limbo { real_bytes } => tr!(
+            "FAKE (limbo): it says {says} and holds {real}; what is written beyond is lost",
+            says,
+            real = Bytes(real_bytes)
+        ),
+        Kind::Wraparound { real_bytes } => tr!(
+            "FAKE (wraparound): it says {says} and holds {real}; what is written beyond goes over its begin",
+            says,
+            real = Bytes(real_bytes)
+        ),
+        Kind::Chain {
+            real_bytes,
+            wraps_at,
+        } => tr!(
+            "FAKE (chain): it says {says} and holds {real}; addresses repeat every {distance}",
+            says,
+            real = Bytes(real_bytes),
+            distance = Bytes(wraps_at)
+        ),
+        Kind::Damaged => tr!(
+            "DAMAGED: {blocks} of {says} do not hold their data, here and there: fill it to find all of them",
+            blocks = counted!(probed.lost, "{n} block", "{n} blocks"),
+            says
+        ),
+        Kind::Dead => tr!("DEAD: no block that was written came back").to_owned(),
+    };
+    let written = Bytes(probed.blocks_written * probed.block_bytes);
+    let put_back = match probed.not_restored.is_empty() {
+        true => tr!("put back as they were"),
+        false => tr!("not all of them put back as they were"),
+    };
+    let mut lines = vec![
+        conclusion,
+        tr!(
+            "{blocks} ({written}) were written, and {put_back}",
+            blocks = counted!(probed.blocks_written, "{n} block", "{n} blocks"),
+            written,
+            put_back
+        ),
+    ];
+    if let Some(&at) = probed.unreadable.first() {
+        let blocks = counted!(probed.unreadable.len(), "{n} block", "{n} blocks");
+        lines.push(tr!(
+            "{blocks} could not be read, the first at offset {at}",
+            blocks,
+            at
+        ));
+    }
+    if let Some(&at) = probed.not_restored.first() {
+        let blocks = counted!(probed.not_restored.len(), "{n} block", "{n} blocks");
+        lines.push(tr!(
+            "{blocks} could not be put back, the first at offset {at}",
+            blocks,
+            at
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::work::capacity::content::Class;
+
+    fn part(name: &str, offset: u64, classes: &[Class]) -> Part {
+        let mut found = Tally::default();
+        for (number, class) in (0..).zip(classes) {
+            found.count(*class, offset + number * 512);
+        }
+        Part {
+            name: name.to_owned(),
+            offset,
+            bytes: classes.len() as u64 * 512,
+            elapsed_ns: 1,
+            found: Some(found),
+        }
+    }
+
+    fn step(parts: Vec<Part>) -> CapacityStep {
+        CapacityStep {
+            parts,
+            ..CapacityStep::default()
+        }
+    }
+
+    #[test]
+    fn all_well_is_one_sentence() {
+        let found = finding(&step(vec![part("1.h2w", 0, &[Class::Ok; 4])])).unwrap();
+        assert!(!found.sentences[0].bad);
+        assert_eq!(
+            found.texts(),
+            ["all of 2 KiB is as it was written: 4 sectors"]
+        );
+    }
+
+    #[test]
+    fn a_wrapped_device_is_named_with_place_and_distance() {
+        let wrapped = Class::Overwritten {
+            belongs_to: 1 << 30,
+        };
+        let parts = vec![
+            part("1.h2w", 0, &[wrapped, Class::Corrupted, Class::Ok]),
+            part("2.h2w", 1 << 30, &[Class::Ok]),
+        ];
+        let found = finding(&step(parts)).unwrap();
+        assert!(found.sentences[0].bad);
+        assert_eq!(
+            found.texts(),
+            [
+                "1 KiB OK, 1 KiB DATA LOST: sectors 1 overwritten, 1 corrupted",
+                "the first difference is at offset 0 (1.h2w, byte 0)",
+                "offset 0 holds the data of offset 1073741824, for 512 B",
+                "storage that repeats itself every 1 GiB would look like this: it is likely to be a fake",
+                "1.h2w: 1 ok, sectors 1 overwritten, 1 corrupted",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_a_difference() {
+        let missing = CapacityStep {
+            missing: vec!["1.h2w".to_owned()],
+            ..step(vec![part("2.h2w", 1 << 30, &[Class::Ok])])
+        };
+        let found = finding(&missing).unwrap();
+        assert!(found.sentences[0].bad);
+        assert_eq!(found.texts()[1], "1 file missing: 1.h2w");
+    }
+
+    #[test]
+    fn a_probe_says_what_it_came_to_and_what_it_wrote() {
+        let probed = Probed {
+            kind: Kind::Wraparound {
+                real_bytes: 16 << 20,
+            },
+            announced_bytes: 64 << 20,
+            block_bytes: 4_096,
+            blocks_written: 256,
+            unreadable: Vec::new(),
+            lost: 3,
+            first_lost: Some(0),
+            not_restored: vec![8_192],
+        };
+        let step = CapacityStep {
+            probed: Some(probed),
+            ..CapacityStep::default()
+        };
+        let found = finding(&step).unwrap();
+        assert!(
+            found.sentences[0].bad
+                && found.texts()[0]
+                    .starts_with("FAKE (wraparound): it says 64 MiB and holds 16 MiB")
+        );
+        assert_eq!(
+            found.texts()[1],
+            "256 blocks (1 MiB) were written, and not all of them put back as they were"
+        );
+        assert_eq!(
+            found.texts()[2],
+            "1 block could not be put back, the first at offset 8192"
+        );
+    }
+
+    #[test]
+    fn nothing_done_is_nothing_to_say() {
+        assert_eq!(finding(&CapacityStep::default()), None);
+    }
+}

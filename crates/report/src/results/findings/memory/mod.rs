@@ -1,0 +1,286 @@
+//! Main memory in words: what its figures were made of, where latency steps up, and
+//! whether it keeps what is written to it.
+
+mod evidence;
+mod stress;
+
+pub use stress::flips;
+
+use crate::results::findings::{Sentence, Topic};
+use crate::results::summary::{JobSummary, Summary};
+use crate::words::format::quantity;
+use assay_lang::{counted, tr};
+use assay_model::metric::Unit;
+use assay_model::units::Bytes;
+use assay_model::work::StepDetail;
+use assay_model::work::memory::{
+    BandwidthStep, Cache, Found, Kernel, LatencyStep, Machine, MemoryStep, Pages, Stores,
+};
+use assay_stats::hierarchy::{Point, Rise, rises};
+
+/// What a run found about main memory; nothing for one of storage.
+#[must_use]
+pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
+    let (bandwidth, latency) = (plain(bandwidth(summary)), plain(latency(summary)));
+    let (stress, machine) = (stress::lines(summary), plain(evidence::lines(summary)));
+    let all = [
+        Topic::of_run("bandwidth", tr!("Bandwidth of memory"), bandwidth),
+        Topic::of_run("memory-latency", tr!("Latency of memory"), latency),
+        Topic::of_run("stress", tr!("Memory under stress"), stress),
+        Topic::of_run("machine", tr!("The machine meanwhile"), machine),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn plain(lines: Vec<String>) -> Vec<Sentence> {
+    lines.into_iter().map(Sentence::plain).collect()
+}
+
+/// What the steps of a run found, in the order in which they were taken.
+fn steps<'a>(summary: &Summary<'a>) -> Vec<&'a MemoryStep> {
+    let trials = summary.run.trials.iter();
+    let details = trials.filter_map(|trial| trial.detail.as_deref());
+    details.filter_map(StepDetail::memory).collect()
+}
+
+/// A kernel with so many threads, and its rate: the median and the best of all trials.
+struct Rate {
+    kernel: Kernel,
+    stores: Stores,
+    threads: usize,
+    median: f64,
+    best: f64,
+}
+
+fn rates(summary: &Summary<'_>) -> Vec<Rate> {
+    let rate = |job: &JobSummary<'_>| {
+        let step = job
+            .completed()
+            .find_map(|trial| bandwidth_step(trial.record.detail.as_deref()?))?;
+        Some(Rate {
+            kernel: step.kernel,
+            stores: step.stores,
+            threads: step.cpus.len(),
+            median: job.figure("memory_bw")?.stats.median,
+            best: job.figure("memory_bw_best")?.stats.max,
+        })
+    };
+    summary.jobs.iter().filter_map(rate).collect()
+}
+
+fn bandwidth_step(detail: &StepDetail) -> Option<&BandwidthStep> {
+    match &detail.memory()?.found {
+        Found::Bandwidth(step) => Some(step),
+        _ => None,
+    }
+}
+
+fn bandwidth(summary: &Summary<'_>) -> Vec<String> {
+    let rates = rates(summary);
+    let all = steps(summary);
+    let found = |step: &&MemoryStep| match &step.found {
+        Found::Bandwidth(_) => true,
+        Found::Latency(_) | Found::Stress(_) => false,
+    };
+    let Some(first) = all.iter().copied().find(found) else {
+        return Vec::new();
+    };
+    let mut lines = vec![tr!(
+        "copy, scale, add and triad count bytes as STREAM does, what is read and what is written; memset, read and memcpy count each byte once, as mbw does for memcpy"
+    )
+    .to_owned()];
+    lines.extend(best_of(&rates));
+    lines.extend(streaming(&rates));
+    if let Found::Bandwidth(step) = &first.found {
+        lines.push(arrays(&first.machine, step));
+    }
+    lines
+}
+
+/// STREAM's figures, with its kind of stores.
+fn best_of(rates: &[Rate]) -> Vec<String> {
+    let mut threads: Vec<usize> = rates.iter().map(|rate| rate.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let line = |threads: usize| {
+        let own = rates
+            .iter()
+            .filter(|rate| rate.threads == threads && rate.stores == Stores::Plain);
+        let words: Vec<String> = own
+            .map(|rate| {
+                format!(
+                    "{} {}",
+                    rate.kernel.name(),
+                    quantity(Unit::BytesPerSec, rate.best)
+                )
+            })
+            .collect();
+        tr!(
+            "best pass with {threads} and plain stores (as STREAM says it): {words}",
+            threads = counted!(threads, "{n} thread", "{n} threads"),
+            words = words.join(", ")
+        )
+    };
+    threads.into_iter().map(line).collect()
+}
+
+/// Where stores past the caches are faster.
+fn streaming(rates: &[Rate]) -> Option<String> {
+    let wins = rates.iter().filter(|rate| rate.stores == Stores::Streaming);
+    let wins = wins.filter_map(|rate| {
+        let of_same = |other: &&Rate| {
+            other.kernel == rate.kernel
+                && other.threads == rate.threads
+                && other.stores == Stores::Plain
+        };
+        let ratio = rate.median / rates.iter().find(of_same)?.median;
+        (ratio > 1.0).then(|| format!("{}-nt-{}t x{ratio:.2}", rate.kernel.name(), rate.threads))
+    });
+    let words: Vec<String> = wins.collect();
+    let any = rates.iter().any(|rate| rate.stores == Stores::Streaming);
+    any.then(|| match words.is_empty() {
+        true => tr!("stores past the caches (non-temporal, -nt) are nowhere faster").to_owned(),
+        false => tr!(
+            "stores past the caches (non-temporal, -nt) are faster for {words}",
+            words = words.join(", ")
+        ),
+    })
+}
+
+/// What the arrays were.
+fn arrays(machine: &Machine, step: &BandwidthStep) -> String {
+    let times = machine.last_level_bytes().map_or_else(
+        || tr!("the caches are not known").to_owned(),
+        |last| {
+            #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
+            let times = step.array_bytes as f64 / last.max(1) as f64;
+            tr!(
+                "{times} times the last-level caches of {last}",
+                times = format!("{times:.1}"),
+                last = Bytes(last)
+            )
+        },
+    );
+    tr!(
+        "each array has {bytes}, {times}; {vectors}, {passes} of each kernel in a trial, the first of which does not count; {pages}",
+        bytes = Bytes(step.array_bytes),
+        times,
+        vectors = step.vectors,
+        passes = counted!(step.passes_ns.len(), "{n} pass", "{n} passes"),
+        pages = pages(&step.pages, 3 * step.array_bytes)
+    )
+}
+
+/// What backed so many bytes.
+fn pages(pages: &Pages, of: u64) -> String {
+    match (pages.huge_asked, pages.huge_bytes) {
+        (false, _) => tr!("the kernel refuses huge pages").to_owned(),
+        (true, None) => {
+            tr!("huge pages were asked for; whether they were given is unknown").to_owned()
+        }
+        (true, Some(0)) => tr!("huge pages were asked for and not given").to_owned(),
+        (true, Some(huge)) => tr!(
+            "{huge} of {all} are in huge pages",
+            huge = Bytes(huge.min(of)),
+            all = Bytes(of)
+        ),
+    }
+}
+
+/// The median latency of each working set.
+#[must_use]
+pub fn points(summary: &Summary<'_>) -> Vec<Point> {
+    let point = |job: &JobSummary<'_>| {
+        let figure = job.figure("memory_lat")?;
+        let step = job
+            .completed()
+            .find_map(|trial| latency_step(trial.record.detail.as_deref()?))?;
+        Some(Point {
+            set_bytes: step.set_bytes,
+            load_ns: figure.stats.median,
+        })
+    };
+    let mut points: Vec<Point> = summary.jobs.iter().filter_map(point).collect();
+    points.sort_by_key(|point| point.set_bytes);
+    points
+}
+
+fn latency_step(detail: &StepDetail) -> Option<&LatencyStep> {
+    match &detail.memory()?.found {
+        Found::Latency(step) => Some(step),
+        _ => None,
+    }
+}
+
+fn latency(summary: &Summary<'_>) -> Vec<String> {
+    let points = points(summary);
+    let latencies = steps(summary)
+        .into_iter()
+        .filter_map(|step| match &step.found {
+            Found::Latency(found) => Some((&step.machine, found)),
+            Found::Bandwidth(_) | Found::Stress(_) => None,
+        });
+    let Some((machine, largest)) = latencies.max_by_key(|(_, found)| found.set_bytes) else {
+        return Vec::new();
+    };
+    let rises = rises(&points);
+    let mut lines: Vec<String> = rises
+        .iter()
+        .map(|rise| of_rise(rise, &machine.caches))
+        .collect();
+    let unseen = machine.caches.iter().filter(|cache| {
+        let within = points
+            .last()
+            .is_some_and(|last| cache.bytes < last.set_bytes);
+        within && !rises.iter().any(|rise| rise.fits(cache.bytes))
+    });
+    lines.extend(unseen.map(|cache| {
+        tr!(
+            "the {cache} that the kernel reports is not felt: latency does not rise there",
+            cache = cache_words(cache)
+        )
+    }));
+    if machine.hypervisor.is_some() {
+        let text = tr!(
+            "this is a virtual machine: the caches that the kernel reports are those that its host claims"
+        );
+        lines.push(text.to_owned());
+    }
+    lines.push(tr!(
+        "the largest working set: {pages}; lines of {line} bytes in random order, each load waits for the one before",
+        pages = pages(&largest.pages, largest.set_bytes),
+        line = largest.line_bytes
+    ));
+    lines
+}
+
+fn of_rise(rise: &Rise, caches: &[Cache]) -> String {
+    let step = tr!(
+        "latency rises from {from} at {small} to {to} at {large}",
+        from = quantity(Unit::Nanos, rise.from.load_ns),
+        small = Bytes(rise.from.set_bytes),
+        to = quantity(Unit::Nanos, rise.to.load_ns),
+        large = Bytes(rise.to.set_bytes)
+    );
+    let fitting: Vec<String> = caches
+        .iter()
+        .filter(|cache| rise.fits(cache.bytes))
+        .map(cache_words)
+        .collect();
+    match fitting.is_empty() {
+        false => format!("{step}: {}", fitting.join(", ")),
+        true => tr!(
+            "{step}: the kernel reports no cache of that size; it can be the reach of the TLB, or a cache that others use too",
+            step
+        ),
+    }
+}
+
+/// `L2 of 512 KiB`.
+fn cache_words(cache: &Cache) -> String {
+    tr!(
+        "L{level} of {size}",
+        level = cache.level,
+        size = Bytes(cache.bytes)
+    )
+}

@@ -1,0 +1,123 @@
+//! Whether memory kept what was written to it.
+
+use super::steps;
+use crate::results::findings::Sentence;
+use crate::results::summary::Summary;
+use assay_lang::{counted, tr};
+use assay_model::units::Bytes;
+use assay_model::work::memory::{BitFlip, Found, MemoryStep, StressStep};
+
+/// So many flips are told one by one.
+const FLIPS_TOLD: usize = 10;
+
+pub(super) fn lines(summary: &Summary<'_>) -> Vec<Sentence> {
+    let all: Vec<&StressStep> = steps(summary)
+        .into_iter()
+        .filter_map(|step| match &step.found {
+            Found::Stress(found) => Some(found),
+            Found::Bandwidth(_) | Found::Latency(_) => None,
+        })
+        .collect();
+    let Some(last) = all.last() else {
+        return Vec::new();
+    };
+    let flips: u64 = all.iter().map(|step| step.flips).sum();
+    let line = |bad, text| Sentence { bad, text };
+    let mut lines = vec![line(flips > 0, verdict(&all, flips))];
+    let found = all
+        .iter()
+        .flat_map(|step| step.first.iter().map(move |flip| (step, flip)));
+    lines.extend(
+        found
+            .take(FLIPS_TOLD)
+            .map(|(step, flip)| line(true, of_flip(step, flip))),
+    );
+    if flips > FLIPS_TOLD as u64 {
+        let more = flips - FLIPS_TOLD as u64;
+        let more = counted!(more, "{n} word", "{n} words");
+        lines.push(line(true, tr!("and {more} more", more)));
+    }
+    if all.iter().any(|step| step.flipped_on_purpose.is_some()) {
+        let text = tr!(
+            "a bit was flipped on purpose, for a test of assay itself: that is no fault of this memory"
+        );
+        lines.push(line(false, text.to_owned()));
+    }
+    lines.push(line(false, coverage(last)));
+    lines
+}
+
+/// The flips of a step in a sentence; `None` of one that found none.
+#[must_use]
+pub fn flips(step: &MemoryStep) -> Option<String> {
+    match &step.found {
+        Found::Stress(found) if found.flips > 0 => Some(verdict(&[found], found.flips)),
+        _ => None,
+    }
+}
+
+fn verdict(all: &[&StressStep], flips: u64) -> String {
+    let moved = Bytes(all.iter().map(|step| step.moved_bytes).sum());
+    let tested = Bytes(all.iter().map(|step| step.tested_bytes).max().unwrap_or(0));
+    let whole = |step: &&&StressStep| step.end_phase == step.pattern.phases();
+    let patterns = counted!(
+        all.iter().filter(whole).count(),
+        "{n} pattern",
+        "{n} patterns"
+    );
+    match flips {
+        0 => tr!(
+            "no bit flip in {tested} of memory: {patterns} done, {moved} written and read",
+            tested,
+            patterns,
+            moved
+        ),
+        _ => tr!(
+            "MEMORY IS FAULTY: {words} of {tested} did not hold what had been written; {patterns} done, {moved} written and read",
+            words = counted!(flips, "{n} word", "{n} words"),
+            tested,
+            patterns,
+            moved
+        ),
+    }
+}
+
+fn of_flip(step: &StressStep, flip: &BitFlip) -> String {
+    let bits: Vec<String> = flip.bits().map(|bit| bit.to_string()).collect();
+    let physical = flip.physical.map_or_else(
+        || tr!("physical address unknown").to_owned(),
+        |address| tr!("physical {address}", address = format!("{address:#x}")),
+    );
+    let cpu = step.cpus.get(flip.thread as usize).copied().flatten();
+    let cpu = cpu.map_or_else(|| "?".to_owned(), |cpu| cpu.to_string());
+    tr!(
+        "{pattern}: address {address} ({physical}): expected {expected}, found {found} (bits {bits}) on CPU {cpu}; wrong in {wrong} of {reads} further reads",
+        pattern = step.pattern.name(),
+        address = format!("{:#x}", flip.address),
+        physical,
+        expected = format!("{:#018x}", flip.expected),
+        found = format!("{:#018x}", flip.found),
+        bits = bits.join(" "),
+        cpu,
+        wrong = flip.wrong_reads,
+        reads = flip.reads
+    )
+}
+
+/// What was not tested.
+fn coverage(step: &StressStep) -> String {
+    let locked = match step.locked_bytes {
+        0 => tr!("none of it was locked").to_owned(),
+        locked => tr!("{locked} of it were locked", locked = Bytes(locked)),
+    };
+    step.untested.bytes.map_or_else(
+        || locked.clone(),
+        |untested| {
+            tr!(
+                "{untested} of the machine were not tested: the kernel and other processes have them, or they are left to them; {locked}",
+                untested = Bytes(untested),
+                locked
+            )
+        },
+    )
+}

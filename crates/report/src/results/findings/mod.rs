@@ -1,0 +1,256 @@
+//! Findings that are no figures: sentences about each trial or a whole run.
+
+pub mod capacity;
+pub mod memory;
+pub mod powercut;
+pub mod replay;
+pub mod scenario;
+pub mod soak;
+
+use crate::results::summary::{JobSummary, JudgedTrial, Summary};
+use crate::words::text::clean;
+use assay_lang::tr;
+use assay_model::work::StepDetail;
+
+/// A sentence about the data of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// Data is not as it was written, or a promise was broken.
+    pub bad: bool,
+    /// The sentence, safe to show.
+    pub text: String,
+}
+
+impl Sentence {
+    /// A sentence that says nothing bad.
+    #[must_use]
+    pub const fn plain(text: String) -> Self {
+        Self { bad: false, text }
+    }
+}
+
+/// Sentences about a trial or about the whole run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The trial, whose conclusion comes first; `None` for the whole run.
+    pub subject: Option<String>,
+    /// The sentences.
+    pub sentences: Vec<Sentence>,
+}
+
+impl Finding {
+    /// Sentences of which only the first, the conclusion, can be `bad`.
+    #[must_use]
+    pub fn concluding(bad: bool, sentences: Vec<String>) -> Self {
+        let sentences = sentences.into_iter().enumerate();
+        let sentence = |(index, text)| Sentence {
+            bad: bad && index == 0,
+            text,
+        };
+        Self {
+            subject: None,
+            sentences: sentences.map(sentence).collect(),
+        }
+    }
+
+    #[cfg(test)]
+    fn texts(&self) -> Vec<&str> {
+        let sentences = self.sentences.iter();
+        sentences.map(|sentence| sentence.text.as_str()).collect()
+    }
+
+    fn about(self, subject: String) -> Self {
+        Self {
+            subject: Some(subject),
+            ..self
+        }
+    }
+}
+
+/// Findings of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topic {
+    /// Anchor for links.
+    pub id: &'static str,
+    /// Heading.
+    pub title: &'static str,
+    /// Findings in the order of their trials.
+    pub findings: Vec<Finding>,
+}
+
+impl Topic {
+    /// A topic of the whole run; `None` without sentences.
+    pub(crate) fn of_run(
+        id: &'static str,
+        title: &'static str,
+        sentences: Vec<Sentence>,
+    ) -> Option<Self> {
+        let finding = Finding {
+            subject: None,
+            sentences,
+        };
+        (!finding.sentences.is_empty()).then(|| Self {
+            id,
+            title,
+            findings: vec![finding],
+        })
+    }
+
+    fn of_trials(id: &'static str, title: &'static str, findings: Vec<Finding>) -> Option<Self> {
+        (!findings.is_empty()).then_some(Self {
+            id,
+            title,
+            findings,
+        })
+    }
+}
+
+/// Topics of a run in reading order.
+#[must_use]
+pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
+    let capacity = of_each(summary, |detail| match detail {
+        StepDetail::Capacity(step) => capacity::finding(step),
+        _ => None,
+    });
+    let replay = of_each(summary, |detail| match detail {
+        StepDetail::Replay(step) => Some(replay::finding(step)),
+        _ => None,
+    });
+    let cuts = powercut::finding(summary.run);
+    let cuts = cuts.map(|finding| finding.about(tr!("all cuts").to_owned()));
+    let of_trials = [
+        Topic::of_trials("capacity", tr!("Capacity"), capacity),
+        Topic::of_trials("replay", tr!("Replay"), replay),
+        Topic::of_trials("powercut", tr!("Power cuts"), cuts.into_iter().collect()),
+    ];
+    let mut all: Vec<Topic> = of_trials.into_iter().flatten().collect();
+    all.extend(memory::topics(summary));
+    all.extend(soak::topics(summary));
+    all
+}
+
+/// How data was not kept that had been written, in a sentence; `None` where it was, or
+/// where nobody looked.
+#[must_use]
+pub fn loss(detail: &StepDetail) -> Option<String> {
+    if !detail.differs() {
+        return None;
+    }
+    Some(match detail {
+        StepDetail::Capacity(step) => capacity::finding(step)?.sentences.into_iter().next()?.text,
+        StepDetail::Memory(step) => memory::flips(step)?,
+        StepDetail::Powercut(_) => {
+            tr!("after a cut of the power something was not as it was promised").to_owned()
+        }
+        _ => tr!("what was read back is not what was written").to_owned(),
+    })
+}
+
+/// The losses of a run by job, how many trials had one, and the first one's sentence.
+#[must_use]
+pub fn losses(summary: &Summary<'_>) -> Vec<Loss> {
+    let of_job = |job: &JobSummary<'_>| {
+        let trials = job.trials.iter();
+        let mut found = trials.filter_map(|trial| loss(trial.record.detail.as_deref()?));
+        let first = found.next()?;
+        Some(Loss {
+            job: clean(&job.job.name),
+            trials: 1 + found.count(),
+            first,
+        })
+    };
+    summary.jobs.iter().filter_map(of_job).collect()
+}
+
+/// Trials of a job in which data was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The job.
+    pub job: String,
+    /// How many of its trials.
+    pub trials: usize,
+    /// What was found in the first of them.
+    pub first: String,
+}
+
+/// Of each trial, in their order.
+fn of_each(summary: &Summary<'_>, found: impl Fn(&StepDetail) -> Option<Finding>) -> Vec<Finding> {
+    let mut trials: Vec<_> = summary.jobs.iter().flat_map(|job| &job.trials).collect();
+    trials.sort_by_key(|trial| trial.record.position);
+    let name = |trial: &JudgedTrial<'_>| {
+        format!("{} #{}", clean(&trial.record.job.name), trial.record.trial)
+    };
+    let each = |trial: &JudgedTrial<'_>| {
+        let detail = trial.record.detail.as_deref()?;
+        Some(found(detail)?.about(name(trial)))
+    };
+    trials.into_iter().filter_map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::gate::{Status, Suite, junit, lava, tap};
+    use crate::machine::json;
+    use crate::render::html;
+    use crate::render::terminal::{Style, write_summary};
+    use crate::render::{Form, write_mail};
+    use crate::results::key_figures::{Belief, KeyFigures};
+    use crate::results::warnings;
+    use crate::testing::samples;
+    use crate::views;
+    use std::io::{self, Write};
+
+    fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn lost_data_fails_every_gate() {
+        let suite = Suite::of_run(&samples::with_lost_data());
+        assert_eq!(suite.count(Status::Fail), 1);
+        let case = suite.cases.iter().find(|case| case.metric == "data");
+        assert!(case.unwrap().reason.contains("DATA LOST"), "{case:?}");
+        for (text, word) in [
+            (written(|out| tap::write(&suite, out)), "not ok"),
+            (written(|out| junit::write(&suite, out)), "<failure"),
+            (written(|out| lava::write(&suite, out)), "RESULT=fail"),
+        ] {
+            assert!(text.contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn lost_data_stands_before_any_rate_and_nothing_is_believed() {
+        let run = samples::with_lost_data();
+        let summary = Summary::of(&run);
+        let warnings = warnings::collect(&summary);
+        let digest = KeyFigures::of(&summary, &warnings);
+        assert_eq!(digest.belief, Belief::No);
+        assert_eq!(digest.lines[0].subject, "Data kept?");
+        assert!(digest.lines[0].text.contains("DATA LOST"));
+        assert!(warnings[0].is_severe() && warnings[0].message(9).contains("DATA LOST"));
+    }
+
+    #[test]
+    fn lost_data_is_told_by_every_output_for_people() {
+        let run = samples::with_lost_data();
+        let style = Style {
+            color: false,
+            width: 200,
+            ascii: false,
+        };
+        for text in [
+            written(|out| write_mail(&views::run::mail(&run), Form::Text, out)),
+            written(|out| write_mail(&views::run::mail(&run), Form::Markdown, out)),
+            written(|out| write_summary(&run, style, &[], out)),
+            written(|out| html::write(&run, out)),
+        ] {
+            assert!(text.contains("data was not kept"), "{text}");
+        }
+        let document = written(|out| json::write(&run, out));
+        assert!(document.contains("\"data_lost\": true"), "{document}");
+    }
+}

@@ -1,0 +1,255 @@
+//! What cuts of the power left, in words and in counts.
+
+use crate::results::findings::Finding;
+use crate::words::format::percent;
+use crate::words::text::clean;
+use assay_lang::{counted, in_english, tr};
+use assay_model::run::Run;
+use assay_model::trial::TrialRecord;
+use assay_model::units::Nanos;
+use assay_model::work::StepDetail;
+use assay_model::work::powercut::{CutStep, StreamFound};
+use assay_stats::proportion::upper_bound;
+use std::collections::BTreeMap;
+
+/// So many examples are shown.
+const EXAMPLES: usize = 8;
+/// So many lines of a check are examples.
+const DAMAGE_LINES: usize = 3;
+
+/// What all cycles of a run found together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// Cycles.
+    pub cycles: u32,
+    /// Cycles in which something was not as it was promised.
+    pub bad: u32,
+    /// Cycles that say nothing: no write had been acknowledged before the cut.
+    pub idle: u32,
+    /// Cycles after which the file system was not mounted.
+    pub not_mounted: u32,
+    /// Cycles after which the file system was checked.
+    pub file_system_checks: u32,
+    /// Cycles after which that found it damaged.
+    pub damaged: u32,
+    /// Each way to write, in the order in which they came.
+    pub streams: Vec<StreamFound>,
+    /// What the kernel said, and how often.
+    pub said: BTreeMap<String, u32>,
+    /// The first of what is wrong.
+    pub examples: Vec<String>,
+}
+
+/// The cuts of a run; `None` when it has none.
+#[must_use]
+pub fn total(run: &Run) -> Option<Total> {
+    let mut total = Total::default();
+    for trial in &run.trials {
+        if let Some(step) = cut(trial) {
+            total.add(trial.trial, step);
+        }
+    }
+    (total.cycles > 0).then_some(total)
+}
+
+fn cut(trial: &TrialRecord) -> Option<&CutStep> {
+    match trial.detail.as_deref() {
+        Some(StepDetail::Powercut(step)) => Some(step),
+        _ => None,
+    }
+}
+
+impl Total {
+    fn add(&mut self, cycle: u32, step: &CutStep) {
+        self.cycles += 1;
+        self.bad += u32::from(step.is_bad());
+        let acknowledged = step
+            .found
+            .streams
+            .iter()
+            .any(|found| found.acknowledged > 0);
+        self.idle += u32::from(!acknowledged && !step.is_bad());
+        self.not_mounted += u32::from(step.found.not_mounted.is_some());
+        self.file_system_checks += u32::from(step.found.check.is_some());
+        self.damaged += u32::from(step.damage().is_some());
+        for line in &step.found.said {
+            *self.said.entry(line.clone()).or_default() += 1;
+        }
+        let not_mounted = step.found.not_mounted.iter();
+        self.examples
+            .extend(not_mounted.map(|why| format!("cycle {cycle}: {why}")));
+        if let Some(check) = step.damage() {
+            let said = check.said.iter().take(DAMAGE_LINES);
+            self.examples
+                .extend(said.map(|line| format!("cycle {cycle}, {}: {line}", check.command)));
+        }
+        for found in &step.found.streams {
+            let examples = found.examples.iter();
+            self.examples
+                .extend(examples.map(|what| format!("cycle {cycle}, {}: {what}", found.kind)));
+            match self
+                .streams
+                .iter_mut()
+                .find(|known| known.kind == found.kind)
+            {
+                Some(known) => join(known, found),
+                None => self.streams.push(StreamFound {
+                    examples: Vec::new(),
+                    ..found.clone()
+                }),
+            }
+        }
+    }
+
+    fn sum(&self, of: fn(&StreamFound) -> u64) -> u64 {
+        self.streams.iter().map(of).sum()
+    }
+
+    /// Why the command fails, in English; `None` when nothing was lost.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        in_english(|| (self.bad > 0).then(|| self.conclusion()))
+    }
+
+    /// The verdict in a sentence.
+    #[must_use]
+    pub fn conclusion(&self) -> String {
+        let acknowledged = self.sum(|stream| stream.acknowledged);
+        let checked = self.sum(|stream| stream.checked);
+        let cuts = counted!(self.cycles, "{n} cut", "{n} cuts");
+        let bound = percent(upper_bound(self.bad, self.cycles - self.idle).unwrap_or(1.0));
+        if self.bad == 0 {
+            return tr!(
+                "{cuts}, {acknowledged} writes acknowledged, {checked} of them checked: every one is there; a cut loses something in at most {bound} of cases (95 % confidence)",
+                cuts,
+                acknowledged,
+                checked,
+                bound
+            );
+        }
+        tr!(
+            "NOT SAFE: in {bad} of {cuts} something that was acknowledged is not there: of {checked} checked writes {lost} lost, {torn} torn, {misordered} out of order, {garbage} places with garbage, {unmounted} times no file system, {damaged} times a damaged one; up to {bound} of cuts (95 % confidence)",
+            bad = self.bad,
+            cuts,
+            checked,
+            lost = self.sum(|stream| stream.lost),
+            torn = self.sum(|stream| stream.torn),
+            misordered = self.sum(|stream| stream.misordered),
+            garbage = self.sum(|stream| stream.garbage),
+            unmounted = self.not_mounted,
+            damaged = self.damaged,
+            bound
+        )
+    }
+}
+
+fn join(known: &mut StreamFound, found: &StreamFound) {
+    known.acknowledged += found.acknowledged;
+    known.checked += found.checked;
+    known.lost += found.lost;
+    known.torn += found.torn;
+    known.misordered += found.misordered;
+    known.garbage += found.garbage;
+    known.beyond += found.beyond;
+}
+
+/// What all cuts of a run found.
+#[must_use]
+pub fn finding(run: &Run) -> Option<Finding> {
+    let total = total(run)?;
+    let mut lines = vec![total.conclusion()];
+    lines.extend(total.streams.iter().map(of_stream));
+    lines.extend(total.examples.iter().take(EXAMPLES).map(|line| clean(line)));
+    if total.idle > 0 {
+        lines.push(counted!(
+            total.idle,
+            "{n} cut says nothing: no write had been acknowledged before it",
+            "{n} cuts say nothing: no write had been acknowledged before them"
+        ));
+    }
+    if total.file_system_checks > 0 && total.damaged == 0 {
+        lines.push(tr!(
+            "the file system was checked {times} times after its journal was replayed: no damage",
+            times = total.file_system_checks
+        ));
+    }
+    let more = total.examples.len().saturating_sub(EXAMPLES);
+    if more > 0 {
+        lines.push(tr!("and {more} more", more));
+    }
+    for (line, times) in total.said.iter().take(EXAMPLES) {
+        lines.push(tr!(
+            "the kernel said, {times} times: {line}",
+            times,
+            line = clean(line)
+        ));
+    }
+    Some(Finding::concluding(total.bad > 0, lines))
+}
+
+fn of_stream(found: &StreamFound) -> String {
+    let kind = clean(&found.kind);
+    let (acknowledged, checked, beyond) = (found.acknowledged, found.checked, found.beyond);
+    if !found.is_bad() {
+        return tr!(
+            "{kind}: {acknowledged} acknowledged, {checked} checked, all there; {beyond} more were under way",
+            kind,
+            acknowledged,
+            checked,
+            beyond
+        );
+    }
+    tr!(
+        "{kind}: {acknowledged} acknowledged, {checked} checked: {lost} LOST, {torn} TORN, {misordered} OUT OF ORDER, {garbage} GARBAGE",
+        kind,
+        acknowledged,
+        checked,
+        lost = found.lost,
+        torn = found.torn,
+        misordered = found.misordered,
+        garbage = found.garbage
+    )
+}
+
+/// A cycle in a line.
+#[must_use]
+pub fn in_brief(step: &CutStep) -> String {
+    let after = Nanos(step.after_ns);
+    let away = Nanos(step.away_ns);
+    if let Some(why) = &step.found.not_mounted {
+        return tr!(
+            "cut after {after}: NO FILE SYSTEM: {why}",
+            after,
+            why = clean(why)
+        );
+    }
+    if let Some(check) = step.damage() {
+        return tr!(
+            "cut after {after}: THE FILE SYSTEM IS DAMAGED: {command}: {said}",
+            after,
+            command = clean(&check.command),
+            said = clean(&check.said.join("; "))
+        );
+    }
+    let sum = |of: fn(&StreamFound) -> u64| step.found.streams.iter().map(of).sum::<u64>();
+    let acknowledged = sum(|stream| stream.acknowledged);
+    if !step.is_bad() {
+        return tr!(
+            "cut after {after}, back after {away}: {acknowledged} acknowledged, {checked} checked, all there",
+            after,
+            away,
+            acknowledged,
+            checked = sum(|stream| stream.checked)
+        );
+    }
+    tr!(
+        "cut after {after}, back after {away}: {acknowledged} acknowledged: {lost} LOST, {torn} TORN, {misordered} OUT OF ORDER, {garbage} GARBAGE",
+        after,
+        away,
+        acknowledged,
+        lost = sum(|stream| stream.lost),
+        torn = sum(|stream| stream.torn),
+        misordered = sum(|stream| stream.misordered),
+        garbage = sum(|stream| stream.garbage)
+    )
+}

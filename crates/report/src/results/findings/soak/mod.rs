@@ -1,0 +1,300 @@
+//! A soak in words: whether every block held what was written to it, how fast, and what
+//! it cost of the device's life.
+
+mod faults;
+
+use crate::results::describe;
+use crate::results::findings::{Sentence, Topic};
+use crate::results::summary::Summary;
+use crate::words::format::quantity;
+use crate::words::text::clean;
+use assay_lang::{counted, tr};
+use assay_model::metric::Unit;
+use assay_model::run::RunStatus;
+use assay_model::trial::{Gap, Measurement, Series, TrialRecord};
+use assay_model::units::{Bytes, Nanos};
+use assay_model::work::soak::{Health, SoakStep, Stretch};
+use assay_stats::course::Course;
+
+/// The rate is told at so many places of the time.
+const PARTS: usize = 10;
+
+/// What a soak found; nothing for other runs.
+#[must_use]
+pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
+    let steps = steps(summary);
+    let Some((_, last)) = steps.last() else {
+        return Vec::new();
+    };
+    let mut result = vec![verdict(summary, last)];
+    result.extend(faults::lines(&steps));
+    result.extend(counters(&steps, last).into_iter().map(Sentence::plain));
+    let rates = rates(&steps).into_iter().chain(temperature(&steps));
+    let rates = rates.map(Sentence::plain).collect();
+    let health = health(summary, &steps);
+    let health = health.into_iter().map(Sentence::plain).collect();
+    let all = [
+        Topic::of_run("soak", tr!("Soak"), result),
+        Topic::of_run("soak-rate", tr!("Rate over time and fill level"), rates),
+        Topic::of_run("life", tr!("Life of the device"), health),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// A step with its trial.
+pub(crate) type Taken<'a> = (&'a TrialRecord, &'a SoakStep);
+
+/// The steps of a soak, in their order; none for other runs.
+pub(crate) fn steps<'a>(summary: &Summary<'a>) -> Vec<Taken<'a>> {
+    let trials = summary.run.trials.iter();
+    let soak = |trial: &'a TrialRecord| Some((trial, trial.detail.as_deref()?.soak()?));
+    trials.filter_map(soak).collect()
+}
+
+/// The sentence that counts.
+fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Sentence {
+    let state = &last.checkpoint;
+    let (verified, written) = (Bytes(state.verified_bytes), Bytes(state.written_bytes));
+    let time = Nanos(state.elapsed_ns);
+    let bad = state.faults + state.errors + state.memory_flips > 0;
+    let whole = summary.run.status == RunStatus::Finished && last.of == Stretch::Checking;
+    let text = match (bad, whole) {
+        (false, true) => tr!(
+            "no error found in {verified} that were read back and compared; {written} written in {time}, and all of the area checked at the end",
+            verified,
+            written,
+            time
+        ),
+        (false, false) => tr!(
+            "no error found so far in {verified} that were read back and compared; {written} written in {time}; the soak is not over, and what was written last is not checked yet",
+            verified,
+            written,
+            time
+        ),
+        (true, _) => tr!(
+            "ERRORS FOUND: {faults} did not hold what had been written, {errors} failed; {verified} read back and compared, {written} written in {time}",
+            faults = counted!(state.faults, "{n} block", "{n} blocks"),
+            errors = counted!(state.errors, "{n} I/O", "{n} I/Os"),
+            verified,
+            written,
+            time
+        ),
+    };
+    Sentence { bad, text }
+}
+
+fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
+    let state = &last.checkpoint;
+    let passes = state.written_bytes / last.area_bytes.max(1);
+    let mut lines = vec![tr!(
+        "{area} written {passes} times over, {filled} of it at least once; {checkpoints}",
+        area = Bytes(last.area_bytes),
+        passes,
+        filled = Bytes(last.filled_bytes),
+        checkpoints = counted!(steps.len(), "{n} checkpoint", "{n} checkpoints")
+    )];
+    for (_, step) in steps {
+        if let Stretch::Resuming {
+            newer_writes,
+            interrupted_blocks,
+        } = step.of
+        {
+            lines.push(tr!(
+                "gone on after a stop: {newer} after the last checkpoint were found and count as written; {interrupted} held one that was under way",
+                newer = counted!(newer_writes, "{n} write", "{n} writes"),
+                interrupted = counted!(interrupted_blocks, "{n} block", "{n} blocks")
+            ));
+        }
+    }
+    if state.memory_bytes > 0 {
+        lines.push(tr!(
+            "memory beside it: {moved} written and read, {flips} wrong",
+            moved = Bytes(state.memory_bytes),
+            flips = counted!(state.memory_flips, "{n} word", "{n} words")
+        ));
+    }
+    lines
+}
+
+/// The stretches that wrote, as one measurement of their whole intervals: in those that
+/// a stretch ended in, the clock ran for a part only. `None` when there is none.
+pub(crate) fn together(steps: &[Taken<'_>]) -> Option<Measurement> {
+    let mut whole: Option<Measurement> = None;
+    for one in written(steps).filter_map(|(trial, _)| trial.measured.as_ref()) {
+        let Series {
+            interval_ns,
+            points,
+        } = &one.series;
+        let intervals = whole_intervals(one);
+        let whole = whole.get_or_insert_with(|| Measurement {
+            series: Series {
+                interval_ns: *interval_ns,
+                points: Vec::new(),
+            },
+            ..Measurement::default()
+        });
+        if whole.series.interval_ns == *interval_ns {
+            let later = one.longest_gap.map(|gap| Gap {
+                start_ns: whole.elapsed_ns + gap.start_ns,
+                ..gap
+            });
+            let gaps = whole.longest_gap.into_iter().chain(later);
+            whole.longest_gap = gaps.max_by_key(|gap| gap.length_ns);
+            whole.flush.count += one.flush.count;
+            whole.series.points.extend(&points[..intervals]);
+            whole.elapsed_ns += interval_ns * intervals as u64;
+        }
+    }
+    whole.filter(|whole| !whole.series.points.is_empty())
+}
+
+fn written<'s, 'a>(steps: &'s [Taken<'a>]) -> impl Iterator<Item = &'s Taken<'a>> {
+    let writes = |(_, step): &&Taken<'_>| step.of == Stretch::Writing;
+    steps.iter().filter(writes)
+}
+
+fn whole_intervals(measured: &Measurement) -> usize {
+    let whole = measured.elapsed_ns.checked_div(measured.series.interval_ns);
+    let whole = usize::try_from(whole.unwrap_or(0)).unwrap_or(usize::MAX);
+    whole.min(measured.series.points.len())
+}
+
+/// Where each stretch that wrote ends in [`together`], in seconds.
+pub(crate) fn ends<'a>(steps: &[Taken<'a>]) -> Vec<(f64, Taken<'a>)> {
+    let mut end_s = 0.0;
+    let all = written(steps).filter_map(|taken| {
+        let measured = taken.0.measured.as_ref()?;
+        let whole = whole_intervals(measured);
+        end_s += Nanos(measured.series.interval_ns).as_secs_f64() * whole as f64;
+        Some((end_s, *taken))
+    });
+    all.collect()
+}
+
+fn rates(steps: &[Taken<'_>]) -> Vec<String> {
+    let whole = together(steps);
+    let mut lines = Vec::new();
+    lines.extend(whole.as_ref().and_then(by_time));
+    lines.extend(by_fill(steps));
+    if let Some(course) = whole.as_ref().and_then(Course::of) {
+        let mut words = vec![describe::levels(&course.levels), describe::stalls(&course)];
+        words.retain(|sentence| !sentence.is_empty());
+        lines.push(tr!(
+            "cliffs (reads and writes together): {words}",
+            words = words.join("; ")
+        ));
+    }
+    lines
+}
+
+/// Write rates in equal parts of the time.
+fn by_time(whole: &Measurement) -> Option<String> {
+    let points = &whole.series.points;
+    let parts = points.chunks(points.len().div_ceil(PARTS).max(1));
+    let seconds = |count: usize| count as f64 * whole.series.interval_ns as f64 / 1e9;
+    let rates: Vec<String> = parts
+        .map(|part| {
+            let bytes: u64 = part.iter().map(|point| point.write_bytes).sum();
+            quantity(Unit::BytesPerSec, bytes as f64 / seconds(part.len()))
+        })
+        .collect();
+    (rates.len() > 1).then(|| {
+        tr!(
+            "writes, in {n} equal parts of the time: {rates}",
+            n = rates.len(),
+            rates = rates.join(", ")
+        )
+    })
+}
+
+/// Write rates while the area is written for the first time.
+fn by_fill(steps: &[Taken<'_>]) -> Option<String> {
+    let mut filled = 0;
+    let mut words = Vec::new();
+    for (trial, step) in written(steps) {
+        if filled < step.area_bytes {
+            let measured = trial.measured.as_ref()?;
+            let rate = measured.write.bytes as f64 * 1e9 / measured.elapsed_ns.max(1) as f64;
+            let share = 100 * step.filled_bytes / step.area_bytes.max(1);
+            words.push(format!("{share} %: {}", quantity(Unit::BytesPerSec, rate)));
+            filled = step.filled_bytes;
+        }
+    }
+    // Few places of a long list are enough.
+    let every = words.len().div_ceil(PARTS).max(1);
+    let some: Vec<String> = words.into_iter().step_by(every).collect();
+    (!some.is_empty()).then(|| {
+        tr!(
+            "writes by how much of the area was filled: {some}",
+            some = some.join(", ")
+        )
+    })
+}
+
+/// The hottest thermal zone at the begin, at the end and at most.
+fn temperature(steps: &[Taken<'_>]) -> Option<String> {
+    let zones = steps
+        .iter()
+        .filter_map(|(trial, _)| trial.evidence.as_ref());
+    let hottest = zones.filter_map(|evidence| {
+        let zones = evidence.after.thermal.iter();
+        zones.map(|zone| zone.millicelsius).max()
+    });
+    let all: Vec<i64> = hottest.collect();
+    let celsius = crate::words::format::celsius;
+    Some(tr!(
+        "hottest thermal zone: {first} after the first stretch, {last} after the last, {most} at most",
+        first = celsius(*all.first()?),
+        last = celsius(*all.last()?),
+        most = celsius(*all.iter().max()?)
+    ))
+}
+
+/// Before and after.
+fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
+    let before = summary.run.header.storage.device();
+    let before = before.and_then(|layer| Health::of(&layer.identity));
+    let after = steps.iter().rev().find_map(|(_, step)| step.health.clone());
+    match (before, after) {
+        (None, None) => vec![tr!("the device says nothing of its life").to_owned()],
+        (before, after) => [(tr!("before"), before), (tr!("after"), after)]
+            .into_iter()
+            .map(|(when, health)| {
+                let words = health.map_or_else(|| tr!("unknown").to_owned(), |h| in_words(&h));
+                format!("{when}: {words}")
+            })
+            .collect(),
+    }
+}
+
+fn in_words(health: &Health) -> String {
+    use assay_model::device::register::nvme::SmartLog;
+    use assay_model::device::register::{NVME_SMART, from_hex};
+    let mut words = Vec::new();
+    words.extend(
+        health
+            .life_time
+            .as_deref()
+            .map(|life| tr!("life time used {life}", life = clean(life))),
+    );
+    words.extend(
+        health
+            .pre_eol
+            .as_deref()
+            .map(|level| tr!("reserved blocks {level}", level = clean(level))),
+    );
+    let log = health.raw.get(NVME_SMART).and_then(|text| from_hex(text));
+    if let Some(log) = log.as_deref().and_then(SmartLog::parse) {
+        words.push(tr!(
+            "{used} % of its life used, {spare} % spare, {written} written in all, media errors: {errors}",
+            used = log.used_percent(),
+            spare = log.spare_percent().0,
+            written = log.written(),
+            errors = log.media_errors()
+        ));
+    }
+    match words.is_empty() {
+        true => tr!("unknown").to_owned(),
+        false => words.join(", "),
+    }
+}

@@ -1,0 +1,234 @@
+//! A run in a few lines, for someone who has ten seconds: how fast the device
+//! really is, and whether to believe it. Built from the figures, their labels
+//! and the warnings alone. Of a sweep a figure is its range over the conditions, with
+//! the conditions that make its ends.
+
+use assay_lang::tr;
+mod lines;
+mod over;
+use crate::results::summary::{JobSummary, Summary};
+use crate::results::warnings::{Doubt, Warning};
+
+/// One line: its subject, and what is to be said about it. Safe to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyFigure {
+    /// For example `Sequential`.
+    pub subject: String,
+    /// For example `read 166 MB/s; write 15.9 MB/s flushed`.
+    pub text: String,
+}
+
+/// Whether the figures can be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Belief {
+    /// Nothing in the evidence speaks against them.
+    Yes,
+    /// They are what they seem, but less exact.
+    WithCare,
+    /// Some are missing, or not what they seem.
+    InPart,
+    /// None is the device's.
+    No,
+}
+
+/// The few lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyFigures {
+    /// What was measured, one subject a line.
+    pub lines: Vec<KeyFigure>,
+    /// Whether to believe it.
+    pub belief: Belief,
+    /// Why, in one sentence that begins with the answer.
+    pub because: String,
+}
+
+/// Reasons named; the warnings tell all.
+const REASONS: usize = 3;
+
+impl KeyFigures {
+    /// The digest of a run with its warnings.
+    #[must_use]
+    pub fn of(summary: &Summary<'_>, warnings: &[Warning]) -> Self {
+        let doubts: Vec<Doubt> = warnings.iter().filter_map(Warning::doubt).collect();
+        if summary.jobs.iter().any(JobSummary::is_cuts) {
+            return Self::of_cuts();
+        }
+        let belief = belief(summary, &doubts);
+        Self {
+            lines: lines::all(summary),
+            belief,
+            because: because(belief, &doubts, is_simulated(summary)),
+        }
+    }
+
+    /// Cuts of the power have a verdict of their own, and no figures.
+    fn of_cuts() -> Self {
+        let because = tr!(
+            "yes: each cut is proved by another start of the kernel, and what was checked was read after it"
+        );
+        Self {
+            lines: Vec::new(),
+            belief: Belief::Yes,
+            because: because.to_owned(),
+        }
+    }
+}
+
+fn belief(summary: &Summary<'_>, doubts: &[Doubt]) -> Belief {
+    let has = |wanted: fn(&Doubt) -> bool| doubts.iter().any(wanted);
+    let seen = summary.jobs.iter().any(|job| {
+        let labels = job.labels(None);
+        labels.has("device") || labels.has("device-unflushed")
+    });
+    if !seen || has(|doubt| matches!(doubt, Doubt::All(_))) {
+        Belief::No
+    } else if has(|doubt| matches!(doubt, Doubt::Some(_))) {
+        Belief::InPart
+    } else if doubts.is_empty() {
+        Belief::Yes
+    } else {
+        Belief::WithCare
+    }
+}
+
+/// Whether a model computed all of it.
+fn is_simulated(summary: &Summary<'_>) -> bool {
+    let mut labels = summary.jobs.iter().map(|job| job.labels(None));
+    labels.any(|labels| labels.agreed() == Some("simulated"))
+}
+
+fn because(belief: Belief, doubts: &[Doubt], simulated: bool) -> String {
+    let mut doubts: Vec<&Doubt> = doubts.iter().collect();
+    doubts.sort_by_key(|doubt| match doubt {
+        Doubt::All(_) => 0,
+        Doubt::Some(_) => 1,
+        Doubt::Exactness(_) => 2,
+    });
+    let reasons: Vec<&str> = doubts
+        .iter()
+        .map(|doubt| match doubt {
+            Doubt::All(why) | Doubt::Some(why) | Doubt::Exactness(why) => why.as_str(),
+        })
+        .take(REASONS)
+        .collect();
+    let reasons = match doubts.len().saturating_sub(REASONS) {
+        0 => reasons.join("; "),
+        more => tr!("{reasons}; {more} more", reasons = reasons.join("; "), more),
+    };
+    match belief {
+        Belief::Yes => tr!("yes: these bytes were seen at the device, and trials agree").to_owned(),
+        Belief::WithCare => tr!("with care: {reasons}", reasons),
+        Belief::InPart => tr!("in part: {reasons}", reasons),
+        Belief::No if simulated => {
+            tr!("no: a model of a device computed them, nothing was measured").to_owned()
+        }
+        Belief::No if reasons.is_empty() => tr!("no: nothing was seen at a device").to_owned(),
+        Belief::No => tr!("no: {reasons}", reasons),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::warnings::collect;
+    use crate::testing::fixture;
+    use crate::testing::samples;
+    use assay_model::run::Run;
+    use assay_model::storage::Backing;
+
+    fn digest(run: &Run) -> KeyFigures {
+        let summary = Summary::of(run);
+        KeyFigures::of(&summary, &collect(&summary))
+    }
+
+    fn told<'d>(digest: &'d KeyFigures, subject: &str) -> Option<&'d str> {
+        let line = digest.lines.iter().find(|line| line.subject == subject)?;
+        Some(&line.text)
+    }
+
+    /// Only jobs with nothing to complain about.
+    fn calm() -> Run {
+        let mut run = fixture::run();
+        run.trials.retain(|trial| trial.job.name == "seq-read-1m");
+        let planned = &mut run.header.plan.jobs;
+        planned.retain(|planned| planned.job.name == "seq-read-1m");
+        run
+    }
+
+    #[test]
+    fn a_write_is_told_flushed_and_not_flushed() {
+        let digest = digest(&fixture::run());
+        assert_eq!(
+            told(&digest, "Sequential"),
+            Some("read 166 MB/s; write 15.9 MB/s flushed, 15.9 MB/s not flushed")
+        );
+    }
+
+    #[test]
+    fn the_answer_begins_with_yes_only_without_any_doubt() {
+        let answer = digest(&calm());
+        assert_eq!(answer.belief, Belief::Yes);
+        assert!(answer.because.starts_with("yes: "), "{}", answer.because);
+        let mut two = calm();
+        two.trials.pop();
+        assert_eq!(digest(&two).belief, Belief::WithCare);
+        assert_eq!(digest(&fixture::run()).belief, Belief::InPart);
+        assert_eq!(digest(&samples::empty()).belief, Belief::No);
+    }
+
+    #[test]
+    fn memory_is_never_believed() {
+        let mut run = calm();
+        let backing = Backing::Memory {
+            fs_type: "tmpfs".to_owned(),
+        };
+        run.header.storage.layers.clear();
+        run.header.storage.backing = backing;
+        for trial in &mut run.trials {
+            trial.evidence.as_mut().unwrap().storage = run.header.storage.clone();
+        }
+        let digest = digest(&run);
+        assert_eq!(digest.belief, Belief::No);
+        assert!(digest.because.contains("tmpfs"), "{}", digest.because);
+        let sequential = told(&digest, "Sequential");
+        assert_eq!(sequential, Some("read 166 MB/s in memory"));
+    }
+
+    #[test]
+    fn a_sustained_write_tells_its_cliff_and_its_longest_stall() {
+        let digest = digest(&samples::with_sustained());
+        let text = told(&digest, "Sustained").unwrap();
+        assert!(text.contains("until 1.0 GiB, then 36.5 MB/s"), "{text}");
+        assert!(text.contains("2 stalls, the longest 1.31 s"), "{text}");
+    }
+
+    /// `bfq` takes twice as long.
+    fn swept() -> Run {
+        let mut run = samples::swept();
+        for trial in &mut run.trials {
+            if trial.condition.as_deref() == Some("scheduler=bfq") {
+                let measured = trial.measured.iter_mut();
+                measured.for_each(|measured| measured.elapsed_ns *= 2);
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn of_a_sweep_each_figure_is_a_range_that_names_its_conditions() {
+        let run = swept();
+        for run in [&run, &crate::results::sweep::by_condition(run.clone())] {
+            let digest = digest(run);
+            let text = told(&digest, "Sequential").unwrap();
+            let read = "read 83.1 .. 166 MB/s (least scheduler=bfq, most scheduler=none)";
+            assert!(text.contains(read), "{text}");
+        }
+        let mut alone = run;
+        alone
+            .trials
+            .retain(|trial| trial.condition.as_deref() != Some("scheduler=bfq"));
+        let digest = digest(&alone);
+        let text = told(&digest, "Sequential").unwrap();
+        assert!(text.starts_with("read 166 MB/s; "), "{text}");
+    }
+}

@@ -1,0 +1,117 @@
+//! A figure over the conditions of a sweep: its range, and which conditions make its
+//! ends. Of a run without conditions it is one figure.
+
+use crate::results::summary::{Figure, JobSummary, Summary};
+use crate::words::format::{quantity, range};
+use crate::words::labels::Labels;
+use crate::words::text::clean;
+use assay_lang::{counted, tr};
+
+/// The jobs of a run with their trials under one condition.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// The condition; `None` where all trials ran under the same.
+    condition: Option<&'a str>,
+    /// The jobs that have such trials, in reading order.
+    pub jobs: Vec<JobSummary<'a>>,
+}
+
+/// One view for each condition, in the order of the plan; a single one of a run that
+/// knows no conditions, or whose trials ran under one alone.
+pub fn views<'a>(summary: &Summary<'a>) -> Vec<View<'a>> {
+    let planned = &summary.run.header.plan.conditions;
+    let under = |condition: &'a str| {
+        let jobs = summary.jobs.iter().map(|job| job.under(condition));
+        View {
+            condition: Some(condition),
+            jobs: jobs.filter(|job| !job.trials.is_empty()).collect(),
+        }
+    };
+    let each = planned.iter().map(|condition| under(&condition.name));
+    let mut views: Vec<View<'a>> = each.filter(|view| !view.jobs.is_empty()).collect();
+    if views.len() < 2 {
+        views = vec![View {
+            condition: None,
+            jobs: summary.jobs.clone(),
+        }];
+    }
+    views
+}
+
+/// A figure under a condition.
+type Found<'a> = (Option<&'a str>, Figure);
+
+/// A figure under each condition that has it.
+#[derive(Debug)]
+pub struct Over<'a> {
+    figures: Vec<Found<'a>>,
+    views: usize,
+}
+
+impl<'a> Over<'a> {
+    /// `None` where no condition has it.
+    pub fn of(views: &[View<'a>], figure: impl Fn(&View<'a>) -> Option<Figure>) -> Option<Self> {
+        let found = views
+            .iter()
+            .filter_map(|view| Some((view.condition, figure(view)?)));
+        let figures: Vec<_> = found.collect();
+        let views = views.len();
+        (!figures.is_empty()).then_some(Self { figures, views })
+    }
+
+    /// Its median, or the range of medians: `110 .. 166 MB/s`.
+    pub fn value(&self) -> String {
+        let (low, high) = self.ends();
+        range(low.1.unit, low.1.stats.median, high.1.stats.median)
+    }
+
+    /// Whether it is of reads.
+    pub fn is_read(&self) -> bool {
+        self.figures
+            .iter()
+            .any(|(_, figure)| figure.name.starts_with("read"))
+    }
+
+    /// What was measured, under all conditions together.
+    pub fn labels(&self) -> Labels {
+        let labels = self
+            .figures
+            .iter()
+            .flat_map(|(_, figure)| figure.labels.iter());
+        labels.cloned().collect()
+    }
+
+    /// Which conditions the ends are of, in brackets; empty where there is no question.
+    pub fn under(&self) -> String {
+        if self.views < 2 {
+            return String::new();
+        }
+        let (low, high) = self.ends();
+        let name = |(condition, _): &Found<'_>| clean(condition.unwrap_or_default());
+        let alike = |(_, figure): &Found<'_>| quantity(figure.unit, figure.stats.median);
+        if self.figures.len() == 1 {
+            format!(" ({})", name(low))
+        } else if alike(low) == alike(high) {
+            format!(
+                " ({})",
+                counted!(self.figures.len(), "{n} condition", "{n} conditions")
+            )
+        } else {
+            tr!(
+                " (least {low}, most {high})",
+                low = name(low),
+                high = name(high)
+            )
+        }
+    }
+
+    /// The least and the largest; with a single figure both are that one.
+    fn ends(&self) -> (&Found<'a>, &Found<'a>) {
+        let median = |at: &usize| self.figures[*at].1.stats.median;
+        let by_median = |a: &usize, b: &usize| median(a).total_cmp(&median(b));
+        let places = 0..self.figures.len();
+        let low = places.clone().min_by(by_median).unwrap_or(0);
+        let high = places.max_by(by_median).unwrap_or(0);
+        (&self.figures[low], &self.figures[high])
+    }
+}

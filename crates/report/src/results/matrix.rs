@@ -1,0 +1,144 @@
+//! iozone's matrices: for each test the rate by file size and record size, and
+//! what each cell measured.
+
+use crate::words::labels::Labels;
+use assay_judge::{Measured, judge};
+use assay_model::run::Run;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::work::StepDetail;
+use assay_model::work::iozone::{IozoneStep, RateUnit, Test};
+
+/// One test (with one number of children).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// For example `Writer report`, `Reader report, 4 children`.
+    pub title: String,
+    /// What the values are.
+    pub unit: RateUnit,
+    /// File sizes, in KiB, ascending.
+    pub rows: Vec<u64>,
+    /// Record sizes, in KiB, ascending.
+    pub columns: Vec<u64>,
+    /// By row, then by column; `None`: not run.
+    pub cells: Vec<Vec<Option<Cell>>>,
+}
+
+/// One file size with one record size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The rate, in the matrix's unit; of several trials their median.
+    pub value: f64,
+    /// What was measured: a label of [`Measured::label`], or `differs` where
+    /// the trials do not agree; `None` without evidence.
+    pub label: Option<String>,
+}
+
+/// The matrices of a run in KiB/s, in the order of iozone's columns; none when
+/// it was no run of iozone's tests.
+#[must_use]
+pub fn matrices(run: &Run) -> Vec<Matrix> {
+    matrices_in(run, RateUnit::default())
+}
+
+/// The same in another unit.
+#[must_use]
+pub fn matrices_in(run: &Run, unit: RateUnit) -> Vec<Matrix> {
+    let steps: Vec<_> = run.trials.iter().filter_map(done).collect();
+    let mut kinds: Vec<_> = steps.iter().map(|(step, _)| kind(step)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+        .into_iter()
+        .map(|kind_of| {
+            let its = steps.iter().filter(|(step, _)| kind(step) == kind_of);
+            matrix(kind_of, unit, &its.copied().collect::<Vec<_>>())
+        })
+        .collect()
+}
+
+type Done<'a> = (&'a IozoneStep, &'a TrialRecord);
+
+/// A cell that was measured to its end.
+fn done(trial: &TrialRecord) -> Option<Done<'_>> {
+    match trial.detail.as_deref() {
+        Some(StepDetail::Iozone(step)) if trial.outcome == Outcome::Completed => {
+            Some((step, trial))
+        }
+        _ => None,
+    }
+}
+
+/// The number of children is part of what was asked for only in throughput
+/// mode.
+fn kind(step: &IozoneStep) -> (Option<usize>, Test) {
+    (step.parent_ns.map(|_| step.children.len()), step.test)
+}
+
+fn matrix((children, test): (Option<usize>, Test), unit: RateUnit, steps: &[Done<'_>]) -> Matrix {
+    let sizes = |size: fn(&IozoneStep) -> u64| {
+        let mut all: Vec<u64> = steps.iter().map(|(step, _)| size(step)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let rows = sizes(|step| step.file_kib);
+    let columns = sizes(|step| step.record_kib);
+    let cell_at = |file, record| {
+        let its = steps
+            .iter()
+            .filter(|(step, _)| step.file_kib == file && step.record_kib == record);
+        cell(unit, &its.copied().collect::<Vec<_>>())
+    };
+    let cells = rows
+        .iter()
+        .map(|&file| {
+            columns
+                .iter()
+                .map(|&record| cell_at(file, record))
+                .collect()
+        })
+        .collect();
+    let title = match children {
+        None => format!("{} report", test.title()),
+        Some(1) => format!("{} report, 1 child", test.title()),
+        Some(n) => format!("{} report, {n} children", test.title()),
+    };
+    Matrix {
+        title,
+        unit,
+        rows,
+        columns,
+        cells,
+    }
+}
+
+fn cell(unit: RateUnit, trials: &[Done<'_>]) -> Option<Cell> {
+    let mut values: Vec<f64> = trials.iter().map(|(step, _)| unit.of(step)).collect();
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    let lower = values[(values.len() - 1) / 2];
+    let labels: Labels = trials
+        .iter()
+        .filter_map(|(step, trial)| measured(step.test, trial))
+        .collect();
+    let label = (!labels.is_empty()).then(|| labels.agreed().unwrap_or("differs").to_owned());
+    Some(Cell {
+        value: f64::midpoint(lower, upper),
+        label,
+    })
+}
+
+/// What a cell measured. Where it reads and writes, the one that is not the
+/// device.
+fn measured(test: Test, trial: &TrialRecord) -> Option<Measured> {
+    let judgement = judge(trial)?;
+    let of_reads = judgement.read.map(|read| read.measured);
+    let of_writes = judgement.write.map(|write| write.measured);
+    if test != Test::Mixed {
+        return if test.writes() { of_writes } else { of_reads };
+    }
+    match (of_reads, of_writes) {
+        (Some(Measured::Device), writes) => writes.or(Some(Measured::Device)),
+        (reads, writes) => reads.or(writes),
+    }
+}

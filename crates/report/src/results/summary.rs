@@ -1,0 +1,603 @@
+//! The one view of a run that every output shows: jobs in a fixed reading
+//! order, each with its figures, their spread, and what they measured.
+
+use crate::results::derived::Derived;
+use crate::results::write_mode::WriteMode;
+use crate::words::labels::Labels;
+use assay_judge::{DirectionEvidence, Measured};
+use assay_lang::tr;
+use assay_model::job::{Direction, Job, Purpose, Rw};
+use assay_model::metric::Unit;
+use assay_model::plan::Place;
+use assay_model::run::Run;
+use assay_model::trial::{Measurement, Outcome, TrialRecord};
+use assay_model::work::StepDetail;
+use assay_model::work::memory::Kernel;
+use assay_stats::course::Course;
+use assay_stats::derive::{self, measured_of};
+use assay_stats::summary::Summary as Statistics;
+use std::borrow::Cow;
+use std::rc::Rc;
+
+/// A run, ready to be shown.
+#[derive(Debug)]
+pub struct Summary<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// All jobs that were planned or run, in reading order.
+    pub jobs: Vec<JobSummary<'a>>,
+}
+
+/// One job with all its trials.
+#[derive(Clone, Debug)]
+pub struct JobSummary<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// Where it stands in the reading order.
+    pub group: Group,
+    /// How many trials were planned.
+    pub planned: usize,
+    /// Its trials in the order they were run.
+    pub trials: Vec<JudgedTrial<'a>>,
+}
+
+/// One trial with everything derived from it.
+#[derive(Clone, Debug)]
+pub struct JudgedTrial<'a> {
+    /// The raw record.
+    pub record: &'a TrialRecord,
+    /// What follows from it.
+    pub derived: Rc<Derived>,
+}
+
+/// One metric of one job over its completed trials.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// For example `read_bw`.
+    pub name: String,
+    /// Unit of all values.
+    pub unit: Unit,
+    /// Trial number and value.
+    pub values: Vec<(u32, f64)>,
+    /// The values in figures.
+    pub stats: Statistics,
+    /// What was measured.
+    pub labels: Labels,
+}
+
+/// Kinds of jobs, in reading order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// The ways of dd to write a new file.
+    WriteLadder,
+    /// The same for reads: with the page cache, through it, past it.
+    ReadLadder,
+    /// Sequential transfers.
+    Sequential,
+    /// Random reads.
+    RandomRead,
+    /// Random writes.
+    RandomWrite,
+    /// Reads and writes mixed.
+    Mixed,
+    /// Small writes, each flushed.
+    Fsync,
+    /// One long write.
+    Sustained,
+    /// Transactions of a database.
+    Transactions,
+    /// Main memory.
+    Memory,
+    /// Acts of a scenario, as they follow each other.
+    Act,
+}
+
+impl Group {
+    /// All, in reading order.
+    pub const ALL: [Self; 11] = [
+        Self::WriteLadder,
+        Self::ReadLadder,
+        Self::Sequential,
+        Self::RandomRead,
+        Self::RandomWrite,
+        Self::Mixed,
+        Self::Fsync,
+        Self::Sustained,
+        Self::Transactions,
+        Self::Memory,
+        Self::Act,
+    ];
+
+    /// The group of a job: what it is for, else what it does. A direct
+    /// sequential read is a step of the read ladder too, where there is one:
+    /// [`Summary::of`] sees to that.
+    #[must_use]
+    pub fn of(job: &Job) -> Self {
+        match (job.purpose, job.rw) {
+            (Some(Purpose::WriteLadder), _) => Self::WriteLadder,
+            (Some(Purpose::ReadLadder), _) => Self::ReadLadder,
+            (Some(Purpose::Sustained), _) => Self::Sustained,
+            (Some(Purpose::Transactions), _) => Self::Transactions,
+            (
+                Some(Purpose::MemoryBandwidth | Purpose::MemoryLatency | Purpose::MemoryStress),
+                _,
+            ) => Self::Memory,
+            (Some(Purpose::Act), _) => Self::Act,
+            (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
+            (None, Rw::RandRead) => Self::RandomRead,
+            (None, Rw::Read) => Self::Sequential,
+            _ if derive::primary_metrics(job).contains(&"durable_write_lat_p50") => Self::Fsync,
+            (None, Rw::RandWrite) => Self::RandomWrite,
+            (None, Rw::Write) => Self::Sequential,
+        }
+    }
+
+    /// Heading of the group.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::WriteLadder => tr!("Ways to write"),
+            Self::ReadLadder => tr!("Ways to read"),
+            Self::Sequential => tr!("Sequential"),
+            Self::RandomRead => tr!("Random read"),
+            Self::RandomWrite => tr!("Random write"),
+            Self::Mixed => tr!("Mixed"),
+            Self::Fsync => tr!("Small durable writes"),
+            Self::Sustained => tr!("Sustained write"),
+            Self::Transactions => tr!("Database transactions"),
+            Self::Memory => tr!("Memory"),
+            Self::Act => tr!("Acts of the scenario"),
+        }
+    }
+}
+
+impl<'a> Summary<'a> {
+    /// Derives and judges everything.
+    #[must_use]
+    pub fn of(run: &'a Run) -> Self {
+        Self::with(run, &Derived::all(run))
+    }
+
+    /// The same where everything is derived already: `derived` has an entry for each
+    /// record of the run.
+    #[must_use]
+    pub fn with(run: &'a Run, derived: &[Rc<Derived>]) -> Self {
+        let mut jobs: Vec<JobSummary<'a>> = Vec::new();
+        for planned in &run.header.plan.jobs {
+            let job = job_entry(&mut jobs, as_run(run, &planned.job));
+            job.planned += usize::try_from(planned.trials).unwrap_or(usize::MAX);
+        }
+        for (record, derived) in run.trials.iter().zip(derived) {
+            let job = job_entry(&mut jobs, &record.job);
+            let derived = Rc::clone(derived);
+            job.trials.push(JudgedTrial { record, derived });
+        }
+        complete_read_ladder(&mut jobs);
+        jobs.sort_by_key(|job| reading_key(job.group, job.job));
+        Self { run, jobs }
+    }
+
+    /// The jobs of one group, in reading order.
+    pub fn group(&self, group: Group) -> impl Iterator<Item = &JobSummary<'a>> {
+        self.jobs.iter().filter(move |job| job.group == group)
+    }
+
+    /// Whether main memory was measured, and no storage.
+    #[must_use]
+    pub fn is_of_memory(&self) -> bool {
+        matches!(self.run.header.plan.place, Place::Memory)
+    }
+
+    /// How many trials ended in each way: the word of the outcome and how
+    /// often, as `completed`, `skipped`, `failed`, `interrupted`.
+    #[must_use]
+    pub fn outcomes(&self) -> Vec<(&'static str, usize)> {
+        ["completed", "skipped", "failed", "interrupted"]
+            .into_iter()
+            .map(|word| {
+                let trials = self.run.trials.iter();
+                (word, trials.filter(|t| t.outcome.word() == word).count())
+            })
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+/// A job as it was run: a step of a work is known in full only then.
+fn as_run<'a>(run: &'a Run, planned: &'a Job) -> &'a Job {
+    let mut trials = run.trials.iter();
+    let ran = trials.find(|trial| trial.job.name == planned.name);
+    ran.map_or(planned, |trial| &trial.job)
+}
+
+/// The entry of a job's name, made where it is missing.
+fn job_entry<'a, 's>(jobs: &'s mut Vec<JobSummary<'a>>, job: &'a Job) -> &'s mut JobSummary<'a> {
+    let index = match jobs.iter().position(|entry| entry.job.name == job.name) {
+        Some(index) => index,
+        None => {
+            jobs.push(JobSummary {
+                job,
+                group: Group::of(job),
+                planned: 0,
+                trials: Vec::new(),
+            });
+            jobs.len() - 1
+        }
+    };
+    &mut jobs[index]
+}
+
+/// Direct sequential reads are the last step of the read ladder, if there are
+/// other steps of the same block size to compare them with.
+fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
+    let steps = jobs.iter().filter(|job| job.group == Group::ReadLadder);
+    let block_sizes: Vec<u64> = steps.map(|job| job.job.bs.0).collect();
+    let reads = jobs.iter_mut().filter(|job| job.job.rw == Rw::Read);
+    let reads = reads.filter(|job| job.group == Group::Sequential);
+    for job in reads.filter(|job| block_sizes.contains(&job.job.bs.0)) {
+        job.group = Group::ReadLadder;
+    }
+}
+
+/// Groups first; within one a ladder by its steps, others reads before
+/// writes, small blocks before large ones, shallow queues before deep ones; of
+/// memory small working sets before large ones.
+fn reading_key(group: Group, job: &Job) -> (Group, Option<WriteMode>, bool, u64, u32) {
+    if group == Group::Memory {
+        return (group, None, false, memory_rank(job), job.numjobs);
+    }
+    if group == Group::Act {
+        return (group, None, false, 0, 0);
+    }
+    let way = matches!(group, Group::WriteLadder | Group::ReadLadder).then(|| WriteMode::of(job));
+    (group, way, job.rw.writes(), job.bs.0, job.iodepth)
+}
+
+/// Kernels by their threads, then working sets by their size, then patterns.
+fn memory_rank(job: &Job) -> u64 {
+    const KINDS: u64 = 1 << 32;
+    match job.purpose {
+        Some(Purpose::MemoryBandwidth) => {
+            let own = |kernel: &Kernel| job.name.starts_with(&format!("{}-", kernel.name()));
+            let kernel = Kernel::ALL.iter().position(own).unwrap_or(0) as u64;
+            let streaming = u64::from(job.name.contains("-nt-"));
+            u64::from(job.numjobs) << 8 | kernel << 1 | streaming
+        }
+        Some(Purpose::MemoryLatency) => KINDS.saturating_add(job.size.0),
+        _ => u64::MAX,
+    }
+}
+
+impl<'a> JobSummary<'a> {
+    /// The same of the trials under one condition alone.
+    #[must_use]
+    pub fn under(&self, condition: &str) -> Self {
+        let own = |trial: &&JudgedTrial<'_>| trial.record.condition.as_deref() == Some(condition);
+        Self {
+            trials: self.trials.iter().filter(own).cloned().collect(),
+            ..*self
+        }
+    }
+
+    /// The trials that ran to their end; only these make figures.
+    pub fn completed(&self) -> impl Iterator<Item = &JudgedTrial<'a>> {
+        self.trials
+            .iter()
+            .filter(|trial| trial.record.outcome == Outcome::Completed && trial.record.counts())
+    }
+
+    /// Whether it is a cell of a matrix, which is shown among its like.
+    #[must_use]
+    pub fn is_cell(&self) -> bool {
+        let details = self
+            .trials
+            .iter()
+            .map(|trial| trial.record.detail.as_deref());
+        details
+            .flatten()
+            .any(|detail| matches!(detail, StepDetail::Iozone(_)))
+    }
+
+    /// Whether its trials are cuts of the power, which are counted and not measured.
+    #[must_use]
+    pub fn is_cuts(&self) -> bool {
+        self.has(|detail| matches!(detail, StepDetail::Powercut(_)))
+    }
+
+    /// Whether its trials are stretches of one soak, and no repetitions of each other.
+    #[must_use]
+    pub fn is_soak(&self) -> bool {
+        self.has(|detail| detail.soak().is_some())
+    }
+
+    fn has(&self, wanted: fn(&StepDetail) -> bool) -> bool {
+        let trials = self.trials.iter();
+        let mut details = trials.filter_map(|trial| trial.record.detail.as_deref());
+        details.any(wanted)
+    }
+
+    /// One metric over the completed trials; `None` when none has it.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<Figure> {
+        let mut unit = None;
+        let mut values = Vec::new();
+        let mut labels = Vec::new();
+        for trial in self.completed() {
+            let Some(metric) = trial.derived.metrics.iter().find(|m| m.name == name) else {
+                continue;
+            };
+            unit = Some(metric.unit);
+            values.push((trial.record.trial, metric.value));
+            labels.extend(trial.labels_of(name));
+        }
+        let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+        Some(Figure {
+            name: name.to_owned(),
+            unit: unit?,
+            stats: Statistics::of(&plain)?,
+            values,
+            labels: labels.into_iter().collect(),
+        })
+    }
+
+    /// The figures that stand for the job.
+    #[must_use]
+    pub fn headlines(&self) -> Vec<Figure> {
+        let names = derive::deciding_metrics(self.job, |name| self.figure(name).is_some());
+        names
+            .into_iter()
+            .filter_map(|name| self.figure(name))
+            .collect()
+    }
+
+    /// What one metric of the completed trials measured.
+    #[must_use]
+    pub fn labels_of(&self, metric: &str) -> Labels {
+        let trials = self.completed();
+        trials.flat_map(|trial| trial.labels_of(metric)).collect()
+    }
+
+    /// What the completed trials measured in one direction, or in all.
+    #[must_use]
+    pub fn labels(&self, direction: Option<Direction>) -> Labels {
+        self.completed()
+            .flat_map(|trial| trial.labels(direction))
+            .collect()
+    }
+}
+
+impl<'a> JudgedTrial<'a> {
+    /// What was measured; `None` when it did not start.
+    #[must_use]
+    pub fn measured(&self) -> Option<&'a Measurement> {
+        self.record.measured.as_ref()
+    }
+
+    /// An act of a scenario without I/O, which has nothing to be judged by.
+    fn moved_nothing(&self) -> bool {
+        let act = self.record.detail.as_deref().and_then(StepDetail::scenario);
+        let still = |measured: &Measurement| measured.read.ios + measured.write.ios == 0;
+        act.is_some() && self.record.measured.as_ref().is_some_and(still)
+    }
+
+    /// Its rate over time; `None` when it has no series.
+    #[must_use]
+    pub fn course(&self) -> Option<&Course> {
+        self.derived.course.as_ref()
+    }
+
+    /// The judged evidence of each direction that moved bytes.
+    pub fn directions(&self) -> impl Iterator<Item = (Direction, &DirectionEvidence)> {
+        self.derived.judgement.iter().flat_map(|judgement| {
+            let read = judgement.read.as_ref().map(|e| (Direction::Read, e));
+            let write = judgement.write.as_ref().map(|e| (Direction::Write, e));
+            read.into_iter().chain(write)
+        })
+    }
+
+    /// The labels of one direction, or of all. A trial that measured
+    /// something but has no evidence is `unknown`.
+    #[must_use]
+    pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
+        self.without_evidence().unwrap_or_else(|| {
+            self.directions()
+                .filter(|(of, _)| direction.is_none_or(|wanted| *of == wanted))
+                .map(|(_, evidence)| evidence.measured.clone())
+                .collect()
+        })
+    }
+
+    /// The labels of one metric: a single call may have waited for less than
+    /// its direction did.
+    #[must_use]
+    pub fn labels_of(&self, metric: &str) -> Vec<Measured> {
+        let judgement = self.derived.judgement.as_ref();
+        self.without_evidence().unwrap_or_else(|| {
+            let measured = judgement.map(|judgement| measured_of(metric, judgement));
+            let measured = measured.unwrap_or_default().into_iter();
+            measured.map(Cow::into_owned).collect()
+        })
+    }
+
+    /// The labels where no evidence is needed to tell them, or there is none.
+    fn without_evidence(&self) -> Option<Vec<Measured>> {
+        if self.moved_nothing() {
+            return Some(Vec::new());
+        }
+        let unseen = self.derived.judgement.is_none() && self.record.measured.is_some();
+        unseen.then(|| {
+            vec![Measured::Unknown {
+                why: tr!("no evidence was recorded").to_owned(),
+            }]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::describe;
+    use crate::testing::fixture;
+    use crate::testing::samples;
+    use assay_model::job::{FileState, Flush, FlushCall};
+    use assay_model::units::Bytes;
+
+    #[test]
+    fn what_ran_counts_more_than_what_was_planned() {
+        let mut run = fixture::run();
+        let planned = &mut run.header.plan.jobs;
+        let read = planned.iter_mut().find(|p| p.job.name == "seq-read-1m");
+        read.unwrap().job.rw = Rw::Write;
+        let summary = Summary::of(&run);
+        let job = summary.jobs.iter().find(|j| j.job.name == "seq-read-1m");
+        assert_eq!(job.unwrap().headlines()[0].name, "read_bw");
+    }
+
+    #[test]
+    fn jobs_stand_in_reading_order() {
+        let run = samples::with_sustained();
+        let summary = Summary::of(&run);
+        let names: Vec<&str> = summary.jobs.iter().map(|j| j.job.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "dd-plain",
+                "dd-fdatasync",
+                "dd-direct",
+                "seq-read-1m",
+                "rand-read-4k",
+                "rand-read-4k-qd8",
+                "rand-rw-4k",
+                "fsync-append-4k",
+                "sustained-write",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_job_stands_where_its_purpose_or_else_its_shape_says() {
+        let fresh = Job {
+            file_state: FileState::Fresh,
+            ..Job::new("sustained", Rw::Write, Bytes::mib(1), Bytes::mib(8))
+        };
+        assert_eq!(Group::of(&fresh), Group::Sequential);
+        let step = Job {
+            purpose: Some(Purpose::WriteLadder),
+            ..fresh.clone()
+        };
+        assert_eq!(Group::of(&step), Group::WriteLadder);
+        let append = Job {
+            bs: Bytes::kib(4),
+            flush: Flush {
+                every: Some((1, FlushCall::Fsync)),
+                at_end: None,
+            },
+            ..fresh
+        };
+        assert_eq!(Group::of(&append), Group::Fsync);
+    }
+
+    #[test]
+    fn a_direct_read_joins_the_read_ladder_only_where_there_is_one() {
+        let group = |run: &Run| {
+            let summary = Summary::of(run);
+            let job = summary.jobs.iter().find(|j| j.job.name == "seq-read-1m");
+            job.map(|job| job.group)
+        };
+        assert_eq!(group(&fixture::run()), Some(Group::Sequential));
+        let run = samples::with_read_ladder();
+        assert_eq!(group(&run), Some(Group::ReadLadder));
+        let summary = Summary::of(&run);
+        let steps = summary.group(Group::ReadLadder);
+        let names: Vec<&str> = steps.map(|j| j.job.name.as_str()).collect();
+        assert_eq!(names, ["read-cached", "read-buffered", "seq-read-1m"]);
+    }
+
+    #[test]
+    fn a_failed_trial_makes_no_figure() {
+        let run = fixture::run();
+        let summary = Summary::of(&run);
+        let job = summary
+            .jobs
+            .iter()
+            .find(|j| j.job.name == "dd-fdatasync")
+            .unwrap();
+        let figure = job.figure("write_bw").unwrap();
+        let trials: Vec<u32> = figure.values.iter().map(|(trial, _)| *trial).collect();
+        assert_eq!(trials, [1, 2]);
+        assert_eq!(figure.labels.iter().count(), 2);
+    }
+
+    #[test]
+    fn each_direction_has_its_own_label() {
+        let run = fixture::run();
+        let summary = Summary::of(&run);
+        let job = summary
+            .jobs
+            .iter()
+            .find(|j| j.job.name == "rand-rw-4k")
+            .unwrap();
+        let labels: Vec<String> = job
+            .headlines()
+            .iter()
+            .map(|f| f.labels.to_string())
+            .collect();
+        assert_eq!(labels, ["device", "device-unflushed"]);
+    }
+
+    #[test]
+    fn small_flushed_writes_are_decided_by_write_and_flush_where_that_was_measured() {
+        let names = |run: &Run| {
+            let summary = Summary::of(run);
+            let mut jobs = summary.jobs.iter();
+            let job = jobs.find(|job| job.group == Group::Fsync).unwrap();
+            let figures = job.headlines();
+            let p99 = describe::p99_of(job, &figures[0]);
+            let durable = describe::durable(job, &figures[0]);
+            (figures[0].name.clone(), p99, durable)
+        };
+        let durable = names(&samples::with_durable_writes());
+        assert_eq!(durable.0, "durable_write_lat_p50");
+        assert_eq!(durable.1.as_deref(), Some("5.28 ms"));
+        let words = "Durable write latency, write and flush: p50 4.82 ms, p95 5.28 ms, p99 5.28 ms";
+        assert_eq!(durable.2.as_deref(), Some(words));
+        let before = names(&fixture::run());
+        assert_eq!((before.0.as_str(), before.2), ("flush_lat_p50", None));
+    }
+
+    #[test]
+    fn a_single_buffered_write_has_another_label_than_its_rate() {
+        let run = fixture::run();
+        let summary = Summary::of(&run);
+        let job = summary.jobs.iter().find(|j| j.job.name == "dd-fdatasync");
+        let label = |name: &str| job.unwrap().figure(name).unwrap().labels.agreed();
+        assert_eq!(label("write_lat_p50"), Some("page-cache"));
+        assert_ne!(label("write_bw"), Some("page-cache"));
+    }
+
+    #[test]
+    fn figures_without_evidence_are_unknown() {
+        let mut run = fixture::run();
+        for trial in &mut run.trials {
+            trial.evidence = None;
+        }
+        for job in Summary::of(&run).jobs {
+            for figure in job.headlines() {
+                assert_eq!(figure.labels.agreed(), Some("unknown"), "{}", job.job.name);
+            }
+        }
+    }
+
+    #[test]
+    fn jobs_that_were_never_run_are_still_there() {
+        let run = samples::empty();
+        let summary = Summary::of(&run);
+        assert_eq!(summary.jobs.len(), 8);
+        assert!(
+            summary
+                .jobs
+                .iter()
+                .all(|job| job.planned == 3 && job.trials.is_empty())
+        );
+    }
+}

@@ -1,0 +1,302 @@
+//! A sweep: each metric under each condition. Everything that judges conditions
+//! against each other starts from here.
+
+use crate::results::summary::{self, JobSummary, Summary};
+use crate::words::labels::Labels;
+use assay_lang::{tr, translated};
+use assay_model::figures::Figure;
+use assay_model::job::Job;
+use assay_model::metric::Unit;
+use assay_model::plan::PlannedJob;
+use assay_model::run::Run;
+use assay_stats::figures::of_trials;
+use assay_stats::verdict::line::Options;
+use assay_stats::verdict::ranking::{Ranking, rank_figures};
+
+/// A run under several conditions.
+#[derive(Debug, Default)]
+pub struct Sweep<'a> {
+    /// One table for each primary metric of each job, in reading order.
+    pub metrics: Vec<SweptMetric<'a>>,
+}
+
+/// One metric of one job under all conditions.
+#[derive(Debug)]
+pub struct SweptMetric<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// For example `read_bw`.
+    pub name: String,
+    /// Unit of all values.
+    pub unit: Unit,
+    /// In the plan's order.
+    pub arms: Vec<Arm<'a>>,
+}
+
+/// One condition.
+#[derive(Debug)]
+pub struct Arm<'a> {
+    /// Its name.
+    pub condition: &'a str,
+    /// The values of its completed trials by their round, conditioning trials
+    /// apart; `None` when there is none.
+    pub figure: Option<summary::Figure>,
+    /// How its trials ended that make no figure, for example `2 failed`; `None`
+    /// when all are there.
+    pub missing: Option<String>,
+}
+
+impl<'a> Sweep<'a> {
+    /// All primary metrics of a run under its conditions.
+    #[must_use]
+    pub fn of(run: &'a Run) -> Self {
+        let mut metrics = Vec::new();
+        for job in &Summary::of(run).jobs {
+            let conditions = run.header.plan.conditions.iter();
+            let under: Vec<(&str, JobSummary<'a>)> = conditions
+                .map(|c| (c.name.as_str(), job.under(&c.name)))
+                .collect();
+            for summary::Figure { name, unit, .. } in job.headlines() {
+                let arms = under.iter().map(|(condition, own)| Arm {
+                    condition,
+                    figure: own.figure(&name),
+                    missing: missing(own),
+                });
+                metrics.push(SweptMetric {
+                    job: job.job,
+                    arms: arms.collect(),
+                    name,
+                    unit,
+                });
+            }
+        }
+        Self { metrics }
+    }
+}
+
+impl Arm<'_> {
+    /// What its trials measured.
+    #[must_use]
+    pub fn labels(&self) -> Labels {
+        let figure = self.figure.as_ref();
+        figure
+            .map(|figure| figure.labels.clone())
+            .unwrap_or_default()
+    }
+}
+
+/// What a sweep says of its conditions, by the metrics that decide.
+#[derive(Clone, Debug)]
+pub struct Verdicts {
+    /// What verdicts are held to.
+    pub options: Options,
+    /// All conditions against each other, as `assay rank` has them.
+    pub all: Ranking,
+    /// The first condition of the plan.
+    pub baseline: String,
+    /// Each other condition against it.
+    pub against: Ranking,
+}
+
+impl Verdicts {
+    /// `None` for a run without conditions, or too few of them that were measured.
+    #[must_use]
+    pub fn of(run: &Run) -> Option<Self> {
+        let baseline = &run.header.plan.conditions.first()?.name;
+        let options = Options {
+            same_session: true,
+            ..Options::of_run(&run.header.stopping)
+        };
+        let figures = of_trials(&run.header, &run.trials);
+        Self::of_figures(&figures, baseline, options)
+    }
+
+    /// Of figures under several conditions, by those that decide; `None` where there is
+    /// only one.
+    #[must_use]
+    pub fn of_figures(figures: &[Figure], baseline: &str, options: Options) -> Option<Self> {
+        let deciding = figures.iter().filter(|figure| figure.primary);
+        let deciding: Vec<Figure> = deciding.cloned().collect();
+        Some(Self {
+            all: rank_figures(&deciding, None, &options).ok()?,
+            against: rank_figures(&deciding, Some(baseline), &options).ok()?,
+            options,
+            baseline: baseline.to_owned(),
+        })
+    }
+}
+
+/// The run as outputs show it that know no conditions: one job for each job and
+/// condition, called after both.
+#[must_use]
+pub fn by_condition(mut run: Run) -> Run {
+    let plan = &mut run.header.plan;
+    if plan.conditions.is_empty() {
+        return run;
+    }
+    let under = |job: &Job, condition: &str| Job {
+        name: format!("{} under {condition}", job.name),
+        ..job.clone()
+    };
+    let names: Vec<&str> = plan.conditions.iter().map(|c| c.name.as_str()).collect();
+    let share = u32::try_from(names.len()).unwrap_or(u32::MAX);
+    let split = |planned: &PlannedJob| {
+        let each = names.iter().map(|name| PlannedJob {
+            job: under(&planned.job, name),
+            trials: planned.trials / share,
+        });
+        each.collect::<Vec<_>>()
+    };
+    plan.jobs = plan.jobs.iter().flat_map(split).collect();
+    for trial in &mut run.trials {
+        if let Some(condition) = &trial.condition {
+            trial.job = under(&trial.job, condition);
+        }
+    }
+    run
+}
+
+fn missing(job: &JobSummary<'_>) -> Option<String> {
+    let counted = job.trials.iter().filter(|trial| trial.record.counts());
+    let words: Vec<&str> = counted.map(|trial| trial.record.outcome.word()).collect();
+    let others = ["skipped", "failed", "interrupted"]
+        .into_iter()
+        .filter_map(
+            |word| match words.iter().filter(|other| **other == word).count() {
+                0 => None,
+                count => Some(tr!("{n} {outcome}", n = count, outcome = translated(word))),
+            },
+        );
+    let others: Vec<String> = others.collect();
+    (!others.is_empty()).then(|| others.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::terminal::{Style, write_summary};
+    use crate::testing::fixture;
+    use assay_model::condition::{Condition, Setting, Subject};
+    use assay_model::evidence::CpuState;
+    use assay_model::run::RunStatus;
+    use assay_model::trial::Outcome;
+
+    /// The fixture's trials in turn under two conditions; the first of each is a
+    /// conditioning trial.
+    fn swept() -> Run {
+        let mut run = fixture::run();
+        let condition = |value: &str| {
+            Condition::of(vec![Setting {
+                subject: Subject::Scheduler,
+                value: value.to_owned(),
+            }])
+        };
+        run.header.plan.conditions = vec![condition("none"), condition("bfq")];
+        let one = run.trials.clone();
+        run.trials.clear();
+        for condition in &run.header.plan.conditions {
+            for trial in &one {
+                let mut trial = trial.clone();
+                trial.trial -= 1;
+                trial.condition = Some(condition.name.clone());
+                run.trials.push(trial);
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn each_condition_has_its_own_values_without_the_conditioning_trial() {
+        let run = swept();
+        let sweep = Sweep::of(&run);
+        let metric = sweep.metrics.iter().find(|m| m.job.name == "seq-read-1m");
+        let metric = metric.unwrap();
+        assert_eq!(metric.name, "read_bw");
+        let names: Vec<&str> = metric.arms.iter().map(|arm| arm.condition).collect();
+        assert_eq!(names, ["scheduler=none", "scheduler=bfq"]);
+        for arm in &metric.arms {
+            let rounds: Vec<u32> = arm
+                .figure
+                .as_ref()
+                .unwrap()
+                .values
+                .iter()
+                .map(|v| v.0)
+                .collect();
+            assert_eq!(rounds, [1, 2]);
+        }
+    }
+
+    #[test]
+    fn outputs_that_know_no_conditions_get_a_job_for_each() {
+        let plain = fixture::run();
+        assert_eq!(by_condition(plain.clone()), plain);
+        let run = by_condition(swept());
+        let summary = Summary::of(&run);
+        let job = |value: &str| {
+            let name = format!("seq-read-1m under scheduler={value}");
+            summary
+                .jobs
+                .iter()
+                .find(|job| job.job.name == name)
+                .unwrap()
+        };
+        for value in ["none", "bfq"] {
+            assert_eq!(job(value).trials.len(), 3);
+            assert_eq!(job(value).figure("read_bw").unwrap().stats.n, 2);
+        }
+        assert_eq!(summary.jobs.len(), 2 * Summary::of(&plain).jobs.len());
+    }
+
+    #[test]
+    fn a_sweep_is_shown_with_the_warnings_of_other_runs() {
+        let mut run = swept();
+        run.status = RunStatus::Interrupted;
+        for trial in &mut run.trials {
+            if let Some(evidence) = &mut trial.evidence {
+                evidence.before.cpus = vec![CpuState {
+                    cpu: 0,
+                    khz: None,
+                    governor: Some("schedutil".to_owned()),
+                }];
+            }
+        }
+        let shown = |run: &Run| {
+            let style = Style {
+                width: 100,
+                color: false,
+                ascii: true,
+            };
+            let mut shown = Vec::new();
+            write_summary(run, style, &[], &mut shown).unwrap();
+            String::from_utf8(shown).unwrap()
+        };
+        let text = shown(&run);
+        for words in ["Warnings", "the run was stopped", "schedutil"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        run.header.plan.conditions[1].settings[0].subject = Subject::Governor;
+        assert!(!shown(&run).contains("schedutil"), "it was asked for");
+    }
+
+    #[test]
+    fn a_condition_without_figures_says_why() {
+        let mut run = swept();
+        for trial in run
+            .trials
+            .iter_mut()
+            .filter(|t| t.job.name == "seq-read-1m")
+        {
+            if trial.condition.as_deref() == Some("scheduler=bfq") {
+                trial.outcome = Outcome::Failed {
+                    error: "no".to_owned(),
+                };
+            }
+        }
+        let sweep = Sweep::of(&run);
+        let metric = sweep.metrics.iter().find(|m| m.job.name == "seq-read-1m");
+        let arm = &metric.unwrap().arms[1];
+        assert!(arm.figure.is_none());
+        assert_eq!(arm.missing.as_deref(), Some("2 failed"));
+    }
+}

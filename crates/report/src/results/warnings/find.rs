@@ -1,0 +1,373 @@
+//! Warnings about the trials: what they measured, how they ended, how much
+//! they differ.
+
+use super::{Stalled, Warning};
+use crate::results::describe;
+use crate::results::findings::{Loss, losses};
+use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
+use crate::results::write_mode::WriteMode;
+use crate::words::text::clean;
+use assay_judge::Measured;
+use assay_lang::tr;
+use assay_model::job::Direction;
+use assay_model::run::RunStatus;
+use assay_model::storage::Backing;
+use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
+use assay_model::units::{Bytes, Nanos};
+use assay_stats::derive::{TOOL_LIMITS_FROM, processor_share};
+use assay_stats::steps::stalls as stalls_in;
+use assay_stats::summary::Summary as Statistics;
+
+/// A coefficient of variation above this is a warning.
+const WIDE_SPREAD: f64 = 0.10;
+/// Fewer trials than this are a warning.
+const ENOUGH_TRIALS: usize = 3;
+/// A longer time without a completion is a stall.
+const STALL: Nanos = Nanos::millis(500);
+
+/// All of them.
+pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
+    let mut found = Vec::new();
+    found.extend(data_lost(summary));
+    found.extend(unfinished(summary));
+    found.extend(io_errors(summary));
+    found.extend(failed(summary));
+    found.extend(memory(summary));
+    found.extend(page_cache(summary));
+    found.extend(mixed(summary));
+    found.extend(tool_limit(summary));
+    found.extend(disagreement(summary));
+    found.extend(unknown(summary));
+    found.extend(unflushed(summary));
+    found.extend(stalls(summary));
+    found.extend(spread(summary));
+    found.extend(few_trials(summary));
+    found.extend(short_transfers(summary));
+    found.extend(skipped(summary));
+    found
+}
+
+fn data_lost(summary: &Summary<'_>) -> Option<Warning> {
+    let losses = losses(summary);
+    let first = losses.first()?.first.clone();
+    let count = |loss: Loss| (loss.job, loss.trials as u64);
+    let jobs = losses.into_iter().map(count).collect();
+    Some(Warning::DataLost { jobs, first })
+}
+
+fn unfinished(summary: &Summary<'_>) -> Option<Warning> {
+    let how = match &summary.run.status {
+        RunStatus::Finished => return None,
+        RunStatus::Running => tr!("is still under way").to_owned(),
+        RunStatus::Interrupted => tr!("was stopped or killed").to_owned(),
+        RunStatus::Failed { error } => tr!("ended with an error ({error})", error = clean(error)),
+    };
+    Some(Warning::Unfinished { how })
+}
+
+fn io_errors(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = sums(summary, |trial| {
+        trial
+            .measured()
+            .map_or(0, |measured| of_medium(&measured.errors))
+    });
+    let measured = summary
+        .run
+        .trials
+        .iter()
+        .filter_map(|t| t.measured.as_ref());
+    let mut errors = measured.map(|m| &m.errors).filter(|e| of_medium(e) > 0);
+    let first = errors.find_map(describe_first);
+    (!jobs.is_empty()).then(|| Warning::IoErrors {
+        jobs,
+        first: first.unwrap_or_else(|| tr!("not recorded").to_owned()),
+    })
+}
+
+/// How many errors speak against the medium: a full file system (`ENOSPC`,
+/// `EDQUOT`) does not.
+fn of_medium(errors: &IoErrors) -> u64 {
+    const NO_ROOM: [i32; 2] = [28, 122];
+    match errors.first.first().and_then(|first| first.errno) {
+        Some(errno) if NO_ROOM.contains(&errno) => 0,
+        _ => errors.count,
+    }
+}
+
+fn describe_first(errors: &IoErrors) -> Option<String> {
+    let first = errors.first.first()?;
+    let what = match first.direction {
+        Some(direction) => describe::direction(direction).to_owned(),
+        None => tr!("flush").to_owned(),
+    };
+    Some(tr!(
+        "{what} at byte {offset}: {message}",
+        what,
+        offset = first.offset,
+        message = clean(&first.message)
+    ))
+}
+
+/// Failed trials; those with I/O errors or lost data have a warning already.
+fn failed(summary: &Summary<'_>) -> Option<Warning> {
+    let error = |trial: &TrialRecord| match &trial.outcome {
+        Outcome::Failed { error } => {
+            let measured = trial.measured.as_ref();
+            let had_errors = measured.is_some_and(|measured| of_medium(&measured.errors) > 0);
+            (!had_errors && !trial.lost_data()).then(|| clean(error))
+        }
+        _ => None,
+    };
+    let jobs = sums(summary, |trial| u64::from(error(trial.record).is_some()));
+    let first = summary.run.trials.iter().find_map(error)?;
+    Some(Warning::Failed { jobs, first })
+}
+
+fn skipped(summary: &Summary<'_>) -> Vec<Warning> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for job in &summary.jobs {
+        for trial in &job.trials {
+            if let Outcome::Skipped { reasons } = &trial.record.outcome {
+                let reason = clean(&reasons.join("; "));
+                add(&mut found, reason, &name(job));
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|(reason, jobs)| Warning::Skipped { reason, jobs })
+        .collect()
+}
+
+fn memory(summary: &Summary<'_>) -> Option<Warning> {
+    let storage = &summary.run.header.storage;
+    let path = clean(&storage.path.to_string_lossy());
+    if let Backing::Memory { fs_type } = &storage.backing {
+        let what = tr!(
+            "{path} is a {file_system}",
+            path,
+            file_system = clean(fs_type)
+        );
+        return Some(Warning::Memory { what });
+    }
+    let mut layers = storage.layers.iter();
+    let in_memory = layers.find(|layer| layer.identity.kind.is_memory())?;
+    let (name, kind) = (clean(&in_memory.name), &in_memory.identity.kind);
+    let what = tr!("{name} is a {kind}", name, kind);
+    Some(Warning::Memory { what })
+}
+
+/// The plain way of the ladder is there to show the page cache; a job that
+/// wants a warm cache is too.
+fn means_the_device(job: &JobSummary<'_>) -> bool {
+    let shows_cache = job.group == Group::WriteLadder && WriteMode::of(job.job) == WriteMode::Plain;
+    !shows_cache && job.job.cache_state != assay_model::job::CacheState::Warm
+}
+
+fn page_cache(summary: &Summary<'_>) -> Vec<Warning> {
+    if memory(summary).is_some() {
+        return Vec::new(); // Said already, with a better remedy.
+    }
+    let header = &summary.run.header;
+    let (file, memory) = (header.plan.file_size, header.system.memory);
+    let found = [Direction::Read, Direction::Write].map(|direction| {
+        let jobs = names(summary, |job| {
+            means_the_device(job) && job.labels(Some(direction)).has("page-cache")
+        });
+        Warning::PageCache {
+            direction,
+            jobs,
+            // Of a work nobody knows the size of its files beforehand.
+            fits_in: (Bytes(0) < file && file < memory).then_some((file, memory)),
+        }
+    });
+    let mut found = Vec::from(found);
+    found.retain(|w| matches!(w, Warning::PageCache { jobs, .. } if !jobs.is_empty()));
+    found
+}
+
+fn mixed(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = details(summary, |job| {
+        let labels = job.labels(None);
+        let mixed = labels
+            .iter()
+            .filter(|m| matches!(m, Measured::Mixed { .. }));
+        let mixed: crate::words::labels::Labels = mixed.cloned().collect();
+        let (low, high) = mixed.mixed_shares()?;
+        let share = crate::words::format::range(assay_model::metric::Unit::Ratio, low, high);
+        means_the_device(job).then(|| tr!("device {share}", share))
+    });
+    (!jobs.is_empty()).then_some(Warning::Mixed { jobs })
+}
+
+/// Jobs whose figures claim the device, or may be the device's, while the threads that
+/// measure had hardly time to wait for it.
+fn tool_limit(summary: &Summary<'_>) -> Option<Warning> {
+    let processors = summary.run.header.system.cpus.max(1);
+    let claims = |label: &Measured| {
+        use Measured::{Device, DeviceUnflushed, Mixed, Unknown};
+        matches!(
+            label,
+            Device | DeviceUnflushed | Mixed { .. } | Unknown { .. }
+        )
+    };
+    let jobs = details(summary, |job| {
+        let threads = job.job.numjobs.clamp(1, processors);
+        let figures = job.headlines();
+        let mut labels = figures.iter().flat_map(|figure| figure.labels.iter());
+        let device = job.job.ioengine.moves_data() && labels.any(claims);
+        let measured = job.completed().filter_map(JudgedTrial::measured);
+        let shares = measured.filter_map(|m| processor_share(m.cpu, m.elapsed_ns, threads));
+        let share = Statistics::of(&shares.collect::<Vec<_>>())?.median.min(1.0);
+        (device && share >= TOOL_LIMITS_FROM).then(|| crate::words::format::percent(share))
+    });
+    (!jobs.is_empty()).then_some(Warning::ToolLimit { jobs })
+}
+
+fn disagreement(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = details(summary, |job| {
+        [Direction::Read, Direction::Write]
+            .into_iter()
+            .map(|direction| job.labels(Some(direction)))
+            .find(|labels| labels.counts().len() > 1)
+            .map(|labels| labels.to_string())
+    });
+    (!jobs.is_empty()).then_some(Warning::Disagreement { jobs })
+}
+
+fn unknown(summary: &Summary<'_>) -> Vec<Warning> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for job in &summary.jobs {
+        for why in job.labels(None).unknown_reasons() {
+            add(&mut found, why, &name(job));
+        }
+    }
+    let root = summary.run.header.system.root;
+    found
+        .into_iter()
+        .map(|(why, jobs)| Warning::Unknown { why, jobs, root })
+        .collect()
+}
+
+fn unflushed(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = names(summary, |job| {
+        job.group != Group::WriteLadder
+            && job.labels(Some(Direction::Write)).has("device-unflushed")
+    });
+    (!jobs.is_empty()).then_some(Warning::Unflushed { jobs })
+}
+
+fn stalls(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = summary.jobs.iter();
+    let mut jobs: Vec<Stalled> = jobs.filter_map(stalls_of).collect();
+    jobs.sort_by_key(|stalled| std::cmp::Reverse(stalled.longest));
+    (!jobs.is_empty()).then_some(Warning::Stalls { jobs })
+}
+
+/// The stalls of one job; the wait for a flush that it asked for is none.
+fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
+    // Failed trials too: a device that hangs and then fails has stalled.
+    let stalled = || {
+        let trials = job.trials.iter();
+        trials.filter_map(|trial| Some((trial, trial.measured()?)))
+    };
+    let worst = stalled()
+        .filter(|(_, measured)| has_stalled(measured))
+        .max_by_key(|(_, measured)| measured.longest_gap.map(|gap| gap.length_ns))?;
+    let gap = worst.1.longest_gap?;
+    Some(Stalled {
+        job: name(job),
+        longest: Nanos(gap.length_ns),
+        trial: worst.0.record.trial,
+        start: Nanos(gap.start_ns),
+    })
+}
+
+/// A gap of half a second, or intervals without a completion; on storage so
+/// slow that every I/O takes that long it must also stand out.
+fn has_stalled(measured: &Measurement) -> bool {
+    let ios = (measured.read.ios + measured.write.ios).max(1);
+    let usual_ns = measured.elapsed_ns / ios;
+    let gap_ns = measured.longest_gap.map_or(0, |gap| gap.length_ns);
+    let stands_out = gap_ns / 5 > usual_ns;
+    let empty = !stalls_in(measured).is_empty();
+    stands_out && (gap_ns > STALL.0 || empty)
+}
+
+/// Figures that are to be the device's: how fast memory was is beside the
+/// point.
+fn spread(summary: &Summary<'_>) -> Option<Warning> {
+    let repeated = summary.jobs.iter().filter(|job| means_the_device(job));
+    let mut jobs: Vec<(String, f64)> = repeated
+        .filter_map(|job| {
+            let figures = job.headlines();
+            let cvs = figures.iter().filter_map(|figure| figure.stats.cv);
+            Some((name(job), cvs.reduce(f64::max)?))
+        })
+        .collect();
+    let of = jobs.len();
+    jobs.retain(|(_, cv)| *cv > WIDE_SPREAD);
+    jobs.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    (!jobs.is_empty()).then_some(Warning::Spread { jobs, of })
+}
+
+/// Jobs with some figure but few of them. One sustained write is by design:
+/// what matters in it is its course. That a stopped run has fewer is said
+/// already.
+fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
+    if summary.run.status != RunStatus::Finished {
+        return None;
+    }
+    let measured = summary.jobs.iter();
+    let measured = measured.filter(|job| !job.is_cuts() && !job.is_soak());
+    let jobs = measured.filter_map(|job| {
+        let completed = job.completed().count();
+        let few = (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained;
+        few.then(|| (name(job), completed as u64))
+    });
+    let jobs: Vec<(String, u64)> = jobs.collect();
+    (!jobs.is_empty()).then_some(Warning::FewTrials { jobs })
+}
+
+fn short_transfers(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = sums(summary, |trial| {
+        let measured = trial.measured();
+        measured.map_or(0, |m| m.read.short_ios.saturating_add(m.write.short_ios))
+    });
+    (!jobs.is_empty()).then_some(Warning::ShortTransfers { jobs })
+}
+
+fn name(job: &JobSummary<'_>) -> String {
+    clean(&job.job.name)
+}
+
+fn names(summary: &Summary<'_>, wanted: impl Fn(&JobSummary<'_>) -> bool) -> Vec<String> {
+    let jobs = summary.jobs.iter().filter(|job| wanted(job));
+    jobs.map(name).collect()
+}
+
+fn details(
+    summary: &Summary<'_>,
+    detail: impl Fn(&JobSummary<'_>) -> Option<String>,
+) -> Vec<(String, String)> {
+    let jobs = summary.jobs.iter();
+    jobs.filter_map(|job| Some((name(job), detail(job)?)))
+        .collect()
+}
+
+/// Jobs whose trials count more than 0, with the sum.
+fn sums(summary: &Summary<'_>, of: impl Fn(&JudgedTrial<'_>) -> u64) -> Vec<(String, u64)> {
+    let sums = summary.jobs.iter().map(|job| {
+        let counts = job.trials.iter().map(&of);
+        (name(job), counts.fold(0, u64::saturating_add))
+    });
+    sums.filter(|(_, sum)| *sum > 0).collect()
+}
+
+fn add(groups: &mut Vec<(String, Vec<String>)>, key: String, job: &str) {
+    match groups.iter_mut().find(|(k, _)| *k == key) {
+        Some((_, jobs)) if jobs.iter().any(|j| j == job) => {}
+        Some((_, jobs)) => jobs.push(job.to_owned()),
+        None => groups.push((key, vec![job.to_owned()])),
+    }
+}

@@ -1,0 +1,220 @@
+//! What a reader of the figures must know, each with its remedy. A warning is
+//! only given on evidence, and names all jobs it concerns instead of coming
+//! once a trial.
+
+mod doubt;
+mod find;
+mod find_conditions;
+mod find_device;
+mod words;
+
+pub use doubt::Doubt;
+pub(crate) use find_device::slow_bus;
+
+use crate::results::summary::Summary;
+use assay_model::job::Direction;
+use assay_model::units::{Bytes, Nanos};
+
+/// Jobs named in one warning where lines are short; the HTML report names all.
+pub const NAMES: usize = 4;
+
+/// One thing to know. All texts in it are safe to show.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Warning {
+    /// The run did not come to its end.
+    Unfinished {
+        /// How it ended.
+        how: String,
+    },
+    /// What was written is not there.
+    DataLost {
+        /// Jobs, each with its number of such trials.
+        jobs: Vec<(String, u64)>,
+        /// What was found first.
+        first: String,
+    },
+    /// The storage, or a device on the way, returned errors.
+    IoErrors {
+        /// Jobs and their number of errors.
+        jobs: Vec<(String, u64)>,
+        /// The first one in words.
+        first: String,
+    },
+    /// Trials ended with an error.
+    Failed {
+        /// Jobs, each with its number of failed trials.
+        jobs: Vec<(String, u64)>,
+        /// The first error.
+        first: String,
+    },
+    /// Jobs did not run for that reason.
+    Skipped {
+        /// The reason.
+        reason: String,
+        /// Jobs.
+        jobs: Vec<String>,
+    },
+    /// What was measured is memory.
+    Memory {
+        /// For example `/tmp is a tmpfs`.
+        what: String,
+    },
+    /// Figures that should be the device's are the page cache's.
+    PageCache {
+        /// Reads or writes.
+        direction: Direction,
+        /// Jobs.
+        jobs: Vec<String>,
+        /// Test file and RAM, where the file is the smaller one.
+        fits_in: Option<(Bytes, Bytes)>,
+    },
+    /// Figures that are neither the cache's nor the device's.
+    Mixed {
+        /// Jobs with their device shares.
+        jobs: Vec<(String, String)>,
+    },
+    /// Threads of the tool filled the clock.
+    ToolLimit {
+        /// Jobs with the share of the clock.
+        jobs: Vec<(String, String)>,
+    },
+    /// Trials of one job measured different things.
+    Disagreement {
+        /// Jobs with their labels.
+        jobs: Vec<(String, String)>,
+    },
+    /// It is not known what was measured.
+    Unknown {
+        /// Why.
+        why: String,
+        /// Jobs.
+        jobs: Vec<String>,
+        /// Whether it ran as root already.
+        root: bool,
+    },
+    /// Written data may still be in the device's volatile cache.
+    Unflushed {
+        /// Jobs.
+        jobs: Vec<String>,
+    },
+    /// Somebody else used the device.
+    ForeignIo {
+        /// The device.
+        device: String,
+        /// Bytes others read.
+        read: Bytes,
+        /// Bytes others wrote.
+        written: Bytes,
+        /// Trials by job, as `job #1 #3`.
+        trials: Vec<String>,
+        /// Processes that did most I/O then, on this or another device.
+        processes: Vec<String>,
+    },
+    /// Nothing completed for a long time.
+    Stalls {
+        /// Jobs, worst first.
+        jobs: Vec<Stalled>,
+    },
+    /// Trials of one job differ much.
+    Spread {
+        /// Jobs and the coefficient of variation of their figure, widest
+        /// first.
+        jobs: Vec<(String, f64)>,
+        /// How many jobs have one.
+        of: usize,
+    },
+    /// Too few trials to tell noise from fact.
+    FewTrials {
+        /// Jobs and their completed trials.
+        jobs: Vec<(String, u64)>,
+    },
+    /// The kernel moved less than was asked for.
+    ShortTransfers {
+        /// Jobs and how many.
+        jobs: Vec<(String, u64)>,
+    },
+    /// The CPU's speed was left to a governor.
+    Governor {
+        /// Governors in force.
+        governors: Vec<String>,
+    },
+    /// The CPU became slower although its governor is `performance`.
+    Throttled {
+        /// Trials by job, as `job #1 #3`.
+        trials: Vec<String>,
+        /// Highest temperature seen, in thousandths of a degree Celsius.
+        hottest_millicelsius: Option<i64>,
+    },
+    /// A loop device says that it has no volatile cache, which only a setting makes it say.
+    ForcedWriteThrough {
+        /// Its name.
+        name: String,
+    },
+    /// A loop device: another page cache is in between.
+    Loop {
+        /// Its name.
+        name: String,
+        /// Its file.
+        file: String,
+    },
+    /// Most of the device's life is used, or its reserves are.
+    Worn {
+        /// Device.
+        device: String,
+        /// What the kernel shows.
+        state: String,
+    },
+    /// The bus is slower than such devices can be.
+    SlowBus {
+        /// Device.
+        device: String,
+        /// Mode of the bus.
+        bus: String,
+    },
+}
+
+/// The stalls of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    /// The job.
+    pub job: String,
+    /// Longest time without a completion.
+    pub longest: Nanos,
+    /// Trial it happened in.
+    pub trial: u32,
+    /// When, from clock start.
+    pub start: Nanos,
+}
+
+/// All warnings of a run, those that put figures in doubt first.
+#[must_use]
+pub fn collect(summary: &Summary<'_>) -> Vec<Warning> {
+    let mut warnings = find::all(summary);
+    warnings.extend(find_conditions::all(summary));
+    warnings.extend(find_device::all(summary));
+    warnings.sort_by_key(|warning| !warning.is_severe());
+    warnings
+}
+
+impl Warning {
+    /// Whether figures are not what they seem, rather than merely noisy.
+    #[must_use]
+    pub const fn is_severe(&self) -> bool {
+        matches!(
+            self,
+            Self::Unfinished { .. }
+                | Self::DataLost { .. }
+                | Self::IoErrors { .. }
+                | Self::Failed { .. }
+                | Self::Memory { .. }
+                | Self::PageCache { .. }
+                | Self::Mixed { .. }
+                | Self::ToolLimit { .. }
+                | Self::Disagreement { .. }
+                | Self::Unknown { .. }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,337 @@
+//! Each warning in words, and its remedy.
+
+use super::{Stalled, Warning};
+use crate::words::format::{celsius, percent};
+use crate::words::text::enumerate;
+use assay_lang::{counted, tr};
+use assay_model::job::Direction;
+use assay_model::units::Bytes;
+
+impl Warning {
+    /// What was seen. At most `names` jobs are named; the rest is counted.
+    #[must_use]
+    pub fn message(&self, names: usize) -> String {
+        let list = |items: &[String]| shortened(items, names);
+        match self {
+            Self::Unfinished { how } => tr!("the run {how}: figures are of the trials before", how),
+            Self::DataLost { jobs, first } => {
+                tr!(
+                    "data was not kept in {jobs}: {first}",
+                    jobs = list(&times(jobs)),
+                    first
+                )
+            }
+            Self::IoErrors { jobs, first } => {
+                tr!(
+                    "I/O errors in {jobs}; the first: {first}",
+                    jobs = list(&times(jobs)),
+                    first
+                )
+            }
+            Self::Failed { jobs, first } => {
+                tr!(
+                    "failed trials: {jobs}; the first: {first}",
+                    jobs = list(&times(jobs)),
+                    first
+                )
+            }
+            Self::Skipped { reason, jobs } => {
+                tr!("{jobs} did not run: {reason}", jobs = list(jobs), reason)
+            }
+            Self::Memory { what } => tr!("{what}: its figures are those of memory", what),
+            Self::PageCache {
+                direction, jobs, ..
+            } => {
+                let moved = match direction {
+                    Direction::Read => tr!("reads came from the page cache"),
+                    Direction::Write => tr!("writes ended in the page cache"),
+                };
+                tr!("{moved}, not the device: {jobs}", moved, jobs = list(jobs))
+            }
+            Self::Mixed { jobs } => {
+                tr!(
+                    "part page cache, part device: {jobs}",
+                    jobs = list(&in_brackets(jobs))
+                )
+            }
+            Self::ToolLimit { jobs } => {
+                tr!(
+                    "the tool was the limit, its threads used the processor for nearly all of the clock: {jobs}",
+                    jobs = list(&in_brackets(jobs))
+                )
+            }
+            Self::Disagreement { jobs } => {
+                tr!(
+                    "trials measured different things: {jobs}",
+                    jobs = list(&in_brackets(jobs))
+                )
+            }
+            Self::Unknown { why, jobs, .. } => {
+                tr!(
+                    "what was measured is not known for {jobs}: {why}",
+                    jobs = list(jobs),
+                    why
+                )
+            }
+            Self::Unflushed { jobs } => tr!(
+                "{jobs} measured device-unflushed: the data may still be in the device's volatile \
+                 cache",
+                jobs = counted!(jobs.len(), "{n} job", "{n} jobs")
+            ),
+            Self::ForeignIo {
+                device,
+                read,
+                written,
+                trials,
+                processes,
+            } => foreign(device, *read, *written, &list(trials), processes),
+            Self::Stalls { jobs } => {
+                let jobs: Vec<String> = jobs.iter().map(Stalled::describe).collect();
+                tr!(
+                    "stalls, times without any completion: {jobs}",
+                    jobs = list(&jobs)
+                )
+            }
+            Self::Spread { jobs, of } => {
+                let widest: Vec<String> = jobs
+                    .iter()
+                    .map(|(job, cv)| match *cv {
+                        cv if cv > 1.0 => format!("{job} (>100 %)"),
+                        cv => format!("{job} ({})", percent(cv)),
+                    })
+                    .collect();
+                tr!(
+                    "trials vary by more than 10 % in {number} of {jobs}, most in {widest}",
+                    number = jobs.len(),
+                    jobs = counted!(*of, "{n} job", "{n} jobs"),
+                    widest = list(&widest)
+                )
+            }
+            Self::FewTrials { jobs } => {
+                tr!(
+                    "fewer than 3 trials in {number}: {jobs}",
+                    number = counted!(jobs.len(), "{n} job", "{n} jobs"),
+                    jobs = list(&times(jobs))
+                )
+            }
+            Self::ShortTransfers { jobs } => {
+                tr!(
+                    "the kernel cut transfers short: {jobs}",
+                    jobs = list(&times(jobs))
+                )
+            }
+            Self::Governor { governors } => {
+                tr!(
+                    "CPU frequency was left to {governors}",
+                    governors = enumerate(governors)
+                )
+            }
+            Self::Throttled {
+                trials,
+                hottest_millicelsius,
+            } => {
+                let hottest = hottest_millicelsius.map_or_else(String::new, |hottest| {
+                    tr!(" (up to {temperature})", temperature = celsius(hottest))
+                });
+                tr!(
+                    "the CPU slowed down during {trials}{hottest}",
+                    trials = list(trials),
+                    hottest
+                )
+            }
+            Self::Loop { name, file } => {
+                tr!(
+                    "{name} is a loop device, and this machine caches its file {file}",
+                    name,
+                    file
+                )
+            }
+            Self::ForcedWriteThrough { name } => tr!(
+                "the cache of {name} was set to write through, which no loop device is by itself: flushes do not reach its file",
+                name
+            ),
+            Self::Worn { device, state } => tr!("{device} is worn: {state}", device, state),
+            Self::SlowBus { device, bus } => tr!("{device} runs on a slow bus: {bus}", device, bus),
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        let fixed = match self {
+            Self::PageCache {
+                direction, fits_in, ..
+            } => return cache_remedy(*direction, *fits_in),
+            Self::Unknown { root: false, .. } => {
+                tr!("run as root: the kernel then shows the counters that tell")
+            }
+            Self::Unknown { .. } => {
+                tr!(
+                    "do not take these for the device's speed; repeat on an idle machine, or with a \
+                 kernel that counts it"
+                )
+            }
+            Self::DataLost { .. } => {
+                tr!(
+                    "save what is on it and do not use it; then look for the cause: the part, its \
+                 connection, its supply, the memory of the machine"
+                )
+            }
+            Self::Unfinished { .. } => tr!("run it again to have all trials"),
+            Self::IoErrors { .. } => {
+                tr!("read dmesg; check cable, socket and supply; do not ship on these figures")
+            }
+            Self::Failed { .. } => {
+                tr!("remove the cause and run again; failed trials make no figure")
+            }
+            Self::Skipped { .. } => tr!("remove the cause, or leave these jobs out"),
+            Self::Memory { .. } => tr!("choose a path on the storage you mean"),
+            Self::Mixed { .. } => {
+                tr!(
+                    "use direct I/O, flush before the clock stops, or take a file larger than RAM \
+                 (qualify --thorough; size= of a job file)"
+                )
+            }
+            Self::ToolLimit { .. } => {
+                tr!(
+                    "the device may be faster: take larger blocks, more threads (numjobs), or contents and \
+                 checks that cost less; a faster clock of the CPU helps too (governor performance)"
+                )
+            }
+            Self::Disagreement { .. } => {
+                tr!(
+                    "do not average them; see the evidence of each trial, and repeat on an idle machine"
+                )
+            }
+            Self::Unflushed { .. } => {
+                tr!(
+                    "a power cut may lose it; writes that are safe are those with fdatasync, fsync or \
+                 O_DSYNC"
+                )
+            }
+            Self::ForeignIo { .. } => tr!("stop these processes, or measure another device"),
+            Self::Stalls { .. } => {
+                tr!(
+                    "judge by p99 and the longest gap, not by the mean; the report draws the course"
+                )
+            }
+            Self::Spread { .. } => {
+                tr!("measure more trials (assay power tells how many), on an idle, cool machine")
+            }
+            Self::FewTrials { .. } => tr!("use --trials 3 or more: one figure has no spread"),
+            Self::ShortTransfers { .. } => tr!("they were continued and counted; check free space"),
+            Self::Governor { .. } => {
+                tr!("for comparable figures set it: cpupower frequency-set -g performance")
+            }
+            Self::Throttled { .. } => tr!("cool it, or pause between trials"),
+            Self::Loop { .. } => {
+                tr!(
+                    "figures labelled device are those of this loop device, not of a real one; measure \
+                 that, or set losetup --direct-io=on"
+                )
+            }
+            Self::ForcedWriteThrough { name } => {
+                return tr!(
+                    "echo write back > /sys/block/{name}/queue/write_cache, and measure again",
+                    name
+                );
+            }
+            Self::Worn { .. } => {
+                tr!("compare with a fresh device; speed and reliability fall with wear")
+            }
+            Self::SlowBus { .. } => {
+                tr!("use a faster port, cable or mode, or state the bus with the figures")
+            }
+        };
+        fixed.to_owned()
+    }
+}
+
+impl Stalled {
+    fn describe(&self) -> String {
+        tr!(
+            "{job} ({longest} in trial {trial}, at {start})",
+            job = self.job,
+            longest = self.longest,
+            trial = self.trial,
+            start = self.start
+        )
+    }
+}
+
+fn cache_remedy(direction: Direction, fits_in: Option<(Bytes, Bytes)>) -> String {
+    let first = match direction {
+        Direction::Read => tr!("use direct I/O"),
+        Direction::Write => tr!("use direct I/O or a flush before the clock stops"),
+    };
+    match fits_in {
+        Some((file, memory)) => tr!(
+            "{first}, or a file larger than RAM (file {file}, RAM {memory}): --size or --thorough of \
+             qualify, size= of a job file",
+            first,
+            file,
+            memory
+        ),
+        None => first.to_owned(),
+    }
+}
+
+/// Less than this is not worth a word next to more.
+const WORTH_A_WORD: Bytes = Bytes::mib(1);
+
+fn foreign(
+    device: &str,
+    read: Bytes,
+    written: Bytes,
+    trials: &str,
+    processes: &[String],
+) -> String {
+    let mut words = Vec::new();
+    if read >= WORTH_A_WORD {
+        words.push(tr!("read at least {bytes}", bytes = read));
+    }
+    if written >= WORTH_A_WORD {
+        words.push(tr!("wrote at least {bytes}", bytes = written));
+    }
+    let who = if processes.is_empty() {
+        String::new()
+    } else {
+        tr!(
+            "; busy then: {processes}",
+            processes = shortened(processes, 3)
+        )
+    };
+    tr!(
+        "others {moved} on {device} during {trials}{who}",
+        moved = enumerate(&words),
+        device,
+        trials,
+        who
+    )
+}
+
+/// `a (2x)` for every pair.
+fn times(jobs: &[(String, u64)]) -> Vec<String> {
+    jobs.iter()
+        .map(|(job, n)| format!("{job} ({n}x)"))
+        .collect()
+}
+
+fn in_brackets(jobs: &[(String, String)]) -> Vec<String> {
+    jobs.iter()
+        .map(|(job, detail)| format!("{job} ({detail})"))
+        .collect()
+}
+
+/// The first `most` items, and how many more there are.
+fn shortened(items: &[String], most: usize) -> String {
+    // One item is not replaced by "1 more".
+    if items.len() <= most.saturating_add(1) {
+        return enumerate(items);
+    }
+    tr!(
+        "{first} and {more} more",
+        first = items[..most].join(", "),
+        more = items.len() - most
+    )
+}

@@ -1,0 +1,82 @@
+//! Causes that would spoil a measurement. In English, as its command is.
+
+use super::devices::machine;
+use crate::document::{Block, Document, Section};
+use crate::results::checkup::words;
+use crate::words::identity;
+use crate::words::style::Tone;
+use crate::words::text::clean;
+use assay_lang::{counted, in_english};
+use assay_model::checkup::{Checkup, Finding, Severity};
+
+/// The answer, then the findings, the worst first, each with why it matters and what to
+/// do.
+#[must_use]
+pub fn document(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Document {
+    in_english(|| {
+        let mut document = Document::new(machine(&checkup.system, target));
+        let mut answer = Section::new("summary", "");
+        answer.say(summary(findings), Some(Tone::Strong));
+        let place = checkup.place.as_deref().map(|place| {
+            let name = identity::name(&place.storage);
+            format!("{}: {name}", clean(&place.path.to_string_lossy()))
+        });
+        let alone = "the machine alone: give a path to look at its storage too";
+        answer.say(place.unwrap_or(alone.to_owned()), None);
+        document.push(answer);
+        for (severity, title) in [
+            (Severity::Spoils, "Spoils figures"),
+            (Severity::Disturbs, "Disturbs figures"),
+            (Severity::Note, "To be noted"),
+        ] {
+            let mut section = Section::new(severity.word(), title);
+            let these = findings.iter().filter(|one| one.severity() == severity);
+            section.blocks.extend(these.map(block));
+            document.push(section);
+        }
+        document
+    })
+}
+
+fn block(finding: &Finding) -> Block {
+    let words = words(finding);
+    Block::Warning {
+        message: clean(&words.what),
+        remedy: Some(format!("{}; {}", words.why, clean(&words.remedy))),
+        severe: finding.severity() == Severity::Spoils,
+    }
+}
+
+/// `2 findings spoil figures, 1 disturbs them, 3 are to be noted`.
+fn summary(findings: &[Finding]) -> String {
+    let of = |severity| {
+        let fits = findings.iter().filter(|f| f.severity() == severity);
+        u64::try_from(fits.count()).unwrap_or(u64::MAX)
+    };
+    let verb = |n: u64, one: &'static str, many: &'static str| if n == 1 { one } else { many };
+    match [Severity::Spoils, Severity::Disturbs, Severity::Note].map(of) {
+        [0, 0, 0] => "nothing was found that would spoil a measurement".to_owned(),
+        [0, 0, notes] => format!(
+            "nothing was found that would spoil a measurement; {} to be noted",
+            counted!(notes, "{n} thing", "{n} things")
+        ),
+        [spoils, disturbs, _] => {
+            let spoils = (spoils > 0).then(|| {
+                let verb = verb(spoils, "spoils", "spoil");
+                format!(
+                    "{} {verb} figures",
+                    counted!(spoils, "{n} finding", "{n} findings")
+                )
+            });
+            let disturbs = (disturbs > 0).then(|| {
+                let verb = verb(disturbs, "disturbs", "disturb");
+                format!(
+                    "{} {verb} them",
+                    counted!(disturbs, "{n} finding", "{n} findings")
+                )
+            });
+            let parts: Vec<String> = [spoils, disturbs].into_iter().flatten().collect();
+            parts.join(", ")
+        }
+    }
+}

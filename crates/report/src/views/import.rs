@@ -1,0 +1,155 @@
+//! Results that were made elsewhere.
+
+use super::ranking;
+use crate::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
+use crate::machine::import::{HEADER, cells};
+use crate::results::comparison::Ranked;
+use crate::results::sweep::Sweep;
+use crate::words::format::utc;
+use crate::words::text::clean;
+use assay_lang::{counted, key, tr, translated};
+use assay_model::figures::{Figure, Import};
+
+/// Lines that a mail shows of what the results tell of themselves.
+const BRIEF: usize = 12;
+/// Lines that a terminal shows; texts of many jobs have many.
+const LONG: usize = 24;
+/// Columns of numbers, which stand right.
+const NUMBERS: std::ops::RangeInclusive<usize> = 2..=4;
+
+const METHOD: &str = key!(
+    "Made elsewhere and taken in as it was: assay has no evidence of what \
+     reached the device. What a figure measured is said where the results tell it."
+);
+const MEANS: &str = key!("Means of results are arithmetic.");
+
+/// An import for someone at a terminal.
+#[must_use]
+pub fn document(import: &Import) -> Document {
+    let mut document = Document::new(title(import));
+    let mut origin = Section::new("origin", "");
+    let files = clean(&import.files.join(", "));
+    let when = utc(import.imported_unix_ms);
+    let id = clean(&import.id);
+    origin.say(
+        tr!("import {id}, {when}, of {files}", id, when, files),
+        None,
+    );
+    for line in circumstances(import, LONG) {
+        origin.say(line, None);
+    }
+    document.push(origin);
+    let figures: Vec<&Figure> = import.results.figures.iter().collect();
+    document.push(results(&figures, tr!("Results")));
+    document.push(unknown(import));
+    document
+}
+
+/// An import for a mail; `ranked` where it has several conditions.
+#[must_use]
+pub fn mail(import: &Import, ranked: Option<&Ranked<'_>>) -> Document {
+    let mut document = Document::new(title(import));
+    if let Some(ranked) = ranked {
+        for section in ranking::sections(ranked, &Sweep::default()) {
+            document.push(section);
+        }
+    }
+    let is_ranked = |figure: &&Figure| {
+        let ranked = ranked.into_iter();
+        let mut metrics = ranked.flat_map(|ranked| &ranked.ranking.metrics);
+        metrics.any(|metric| metric.metric == figure.metric)
+    };
+    let figures = import.results.figures.iter();
+    let others: Vec<&Figure> = figures.filter(|figure| !is_ranked(figure)).collect();
+    let heading = match ranked {
+        Some(_) => tr!("Other results"),
+        None => tr!("Results"),
+    };
+    document.push(results(&others, heading));
+    document.push(unknown(import));
+    document.push(origin(import));
+    let mut method = Section::new("method", tr!("Method"));
+    method.say(translated(METHOD), None);
+    if !others.is_empty() {
+        method.say(translated(MEANS), None);
+    }
+    if ranked.is_some() {
+        method.say(translated(ranking::METHOD), None);
+    }
+    document.push(method);
+    document
+}
+
+fn title(import: &Import) -> String {
+    let results = &import.results;
+    let figures = counted!(results.figures.len(), "{n} figure", "{n} figures");
+    format!("{}: {figures}", clean(&results.tool))
+}
+
+/// A row for each figure; columns without any text are left out by every format.
+pub(crate) fn results(figures: &[&Figure], title: &str) -> Section {
+    let columns = HEADER.iter().enumerate().map(|(at, name)| {
+        let name = translated(name);
+        match NUMBERS.contains(&at) {
+            true => Column::number(name),
+            // The condition and what was measured go below a row that is too wide.
+            false if at == 0 || at + 1 == HEADER.len() => Column::text(name).keep(Keep::IfRoom),
+            false => Column::text(name),
+        }
+    });
+    let rows = figures.iter().map(|figure| {
+        let cells = cells(figure).map(Cell::Text);
+        TableRow::new(cells.into())
+    });
+    let mut section = Section::new("results", title);
+    section.table(Table {
+        columns: columns.collect(),
+        rows: rows.collect(),
+    });
+    section
+}
+
+fn unknown(import: &Import) -> Section {
+    let mut section = Section::new("notes", tr!("Not known, or left out"));
+    section.list(
+        import
+            .results
+            .notes
+            .iter()
+            .map(|note| clean(note))
+            .collect(),
+    );
+    section
+}
+
+/// Origin of the results, and what they tell of themselves.
+fn origin(import: &Import) -> Section {
+    let mut section = Section::new("where", tr!("Where"));
+    let taken_in = tr!(
+        "{id}, {when}, by assay {version}",
+        id = clean(&import.id),
+        when = utc(import.imported_unix_ms),
+        version = clean(&import.assay_version)
+    );
+    let facts = [
+        (tr!("files"), clean(&import.files.join(", "))),
+        (tr!("import"), taken_in),
+    ];
+    section.facts(facts.map(|(name, value)| (name.to_owned(), value)).into());
+    let mut told = circumstances(import, BRIEF);
+    if told.is_empty() {
+        told.push(tr!("kernel and device are not told").to_owned());
+    }
+    section.list(told);
+    section
+}
+
+fn circumstances(import: &Import, most: usize) -> Vec<String> {
+    let all = &import.results.circumstances;
+    let mut told: Vec<String> = all.iter().take(most).map(|line| clean(line)).collect();
+    let more = all.len().saturating_sub(most);
+    if more > 0 {
+        told.push(counted!(more, "and {n} more line", "and {n} more lines"));
+    }
+    told
+}

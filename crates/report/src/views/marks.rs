@@ -1,0 +1,326 @@
+//! Disk marks, checks of a class, and rounds until a steady state, as tables.
+
+use super::run::origin;
+use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
+use crate::results::describe;
+use crate::results::summary::{Figure, JobSummary, Summary};
+use crate::words::format::{quantity, spread};
+use crate::words::identity;
+use assay_lang::tr;
+use assay_model::job::Job;
+use assay_model::metric::Unit;
+use assay_model::run::Run;
+use assay_model::units::{BytesPerSec, Iops};
+use assay_stats::requirement::{Finding, RequiredFigure, Requirement};
+use assay_stats::rounds::Window;
+
+/// Marks of a run: of each test the best trial, as disk marks show it, beside the median
+/// and the range, which say what can be expected. The first trial is a warm-up and left
+/// out.
+#[must_use]
+pub fn marks(run: &Run) -> Document {
+    let summary = Summary::of(run);
+    let mut document = headed(run, &summary);
+    let mut section = Section::new(
+        "marks",
+        tr!("Marks (MB = 1000000 bytes; best of the trials after the first)"),
+    );
+    let tests = run.header.plan.jobs.iter().filter_map(|planned| {
+        let mut jobs = summary.jobs.iter();
+        jobs.find(|job| job.job.name == planned.job.name)
+    });
+    section.table(Table {
+        columns: vec![
+            Column::text(tr!("test")),
+            Column::text(""),
+            Column::number(tr!("best MB/s")),
+            Column::number("IOPS"),
+            Column::number(tr!("latency")),
+            Column::number(tr!("median")),
+            Column::number(tr!("range")),
+            Column::text(tr!("measured")).keep(Keep::IfRoom),
+        ],
+        rows: tests.map(mark).collect(),
+    });
+    document.push(section);
+    document
+}
+
+fn headed(run: &Run, summary: &Summary<'_>) -> Document {
+    let mut document = Document::new(identity::name(&run.header.storage));
+    document.push(origin(summary));
+    document
+}
+
+/// One test in one direction.
+fn mark(job: &JobSummary<'_>) -> TableRow {
+    let direction = if job.job.rw.writes() { "write" } else { "read" };
+    let figure = |metric: &str| job.figure(&format!("{direction}_{metric}"));
+    let name = mark_name(job.job);
+    let labels = job.labels(None);
+    let (Some(bandwidth), Some(iops), Some(latency)) =
+        (figure("bw"), figure("iops"), figure("lat_mean"))
+    else {
+        let cells = [
+            name,
+            tr!(
+                "{direction}: no trial was completed",
+                direction = describe::operation(direction)
+            ),
+        ];
+        return TableRow::new(cells.map(Cell::Text).into());
+    };
+    let counted = after_the_first(&bandwidth);
+    let best = counted.iter().copied().fold(0.0, f64::max);
+    let at = |figure: &Figure| trial_of(&bandwidth, best).and_then(|n| value_of(figure, n));
+    let (low, high) = (counted.iter().copied().fold(f64::INFINITY, f64::min), best);
+    let median = median(counted);
+    let cells = [
+        name,
+        describe::operation(direction).to_owned(),
+        format!("{:.1}", best / 1e6),
+        at(&iops).map_or(String::new(), |iops| format!("{iops:.0}")),
+        at(&latency).map_or(String::new(), |ns| quantity(Unit::Nanos, ns)),
+        quantity(Unit::BytesPerSec, median),
+        spread(Unit::BytesPerSec, median, low, high),
+    ];
+    let cells = cells.map(Cell::Text).into_iter();
+    TableRow::new(cells.chain([Cell::Labels(labels)]).collect())
+}
+
+/// The values that count: all but the first trial's, unless it is the only one.
+fn after_the_first(figure: &Figure) -> Vec<f64> {
+    let later = figure.values.iter().filter(|(trial, _)| *trial > 1);
+    let later: Vec<f64> = later.map(|(_, value)| *value).collect();
+    if later.is_empty() {
+        return figure.values.iter().map(|(_, value)| *value).collect();
+    }
+    later
+}
+
+fn trial_of(figure: &Figure, wanted: f64) -> Option<u32> {
+    let mut values = figure.values.iter();
+    let found = values.find(|(_, value)| value.total_cmp(&wanted).is_eq());
+    found.map(|(trial, _)| *trial)
+}
+
+fn value_of(figure: &Figure, wanted: u32) -> Option<f64> {
+    let mut values = figure.values.iter();
+    let found = values.find(|(trial, _)| *trial == wanted);
+    found.map(|(_, value)| *value)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
+    match (values.get(low), values.get(high)) {
+        (Some(low), Some(high)) => f64::midpoint(*low, *high),
+        _ => 0.0,
+    }
+}
+
+/// `SEQ1M Q8T1` of `seq1m-q8t1-read`.
+fn mark_name(job: &Job) -> String {
+    let name = job.name.rsplit_once('-').map_or("", |(name, _)| name);
+    name.replace('-', " ").to_uppercase()
+}
+
+/// A class that was checked.
+pub struct CheckedClass {
+    /// Its name.
+    pub name: String,
+    /// What it asks for.
+    pub requirements: Vec<Requirement>,
+    /// How its figures were taken.
+    pub conditions: String,
+}
+
+impl CheckedClass {
+    /// What the trials of a run say: a class is met when all that it asks for
+    /// is, and missed when one thing is missed.
+    #[must_use]
+    pub fn finding(&self, run: &Run) -> Finding {
+        let findings: Vec<Finding> = self
+            .requirements
+            .iter()
+            .map(|requirement| requirement.finding(&run.trials))
+            .collect();
+        if findings.contains(&Finding::Missed) {
+            return Finding::Missed;
+        }
+        let open = |finding: &Finding| matches!(finding, Finding::NoConclusion { .. });
+        let first = findings.into_iter().find(open);
+        first.unwrap_or(Finding::Met)
+    }
+}
+
+/// Verdict on a class, with every figure that it asks for.
+#[must_use]
+pub fn class(run: &Run, class: &CheckedClass) -> Document {
+    let mut document = headed(run, &Summary::of(run));
+    let title = tr!(
+        "Class {class}: {finding}",
+        class = class.name,
+        finding = class.finding(run)
+    );
+    let mut section = Section::new("class", title);
+    for requirement in &class.requirements {
+        let shown = |value: f64| match requirement.figure {
+            RequiredFigure::ReadIops | RequiredFigure::WriteIops => Iops(value).to_string(),
+            _ => BytesPerSec(value).to_string(),
+        };
+        let values = requirement.values(&run.trials);
+        let values: Vec<String> = values.into_iter().map(shown).collect();
+        let line = tr!(
+            "{figure}: at least {least}; measured {values}: {finding}",
+            figure = requirement.figure.name(),
+            least = shown(requirement.least),
+            values = if values.is_empty() {
+                tr!("nothing").to_owned()
+            } else {
+                values.join(", ")
+            },
+            finding = requirement.finding(&run.trials)
+        );
+        section.say(line, None);
+    }
+    let conditions = tr!("conditions: {conditions}", conditions = class.conditions);
+    section.say(conditions, None);
+    document.push(section);
+    document
+}
+
+/// Rounds of a run, and whether they became steady.
+#[must_use]
+pub fn rounds(run: &Run, round: &str) -> Document {
+    let summary = Summary::of(run);
+    let mut document = headed(run, &summary);
+    let job = summary.jobs.iter().find(|job| job.job.name == round);
+    let figure = job.and_then(|job| job.figure("write_iops"));
+    let values = figure.map_or(Vec::new(), |figure| figure.values);
+    let iops: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+    let mut section = Section::new("rounds", tr!("Rounds"));
+    section.say(steadiness(&iops), None);
+    let lines = values.iter();
+    let lines = lines.map(|(number, value)| format!("{number:>3}  {}", Iops(*value)));
+    section.blocks.push(Block::Lines(lines.collect()));
+    if let Some(labels) = job.map(|job| job.labels(None).to_string()) {
+        let measured = tr!("  measured: {labels}", labels);
+        section.say(measured.trim(), None);
+    }
+    document.push(section);
+    document
+}
+
+fn steadiness(iops: &[f64]) -> String {
+    let Some(window) = Window::of(iops) else {
+        return tr!("Fewer than five rounds: no word on a steady state.").to_owned();
+    };
+    let figures = tr!(
+        "the last five rounds range by {range} % of their mean {mean} (at most 20 %), their trend is \
+         {trend} % (at most 10 %)",
+        range = format_args!("{:.0}", window.range * 100.0),
+        mean = Iops(window.mean),
+        trend = format_args!("{:.0}", window.trend * 100.0)
+    );
+    if window.is_steady() {
+        tr!(
+            "Steady state after {n} rounds: {figures}.",
+            n = iops.len(),
+            figures
+        )
+    } else {
+        tr!(
+            "No steady state in {n} rounds: {figures}.",
+            n = iops.len(),
+            figures
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+
+    /// Trials of a direct read of 1 MiB blocks, the label of which is `device`.
+    fn requirement(least: f64) -> Requirement {
+        Requirement {
+            job: "seq-read-1m",
+            figure: RequiredFigure::ReadIops,
+            least,
+        }
+    }
+
+    #[test]
+    fn a_figure_of_the_device_passes_or_fails() {
+        let run = fixture::run();
+        let values = requirement(0.0).values(&run.trials);
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        assert!(values.len() > 1 && low < high);
+        let finding = |least| requirement(least).finding(&run.trials);
+        assert_eq!(finding(low), Finding::Met);
+        assert_eq!(finding(high * 1.01), Finding::Missed);
+        let between = finding(f64::midpoint(low, high)).to_string();
+        assert!(between.contains("trials reached it"), "{between}");
+    }
+
+    #[test]
+    fn a_figure_of_the_page_cache_neither_passes_nor_fails() {
+        let run = fixture::run();
+        let requirement = Requirement {
+            job: "dd-plain",
+            figure: RequiredFigure::WriteBandwidth,
+            least: 1.0,
+        };
+        let finding = requirement.finding(&run.trials).to_string();
+        assert!(finding.contains("page-cache"), "{finding}");
+        let none = Requirement {
+            job: "no such job",
+            ..requirement
+        };
+        assert!(matches!(
+            none.finding(&run.trials),
+            Finding::NoConclusion { .. }
+        ));
+    }
+
+    #[test]
+    fn a_class_is_missed_by_one_thing_and_open_by_one() {
+        let run = fixture::run();
+        let finding = |least: &[f64]| {
+            CheckedClass {
+                name: "X".to_owned(),
+                requirements: least.iter().map(|&least| requirement(least)).collect(),
+                conditions: String::new(),
+            }
+            .finding(&run)
+        };
+        assert_eq!(finding(&[1.0, 2.0]), Finding::Met);
+        assert_eq!(finding(&[1.0, 1e12]), Finding::Missed);
+    }
+
+    #[test]
+    fn the_warm_up_does_not_count() {
+        let figure = |values: &[(u32, f64)]| Figure {
+            name: "read_bw".to_owned(),
+            unit: Unit::BytesPerSec,
+            values: values.to_vec(),
+            stats: assay_stats::summary::Summary::of(&[1.0]).unwrap(),
+            labels: crate::words::labels::Labels::default(),
+        };
+        let counted = |values: &[(u32, f64)]| after_the_first(&figure(values));
+        assert_eq!(counted(&[(1, 9.0), (3, 2.0), (2, 1.0)]), [2.0, 1.0]);
+        assert_eq!(counted(&[(1, 9.0)]), [9.0], "better than nothing");
+        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+        assert!((median(vec![4.0, 1.0]) - 2.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rounds_that_are_not_steady_are_no_steady_state() {
+        assert!(steadiness(&[100.0; 5]).starts_with("Steady state after 5"));
+        assert!(steadiness(&[100.0, 50.0, 25.0, 12.0, 6.0]).starts_with("No steady state"));
+        assert!(steadiness(&[100.0]).starts_with("Fewer than five"));
+    }
+}

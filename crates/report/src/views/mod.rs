@@ -1,0 +1,12 @@
+//! Documents of what assay finds, laid out once for all formats.
+
+pub mod checkup;
+pub mod comparison;
+pub mod devices;
+pub mod findings;
+pub mod import;
+pub mod marks;
+mod provenance;
+pub mod ranking;
+pub mod recordings;
+pub mod run;

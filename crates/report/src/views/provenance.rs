@@ -1,0 +1,280 @@
+//! Where and how figures were measured: device, kernel, command and jobs.
+
+use crate::document::{Block, Section};
+use crate::results::comparison::Source;
+use crate::results::describe;
+use crate::results::jobs::Jobs;
+use crate::results::summary::Summary;
+use crate::words::format::utc;
+use crate::words::identity;
+use crate::words::text::{Fact, MAIL_COLUMNS as COLUMNS, break_long, clean, width, wrap};
+use assay_lang::{counted, key, tr, translated};
+use assay_model::run::Run;
+
+/// Lines that are shown of what others tell of their results.
+const CIRCUMSTANCES: usize = 12;
+
+/// A name and what a run says under it.
+type FactOfRun = (&'static str, fn(&Run) -> Option<String>);
+
+/// What is the same for a whole run.
+const FACTS: [FactOfRun; 9] = [
+    (key!("tool"), |run| {
+        Some(format!("assay {}", clean(&run.header.assay_version)))
+    }),
+    (key!("run"), |run| {
+        let trials = describe::trials(&Summary::of(run));
+        let started = utc(run.header.started_unix_ms);
+        Some(tr!(
+            "{id}, {started}, trials: {trials}",
+            id = clean(&run.header.id),
+            started,
+            trials
+        ))
+    }),
+    (key!("kernel"), |run| system(run, tr!("kernel"))),
+    (key!("machine"), |run| {
+        let words = [tr!("board"), tr!("host"), tr!("CPU"), tr!("RAM")];
+        let words: Vec<String> = words
+            .into_iter()
+            .filter_map(|word| system(run, word))
+            .collect();
+        Some(words.join(", "))
+    }),
+    (key!("device"), |run| {
+        let storage = &run.header.storage;
+        let facts = identity::device(storage).map(identity::device_facts);
+        let facts = facts.unwrap_or_default().into_iter();
+        let wanted = [tr!("bus"), tr!("firmware"), tr!("file behind it")];
+        let facts = facts.filter(|(name, _)| wanted.contains(name));
+        let facts = facts.map(|(name, value)| format!("; {name} {value}"));
+        Some(identity::name(storage) + &facts.collect::<String>())
+    }),
+    (key!("scheduler"), schedulers),
+    (key!("path"), |run| path(run, tr!("path"))),
+    (key!("file system"), |run| {
+        let words = [tr!("file system"), tr!("mount options")];
+        let words: Vec<String> = words
+            .into_iter()
+            .filter_map(|word| path(run, word))
+            .collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }),
+    (key!("test file"), |run| {
+        Some(run.header.plan.file_size.to_string())
+    }),
+];
+
+/// Of the device's queue, as they were in force.
+fn schedulers(run: &Run) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    let evidence = run
+        .trials
+        .iter()
+        .filter_map(|trial| trial.evidence.as_ref());
+    for queue in evidence.filter_map(|evidence| evidence.queues.first()) {
+        let name = queue.scheduler.as_deref().map(clean);
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn system(run: &Run, wanted: &str) -> Option<String> {
+    fact(identity::system_facts(run), wanted)
+}
+
+fn path(run: &Run, wanted: &str) -> Option<String> {
+    fact(identity::path_facts(&run.header.storage), wanted)
+}
+
+fn fact(facts: Vec<Fact>, wanted: &str) -> Option<String> {
+    let found = facts.into_iter().find(|(name, _)| *name == wanted);
+    found.map(|(_, value)| value)
+}
+
+/// Provenance of one run.
+#[must_use]
+pub fn of_run(run: &Run) -> Vec<Section> {
+    let mut place = Section::new("where", tr!("Where"));
+    let facts = FACTS
+        .into_iter()
+        .filter_map(|(name, of)| Some((translated(name).to_owned(), of(run)?)));
+    place.facts(facts.collect());
+    let mut command = Section::new("command", tr!("Command"));
+    command
+        .blocks
+        .push(Block::Lines(command_lines(&run.header.command)));
+    vec![place, command, jobs(&[run])]
+}
+
+/// Provenance of two sides; facts that both share are said once.
+#[must_use]
+pub fn of_both(a: &[Source<'_>], b: &[Source<'_>]) -> Vec<Section> {
+    let (of_a, of_b) = (runs(a), runs(b));
+    let mut facts = Vec::new();
+    for (name, of) in FACTS {
+        let name = translated(name);
+        let (a, b) = (said(&of_a, of), said(&of_b, of));
+        if a == b {
+            facts.extend(a.map(|both| (name.to_owned(), both)));
+        } else {
+            facts.extend(a.map(|a| (format!("{name} A"), a)));
+            facts.extend(b.map(|b| (format!("{name} B"), b)));
+        }
+    }
+    let mut place = Section::new("where", tr!("Where"));
+    place.facts(facts);
+    let mut all = vec![place];
+    all.extend(of_commands(&of_a, &of_b));
+    for (name, side) in [("A", a), ("B", b)] {
+        all.extend(elsewhere(name, side));
+    }
+    all.push(jobs(&[of_a, of_b].concat()));
+    all
+}
+
+fn runs<'a>(side: &[Source<'a>]) -> Vec<&'a Run> {
+    side.iter().filter_map(|source| source.run).collect()
+}
+
+/// What runs of a side say, each once.
+fn said(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
+    let mut said: Vec<String> = Vec::new();
+    for words in runs.iter().filter_map(|run| of(run)) {
+        if !said.contains(&words) {
+            said.push(words);
+        }
+    }
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// The commands of runs, each once.
+fn commands(runs: &[&Run]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut seen: Vec<&[String]> = Vec::new();
+    for run in runs {
+        let words = run.header.command.as_slice();
+        if !seen.contains(&words) {
+            lines.extend(command_lines(words));
+            seen.push(words);
+        }
+    }
+    lines
+}
+
+fn of_commands(of_a: &[&Run], of_b: &[&Run]) -> Vec<Section> {
+    let (a, b) = (commands(of_a), commands(of_b));
+    let told = match a == b {
+        true => vec![("command", tr!("Command of both"), a)],
+        false => vec![
+            ("command-a", tr!("Command of A"), a),
+            ("command-b", tr!("Command of B"), b),
+        ],
+    };
+    let told = told.into_iter().filter(|(.., lines)| !lines.is_empty());
+    told.map(|(id, title, lines)| Section {
+        id,
+        title: title.to_owned(),
+        blocks: vec![Block::Lines(lines)],
+    })
+    .collect()
+}
+
+/// Circumstances that results from elsewhere tell.
+fn elsewhere(name: &str, side: &[Source<'_>]) -> Vec<Section> {
+    let sources = side.iter().filter(|source| source.run.is_none());
+    let sections = sources.map(|source| {
+        let mut section = Section::new("elsewhere", tr!("{name} was made elsewhere", name));
+        let told = source.circumstances.iter().map(|line| clean(line));
+        let mut told: Vec<String> = std::iter::once(clean(source.name)).chain(told).collect();
+        let more = told.len().saturating_sub(CIRCUMSTANCES);
+        told.truncate(CIRCUMSTANCES);
+        if told.len() == 1 {
+            told.push(tr!("tool, kernel and device are not told").to_owned());
+        }
+        if more > 0 {
+            told.push(tr!(
+                "and {lines} more",
+                lines = counted!(more, "{n} line", "{n} lines")
+            ));
+        }
+        section.list(told);
+        section
+    });
+    sections.collect()
+}
+
+/// Block size, engine and all else that a name does not tell.
+fn jobs(runs: &[&Run]) -> Section {
+    let mut section = Section::new("jobs", tr!("Jobs"));
+    section.facts(Jobs::of(runs.iter().copied()).described());
+    section
+}
+
+/// Columns before a preformatted line.
+const INDENT: usize = 2;
+
+/// `$ assay qualify /mnt`, broken between words where it is too long.
+fn command_lines(command: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = "$".to_owned();
+    for word in command {
+        let word = quoted(word);
+        // Room for what says that the command goes on.
+        let room = COLUMNS - INDENT - " \\".len();
+        if width(&line) + 1 + width(&word) > room && line.trim() != "$" {
+            lines.push(format!("{line} \\"));
+            line = "   ".to_owned();
+        }
+        line.push(' ');
+        line.push_str(&word);
+    }
+    lines.push(line);
+    lines.iter().flat_map(|line| within(line)).collect()
+}
+
+/// Only a word that is longer than a mail is wide is cut.
+fn within(line: &str) -> Vec<String> {
+    match width(line) > COLUMNS - INDENT {
+        true => {
+            let cut = break_long(line, COLUMNS - INDENT - 4);
+            wrap(&cut, COLUMNS - INDENT)
+        }
+        false => vec![line.to_owned()],
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let word = clean(word);
+    match shlex::try_quote(&word) {
+        Ok(quoted) => quoted.into_owned(),
+        // Only a NUL cannot be quoted, and none is left.
+        Err(_) => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split('|').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_command_is_quoted_for_a_shell() {
+        let found = command_lines(&words("assay|compare|my file|a;b"));
+        assert_eq!(found, ["$ assay compare 'my file' 'a;b'"]);
+    }
+
+    #[test]
+    fn a_long_command_goes_on_in_the_next_line() {
+        let found = command_lines(&words(
+            "assay|sweep|/mnt/disk|--vary|scheduler=none,bfq,mq-deadline|--vary|read_ahead_kb=128",
+        ));
+        let first = "$ assay sweep /mnt/disk --vary 'scheduler=none,bfq,mq-deadline' \\";
+        assert_eq!(found, [first, "    --vary 'read_ahead_kb=128'"]);
+        let long = command_lines(&words(&format!("assay|{}", "x".repeat(200))));
+        assert!(long.len() > 2 && long.iter().all(|line| line.len() <= COLUMNS - INDENT));
+    }
+}

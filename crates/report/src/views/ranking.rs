@@ -1,0 +1,314 @@
+//! Conditions against each other, and what numbers of trials can show.
+
+use super::{provenance, run};
+use crate::charts::data::Gallery;
+use crate::charts::draw::slug;
+use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
+use crate::results::comparison::{Power, Ranked, pairs, places};
+use crate::results::jobs;
+use crate::results::summary::Summary;
+use crate::results::sweep::{Sweep, Verdicts, by_condition};
+use crate::results::warnings;
+use crate::words::format::{percent, percent_points};
+use crate::words::style::Tone;
+use crate::words::text::{clean, enumerate};
+use assay_lang::{key, tr, translated};
+use assay_model::run::Run;
+use assay_stats::verdict::ranking::{self, MetricRanking, Pair, Ranking};
+
+pub(super) const METHOD: &str = key!(
+    "Values are geometric means. Conditions without a common letter differ; a \
+                      common letter does not say that they are equal. Delta is against the \
+                      median of the conditions: of a rate more is better, of a time less."
+);
+
+/// A ranking for someone at a terminal: the conclusion, then a table for each metric.
+#[must_use]
+pub fn document(ranked: &Ranked<'_>) -> Document {
+    let ranking = ranked.ranking;
+    let source = ranked.source;
+    let mut document = Document::new(clean(&match ranked.baseline {
+        Some(baseline) => tr!(
+            "Conditions of {source} against {baseline}",
+            source,
+            baseline
+        ),
+        None => tr!("Conditions of {source} against each other", source),
+    }));
+    let mut answer = Section::new("verdict", "");
+    conclude(ranking, &mut answer);
+    if ranking.metrics.len() > 1 {
+        let alone = tr!(
+            "Each metric is judged by itself: the more there are, the more often conditions that are alike differ on one of them."
+        );
+        answer.say(alone, Some(Tone::Soft));
+    }
+    for warning in &ranked.warnings {
+        answer.blocks.push(note(&warning.to_string()));
+    }
+    document.push(answer);
+    for metric in &ranking.metrics {
+        document.push(of_metric(ranked, metric, &Sweep::default(), Detail::Full));
+    }
+    let mut method = Section::new("method", tr!("Method"));
+    method.say(translated(METHOD), Some(Tone::Soft));
+    let cv = tr!("CV is that of trials without the drift that all conditions share.");
+    method.say(cv, Some(Tone::Soft));
+    document.push(method);
+    document
+}
+
+/// A run under several conditions for a mail.
+#[must_use]
+pub fn mail(of: &Run, ranked: &Ranked<'_>) -> Document {
+    let sweep = Sweep::of(of);
+    let mut document = Document::new(tr!(
+        "Conditions of {source} against each other",
+        source = clean(&of.header.id)
+    ));
+    for section in sections(ranked, &sweep) {
+        document.push(section);
+    }
+    let split = by_condition(of.clone());
+    document.push(run::warnings_of(&warnings::collect(&Summary::of(&split))));
+    for section in provenance::of_run(of) {
+        document.push(section);
+    }
+    let mut method = Section::new("method", tr!("Method"));
+    method.say(translated(METHOD), None);
+    document.push(method);
+    document
+}
+
+/// The conclusion and a table for each metric.
+pub(super) fn sections(ranked: &Ranked<'_>, sweep: &Sweep<'_>) -> Vec<Section> {
+    let mut answer = Section::new("verdict", "");
+    conclude(ranked.ranking, &mut answer);
+    let metrics = ranked.ranking.metrics.iter();
+    let tables = metrics.map(|metric| of_metric(ranked, metric, sweep, Detail::Brief));
+    std::iter::once(answer).chain(tables).collect()
+}
+
+/// A page's conclusion, with a chart and a table for each metric.
+pub(crate) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> {
+    let mut section = Section::default();
+    conclude(&verdicts.all, &mut section);
+    section.say(
+        tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
+             equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition: \
+             of a rate more is better, of a time less. Intervals are unadjusted, letters hold for all pairs of a metric together. A bar \
+             without an end goes on. CV is that of trials without the drift that all conditions share.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
+        Some(Tone::Soft),
+    );
+    for metric in &verdicts.all.metrics {
+        let against = verdicts.against.metrics.iter();
+        let mut against = against.filter(|other| other.metric == metric.metric);
+        let pairs = against.next().map_or(&[][..], |against| &against.pairs);
+        section.blocks.push(Block::Heading(clean(&metric.metric)));
+        for one in &metric.notes {
+            section.say(clean(&one.to_string()), Some(Tone::Care));
+        }
+        let name = format!("change-{}", slug(&metric.metric));
+        let charts = gallery.ranking.iter().filter(|chart| chart.name == name);
+        let charts = charts.map(|chart| Block::Chart(Box::new(chart.clone())));
+        section.blocks.extend(charts);
+        section.table(table_against(metric, pairs));
+    }
+    section.blocks
+}
+
+fn conclude(ranking: &Ranking, section: &mut Section) {
+    section.say(clean(&ranking.sentence.to_string()), Some(Tone::Strong));
+    let deciding = match ranking.deciding.as_slice() {
+        [] => tr!("No metric tells any two of them apart.").to_owned(),
+        metrics => tr!("They differ on {metrics}.", metrics = enumerate(metrics)),
+    };
+    section.say(clean(&deciding), None);
+}
+
+fn note(text: &str) -> Block {
+    Block::Warning {
+        message: clean(text),
+        remedy: None,
+        severe: false,
+    }
+}
+
+fn of_metric(
+    ranked: &Ranked<'_>,
+    metric: &MetricRanking,
+    sweep: &Sweep<'_>,
+    detail: Detail,
+) -> Section {
+    let all = ranked.ranking.metrics.iter();
+    let all = all.map(|metric| metric.metric.as_str());
+    let mut title = jobs::spoken(&metric.metric, jobs::is_alone(&metric.metric, all));
+    if let (Detail::Full, Some(found)) = (detail, &metric.omnibus) {
+        title = format!(
+            "{} (Welch F {}, p {})",
+            clean(&metric.metric),
+            short(found.f),
+            short(found.p)
+        );
+    }
+    let mut section = Section::new("metric", title);
+    let mut table = table(metric, sweep);
+    let mut said = said_once(&mut table.rows);
+    section.table(table);
+    said.extend(pairs(metric, ranked.baseline.is_some()));
+    said.extend(metric.notes.iter().map(|note| clean(&note.to_string())));
+    section.list(said);
+    section
+}
+
+fn table(metric: &MetricRanking, sweep: &Sweep<'_>) -> Table {
+    let conditions = metric.conditions.iter();
+    Table {
+        columns: columns(),
+        rows: conditions
+            .map(|ranked| TableRow {
+                note: measured(metric, ranked, sweep),
+                ..TableRow::new(cells(ranked, &metric.unit))
+            })
+            .collect(),
+    }
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::text(tr!("condition")),
+        Column::number(tr!("mean")),
+        Column::number("n"),
+        Column::number("CV"),
+        Column::number(tr!("delta")),
+        Column::text(tr!("letters")),
+        Column::number(tr!("rank")).keep(Keep::Spare),
+    ]
+}
+
+fn cells(ranked: &ranking::Ranked, unit: &str) -> Vec<Cell> {
+    vec![
+        clean(&ranked.condition).into(),
+        Cell::quantity(ranked.summary.centre, unit),
+        Cell::Count(ranked.summary.n),
+        ranked
+            .summary
+            .cv
+            .map_or(Cell::Unknown, |cv| percent(cv).into()),
+        Cell::Change(ranked.delta_percent),
+        ranked.letters.clone().map_or(Cell::Unknown, Cell::Text),
+        places(ranked).into(),
+    ]
+}
+
+/// The table with what each condition is against the first one.
+fn table_against(metric: &MetricRanking, pairs: &[Pair]) -> Table {
+    let mut columns = columns();
+    columns.extend([
+        Column::number(tr!("against the first")),
+        Column::number(tr!("95 % interval")),
+        Column::text(tr!("verdict")),
+    ]);
+    let rows = metric.conditions.iter().map(|ranked| {
+        let pair = pairs.iter().find(|pair| pair.b == ranked.condition);
+        let change = pair.and_then(|pair| pair.change);
+        let mut cells = cells(ranked, &metric.unit);
+        cells.extend([Cell::change(change), Cell::interval(change)]);
+        cells.push(match pair {
+            Some(pair) => Cell::Verdict(pair.verdict.word()),
+            None => tr!("baseline").into(),
+        });
+        TableRow::new(cells)
+    });
+    Table {
+        rows: rows.collect(),
+        columns,
+    }
+}
+
+/// Says a note that all conditions share once.
+fn said_once(rows: &mut [TableRow]) -> Vec<String> {
+    let first = rows.first().and_then(|row| row.note.clone());
+    let Some(common) = first.filter(|_| rows.len() > 1) else {
+        return Vec::new();
+    };
+    if rows.iter().any(|row| row.note.as_ref() != Some(&common)) {
+        return Vec::new();
+    }
+    for row in rows {
+        row.note = None;
+    }
+    vec![tr!("all of them: {common}", common)]
+}
+
+fn measured(metric: &MetricRanking, ranked: &ranking::Ranked, sweep: &Sweep<'_>) -> Option<String> {
+    let is_it = |name: &str, job: &str| metric.metric == format!("{job}: {name}");
+    let mut swept = sweep.metrics.iter();
+    let swept = swept.find(|swept| is_it(&swept.name, &swept.job.name))?;
+    let mut arms = swept.arms.iter();
+    let arm = arms.find(|arm| arm.condition == ranked.condition)?;
+    let measured = tr!("measured {labels}", labels = arm.labels());
+    let missing = arm.missing.as_ref();
+    let missing = missing.map(|missing| tr!("besides {missing}", missing));
+    let words: Vec<String> = std::iter::once(measured).chain(missing).collect();
+    Some(words.join("; "))
+}
+
+/// A figure of a test with as many digits as one reads.
+fn short(figure: f64) -> String {
+    match figure {
+        figure if figure != 0.0 && figure.abs() < 0.001 => format!("{figure:.0e}"),
+        figure if figure.abs() < 1.0 => format!("{figure:.4}"),
+        figure => format!("{figure:.1}"),
+    }
+}
+
+/// Differences that numbers of trials can show.
+#[must_use]
+pub fn power(tables: &[Power]) -> Document {
+    let mut document = Document::new(tr!("Differences that numbers of trials can show").to_owned());
+    for power in tables {
+        let title = tr!(
+            "{name}: trials vary by {cv} %",
+            name = power.name,
+            cv = percent_points(power.cv)
+        );
+        let mut section = Section::new("power", clean(&title));
+        let shown = |percent: Option<f64>| {
+            percent.map_or(Cell::Unknown, |percent| format!("{percent:.1} %").into())
+        };
+        let rows = power.rows.iter().map(|row| {
+            TableRow::new(vec![
+                row.n.to_string().into(),
+                shown(row.difference_percent),
+                shown(row.equivalence_percent),
+            ])
+        });
+        section.table(Table {
+            columns: vec![
+                Column::number(tr!("trials a side")),
+                Column::number(tr!("difference found")),
+                Column::number(tr!("equivalent within")),
+            ],
+            rows: rows.collect(),
+        });
+        document.push(section);
+    }
+    let Some(first) = tables.first() else {
+        return document;
+    };
+    let mut method = Section::new("method", tr!("Method"));
+    let note = tr!(
+        "The smallest difference that four of five comparisons call faster or slower at a level of \
+         {level} %, and the smallest margin within which four of five of like sides are equivalent. \
+         A smaller difference usually ends in *equivalent* where it is below the margin \
+         ({margin} %) and so many trials can show it, in *no conclusion* elsewhere. Three trials a side \
+         count for results made elsewhere only. The numbers hold for trials in turn and without \
+         stragglers; --trials auto of compare --paired-on and of sweep goes on until there is a verdict.",
+        level = format_args!("{:.2}", 100.0 * first.alpha),
+        margin = percent_points(first.margin)
+    );
+    method.say(note, Some(Tone::Soft));
+    document.push(method);
+    document
+}

@@ -1,0 +1,182 @@
+//! A run: the answer, the figures, what puts them in doubt.
+
+mod tables;
+
+use super::{findings, provenance};
+use crate::document::{Document, Section};
+use crate::results::describe;
+use crate::results::key_figures::{Belief, KeyFigures};
+use crate::results::ladder::Ladder;
+use crate::results::reference;
+use crate::results::stopping;
+use crate::results::summary::{Group, Summary};
+use crate::results::sweep::{Sweep, by_condition};
+use crate::results::warnings::{self, Warning};
+use crate::words::format::utc;
+use crate::words::identity;
+use crate::words::style::Tone;
+use crate::words::text::clean;
+use assay_lang::{counted, tr};
+use assay_model::plan::Place;
+use assay_model::run::Run;
+use assay_model::storage::Backing;
+
+/// A run for someone at a terminal. The answer comes last, where it is seen.
+#[must_use]
+pub fn document(run: &Run) -> Document {
+    let summary = Summary::of(run);
+    let mut document = Document::new(identity::name(&run.header.storage));
+    document.push(origin(&summary));
+    if !run.header.plan.conditions.is_empty() {
+        document.sections.extend(tables::sweep(&Sweep::of(run)));
+        // Trials of one job differ between conditions: each is a job of its own.
+        let apart = by_condition(run.clone());
+        let found = warnings::collect(&Summary::of(&apart));
+        document.push(warnings_of(&found));
+        return document;
+    }
+    figures(&summary, &mut document);
+    let found = warnings::collect(&summary);
+    document.push(warnings_of(&found));
+    // Key figures are about storage.
+    if !summary.is_of_memory() {
+        document.push(in_short(&KeyFigures::of(&summary, &found)));
+    }
+    document
+}
+
+/// A run for a mail: the answer first, and how to get it again.
+#[must_use]
+pub fn mail(run: &Run) -> Document {
+    let summary = Summary::of(run);
+    let mut document = Document::new(identity::name(&run.header.storage));
+    let found = warnings::collect(&summary);
+    document.push(in_short(&KeyFigures::of(&summary, &found)));
+    figures(&summary, &mut document);
+    document.push(warnings_of(&found));
+    for section in provenance::of_run(run) {
+        document.push(section);
+    }
+    document
+}
+
+fn figures(summary: &Summary<'_>, document: &mut Document) {
+    for ladder in Ladder::ALL {
+        document.push(tables::ladder(ladder, summary));
+    }
+    document.push(tables::scenario(summary));
+    document.push(tables::results(summary));
+    document.push(limits(summary));
+    document.push(tables::tails(summary));
+    document.push(tables::extent(summary));
+    document.sections.extend(findings::sections(summary));
+    for job in summary.group(Group::Sustained) {
+        document.push(tables::over_time(job));
+    }
+}
+
+/// Warnings with their remedies.
+pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
+    let mut section = Section::new("warnings", tr!("Warnings"));
+    section.warnings(warnings);
+    section
+}
+
+/// The key figures and whether to believe them.
+fn in_short(digest: &KeyFigures) -> Section {
+    let mut section = Section::new("summary", tr!("In short"));
+    let tone = match digest.belief {
+        Belief::Yes => Tone::Good,
+        Belief::WithCare | Belief::InPart => Tone::Care,
+        Belief::No => Tone::Bad,
+    };
+    let lines = digest.lines.iter();
+    let lines = lines.map(|line| (line.subject.clone(), line.text.clone(), None));
+    let belief = (
+        tr!("Believe it?").to_owned(),
+        digest.because.clone(),
+        Some(tone),
+    );
+    section.toned_facts(lines.chain([belief]).collect());
+    section
+}
+
+/// Rates relative to the ceiling of the bus and to a datasheet.
+fn limits(summary: &Summary<'_>) -> Section {
+    let mut section = Section::new("limits", tr!("Compared with bus and datasheet"));
+    for sentence in reference::sentences(summary) {
+        section.say(sentence, None);
+    }
+    section
+}
+
+/// Device, place, machine and time of a run.
+pub(super) fn origin(summary: &Summary<'_>) -> Section {
+    let run = summary.run;
+    let mut section = Section::new("origin", "");
+    if let Some(device) = identity::device(&run.header.storage) {
+        let facts = identity::device_facts(device);
+        let wanted = [
+            tr!("bus"),
+            tr!("firmware"),
+            tr!("made"),
+            tr!("life time used"),
+            tr!("file behind it"),
+        ];
+        let words = facts.iter().filter(|(name, _)| wanted.contains(name));
+        let words: Vec<String> = words
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        section.say(words.join("; "), None);
+    }
+    section.say(place(summary), None);
+    section.say(machine(run), None);
+    let trials = tr!("trials: {trials}", trials = describe::trials(summary));
+    let took = identity::took(run).map_or(String::new(), |took| tr!(", in {took}", took));
+    let when = utc(run.header.started_unix_ms);
+    let id = clean(&run.header.id);
+    let said = tr!("run {id}, {when}, {trials}{took}", id, when, trials, took);
+    section.say(said, None);
+    for sentence in stopping::sentences(run) {
+        section.say(clean(&sentence), None);
+    }
+    section
+}
+
+/// Path, file system, device node.
+fn place(summary: &Summary<'_>) -> String {
+    let storage = &summary.run.header.storage;
+    let path = clean(&storage.path.to_string_lossy());
+    match &storage.mount {
+        _ if storage.backing == Backing::MainMemory => tr!("no storage takes part").to_owned(),
+        Some(mount) => tr!(
+            "{path} on {file_system} ({options}), {source}",
+            path,
+            file_system = clean(&mount.fs_type),
+            options = clean(&mount.options.join(",")),
+            source = clean(&mount.source)
+        ),
+        None if matches!(summary.run.header.plan.place, Place::Device { .. }) => {
+            tr!("{path}, the device itself", path)
+        }
+        None if matches!(summary.run.header.plan.place, Place::Simulated { .. }) => {
+            tr!("{path}: figures are computed, not measured", path)
+        }
+        None => tr!("{path}, mount not known", path),
+    }
+}
+
+fn machine(run: &Run) -> String {
+    let system = &run.header.system;
+    let board = system.board.as_ref().or(system.hostname.as_ref());
+    let mut words: Vec<String> = board.map(|board| clean(board)).into_iter().collect();
+    words.push(format!(
+        "Linux {} {}",
+        clean(&system.kernel),
+        clean(&system.machine)
+    ));
+    words.push(counted!(system.cpus, "{n} CPU", "{n} CPUs"));
+    words.push(tr!("{memory} RAM", memory = system.memory));
+    words.extend(run.header.target.as_deref().map(clean));
+    words.join(", ")
+}

@@ -1,0 +1,240 @@
+//! Figures in words: every number a person reads goes through the `Display`
+//! of `assay_model::units`, so that all outputs print the same digits.
+
+use assay_model::metric::Unit;
+use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos, three_digits};
+
+/// A value with its unit: `88.2 MB/s`, `2430 IOPS`, `1.20 ms`, `42.0 %`.
+#[must_use]
+pub fn quantity(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::BytesPerSec => BytesPerSec(value).to_string(),
+        Unit::Iops => Iops(value).to_string(),
+        // Loads from a cache take a few.
+        Unit::Nanos if value > 0.0 && value < 100.0 && value.fract() != 0.0 => {
+            format!("{} ns", three_digits(value))
+        }
+        Unit::Nanos => nanos(value).to_string(),
+        Unit::Tps => tps(value),
+        Unit::Bytes => bytes(value).to_string(),
+        Unit::Ratio => percent(value),
+        Unit::Count if value.fract() == 0.0 => format!("{value:.0}"),
+        Unit::Count => three_digits(value),
+    }
+}
+
+/// A value in a unit as a source writes it; assay's own units in words that
+/// people read.
+#[must_use]
+pub fn value(unit: &str, value: f64) -> String {
+    // Shares and numbers of others are not known to be counted as ours are.
+    let own = Unit::of_symbol(unit).filter(|own| !matches!(own, Unit::Ratio | Unit::Count));
+    match own {
+        Some(own) => quantity(own, value),
+        None => format!("{} {unit}", three_digits(value))
+            .trim_end()
+            .to_owned(),
+    }
+}
+
+/// A change as `-3.9 %`.
+#[must_use]
+pub fn change(percent: f64) -> String {
+    // The sum makes +0.0 of -0.0.
+    format!("{:+.1} %", (10.0 * percent).round() / 10.0 + 0.0)
+}
+
+/// Two values with their unit once: `87.9 .. 88.4 MB/s`, `550 .. 6230 MB/s`;
+/// with both units where one would need too many digits, and a single value
+/// when both print alike.
+#[must_use]
+pub fn range(unit: Unit, low: f64, high: f64) -> String {
+    let (first, last) = (quantity(unit, low), quantity(unit, high));
+    if first == last {
+        return last;
+    }
+    match (first.split_once(' '), last.split_once(' ')) {
+        (Some((number, low_unit)), Some((_, high_unit))) if low_unit == high_unit => {
+            format!("{number} .. {last}")
+        }
+        (Some((number, prefixed)), _) => match number_as(unit, high, prefixed) {
+            Some(high) => format!("{number} .. {high} {prefixed}"),
+            None => format!("{first} .. {last}"),
+        },
+        _ => format!("{first} .. {last}"),
+    }
+}
+
+/// Lowest and highest without a unit, in the unit that their median is shown
+/// in: `817 .. 3280` for 981 MB/s, `4.17 .. 44.8` for 15.5 k IOPS.
+#[must_use]
+pub fn spread(unit: Unit, median: f64, low: f64, high: f64) -> String {
+    let shown = quantity(unit, median);
+    let number = |value| number_as(unit, value, shown.split_once(' ')?.1);
+    match (number(low), number(high)) {
+        (Some(low), Some(high)) if low == high => low,
+        (Some(low), Some(high)) => format!("{low} .. {high}"),
+        _ => range(unit, low, high),
+    }
+}
+
+/// The number of a value in a unit with that prefix, as `Display` of
+/// `assay_model::units` writes it; `None` where it would lose its digits or
+/// need too many, or where units are not a matter of prefixes.
+fn number_as(unit: Unit, value: f64, prefixed: &str) -> Option<String> {
+    let scale = match (unit, prefixed) {
+        (Unit::BytesPerSec, "B/s")
+        | (Unit::Iops, "IOPS")
+        | (Unit::Tps, "TPS")
+        | (Unit::Nanos, "ns") => 1.0,
+        (Unit::BytesPerSec, "kB/s") | (Unit::Iops, "k IOPS") | (Unit::Nanos, "µs") => 1e3,
+        (Unit::BytesPerSec, "MB/s") | (Unit::Iops, "M IOPS") | (Unit::Nanos, "ms") => 1e6,
+        (Unit::BytesPerSec, "GB/s") | (Unit::Nanos, "s") => 1e9,
+        _ => return None,
+    };
+    let number = value / scale;
+    let range = 0.095..99_999.5;
+    range.contains(&number).then(|| three_digits(number))
+}
+
+/// A share as a percentage with as few digits as are honest: `97 %`, `0.4 %`,
+/// and never `100 %` for anything less than all.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    match value {
+        v if v > 99.0 && v < 99.95 => format!("{v:.1} %"),
+        v if (99.95..100.0).contains(&v) => ">99.9 %".to_owned(),
+        v if v > 0.0 && v < 0.05 => "<0.1 %".to_owned(),
+        v if v > 0.0 && v < 9.95 => format!("{v:.1} %"),
+        v => format!("{v:.0} %"),
+    }
+}
+
+/// Transactions per second, with three digits where there are fewer: `86.4 TPS`.
+fn tps(value: f64) -> String {
+    format!("{} TPS", three_digits(value))
+}
+
+/// A number of bytes that was computed as a real number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates; three digits are printed"
+)]
+fn bytes(value: f64) -> Bytes {
+    Bytes(value.round() as u64)
+}
+
+/// A span that was computed as a real number.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates; three digits are printed"
+)]
+pub fn nanos(value_ns: f64) -> Nanos {
+    Nanos(value_ns.round() as u64)
+}
+
+/// A share in percent without the sign and without needless digits: `5`, `2.5`.
+#[must_use]
+pub fn percent_points(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
+/// A temperature as the kernel counts it: `51.2 °C`.
+#[must_use]
+pub fn celsius(millicelsius: i64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
+    let degrees = millicelsius as f64 / 1e3;
+    format!("{degrees:.1} °C")
+}
+
+/// A moment as `2026-11-03 14:05 UTC`.
+#[must_use]
+pub fn utc(unix_ms: u64) -> String {
+    let minutes = unix_ms / 60_000;
+    let (year, month, day) = civil_from_days(minutes / (24 * 60));
+    let (hour, minute) = (minutes / 60 % 24, minutes % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+/// Year, month and day of a day counted from 1970-01-01. Howard Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`, for days
+/// from 1970 on.
+pub(crate) fn civil_from_days(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_names_a_common_unit_once() {
+        assert_eq!(
+            range(Unit::BytesPerSec, 87.9e6, 88.4e6),
+            "87.9 .. 88.4 MB/s"
+        );
+        assert_eq!(range(Unit::Iops, 9_000.0, 23_400.0), "9000 .. 23400 IOPS");
+        assert_eq!(range(Unit::BytesPerSec, 550e6, 6.23e9), "550 .. 6230 MB/s");
+        assert_eq!(range(Unit::Nanos, 870.0, 12_300.0), "870 .. 12300 ns");
+        assert_eq!(range(Unit::Nanos, 1.2e6, 1.2e6), "1.20 ms");
+    }
+
+    #[test]
+    fn a_range_that_no_single_unit_can_tell_names_both() {
+        assert_eq!(
+            range(Unit::BytesPerSec, 2e3, 1.1e9),
+            "2.00 kB/s .. 1.10 GB/s"
+        );
+        assert_eq!(range(Unit::Nanos, 870.0, 200e9), "870 ns .. 3 min 20 s");
+        assert_eq!(range(Unit::Ratio, 0.4, 0.6), "40 .. 60 %");
+    }
+
+    #[test]
+    fn a_spread_is_in_the_unit_of_its_median() {
+        let rates = |median, low, high| spread(Unit::BytesPerSec, median, low, high);
+        assert_eq!(rates(1.03e9, 406e6, 1.22e9), "0.41 .. 1.22");
+        assert_eq!(rates(981e6, 550e6, 6.23e9), "550 .. 6230");
+        assert_eq!(rates(1.03e9, 2e6, 1.22e9), "2.00 .. 1220 MB/s");
+        assert_eq!(rates(88.2e6, 88.2e6, 88.2e6), "88.2");
+        assert_eq!(spread(Unit::Iops, 3941.0, 525.0, 33.3e3), "525 .. 33300");
+        assert_eq!(spread(Unit::Ratio, 0.5, 0.4, 0.6), "40 .. 60 %");
+    }
+
+    #[test]
+    fn a_percentage_never_rounds_up_to_all_or_down_to_nothing() {
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.9999), ">99.9 %");
+        assert_eq!(percent(0.994), "99.4 %");
+        assert_eq!(percent(0.42), "42 %");
+        assert_eq!(percent(0.0001), "<0.1 %");
+        assert_eq!(percent(0.0), "0 %");
+    }
+
+    #[test]
+    fn moments_are_utc() {
+        assert_eq!(utc(0), "1970-01-01 00:00 UTC");
+        assert_eq!(utc(951_827_696_000), "2000-02-29 12:34 UTC");
+        assert_eq!(utc(1_795_000_000_000), "2026-11-18 11:06 UTC");
+    }
+}

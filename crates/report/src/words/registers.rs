@@ -1,0 +1,318 @@
+//! What registers and logs of flash say, in words.
+
+use crate::words::format::celsius;
+use crate::words::text::Fact;
+use assay_lang::{counted, tr};
+use assay_model::device::bus::ceiling;
+use assay_model::device::register::{
+    CSD, EXT_CSD, NVME_IDENTIFY, NVME_SMART, SCR, SD_STATUS, from_hex,
+};
+use assay_model::device::register::{
+    ext_csd::ExtCsd,
+    nvme::{Controller, SmartLog},
+    sd::{Csd, Scr, SdStatus},
+};
+use assay_model::limits::Ceiling;
+use assay_model::storage::{DeviceIdentity, DeviceKind};
+use assay_model::units::{Bytes, BytesPerSec};
+
+/// Everything that the registers of a device say; nothing where there are none.
+#[must_use]
+pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
+    let bytes = |name: &str| from_hex(identity.raw.get(name)?);
+    let mut all = Vec::new();
+    if let Some(ceiling) = ceiling(identity) {
+        all.push((tr!("bus carries at most"), at_most(&ceiling)));
+    }
+    if let Some(register) = bytes(EXT_CSD) {
+        all.extend(
+            ExtCsd::parse(&register)
+                .map(|it| emmc(&it))
+                .unwrap_or_default(),
+        );
+    }
+    if identity.kind == DeviceKind::Sd {
+        if let Some(register) = bytes(SCR) {
+            all.extend(Scr::parse(&register).map(|it| scr(&it)).unwrap_or_default());
+        }
+        if let Some(register) = bytes(SD_STATUS) {
+            all.extend(
+                SdStatus::parse(&register)
+                    .map(|it| sd(&it))
+                    .unwrap_or_default(),
+            );
+        }
+    }
+    if let Some(register) = bytes(CSD) {
+        let protected = Csd::parse(&register).and_then(|csd| csd.write_protected());
+        all.extend(protected.map(|how| ("write-protected", how.to_owned())));
+    }
+    if let Some(register) = bytes(NVME_IDENTIFY) {
+        let found = Controller::parse(&register).map(|it| controller(&it));
+        all.extend(found.unwrap_or_default());
+    }
+    if let Some(log) = bytes(NVME_SMART) {
+        all.extend(
+            SmartLog::parse(&log)
+                .map(|it| smart(&it))
+                .unwrap_or_default(),
+        );
+    }
+    all.extend(usb_ids(identity));
+    all
+}
+
+/// `24.4 MB/s`, or for both directions `363 MB/s read, 353 MB/s written`.
+#[must_use]
+pub fn at_most(ceiling: &Ceiling) -> String {
+    let [read, write] = [ceiling.read, ceiling.write].map(|rate| BytesPerSec(rate).to_string());
+    match read == write {
+        true => read,
+        false => tr!("{read} read, {write} written", read, write),
+    }
+}
+
+/// EXT_CSD of an identity.
+pub(crate) fn ext_csd_of<T>(
+    identity: &DeviceIdentity,
+    ask: impl FnOnce(&ExtCsd<'_>) -> T,
+) -> Option<T> {
+    let bytes = from_hex(identity.raw.get(EXT_CSD)?)?;
+    ExtCsd::parse(&bytes).map(|register| ask(&register))
+}
+
+/// SMART of an identity.
+pub(crate) fn smart_of<T>(
+    identity: &DeviceIdentity,
+    ask: impl FnOnce(&SmartLog<'_>) -> T,
+) -> Option<T> {
+    let bytes = from_hex(identity.raw.get(NVME_SMART)?)?;
+    SmartLog::parse(&bytes).map(|log| ask(&log))
+}
+
+/// What an NVMe controller says of itself.
+pub(crate) fn controller_of<T>(
+    identity: &DeviceIdentity,
+    ask: impl FnOnce(&Controller<'_>) -> T,
+) -> Option<T> {
+    let bytes = from_hex(identity.raw.get(NVME_IDENTIFY)?)?;
+    Controller::parse(&bytes).map(|controller| ask(&controller))
+}
+
+fn on(is_on: bool) -> &'static str {
+    if is_on { tr!("on") } else { tr!("off") }
+}
+
+fn yes(is_so: bool) -> String {
+    if is_so { tr!("yes") } else { tr!("no") }.to_owned()
+}
+
+fn emmc(register: &ExtCsd<'_>) -> Vec<Fact> {
+    let cache = register.cache().map_or(tr!("none").to_owned(), |cache| {
+        let size = Bytes::kib(cache.kib.into());
+        format!("{size}, {}", on(cache.on))
+    });
+    let queue = register
+        .command_queue()
+        .map_or(tr!("none").to_owned(), |(depth, is_on)| {
+            format!(
+                "{}, {}",
+                counted!(depth, "{n} command", "{n} commands"),
+                on(is_on)
+            )
+        });
+    let mut all = vec![(tr!("eMMC version"), register.version().to_owned())];
+    let fastest = register.fastest();
+    all.extend(fastest.map(|mode| (tr!("fastest mode"), mode.to_owned())));
+    all.extend([
+        (tr!("volatile cache"), cache),
+        (tr!("command queue"), queue),
+    ]);
+    let background = register.background_operations();
+    all.push((tr!("background operations"), background.to_owned()));
+    all.push((tr!("reliable writes"), yes(register.reliable_writes())));
+    if register.enhanced() {
+        all.push((tr!("enhanced area"), tr!("yes").to_owned()));
+    }
+    all.extend(
+        register
+            .firmware()
+            .map(|text| (tr!("firmware version"), text)),
+    );
+    all
+}
+
+fn scr(register: &Scr<'_>) -> Vec<Fact> {
+    let mut all = vec![(tr!("SD version"), register.version().to_owned())];
+    let counts = register.counts_blocks();
+    all.push((
+        "CMD23",
+        if counts { tr!("yes") } else { tr!("no") }.to_owned(),
+    ));
+    all
+}
+
+fn sd(register: &SdStatus<'_>) -> Vec<Fact> {
+    let classes = register.classes();
+    let classes = match classes.is_empty() {
+        true => tr!("none").to_owned(),
+        false => classes.join(" "),
+    };
+    let mut all = vec![(tr!("speed classes"), classes)];
+    let promised = register.promised_write();
+    all.extend(promised.map(|rate| {
+        #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
+        let rate = BytesPerSec(rate as f64);
+        (
+            tr!("promised write"),
+            tr!("{rate}, sequential, in whole units", rate),
+        )
+    }));
+    let unit = register.allocation_unit();
+    all.extend(unit.map(|unit| (tr!("allocation unit"), unit.to_string())));
+    let depth = register.command_queue();
+    all.extend(depth.map(|depth| {
+        (
+            tr!("command queue"),
+            counted!(depth, "{n} command", "{n} commands"),
+        )
+    }));
+    all.push((tr!("discard"), yes(register.can_discard())));
+    all
+}
+
+fn controller(structure: &Controller<'_>) -> Vec<Fact> {
+    let version = structure
+        .version()
+        .map(|version| (tr!("NVMe version"), version));
+    let mut all: Vec<Fact> = version.into_iter().collect();
+    all.push((tr!("volatile cache"), yes(structure.has_volatile_cache())));
+    let states = structure.power_states();
+    let saves = match structure.saves_power_by_itself() {
+        true => tr!("{states}, changed by the drive itself (APST)", states),
+        false => states.to_string(),
+    };
+    all.push((tr!("power states"), saves));
+    let warns = structure.warning_millicelsius();
+    all.extend(warns.map(|warns| (tr!("warns from"), celsius(warns))));
+    all
+}
+
+fn smart(log: &SmartLog<'_>) -> Vec<Fact> {
+    let warnings: Vec<&str> = log.warnings().collect();
+    let (spare, threshold) = log.spare_percent();
+    let mut all = Vec::new();
+    if !warnings.is_empty() {
+        all.push((tr!("warns"), warnings.join("; ")));
+    }
+    all.push((tr!("life used"), format!("{} %", log.used_percent())));
+    all.push((
+        tr!("spare blocks"),
+        tr!("{spare} % (warns below {threshold} %)", spare, threshold),
+    ));
+    let warmth = log.millicelsius();
+    all.extend(warmth.map(|warmth| (tr!("temperature"), celsius(warmth))));
+    all.extend([
+        (tr!("read in all"), log.read().to_string()),
+        (tr!("written in all"), log.written().to_string()),
+        (tr!("hours of operation"), log.power_on_hours().to_string()),
+        (tr!("power cycles"), log.power_cycles().to_string()),
+        (tr!("power cuts"), log.unsafe_shutdowns().to_string()),
+        (tr!("media errors"), log.media_errors().to_string()),
+    ]);
+    all
+}
+
+fn usb_ids(identity: &DeviceIdentity) -> Option<Fact> {
+    let get = |name: &str| {
+        identity
+            .raw
+            .get(name)
+            .map(|text| crate::words::text::clean(text))
+    };
+    let of_usb = identity.kind == DeviceKind::Usb;
+    let ids = format!("{}:{}", get("idVendor")?, get("idProduct")?);
+    of_usb.then_some((tr!("USB ids"), ids))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::device::register::to_hex;
+
+    fn with(kind: DeviceKind, registers: &[(&str, &[u8])]) -> DeviceIdentity {
+        let registers = registers.iter();
+        DeviceIdentity {
+            kind,
+            raw: registers
+                .map(|(name, bytes)| ((*name).to_owned(), to_hex(bytes)))
+                .collect(),
+            ..DeviceIdentity::default()
+        }
+    }
+
+    fn words(identity: &DeviceIdentity) -> String {
+        let facts = facts(identity).into_iter();
+        let lines: Vec<String> = facts
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn an_emmc_is_told_in_words() {
+        let mut ext_csd = [0; 512];
+        for (at, value) in [
+            (192, 8),
+            (196, 0x57),
+            (251, 8),
+            (33, 1),
+            (308, 1),
+            (307, 31),
+        ] {
+            ext_csd[at] = value;
+        }
+        let mut csd = [0; 16];
+        csd[14] = 0x10;
+        let identity = with(DeviceKind::Emmc, &[(EXT_CSD, &ext_csd), (CSD, &csd)]);
+        insta::assert_snapshot!(words(&identity), @r"
+        eMMC version: 5.1
+        fastest mode: HS400
+        volatile cache: 64 MiB, on
+        command queue: 32 commands, off
+        background operations: none
+        reliable writes: no
+        write-protected: for now
+        ");
+    }
+
+    #[test]
+    fn an_nvme_drive_is_told_in_words() {
+        let mut smart = [0; 512];
+        smart[0] = 1;
+        smart[1..6].copy_from_slice(&[0x43, 0x01, 5, 10, 97]);
+        smart[48] = 2;
+        let identity = with(DeviceKind::Nvme, &[(NVME_SMART, &smart)]);
+        insta::assert_snapshot!(words(&identity), @r"
+        warns: too few spare blocks are left
+        life used: 97 %
+        spare blocks: 5 % (warns below 10 %)
+        temperature: 50.0 °C
+        read in all: 0 B
+        written in all: 1000 KiB
+        hours of operation: 0
+        power cycles: 0
+        power cuts: 0
+        media errors: 0
+        ");
+    }
+
+    #[test]
+    fn damaged_registers_say_nothing() {
+        let mut identity = with(DeviceKind::Emmc, &[(EXT_CSD, &[1, 2]), (CSD, &[])]);
+        identity
+            .raw
+            .insert(NVME_SMART.to_owned(), "none".to_owned());
+        assert_eq!(words(&identity), "");
+    }
+}

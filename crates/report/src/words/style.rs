@@ -1,0 +1,77 @@
+//! How the terminal is written to: width and colour. Colour only repeats what
+//! the words say.
+
+/// Appearance of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences for colour may be used.
+    pub color: bool,
+    /// Columns; at least 40 are used.
+    pub width: usize,
+    /// Whether curves are drawn with ASCII only.
+    pub ascii: bool,
+}
+
+/// Meaning of a piece of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// A heading.
+    Strong,
+    /// Beside the point.
+    Soft,
+    /// As it should be.
+    Good,
+    /// To be read with care.
+    Care,
+    /// Not what it seems.
+    Bad,
+}
+
+impl Tone {
+    /// The tone of a label.
+    pub(crate) fn of_label(label: Option<&str>) -> Self {
+        match label {
+            Some("device" | "memory") => Self::Good,
+            Some("page-cache" | "simulated") => Self::Bad,
+            _ => Self::Care,
+        }
+    }
+
+    /// SGR parameters (ECMA-48): the 16 colours that every terminal lets its
+    /// user choose.
+    const fn sgr(self) -> &'static str {
+        match self {
+            Self::Strong => "1",
+            Self::Soft => "2",
+            Self::Good => "32",
+            Self::Care => "33",
+            Self::Bad => "31",
+        }
+    }
+}
+
+impl Style {
+    /// The text in a tone.
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+        if self.color && !text.is_empty() {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", tone.sgr())
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// A heading.
+    pub(crate) fn strong(self, text: &str) -> String {
+        self.paint(Tone::Strong, text)
+    }
+
+    /// What is beside the point.
+    pub(crate) fn soft(self, text: &str) -> String {
+        self.paint(Tone::Soft, text)
+    }
+
+    /// Columns to use.
+    pub(crate) fn columns(self) -> usize {
+        self.width.max(40)
+    }
+}

@@ -1,0 +1,159 @@
+//! Words and lines; text from outside is made safe to show.
+
+pub use assay_lang::enumerate;
+use assay_lang::tr;
+pub use assay_model::text::clean;
+use std::borrow::Cow;
+use textwrap::core::{Word, display_width};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+
+/// Columns of a mail: RFC 2822 asks for 78, and quoting takes some.
+pub(crate) const MAIL_COLUMNS: usize = 72;
+
+/// A name with a value, safe to show.
+pub type Fact = (&'static str, String);
+
+/// Breaks `text` at spaces, and between the characters of a script without
+/// spaces, into lines of at most `width` columns; a longer word stands on a line
+/// of its own.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let options = Options::new(width)
+        .word_separator(WordSeparator::Custom(words))
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .break_words(false);
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let text = text.join(" ");
+    let lines = textwrap::wrap(&text, options).into_iter();
+    lines
+        .filter(|line| !line.is_empty())
+        .map(Cow::into_owned)
+        .collect()
+}
+
+/// The places where UAX 14 lets a line end, but only spaces and those beside a wide
+/// character: a path is never broken at its slashes.
+fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    // UAX 14 keeps some characters with what is before the space.
+    if !line.chars().any(is_wide) {
+        return WordSeparator::AsciiSpace.find_words(line);
+    }
+    let mut words = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    for part in WordSeparator::UnicodeBreakProperties.find_words(line) {
+        let (before, after) = line.split_at(end);
+        let ends = before
+            .chars()
+            .next_back()
+            .is_some_and(|c| c == ' ' || is_wide(c))
+            || after.chars().next().is_some_and(is_wide);
+        if ends && end > start {
+            words.push(Word::from(&line[start..end]));
+            start = end;
+        }
+        end += part.word.len() + part.whitespace.len();
+    }
+    words.push(Word::from(&line[start..]));
+    Box::new(words.into_iter())
+}
+
+fn is_wide(c: char) -> bool {
+    display_width(c.encode_utf8(&mut [0; 4])) > 1
+}
+
+/// Shortens to at most so many columns, with an ellipsis in the middle.
+#[must_use]
+pub fn shorten(text: &str, columns: usize) -> String {
+    let shortened = (0..=columns).rev();
+    let mut shortened = shortened.map(|most| assay_model::text::shorten(text, most));
+    shortened
+        .find(|text| width(text) <= columns)
+        .unwrap_or_default()
+}
+
+/// A clause as a sentence of its own.
+#[must_use]
+pub fn sentence(said: &str) -> String {
+    tr!("{said}.", said)
+}
+
+/// The columns that a text takes on a terminal or in a mail; a Chinese character takes two.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    display_width(text)
+}
+
+/// As much of the beginning as fits into so many columns.
+#[must_use]
+pub fn beginning(text: &str, columns: usize) -> String {
+    let mut taken = 0;
+    let fits = text.chars().take_while(|c| {
+        taken += width(c.encode_utf8(&mut [0; 4]));
+        taken <= columns
+    });
+    fits.collect()
+}
+
+/// The text, filled with spaces to so many columns.
+#[must_use]
+pub fn pad(text: &str, columns: usize) -> String {
+    let blanks = columns.saturating_sub(width(text));
+    format!("{text}{}", " ".repeat(blanks))
+}
+
+/// The same with the spaces before it.
+#[must_use]
+pub fn pad_left(text: &str, columns: usize) -> String {
+    let blanks = columns.saturating_sub(width(text));
+    format!("{}{text}", " ".repeat(blanks))
+}
+
+/// The text with every longer word cut, so that [`wrap`] leaves no line that is wider.
+#[must_use]
+pub fn break_long(text: &str, width: usize) -> String {
+    let mut cut = String::with_capacity(text.len());
+    let mut unbroken = 0;
+    for c in text.chars() {
+        // A line may end at a space and beside a wide character.
+        let breaks = c == ' ' || is_wide(c);
+        if !breaks && unbroken == width.max(1) {
+            cut.push(' ');
+            unbroken = 0;
+        }
+        unbroken = if breaks { 0 } else { unbroken + 1 };
+        cut.push(c);
+    }
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_no_longer_than_asked() {
+        let lines = wrap("one two three four five", 9);
+        assert_eq!(lines, ["one two", "three", "four five"]);
+        assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
+        assert_eq!(break_long("an unbreakable one", 4), "an unbr eaka ble one");
+    }
+
+    #[test]
+    fn a_script_without_spaces_is_broken_by_its_columns() {
+        let lines = wrap("数据仍在设备的易失性缓存中，断电会丢失。", 20);
+        assert_eq!(lines, ["数据仍在设备的易失性", "缓存中，断电会丢失。"]);
+        assert_eq!(
+            wrap("/dev/mapper/a-b 正在使用", 14),
+            ["/dev/mapper/a-b", "正在使用"]
+        );
+    }
+
+    #[test]
+    fn what_is_wide_is_padded_by_its_columns() {
+        assert_eq!(pad("中位数", 8), "中位数  ");
+        assert_eq!(pad_left("p99", 5), "  p99");
+        assert_eq!(beginning("中位数", 5), "中位");
+        assert_eq!(shorten("中位数中位数", 7), "中位…数");
+    }
+}
