@@ -93,10 +93,9 @@ fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), X
                verdicts hold for all metrics together."
     );
     sheet.write_string(3, 0, how)?;
-    let mut row = table::write(sheet, 5, &views::comparison::workbook(compared))? + 1;
-    for warning in compared.all_warnings() {
+    let below = table::write(sheet, 5, &views::comparison::workbook(compared))? + 1;
+    for (row, warning) in (below..).zip(compared.all_warnings()) {
         sheet.write_string(row, 0, format!("! {warning}"))?;
-        row += 1;
     }
     Ok(())
 }
