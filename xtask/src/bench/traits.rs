@@ -70,7 +70,7 @@ fn judge(ratios: &Ratios) -> Result<()> {
 }
 
 /// What was said of the card.
-struct Said {
+struct CardFinding {
     sentence: String,
     us: Option<Costs>,
 }
@@ -90,7 +90,7 @@ impl Costs {
 }
 
 /// What the jobs of the last run that bear the names of its questions say.
-fn costs(assay: &Path, bed: &Scratch) -> Result<Said> {
+fn costs(assay: &Path, bed: &Scratch) -> Result<CardFinding> {
     let mut command = Command::new(assay);
     command.args(["traits", "--of", "last", "--json"]);
     let found = said(command, bed)?;
@@ -99,7 +99,7 @@ fn costs(assay: &Path, bed: &Scratch) -> Result<Said> {
     let of_reads = of_reads.context("no costs of reads")?;
     let values = &of_reads["values"];
     let value = |name: &str| values[name].as_f64();
-    Ok(Said {
+    Ok(CardFinding {
         sentence: of_reads["sentence"].as_str().unwrap_or_default().to_owned(),
         us: value("command_us")
             .zip(value("block_us"))

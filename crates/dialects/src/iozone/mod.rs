@@ -28,18 +28,18 @@ use std::path::PathBuf;
 
 /// What the words ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum IozoneRequest {
     /// `-h`: the flags.
     Help,
     /// `-v`: the version.
     Version,
     /// To measure.
-    Measure(Box<Command>),
+    Measure(Box<IozoneCommand>),
 }
 
 /// A command that measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct IozoneCommand {
     /// What to do.
     pub work: Iozone,
     /// How to show it.

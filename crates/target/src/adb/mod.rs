@@ -10,7 +10,7 @@ pub use list::devices;
 use crate::complaint::Complaints;
 use crate::remote::{Program, Remote, not_there};
 use crate::watchdog::Watchdog;
-use crate::{AgentOrder, AgentThere, Session, Target, TargetError, WhenLost, staying};
+use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -131,12 +131,12 @@ impl Target for Adb {
         self.0.agents.larger = true;
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.find()?;
         self.0.start()
     }
 
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         Err(TargetError::NotInFront(self.0.program.target()))
     }
 

@@ -16,11 +16,11 @@ pub use error::LabError;
 pub use journal::{Freed, release_stale};
 pub use lease::{Lease, Reservation, Trouble};
 pub use python::client;
-pub use wanted::{Wanted, WantedError};
+pub use wanted::{BoardFilter, WantedError};
 
 use crate::ssh::SshAddress;
-use crate::{AgentOrder, AgentThere, Session, Ssh, Target, TargetError, WhenLost};
-use journal::Journal;
+use crate::{AgentOrder, AgentSession, AgentThere, Ssh, Target, TargetError, WhenLost};
+use journal::LeaseJournal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -45,12 +45,12 @@ const LONGEST: u64 = 64 << 20;
 /// A session with a coordinator.
 pub struct Lab {
     wire: Mutex<Wire>,
-    journal: Mutex<Journal>,
+    journal: Mutex<LeaseJournal>,
 }
 
 /// A place as its coordinator knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Place {
+pub struct LabPlace {
     /// Its name.
     pub name: String,
     /// Its tags.
@@ -59,7 +59,7 @@ pub struct Place {
     pub acquired: String,
 }
 
-impl Place {
+impl LabPlace {
     /// Whether it has all these tags; its name counts as one, as in a reservation.
     #[must_use]
     pub fn has(&self, tags: &BTreeMap<String, String>) -> bool {
@@ -95,7 +95,7 @@ impl Lab {
             .filter(|name| !name.is_empty());
         let coordinator = coordinator.unwrap_or_else(|| DEFAULT_COORDINATOR.to_owned());
         let (wire, owner) = Wire::open(&coordinator)?;
-        let journal = Journal::create(data, &coordinator, &owner)?;
+        let journal = LeaseJournal::create(data, &coordinator, &owner)?;
         Ok(Arc::new(Self {
             wire: Mutex::new(wire),
             journal: Mutex::new(journal),
@@ -106,10 +106,10 @@ impl Lab {
     ///
     /// # Errors
     /// When the coordinator does not answer.
-    pub fn places(&self) -> Result<Vec<Place>, LabError> {
+    pub fn places(&self) -> Result<Vec<LabPlace>, LabError> {
         #[derive(Deserialize)]
         struct Places {
-            places: Vec<Place>,
+            places: Vec<LabPlace>,
         }
         let places: Places = self.ask(&json!({"do": "places"}))?;
         Ok(places.places)
@@ -183,7 +183,7 @@ impl Lab {
         Ok(Reservation::new(Arc::clone(self), tags, reserved.token))
     }
 
-    fn journal(&self) -> MutexGuard<'_, Journal> {
+    fn journal(&self) -> MutexGuard<'_, LeaseJournal> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -215,7 +215,7 @@ fn address(address: Option<&str>, user: &str, port: u16) -> Result<SshAddress, S
 struct Wire {
     // Before the session: it ends with its input.
     lines: BufReader<Box<dyn Read + Send>>,
-    session: Session,
+    session: AgentSession,
 }
 
 impl Wire {
@@ -269,7 +269,7 @@ impl Wire {
 /// A place as a target. It is acquired when the agent is started for the first time.
 pub struct Board {
     lab: Arc<Lab>,
-    wanted: Wanted,
+    wanted: BoardFilter,
     lease: Option<Lease>,
     when_lost: WhenLost,
     tell: fn(&str),
@@ -279,7 +279,7 @@ pub struct Board {
 impl Board {
     /// The place, or one of those, that are wanted.
     #[must_use]
-    pub fn new(lab: Arc<Lab>, wanted: Wanted) -> Self {
+    pub fn new(lab: Arc<Lab>, wanted: BoardFilter) -> Self {
         Self {
             lab,
             wanted,
@@ -337,11 +337,11 @@ impl Target for Board {
         self.larger = true;
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.ssh()?.start()
     }
 
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         Err(TargetError::NotInFront(self.wanted.to_string()))
     }
 

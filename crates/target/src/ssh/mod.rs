@@ -10,7 +10,7 @@ pub use configured::configured;
 
 use crate::complaint::Complaints;
 use crate::remote::{Program, Remote};
-use crate::{AgentOrder, AgentThere, Session, Target, TargetError, WhenLost, staying};
+use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
 use std::process::Command;
 
@@ -89,11 +89,11 @@ impl Target for Ssh {
         self.0.agents.larger = true;
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.0.start()
     }
 
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         Err(TargetError::NotInFront(self.0.program.target()))
     }
 

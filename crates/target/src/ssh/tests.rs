@@ -45,7 +45,7 @@ impl Machine {
         self
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.ssh.0.agents.folders = vec![self.scratch.join("agents")];
         self.ssh.start()
     }
@@ -61,7 +61,7 @@ fn write_program(path: &std::path::Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn why(outcome: Result<Session, TargetError>) -> String {
+fn why(outcome: Result<AgentSession, TargetError>) -> String {
     outcome.unwrap_err().to_string()
 }
 

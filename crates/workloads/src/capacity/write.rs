@@ -32,7 +32,7 @@ pub(super) fn write_all(
     context: &mut Context<'_>,
 ) -> Result<u64, (u64, WorkError)> {
     let mut buffer = IoBuf::zeroed(CHUNK);
-    let mut writer = Writer {
+    let mut writer = SegmentWriter {
         store,
         meter,
         patience: PATIENCE,
@@ -65,13 +65,13 @@ pub(super) fn write_all(
     Ok(at)
 }
 
-struct Writer<'a> {
+struct SegmentWriter<'a> {
     store: &'a mut dyn BlockStore,
     meter: &'a mut Meter,
     patience: u32,
 }
 
-impl Writer<'_> {
+impl SegmentWriter<'_> {
     /// Writes a chunk, or what can be written of it; `false`: nothing.
     fn write(&mut self, at: u64, bytes: &[u8]) -> bool {
         if self.try_write(at, bytes).is_ok() {

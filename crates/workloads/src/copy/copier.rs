@@ -37,8 +37,8 @@ pub(super) struct Copier<'a> {
     pub(super) flushes: Histogram,
     errors: IoErrors,
     failure: Option<String>,
-    pub(super) reading: reading::State,
-    pub(super) writing: writing::State,
+    pub(super) reading: reading::ReadState,
+    pub(super) writing: writing::WriteState,
     /// When progress is due.
     tick: Instant,
     /// Bytes at the last report of progress.
@@ -52,8 +52,8 @@ impl<'a> Copier<'a> {
             output: ends.output.kind,
             ..CopyReport::default()
         };
-        let reading = reading::State::new(work, &ends.input);
-        let writing = writing::State {
+        let reading = reading::ReadState::new(work, &ends.input);
+        let writing = writing::WriteState {
             sparse: work.treatment.sparse,
             last_was_hole: false,
             fdatasync: work.treatment.fdatasync,

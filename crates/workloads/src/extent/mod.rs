@@ -10,14 +10,14 @@ mod sampler;
 mod tests;
 
 use crate::meter::Meter;
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_engine::held::shown;
 use assay_model::job::{Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::extent::{Extent, ExtentStep, SampleKind};
 use assay_model::work::{StepDetail, WorkReport};
-use place::Place;
+use place::ExtentFile;
 use sampler::Sampler;
 
 /// A sample lies in memory as a whole.
@@ -35,7 +35,7 @@ pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport
             Bytes(LARGEST_SAMPLE)
         )));
     }
-    let mut place = Place::open(work, context)?;
+    let mut place = ExtentFile::open(work, context)?;
     let length = place.bytes();
     if length < work.sample_bytes {
         return Err(WorkError::Refused(format!(
@@ -62,13 +62,13 @@ fn step(
     work: &Extent,
     of: SampleKind,
     offsets: &[u64],
-    place: &mut Place,
+    place: &mut ExtentFile,
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let job = job(work, of, place);
     let path = place.path().to_owned();
     let paths = [path.as_path()];
-    let step = Step {
+    let step = ObservedStep {
         job: &job,
         paths: &paths,
     };
@@ -103,7 +103,7 @@ fn step(
 }
 
 /// Says what a step does.
-fn job(work: &Extent, of: SampleKind, place: &Place) -> Job {
+fn job(work: &Extent, of: SampleKind, place: &ExtentFile) -> Job {
     let (name, rw, bs, number) = match of {
         SampleKind::Read => ("read", Rw::Read, work.sample_bytes, work.samples),
         SampleKind::Write => ("write", Rw::Write, work.sample_bytes, work.samples),

@@ -157,7 +157,7 @@ fn what_fails_beside_the_clock_counts_as_an_error() {
             report_now: &AtomicBool::new(false),
             observer: &mut observer,
         };
-        let place = Place::open(&small(&path), &mut context).unwrap();
+        let place = ExtentFile::open(&small(&path), &mut context).unwrap();
         fs::write(&path, []).unwrap();
         let mut sampler = Sampler::new(&place, of, MIB);
         let mut meter = Meter::start(0);

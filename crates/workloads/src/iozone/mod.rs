@@ -24,7 +24,7 @@ use assay_model::work::iozone::{Iozone, Row};
 use buffers::Buffers;
 use files::Files;
 use std::time::{Duration, Instant};
-use step::Step;
+use step::StepSetup;
 
 /// Steps are stored when the last were stored longer ago: waiting for the store
 /// after each of a few milliseconds would take longer than they do.
@@ -52,7 +52,7 @@ fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), W
         for &children in counts {
             prepare_buffers(work, row, children, context.seed, &mut buffers);
             for &test in &work.tests {
-                let step = Step {
+                let step = StepSetup {
                     work,
                     row,
                     test,

@@ -38,7 +38,7 @@ pub(super) fn run(
         let around = steps.around;
         steps.take(&job, context, |context, done| {
             Pulse::new(&job.name, done, None).tell(context, 0);
-            let walk = Walk {
+            let walk = WorkingSet {
                 set_bytes,
                 line_bytes,
                 seed,
@@ -66,13 +66,13 @@ pub(super) fn run(
 }
 
 /// A working set to walk through.
-struct Walk {
+struct WorkingSet {
     set_bytes: u64,
     line_bytes: u32,
     seed: u64,
 }
 
-impl Walk {
+impl WorkingSet {
     /// Walks on a CPU: once through all of it, then measured. Tells where the set lies,
     /// and goes on when told to.
     fn on(

@@ -2,7 +2,7 @@
 //! written at most is the user's to say, for flash wears.
 
 use super::Play;
-use super::content::Source;
+use super::content::ContentSource;
 use super::room::Room;
 use super::scene::Scene;
 use super::turn::Turn;
@@ -103,7 +103,7 @@ impl Play for Filler<'_> {
         let (allocated, written) = self.plan;
         self.allocate(allocated)?;
         turn.step.allocated_bytes = allocated;
-        let source = Source::new(self.scene.seed ^ u64::from(self.spec.percent));
+        let source = ContentSource::new(self.scene.seed ^ u64::from(self.spec.percent));
         let mut buffer = IoBuf::zeroed(usize::try_from(BLOCK).unwrap_or(usize::MAX));
         let mut flusher = Flusher::new(Sync::EveryBytes(FLUSH_EVERY));
         let mut at = allocated;

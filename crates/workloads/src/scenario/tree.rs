@@ -1,7 +1,7 @@
 //! Many files in a folder: made, read, asked about, removed.
 
 use super::Play;
-use super::content::Source;
+use super::content::ContentSource;
 use super::read::{open_to_read, read_block};
 use super::room;
 use super::scene::{Planted, Scene};
@@ -57,7 +57,7 @@ pub(super) fn prepare<'a>(
         root,
         planted,
         order,
-        source: Source::new(scene.seed),
+        source: ContentSource::new(scene.seed),
         latencies: Histogram::new(),
     };
     if spec.cold && spec.act == TreeAct::Read {
@@ -127,7 +127,7 @@ struct Forest<'a> {
     planted: Planted,
     order: Vec<usize>,
     next: Vec<u32>,
-    source: Source,
+    source: ContentSource,
     /// Of each file as a whole.
     latencies: Histogram,
 }

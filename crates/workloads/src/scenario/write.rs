@@ -1,7 +1,7 @@
 //! Writing a file block after block.
 
 use super::Play;
-use super::content::{Recipe, Source};
+use super::content::{ContentSource, Recipe};
 use super::room;
 use super::scene::Scene;
 use super::turn::Turn;
@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// A file that is written.
-pub(super) struct Writer<'a> {
+pub(super) struct FileWriter<'a> {
     spec: &'a Writing,
     scene: &'a Scene,
     path: PathBuf,
@@ -27,11 +27,11 @@ pub(super) struct Writer<'a> {
     /// Where it begins.
     base: u64,
     recipe: Recipe,
-    source: Source,
+    source: ContentSource,
     flusher: Flusher,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> FileWriter<'a> {
     pub(super) fn new(spec: &'a Writing, scene: &'a Scene, number: u64) -> Result<Self, WorkError> {
         let path = scene.path(&spec.file)?;
         let file = open_to_write(scene, &path, spec.direct)?;
@@ -57,7 +57,7 @@ impl<'a> Writer<'a> {
         }
         Ok(Self {
             base: if spec.append { length } else { 0 },
-            source: Source::new(seed),
+            source: ContentSource::new(seed),
             flusher: Flusher::new(spec.sync),
             spec,
             scene,
@@ -98,7 +98,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Play for Writer<'_> {
+impl Play for FileWriter<'_> {
     fn paths(&self) -> Vec<PathBuf> {
         vec![self.path.clone()]
     }

@@ -9,13 +9,13 @@ use std::thread::JoinHandle;
 
 /// A thread that writes and checks memory until it is dropped.
 pub(super) struct Beside {
-    counts: Arc<Counts>,
+    counts: Arc<MemoryCounts>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What it has done.
 #[derive(Default)]
-struct Counts {
+struct MemoryCounts {
     stop: AtomicBool,
     flips: AtomicU64,
     bytes: AtomicU64,
@@ -24,7 +24,7 @@ struct Counts {
 impl Beside {
     /// Over so many bytes; without, it does nothing.
     pub(super) fn new(bytes: Option<u64>) -> Result<Self, WorkError> {
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(MemoryCounts::default());
         let thread = match bytes {
             None => None,
             Some(bytes) => {

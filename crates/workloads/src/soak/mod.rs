@@ -10,7 +10,7 @@ mod memory;
 
 use crate::meter::Meter;
 use crate::pulse::Pulse;
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use area::{Area, Came};
 use assay_engine::held::{self, shown};
 use assay_model::job::{Flush, FlushCall, Job, Rw};
@@ -51,12 +51,12 @@ pub fn run(
     };
     let beside = Beside::new(work.memory_bytes)?;
     if work.from.is_some() {
-        soaker.stretch(Kind::Resuming, &beside, context)?;
+        soaker.stretch(StretchKind::Resuming, &beside, context)?;
     }
     while !soaker.is_over() {
-        soaker.stretch(Kind::Writing, &beside, context)?;
+        soaker.stretch(StretchKind::Writing, &beside, context)?;
     }
-    soaker.stretch(Kind::Checking, &beside, context)?;
+    soaker.stretch(StretchKind::Checking, &beside, context)?;
     drop(beside);
     if work.own_file && !work.keep {
         held::remove_file(&work.path)
@@ -67,7 +67,7 @@ pub fn run(
 
 /// What a stretch does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StretchKind {
     Resuming,
     Writing,
     Checking,
@@ -95,13 +95,13 @@ impl Soaker<'_> {
     /// One step, stored before the next one begins.
     fn stretch(
         &mut self,
-        kind: Kind,
+        kind: StretchKind,
         beside: &Beside,
         context: &mut Context<'_>,
     ) -> Result<(), WorkError> {
         let job = self.job(kind);
         let paths = [self.work.path.as_path()];
-        let step = Step {
+        let step = ObservedStep {
             job: &job,
             paths: &paths,
         };
@@ -110,8 +110,10 @@ impl Soaker<'_> {
         let mut meter = Meter::start(job.interval.0);
         let mut came = Came::default();
         let done = match kind {
-            Kind::Writing => self.write(&mut meter, &mut came, context),
-            Kind::Resuming | Kind::Checking => self.check(kind, &mut meter, &mut came, context),
+            StretchKind::Writing => self.write(&mut meter, &mut came, context),
+            StretchKind::Resuming | StretchKind::Checking => {
+                self.check(kind, &mut meter, &mut came, context)
+            }
         };
         let measured = meter.stop();
         context.observer.clock_stopped();
@@ -135,13 +137,13 @@ impl Soaker<'_> {
     }
 
     /// What a stretch came to.
-    fn step(&self, kind: Kind, came: Came) -> SoakStep {
+    fn step(&self, kind: StretchKind, came: Came) -> SoakStep {
         let block = self.work.block_bytes;
         SoakStep {
             of: match kind {
-                Kind::Writing => Stretch::Writing,
-                Kind::Checking => Stretch::Checking,
-                Kind::Resuming => Stretch::Resuming {
+                StretchKind::Writing => Stretch::Writing,
+                StretchKind::Checking => Stretch::Checking,
+                StretchKind::Resuming => Stretch::Resuming {
                     newer_writes: came.newer_writes,
                     interrupted_blocks: came.interrupted_blocks,
                 },
@@ -209,12 +211,12 @@ impl Soaker<'_> {
     /// Reads the whole area.
     fn check(
         &mut self,
-        kind: Kind,
+        kind: StretchKind,
         meter: &mut Meter,
         came: &mut Came,
         context: &mut Context<'_>,
     ) -> Result<(), WorkError> {
-        let name = if kind == Kind::Resuming {
+        let name = if kind == StretchKind::Resuming {
             "resume"
         } else {
             "check"
@@ -225,7 +227,7 @@ impl Soaker<'_> {
             if context.stopped() {
                 return Err(WorkError::Stopped);
             }
-            let newer = kind == Kind::Resuming;
+            let newer = kind == StretchKind::Resuming;
             self.area
                 .check(block, newer, &mut self.checkpoint, meter, came);
             pulse.beat(context, (block + 1) * self.work.block_bytes);
@@ -242,22 +244,22 @@ impl Soaker<'_> {
         Ok(())
     }
 
-    fn job(&self, kind: Kind) -> Job {
+    fn job(&self, kind: StretchKind) -> Job {
         let (name, rw, description) = match kind {
-            Kind::Writing => (
+            StretchKind::Writing => (
                 "soak",
                 Rw::Rw,
                 "each block is checked, then written anew; every other pass far from block to block",
             ),
-            Kind::Resuming => ("resume", Rw::Read, "the whole area, against the checkpoint"),
-            Kind::Checking => (
+            StretchKind::Resuming => ("resume", Rw::Read, "the whole area, against the checkpoint"),
+            StretchKind::Checking => (
                 "check",
                 Rw::Read,
                 "the whole area, against what was written",
             ),
         };
         let size = Bytes(self.work.blocks.saturating_mul(self.work.block_bytes));
-        let writes = kind == Kind::Writing;
+        let writes = kind == StretchKind::Writing;
         Job {
             direct: self.area.is_direct(),
             interval: INTERVAL,

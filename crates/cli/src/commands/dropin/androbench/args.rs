@@ -4,7 +4,7 @@ use crate::exit::EXIT_CODES;
 use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
-use assay_dialects::androbench::{Like, SyncMode, Wanted};
+use assay_dialects::androbench::{AndroBenchOptions, Like, SyncMode};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{Journal, Statement, Synchronous};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -70,8 +70,8 @@ pub struct AndroBenchArgs {
 
 impl AndroBenchArgs {
     /// In the words of the dialect.
-    pub fn wanted(&self) -> Wanted {
-        Wanted {
+    pub fn wanted(&self) -> AndroBenchOptions {
+        AndroBenchOptions {
             like: self.like,
             only: self.only.clone(),
             size: self.size,
