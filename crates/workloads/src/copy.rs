@@ -10,7 +10,6 @@ mod copier;
 mod describe;
 mod drop_cache;
 mod ends;
-mod errors;
 mod position;
 mod words;
 

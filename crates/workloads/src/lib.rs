@@ -19,7 +19,7 @@ mod meter;
 mod observer;
 #[cfg(feature = "sqlite")]
 mod powercut;
-mod pulse;
+mod progress;
 #[cfg(feature = "sqlite")]
 mod scenario;
 #[cfg(feature = "sqlite")]

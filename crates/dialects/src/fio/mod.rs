@@ -17,7 +17,6 @@ mod options;
 pub mod output;
 mod output_options;
 mod resolve;
-mod show;
 mod substitute;
 mod value;
 
@@ -32,7 +31,9 @@ pub use output_options::{Eta, Formats, OutputOptions};
 use assay_model::load::Load;
 use build::Builder;
 use command_line::{Arguments, Parsed};
+use ini::Section;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What `--version` prints and the JSON carries: a version of fio, because
@@ -119,7 +120,7 @@ pub fn parse_job_file(path: &Path, env: &dyn Environment) -> Result<Invocation, 
 
 fn run(arguments: Arguments, env: &dyn Environment) -> Result<FioCommand, FioError> {
     if arguments.show_command {
-        return show::command_lines(&arguments, env).map(FioCommand::Print);
+        return command_lines(&arguments, env).map(FioCommand::Print);
     }
     let builder = read_all(&arguments, env)?;
     if let Some(first) = builder
@@ -199,4 +200,40 @@ fn invocation(
         notes: lines(&notes),
         warnings_fatal: arguments.warnings_fatal,
     })
+}
+
+/// A command line for each job file. Nothing is checked or replaced.
+fn command_lines(arguments: &Arguments, env: &dyn Environment) -> Result<String, FioError> {
+    let mut text = String::new();
+    for file in &arguments.files {
+        text.push_str("fio");
+        let wanted = |name: &str| arguments.wants(name);
+        ini::read(file, env, &wanted, &mut |section| {
+            write_section(&mut text, &section);
+            Ok(())
+        })?;
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn write_section(text: &mut String, section: &Section) {
+    if !section.is_global() {
+        let _ = write!(text, " --name={}", quoted(&section.name));
+    }
+    for entry in &section.entries {
+        let _ = write!(text, " --{}", entry.name);
+        if let Some(value) = &entry.value {
+            let _ = write!(text, "={}", quoted(value));
+        }
+    }
+}
+
+/// As a shell has to be given it.
+fn quoted(value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/.,:_-+=%@".contains(c);
+    match !value.is_empty() && value.chars().all(plain) {
+        true => value.to_owned(),
+        false => format!("'{}'", value.replace('\'', r"'\''")),
+    }
 }

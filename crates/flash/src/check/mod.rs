@@ -183,7 +183,7 @@ mod tests {
             let hole = checked.hole(rule).unwrap_or_else(|| panic!("{rule} holds"));
             hole.steps.iter().map(|step| step.event).collect()
         };
-        use Event::{Fails, Flush, PowerCut, Read, Write};
+        use WorldEvent::{Fails, Flush, PowerCut, Read, Write};
         assert_eq!(way(Rule::FlushedIsKept), [Write(0), Flush, PowerCut]);
         assert_eq!(way(Rule::ReadIsFresh), [Write(0), Read(0)]);
         assert_eq!(way(Rule::CardIsReady), [Write(0), Read(0)]);

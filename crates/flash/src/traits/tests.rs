@@ -339,6 +339,6 @@ fn names_of_jobs_lead_back_to_their_points() {
             .all(|what| all.iter().any(|one| one.what == *what))
     );
     for asked in all {
-        assert_eq!(ask::Asked::of(&asked.job), Some(asked));
+        assert_eq!(ask::TraitJob::of(&asked.job), Some(asked));
     }
 }

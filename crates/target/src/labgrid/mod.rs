@@ -7,7 +7,6 @@
 mod error;
 mod journal;
 mod lease;
-mod python;
 #[cfg(test)]
 mod tests;
 mod wanted;
@@ -15,18 +14,18 @@ mod wanted;
 pub use error::LabError;
 pub use journal::{Freed, release_stale};
 pub use lease::{Lease, Reservation, Trouble};
-pub use python::client;
 pub use wanted::{BoardFilter, WantedError};
 
 use crate::ssh::SshAddress;
-use crate::{AgentOrder, AgentSession, AgentThere, Ssh, Target, TargetError, WhenLost};
+use crate::{AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost};
 use journal::LeaseJournal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -90,9 +89,7 @@ impl Lab {
     /// # Errors
     /// When there is no labgrid or no coordinator, or the folder cannot be written.
     pub fn open(data: &Path) -> Result<Arc<Self>, LabError> {
-        let coordinator = std::env::var(COORDINATOR)
-            .ok()
-            .filter(|name| !name.is_empty());
+        let coordinator = env::var(COORDINATOR).ok().filter(|name| !name.is_empty());
         let coordinator = coordinator.unwrap_or_else(|| DEFAULT_COORDINATOR.to_owned());
         let (wire, owner) = Wire::open(&coordinator)?;
         let journal = LeaseJournal::create(data, &coordinator, &owner)?;
@@ -226,7 +223,7 @@ impl Wire {
             version: u32,
             name: String,
         }
-        let mut target = python::session(coordinator);
+        let mut target = session(coordinator);
         let mut session = target
             .start()
             .map_err(|error| LabError::Missing(error.to_string()))?;
@@ -348,4 +345,42 @@ impl Target for Board {
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
         self.ssh()?.agents(order)
     }
+}
+
+const SCRIPT: &str = include_str!("session.py");
+const CLIENT: &str = "labgrid-client";
+const PYTHON: &str = "python3";
+/// The module of Python that [`CLIENT`] starts.
+const CLIENT_MODULE: &str = "labgrid.remote.client";
+
+/// The session's process, to be started.
+fn session(coordinator: &str) -> Local {
+    Local::new(python(), &["-c", SCRIPT, coordinator])
+}
+
+/// The words that start labgrid's own client.
+#[must_use]
+pub fn client() -> Vec<String> {
+    let python = python().to_string_lossy().into_owned();
+    vec![python, "-m".to_owned(), CLIENT_MODULE.to_owned()]
+}
+
+fn python() -> PathBuf {
+    beside_client().unwrap_or_else(|| PYTHON.into())
+}
+
+/// labgrid's client is in the folder of the Python that it is installed for, or is a link
+/// to one that is.
+fn beside_client() -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let client = env::split_paths(&path)
+        .map(|folder| folder.join(CLIENT))
+        .find(|client| client.is_file())?;
+    let real = client.canonicalize().ok()?;
+    let python = |client: &Path| Some(client.parent()?.join(PYTHON));
+    let candidates = [python(&real), python(&client)];
+    candidates
+        .into_iter()
+        .flatten()
+        .find(|python| python.is_file())
 }

@@ -312,3 +312,11 @@ fn is_running(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
+
+#[test]
+fn hosts_are_those_without_patterns() {
+    let config = "# Host old\nHost board1 board2\n  HostName 10.0.0.1\nhost=\"pi\"\n\
+                  Host *.lan !x board1\nHost a;b\nMatch host y\n  HostKeyAlias z\n";
+    let names: Vec<String> = configured(config).iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["ssh://board1", "ssh://board2", "ssh://pi"]);
+}

@@ -20,7 +20,7 @@ mod tests;
 
 use super::store::BlockStore;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_model::work::capacity::{Kind, Probed};
 use blocks::{BLOCK, BlockContent, Marker};
@@ -39,7 +39,7 @@ const FAN: u64 = 64;
 pub(super) struct Probe<'a, 'c> {
     pub(super) store: &'a mut dyn BlockStore,
     pub(super) meter: &'a mut Meter,
-    pub(super) pulse: &'a mut Pulse,
+    pub(super) progress: &'a mut ProgressReporter,
     pub(super) context: &'a mut Context<'c>,
     pub(super) done: u64,
 }
@@ -51,7 +51,7 @@ impl Probe<'_, '_> {
     /// When the work is to end.
     fn tick(&mut self) -> Result<(), WorkError> {
         self.done += BLOCK;
-        self.pulse.beat(self.context, self.done);
+        self.progress.report(self.context, self.done);
         if self.context.stopped() {
             return Err(WorkError::Stopped);
         }

@@ -3,7 +3,7 @@
 use super::check::CHUNK;
 use super::store::BlockStore;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_model::job::Direction;
@@ -28,7 +28,7 @@ pub(super) fn write_all(
     store: &mut dyn BlockStore,
     length: u64,
     meter: &mut Meter,
-    pulse: &mut Pulse,
+    progress: &mut ProgressReporter,
     context: &mut Context<'_>,
 ) -> Result<u64, (u64, WorkError)> {
     let mut buffer = IoBuf::zeroed(CHUNK);
@@ -57,7 +57,7 @@ pub(super) fn write_all(
             writer.flush(at);
             unflushed = 0;
         }
-        pulse.beat(context, at);
+        progress.report(context, at);
     }
     if unflushed > 0 {
         writer.flush(at);

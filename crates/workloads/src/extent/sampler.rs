@@ -2,7 +2,7 @@
 
 use super::place::ExtentFile;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::shown;
@@ -60,7 +60,7 @@ impl<'a> Sampler<'a> {
             SampleKind::Write => ("write", 1),
             SampleKind::Access => ("access", 2),
         };
-        let mut pulse = Pulse::new(name, done, Some(offsets.len() as u64));
+        let mut progress = ProgressReporter::new(name, done, Some(offsets.len() as u64));
         let mut in_vain = 0;
         for (number, &offset) in offsets.iter().enumerate() {
             if context.stopped() {
@@ -78,7 +78,7 @@ impl<'a> Sampler<'a> {
                     }
                 }
             }
-            pulse.beat(context, number as u64 + 1);
+            progress.report(context, number as u64 + 1);
         }
         match (self.samples.is_empty(), offsets.first()) {
             (true, Some(&offset)) => Err(self.hopeless(offset, &io::ErrorKind::Other.into())),

@@ -7,7 +7,7 @@ use super::latencies::RecordLatency;
 use super::order::RecordOrder;
 use crate::WorkError;
 use crate::meter::nanos;
-use crate::pulse::EVERY;
+use crate::progress::EVERY;
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::trial::{CpuUse, IoErrorRecord};

@@ -8,15 +8,14 @@
 mod access;
 mod buffers;
 mod child;
-mod crew;
 mod files;
-mod gate;
 mod latencies;
 mod order;
 mod remount;
 mod step;
 #[cfg(test)]
 mod tests;
+mod worker_threads;
 
 use crate::{Context, WorkError};
 use assay_model::work::WorkReport;

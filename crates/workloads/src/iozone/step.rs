@@ -7,7 +7,7 @@ use super::files::TestFile;
 use super::latencies;
 use super::remount::remount;
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, StepOutcome, WorkError};
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
@@ -194,7 +194,7 @@ impl StepSetup<'_> {
         let shared = ChildrenState::new(self.files.len(), context.stop);
         match buffers {
             [buffers, ..] if self.files.len() == 1 => self.alone(step, buffers, &shared, context),
-            _ => self.crew(step, buffers, &shared, context),
+            _ => self.measure_threads(step, buffers, &shared, context),
         }
     }
 
@@ -209,9 +209,9 @@ impl StepSetup<'_> {
     ) -> Result<Together, WorkError> {
         let mut child = Child::ready(self.wanted(0), buffers, shared, 0)?;
         context.observer.clock_starts(step);
-        let pulse = self.pulse();
+        let progress = self.progress();
         let start = Instant::now();
-        let came = child.measure(&mut |done| pulse.tell(context, done));
+        let came = child.measure(&mut |done| progress.tell(context, done));
         let parent = start.elapsed();
         context.observer.clock_stopped();
         child.settle()?;
@@ -245,10 +245,10 @@ impl StepSetup<'_> {
     }
 
     /// For telling how far it is.
-    pub(super) fn pulse(&self) -> Pulse {
+    pub(super) fn progress(&self) -> ProgressReporter {
         let of_child = self.row.file_kib.saturating_mul(1024);
         let total = of_child.saturating_mul(self.files.len() as u64);
-        Pulse::new(self.test.to_string(), self.steps_done, Some(total))
+        ProgressReporter::new(self.test.to_string(), self.steps_done, Some(total))
     }
 
     /// What is stored.

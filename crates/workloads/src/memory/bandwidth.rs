@@ -3,10 +3,10 @@
 //! Each thread has arrays of its own, which it touches first, so that they are near
 //! to its CPU. A pass lasts from the first thread that begins to the last that ends.
 
-use super::meeting::Meeting;
+use super::spin_barrier::SpinBarrier;
 use super::{Steps, lost_threads, no_room};
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::memory::{Arrays, bind_to, can_stream, major_faults, vectors_for};
 use assay_model::rng::SplitMix64;
@@ -102,7 +102,7 @@ fn with_threads(
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let words = usize::try_from(bytes / WORD / u64::from(threads)).unwrap_or(usize::MAX);
-    let meeting = Meeting::of(threads);
+    let barrier = SpinBarrier::of(threads);
     let began = Instant::now();
     std::thread::scope(|scope| {
         let (say, words_heard) = channel();
@@ -114,8 +114,8 @@ fn with_threads(
                 .cpus
                 .get(number % machine.cpus.len().max(1))
                 .copied();
-            let (say, meeting) = (say.clone(), &meeting);
-            scope.spawn(move || serve(cpu, words, began, meeting, &to_do, &say));
+            let (say, barrier) = (say.clone(), &barrier);
+            scope.spawn(move || serve(cpu, words, began, barrier, &to_do, &say));
         }
         drop(say);
         let team = Team {
@@ -131,7 +131,7 @@ fn serve(
     cpu: Option<u32>,
     words: usize,
     began: Instant,
-    meeting: &Meeting,
+    barrier: &SpinBarrier,
     orders: &Receiver<PassRequest>,
     say: &Sender<BandwidthReply>,
 ) {
@@ -155,7 +155,7 @@ fn serve(
     let _ = say.send(BandwidthReply::Ready(Ok(place)));
     for order in orders {
         let faults = major_faults();
-        meeting.wait();
+        barrier.wait();
         let start = nanos(began.elapsed());
         arrays.pass(order.kernel, order.stores);
         let pass = (start, nanos(began.elapsed()));
@@ -192,8 +192,9 @@ impl Team {
             let job = bandwidth_job(kernel, stores, threads, work.passes);
             let order = PassRequest { kernel, stores };
             steps.take(&job, context, |context, done| {
-                let mut pulse = Pulse::new(&job.name, done, Some(u64::from(work.passes)));
-                pulse.beat(context, 0);
+                let mut progress =
+                    ProgressReporter::new(&job.name, done, Some(u64::from(work.passes)));
+                progress.report(context, 0);
                 let (mut passes_ns, mut major_faults) = (Vec::new(), 0);
                 while passes_ns.len() < work.passes as usize && !context.stopped() {
                     let (pass_ns, faults) = self.pass(order)?;

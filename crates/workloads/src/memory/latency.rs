@@ -2,7 +2,7 @@
 
 use super::{Steps, lost_threads, no_room};
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::memory::{Chain, bind_to, major_faults};
 use assay_model::trial::Outcome;
@@ -37,7 +37,7 @@ pub(super) fn run(
         let seed = context.seed;
         let around = steps.around;
         steps.take(&job, context, |context, done| {
-            Pulse::new(&job.name, done, None).tell(context, 0);
+            ProgressReporter::new(&job.name, done, None).tell(context, 0);
             let walk = WorkingSet {
                 set_bytes,
                 line_bytes,

@@ -3,7 +3,7 @@
 
 mod bandwidth;
 mod latency;
-mod meeting;
+mod spin_barrier;
 pub(crate) mod stress;
 
 use crate::{Context, ObservedStep, StepOutcome, WorkError};

@@ -2,7 +2,7 @@
 
 use super::Play;
 use super::content::{ContentSource, Recipe};
-use super::room;
+use super::free_space;
 use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;
@@ -40,7 +40,7 @@ impl<'a> FileWriter<'a> {
             (true, _) => spec.bytes,
             (false, _) => spec.bytes.saturating_sub(length),
         };
-        room::check(scene, &path, growth)?;
+        free_space::check(scene, &path, growth)?;
         // Whoever goes on where another act ended goes on with its content.
         let before = scene.recipe(&spec.file).filter(|_| spec.append);
         let seed = before.as_ref().map(|recipe| recipe.seed);

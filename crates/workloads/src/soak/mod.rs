@@ -6,10 +6,10 @@
 
 mod area;
 mod content;
-mod memory;
 
+use crate::memory::{no_room, stress};
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use area::{Area, Came};
 use assay_engine::held::{self, shown};
@@ -19,7 +19,9 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::NoteWeight;
 use assay_model::work::soak::{Checkpoint, Health, Soak, SoakStep, Stretch};
 use assay_model::work::{StepDetail, WorkReport};
-use memory::Beside;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 
 /// Width of an interval of the series.
 const INTERVAL: Nanos = Nanos::secs(1);
@@ -165,7 +167,7 @@ impl Soaker<'_> {
         context: &mut Context<'_>,
     ) -> Result<(), WorkError> {
         let began = self.checkpoint.clone();
-        let mut pulse = Pulse::new(
+        let mut progress = ProgressReporter::new(
             "soak",
             self.steps_done,
             self.work
@@ -190,7 +192,7 @@ impl Soaker<'_> {
                 break;
             }
             let written = self.checkpoint.written_bytes - began.written_bytes;
-            pulse.beat(context, written);
+            progress.report(context, written);
         }
         // What is not flushed is written again after a kill.
         self.area.flush(meter, &mut self.checkpoint)?;
@@ -222,7 +224,7 @@ impl Soaker<'_> {
             "check"
         };
         let total = self.work.blocks * self.work.block_bytes;
-        let mut pulse = Pulse::new(name, self.steps_done, Some(total));
+        let mut progress = ProgressReporter::new(name, self.steps_done, Some(total));
         for block in 0..self.work.blocks {
             if context.stopped() {
                 return Err(WorkError::Stopped);
@@ -230,7 +232,7 @@ impl Soaker<'_> {
             let newer = kind == StretchKind::Resuming;
             self.area
                 .check(block, newer, &mut self.checkpoint, meter, came);
-            pulse.beat(context, (block + 1) * self.work.block_bytes);
+            progress.report(context, (block + 1) * self.work.block_bytes);
         }
         self.checkpoint.written_bytes += came.newer_writes * self.work.block_bytes;
         if came.newer_writes + came.interrupted_blocks > 0 {
@@ -269,6 +271,63 @@ impl Soaker<'_> {
             },
             description: Some(description.to_owned()),
             ..Job::new(name, rw, Bytes(self.work.block_bytes), size)
+        }
+    }
+}
+
+/// A thread that writes and checks memory until it is dropped.
+struct Beside {
+    counts: Arc<MemoryCounts>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What it has done.
+#[derive(Default)]
+struct MemoryCounts {
+    stop: AtomicBool,
+    flips: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Beside {
+    /// Over so many bytes; without, it does nothing.
+    fn new(bytes: Option<u64>) -> Result<Self, WorkError> {
+        let counts = Arc::new(MemoryCounts::default());
+        let thread = match bytes {
+            None => None,
+            Some(bytes) => {
+                let mut part = stress::part(bytes).map_err(|error| no_room(bytes, &error))?;
+                let counts = Arc::clone(&counts);
+                Some(std::thread::spawn(move || {
+                    let mut seed = 0;
+                    while !counts.stop.load(Ordering::Relaxed) {
+                        seed += 1;
+                        let (flips, bytes) = stress::random(&mut part, seed, &counts.stop);
+                        counts.flips.fetch_add(flips, Ordering::Relaxed);
+                        counts.bytes.fetch_add(bytes, Ordering::Relaxed);
+                    }
+                }))
+            }
+        };
+        Ok(Self { counts, thread })
+    }
+
+    /// Flips and bytes so far, with those before a run was resumed.
+    fn since(&self, from: Option<&Checkpoint>) -> (u64, u64) {
+        let (flips, bytes) = from.map_or((0, 0), |from| (from.memory_flips, from.memory_bytes));
+        (
+            flips + self.counts.flips.load(Ordering::Relaxed),
+            bytes + self.counts.bytes.load(Ordering::Relaxed),
+        )
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.counts.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // Its panic is told by itself.
+            let _ = thread.join();
         }
     }
 }

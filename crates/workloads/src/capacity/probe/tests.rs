@@ -21,7 +21,7 @@ fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, ProbeEnd> 
     probe(&mut Probe {
         store: fake,
         meter: &mut Meter::start(0),
-        pulse: &mut Pulse::new("probe", 0, None),
+        progress: &mut ProgressReporter::new("probe", 0, None),
         context: &mut context,
         done: 0,
     })
@@ -188,7 +188,7 @@ fn stopped(lie: Lie, then_broken: Option<u64>) -> (Vec<u8>, Vec<u8>, ProbeEnd) {
     let ended = probe(&mut Probe {
         store: &mut stopping,
         meter: &mut Meter::start(0),
-        pulse: &mut Pulse::new("probe", 0, None),
+        progress: &mut ProgressReporter::new("probe", 0, None),
         context: &mut context,
         done: 0,
     });

@@ -10,7 +10,7 @@ mod team;
 
 use super::Steps;
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
@@ -223,7 +223,7 @@ impl Tester<'_> {
         let words = step.tested_bytes / 8;
         let name = format!("{} (pass {})", pattern.name(), step.pass);
         let total = 8 * words * u64::from(pattern.phases());
-        let mut pulse = Pulse::new(name, steps_done, Some(total));
+        let mut progress = ProgressReporter::new(name, steps_done, Some(total));
         let began = Instant::now();
         // Each pass has random words of its own, and all phases of a pattern the same.
         let seed = context.seed ^ u64::from(step.pass);
@@ -231,7 +231,7 @@ impl Tester<'_> {
             let phase = step.end_phase;
             let before = 8 * words * u64::from(phase);
             let swept = self.team.sweep((pattern, phase, seed), |done| {
-                pulse.beat(context, before + 8 * done);
+                progress.report(context, before + 8 * done);
                 !context.stopped()
             })?;
             take(step, &swept);

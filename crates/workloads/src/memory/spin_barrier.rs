@@ -1,4 +1,4 @@
-//! Where threads meet without going to sleep, so that all begin at once.
+//! A spinning barrier: threads wait for each other without going to sleep, so that all begin at once.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,13 +8,13 @@ use std::thread::yield_now;
 const SPINS: u32 = 20_000;
 
 /// A barrier for so many threads, again and again.
-pub(super) struct Meeting {
+pub(super) struct SpinBarrier {
     all: u32,
     here: AtomicU32,
     round: AtomicU32,
 }
 
-impl Meeting {
+impl SpinBarrier {
     pub(super) const fn of(all: u32) -> Self {
         Self {
             all,
@@ -49,15 +49,15 @@ mod tests {
 
     #[test]
     fn nobody_is_ahead_by_more_than_a_round() {
-        let (meeting, passed) = (Meeting::of(3), AtomicU32::new(0));
+        let (barrier, passed) = (SpinBarrier::of(3), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for round in 0..200 {
-                        meeting.wait();
+                        barrier.wait();
                         let before = passed.fetch_add(1, Ordering::AcqRel);
                         assert!(before / 3 == round, "{before} in round {round}");
-                        meeting.wait();
+                        barrier.wait();
                     }
                 });
             }

@@ -2,14 +2,14 @@
 
 use super::buffers::Buffers;
 use super::child::{Came, Child, ChildrenState};
-use super::gate::Gate;
 use super::step::{StepSetup, Together};
-use crate::pulse::EVERY;
+use crate::progress::EVERY;
 use crate::{Context, WorkError};
 use assay_engine::own_file_table;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Where children wait.
@@ -34,7 +34,7 @@ type ChildMessage<T> = (usize, T);
 
 impl StepSetup<'_> {
     /// Measures with all children.
-    pub(super) fn crew(
+    pub(super) fn measure_threads(
         &self,
         step: crate::ObservedStep<'_>,
         buffers: &mut [Buffers],
@@ -134,7 +134,7 @@ impl StepSetup<'_> {
         is_done: &Receiver<ChildMessage<Came>>,
         context: &mut Context<'_>,
     ) -> Vec<ChildMessage<Came>> {
-        let pulse = self.pulse();
+        let progress = self.progress();
         let mut words: Vec<ChildMessage<Came>> = Vec::new();
         while words.len() < self.files.len() {
             match is_done.recv_timeout(EVERY) {
@@ -145,7 +145,7 @@ impl StepSetup<'_> {
                     }
                     words.push(word);
                 }
-                Err(RecvTimeoutError::Timeout) => pulse.tell(context, shared.moved()),
+                Err(RecvTimeoutError::Timeout) => progress.tell(context, shared.moved()),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -171,5 +171,55 @@ fn lost() -> WorkError {
         message: "a child ended before it was done: this is a bug in assay, please report it"
             .to_owned(),
         errno: None,
+    }
+}
+
+/// Closed until it is opened, once, for all that wait or will come. Unlike at a
+/// barrier nobody is counted, so a child that never came holds up nobody.
+#[derive(Debug, Default)]
+struct Gate {
+    /// `None`: still closed.
+    goes: Mutex<Option<bool>>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Lets all pass. `goes` is what they are told: whether there is something
+    /// to be done behind the gate.
+    fn open(&self, goes: bool) {
+        let mut word = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
+        word.get_or_insert(goes);
+        self.opened.notify_all();
+    }
+
+    /// Waits until it is open.
+    fn pass(&self) -> bool {
+        let mut word = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *word {
+                Some(goes) => return goes,
+                None => {
+                    let woken = self.opened.wait(word);
+                    word = woken.unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_wait_and_those_that_come_later_pass_with_the_first_word() {
+        let gate = Gate::default();
+        std::thread::scope(|scope| {
+            let waiting = [0; 3].map(|_| scope.spawn(|| gate.pass()));
+            gate.open(false);
+            assert_eq!(waiting.map(|thread| thread.join().unwrap()), [false; 3]);
+        });
+        gate.open(true);
+        assert!(!gate.pass());
     }
 }
