@@ -6,30 +6,37 @@
 )]
 
 mod agents;
+#[cfg(feature = "measure")]
 mod bench;
 mod board;
+#[cfg(feature = "measure")]
 mod calibrate;
 mod digests;
 mod fio_tests;
 mod house;
 mod labgrid;
+#[cfg(feature = "measure")]
 mod limits;
 mod packages;
 mod prerequisites;
 mod python;
+mod quick;
 mod run;
 mod servers;
 mod test;
+#[cfg(feature = "measure")]
 mod truth;
 mod words;
 
 use anyhow::{Result, bail};
-use std::path::Path;
 use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask COMMAND
 
+  quick [CRATE]...     format, lints and unit tests of the crates that a change can affect:
+                       of CRATEs, or of uncommitted changes, or of the last commit; without
+                       root, agents and boards
   test [--full] [WORD]...
                        install or name what the tests need, then run them all; --full: also
                        agents of all machines, long simulations and calibrations; WORDs are
@@ -82,17 +89,8 @@ fn dispatch(words: &[String]) -> Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["test", rest @ ..] => test::run(rest),
-        ["bench", "overhead"] => bench::overhead(),
-        ["bench", "dialects"] => bench::dialects(),
-        ["bench", "report"] => bench::report(),
-        ["bench", "memory"] => bench::memory(),
-        ["bench", "model"] => bench::model(),
-        ["bench", "traits"] => bench::traits(),
-        ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
-        ["calibrate"] => calibrate::run(),
-        ["calibrate", "--devices"] => calibrate::devices::run(),
-        ["calibrate", "--traits", rest @ ..] => calibrate::traits::run(rest),
-        ["truth", rest @ ..] => truth::check(rest),
+        ["quick", rest @ ..] => quick::run_checks(rest),
+        ["bench" | "calibrate" | "truth", ..] => measure(&words),
         ["digests"] => digests::run_checks(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agents", names @ ..] => agents::provide(names),
@@ -107,6 +105,36 @@ fn dispatch(words: &[String]) -> Result<()> {
             println!("{HELP}");
             Ok(())
         }
-        _ => bail!("no such task: {}\n\n{HELP}", words.join(" ")),
+        _ => no_such_task(&words),
     }
+}
+
+fn no_such_task(words: &[&str]) -> Result<()> {
+    bail!("no such task: {}\n\n{HELP}", words.join(" "))
+}
+
+/// Carries out a task that measures.
+#[cfg(feature = "measure")]
+fn measure(words: &[&str]) -> Result<()> {
+    match words {
+        ["bench", "overhead"] => bench::overhead(),
+        ["bench", "dialects"] => bench::dialects(),
+        ["bench", "report"] => bench::report(),
+        ["bench", "memory"] => bench::memory(),
+        ["bench", "model"] => bench::model(),
+        ["bench", "traits"] => bench::traits(),
+        ["bench", "measure", what, path] => bench::measure_child(what, std::path::Path::new(path)),
+        ["calibrate"] => calibrate::run(),
+        ["calibrate", "--devices"] => calibrate::devices::run(),
+        ["calibrate", "--traits", rest @ ..] => calibrate::traits::run(rest),
+        ["truth", rest @ ..] => truth::check(rest),
+        _ => no_such_task(words),
+    }
+}
+
+/// Carries out a task that measures, by this program built with what that needs.
+#[cfg(not(feature = "measure"))]
+fn measure(words: &[&str]) -> Result<()> {
+    let itself = ["run", "--quiet", "--package", "xtask", "--"];
+    run::run(run::cargo().args(itself).args(words))
 }

@@ -6,8 +6,7 @@ use assay_engine::held::{HeldFolder, shown};
 use assay_model::job::EngineKind;
 use assay_model::load::Load;
 use assay_model::wire::Refusal;
-use assay_model::work::Work;
-use assay_model::work::copy::FileCopy;
+use assay_model::work::WorkSpec;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -43,40 +42,19 @@ pub(crate) fn of_load(load: &mut Load) -> Result<Held, Refusal> {
 ///
 /// # Errors
 /// As [`of_load`].
-pub(crate) fn of_work(work: &mut Work) -> Result<Held, Refusal> {
+pub(crate) fn of_work(work: &mut dyn WorkSpec) -> Result<Held, Refusal> {
     let mut held = Held::default();
-    match work {
-        Work::Copy(copy) => {
-            held.ends(copy)?;
-            for next in &mut copy.then {
-                held.ends(next)?;
-            }
-        }
-        Work::Iozone(iozone) => {
-            for path in &mut iozone.files {
-                held.file(path)?;
-            }
-        }
-        Work::Capacity(capacity) if capacity.path.is_dir() => held.folder(&mut capacity.path)?,
-        Work::Soak(soak) => held.file(&mut soak.path)?,
-        // Devices; folders of assay's own are held by whoever makes them.
-        Work::Capacity(_)
-        | Work::AndroBench(_)
-        | Work::Extent(_)
-        | Work::Memory(_)
-        | Work::Scenario(_)
-        | Work::Watch(_)
-        | Work::Powercut(_) => {}
+    for path in work.named_files() {
+        held.file(path)?;
+    }
+    // Folders of assay's own are held by whoever makes them.
+    if let Some(path) = work.named_folder().filter(|path| path.is_dir()) {
+        held.folder(path)?;
     }
     Ok(held)
 }
 
 impl Held {
-    fn ends(&mut self, copy: &mut FileCopy) -> Result<(), Refusal> {
-        let mut ends = copy.input.iter_mut().chain(&mut copy.output);
-        ends.try_for_each(|path| self.file(path))
-    }
-
     /// The folder of a file, or the nearest one above it that is there.
     fn file(&mut self, path: &mut PathBuf) -> Result<(), Refusal> {
         let above = path.ancestors().skip(1);

@@ -80,20 +80,6 @@ impl Inbox {
         None
     }
 
-    /// Waits until the host has stored a trial: its writing must not fall into
-    /// the next one. A cancel and the end of the session end the wait.
-    pub(crate) fn await_stored(&mut self, position: u32) {
-        while let Some(event) = self.next() {
-            match event {
-                Event::Request(ToAgent::Stored { position: stored }) if stored == position => {
-                    return;
-                }
-                Event::Request(ToAgent::Cancel) => return,
-                _ => {}
-            }
-        }
-    }
-
     /// How the session ended.
     pub(crate) fn close(self) -> End {
         self.ended.unwrap_or(Ok(()))

@@ -7,7 +7,7 @@
 
 use crate::commands::signal_all;
 use assay_model::load::Load;
-use assay_model::work::{Work, WorkOrder};
+use assay_model::work::WorkOrder;
 use rustix::process::Signal;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -65,19 +65,9 @@ impl LastResort {
     /// A work begins; `None` for one that has something to remove or restore,
     /// and is waited for as a plan is.
     pub(crate) fn work_begins(&self, order: &WorkOrder) -> Option<UnderWay<'_>> {
-        match &order.work {
-            _ if order.under.is_some() => None,
-            Work::Copy(copy) if copy.removes() => None,
-            Work::Copy(_) | Work::Memory(_) => Some(self.begins(false)),
-            Work::Watch(_) => Some(self.begins(true)),
-            Work::Iozone(_)
-            | Work::AndroBench(_)
-            | Work::Extent(_)
-            | Work::Capacity(_)
-            | Work::Soak(_)
-            | Work::Scenario(_)
-            | Work::Powercut(_) => None,
-        }
+        let work = order.work.spec();
+        let is_waited_for = order.under.is_some() || work.waits_on_exit();
+        (!is_waited_for).then(|| self.begins(work.runs_commands()))
     }
 
     fn begins(&self, commands: bool) -> UnderWay<'_> {
@@ -180,6 +170,7 @@ fn end(commands: bool, code: i32) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::work::Work;
     use assay_model::work::copy::FileCopy;
 
     #[test]

@@ -14,7 +14,7 @@ use assay_engine::held::named;
 use assay_engine::load::{Controls, adopt};
 use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
-use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
+use assay_model::wire::FromAgent;
 use assay_probe::roots::Roots;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -33,8 +33,7 @@ pub(crate) fn run(
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
     };
     for text in warnings {
-        let weight = NoteWeight::Warning;
-        outbox.send(&FromAgent::LoadNote(LoadNote { weight, text }))?;
+        outbox.warn(text)?;
     }
     let mut load = load.clone();
     // Until all is over.

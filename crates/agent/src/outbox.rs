@@ -2,8 +2,8 @@
 //! slowly never holds up a trial or the evidence around it.
 
 use crate::frame::{FrameError, encode};
-use crate::inbox::Ending;
-use assay_model::wire::FromAgent;
+use crate::inbox::{Ending, Event, Inbox};
+use assay_model::wire::{FromAgent, LoadNote, NoteWeight, ToAgent};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -51,6 +51,22 @@ impl Outbox {
         })
     }
 
+    /// Has the host store the trials up to a position, and waits for it: its writing must not
+    /// fall into the next trial. A cancel and the end of the session end the wait.
+    pub(crate) fn keep(&self, inbox: &mut Inbox, position: u32) -> Result<(), FrameError> {
+        self.send(&FromAgent::KeepTrials { position })?;
+        while let Some(event) = inbox.next() {
+            match event {
+                Event::Request(ToAgent::Stored { position: stored }) if stored == position => {
+                    break;
+                }
+                Event::Request(ToAgent::Cancel) => break,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Sends a message; all of them arrive, in this order.
     ///
     /// # Errors
@@ -62,6 +78,15 @@ impl Outbox {
         state.progress = None;
         self.shared.changed.notify_one();
         Ok(())
+    }
+
+    /// Sends a warning for the user.
+    ///
+    /// # Errors
+    /// As [`Outbox::send`].
+    pub(crate) fn warn(&self, text: String) -> Result<(), FrameError> {
+        let weight = NoteWeight::Warning;
+        self.send(&FromAgent::LoadNote(LoadNote { weight, text }))
     }
 
     /// Says how far the work is; an older word that was not written yet is

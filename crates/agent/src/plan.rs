@@ -18,7 +18,7 @@ use assay_model::rng::SplitMix64;
 use assay_model::storage::Storage;
 use assay_model::trial::TrialRecord;
 use assay_model::units::Bytes;
-use assay_model::wire::{FromAgent, Leftover, LoadNote, NoteWeight, Refusal, RunEnd};
+use assay_model::wire::{FromAgent, Refusal, RunEnd};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
 use rustix::fs::{Mode, OFlags};
@@ -45,7 +45,7 @@ pub(crate) fn run(
         stop,
     };
     let answer = match runner.run() {
-        Ok((end, leftover)) => FromAgent::RunDone { end, leftover },
+        Ok(end) => FromAgent::Done { end, report: None },
         Err(Abort::Refused(refusal)) => FromAgent::Refused(refusal),
         Err(Abort::Link(error)) => return Err(error),
     };
@@ -64,8 +64,8 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// How the run ended, and what of it could not be removed.
-    fn run(&mut self) -> Result<(RunEnd, Option<Leftover>), Abort> {
+    /// How the run ended.
+    fn run(&mut self) -> Result<RunEnd, Abort> {
         let Plan {
             run_id,
             conditions: all,
@@ -77,21 +77,21 @@ impl<'a> Runner<'a> {
         let mut conditions =
             Conditions::new(self.roots, &storage, run_id, all, journals).map_err(refused)?;
         conditions.rehearse(self.stop).map_err(refused)?;
-        let mut done = (RunEnd::Finished, None);
+        let mut end = RunEnd::Finished;
         for stretch in self.plan.stretches() {
             if self.stop.load(Ordering::Relaxed) {
-                done.0 = RunEnd::Cancelled;
+                end = RunEnd::Cancelled;
                 break;
             }
-            done = self.run_stretch(stretch, &storage, &mut conditions)?;
-            if done.0 != RunEnd::Finished {
+            end = self.run_stretch(stretch, &storage, &mut conditions)?;
+            if end != RunEnd::Finished {
                 break;
             }
         }
         for problem in conditions.leave() {
-            self.warn(problem)?;
+            self.outbox.warn(problem)?;
         }
-        Ok(done)
+        Ok(end)
     }
 
     /// Looks again at what the host has already looked at: things may have
@@ -122,10 +122,10 @@ impl<'a> Runner<'a> {
         stretch: Range<usize>,
         storage: &Storage,
         conditions: &mut Conditions<'_>,
-    ) -> Result<(RunEnd, Option<Leftover>), Abort> {
+    ) -> Result<RunEnd, Abort> {
         let made = match self.make_file_system(stretch.start, conditions) {
             Ok(made) => made,
-            Err(error) => return Ok((self.fail_all(stretch, &error)?, None)),
+            Err(error) => return self.fail_all(stretch, &error),
         };
         let (place, storage) = match &made {
             Some((place, storage)) => (place, storage),
@@ -148,7 +148,10 @@ impl<'a> Runner<'a> {
                 self.run_trials(stretch, &bench, conditions)?
             }
         };
-        Ok((end, workspace.clear()))
+        if let Some(problem) = workspace.clear() {
+            self.outbox.warn(problem)?;
+        }
+        Ok(end)
     }
 
     /// The file system that the trials from a position on run in, mounted; `None`
@@ -199,8 +202,7 @@ impl<'a> Runner<'a> {
                 return Ok(RunEnd::Cancelled);
             }
             let planned = self.planned(slot)?;
-
-            self.outbox.send(&FromAgent::TrialStarted { position })?;
+            self.started(slot)?;
             let mut tell = |progress: Progress| self.outbox.tell(&told(progress));
             let prepared = conditions.enter(slot.condition).and_then(|mut in_force| {
                 let Bench {
@@ -236,11 +238,16 @@ impl<'a> Runner<'a> {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(RunEnd::Cancelled);
             }
-            self.outbox.send(&FromAgent::TrialStarted { position })?;
+            self.started(slot)?;
             let record = self.not_begun(slot, position, error)?;
             self.hand_over(slot, record)?;
         }
         Ok(RunEnd::Finished)
+    }
+
+    fn started(&self, slot: &Slot) -> Result<(), Abort> {
+        let job = Box::new(self.planned(slot)?.job.clone());
+        Ok(self.outbox.send(&FromAgent::TrialStarted { job })?)
     }
 
     fn not_begun(&self, slot: &Slot, position: u32, error: &str) -> Result<TrialRecord, Abort> {
@@ -255,8 +262,7 @@ impl<'a> Runner<'a> {
         record.condition = condition.map(|found| found.name.clone());
         let position = record.position;
         self.outbox.send(&FromAgent::TrialDone(Box::new(record)))?;
-        self.inbox.await_stored(position);
-        Ok(())
+        self.outbox.keep(self.inbox, position)
     }
 
     fn planned(&self, slot: &Slot) -> Result<&'a PlannedJob, Abort> {
@@ -268,12 +274,6 @@ impl<'a> Runner<'a> {
     fn slots(&self, stretch: Range<usize>) -> impl Iterator<Item = (u32, &'a Slot)> + use<'a> {
         let slots = (0..).zip(&self.plan.order);
         slots.skip(stretch.start).take(stretch.len())
-    }
-
-    fn warn(&self, text: String) -> Result<(), FrameError> {
-        let weight = NoteWeight::Warning;
-        self.outbox
-            .send(&FromAgent::LoadNote(LoadNote { weight, text }))
     }
 }
 

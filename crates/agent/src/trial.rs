@@ -42,18 +42,14 @@ pub(crate) fn not_begun(
     error: String,
 ) -> TrialRecord {
     TrialRecord {
-        job: job.clone(),
-        trial,
-        position,
         started_unix_ms: unix_ms(),
-        seed,
-        outcome: Outcome::Failed { error },
-        measured: None,
-        evidence: None,
-        wave: None,
-        detail: None,
-        condition: None,
-        in_force: Vec::new(),
+        ..TrialRecord::new(
+            job.clone(),
+            trial,
+            position,
+            seed,
+            Outcome::Failed { error },
+        )
     }
 }
 
@@ -80,18 +76,10 @@ impl Bench<'_> {
         let (outcome, fatal) = self.judge(&attempt.result);
         Ended {
             record: TrialRecord {
-                job: job.clone(),
-                trial,
-                position,
                 started_unix_ms,
-                seed,
-                outcome,
                 measured: attempt.result.ok(),
                 evidence: attempt.evidence,
-                wave: None,
-                detail: None,
-                condition: None,
-                in_force: Vec::new(),
+                ..TrialRecord::new(job.clone(), trial, position, seed, outcome)
             },
             fatal,
         }

@@ -25,9 +25,9 @@ use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
 use assay_model::condition::Condition;
-use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
+use assay_model::wire::{FromAgent, NoteWeight, Refusal, RunEnd};
 use assay_model::work::watch::Watch;
-use assay_model::work::{Work, WorkOrder, WorkReport};
+use assay_model::work::{Work, WorkOrder, WorkReport, WorkSpec};
 use assay_probe::roots::Roots;
 use assay_workloads::{Context, WorkError};
 use claim::files_of;
@@ -49,7 +49,7 @@ pub(crate) fn run(
 ) -> Result<(), FrameError> {
     let mut order = order.clone();
     // Until all is over.
-    let _held = match held_by_name::of_work(&mut order.work) {
+    let _held = match held_by_name::of_work(order.work.spec_mut()) {
         Ok(held) => held,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
     };
@@ -86,16 +86,16 @@ impl Workshop<'_> {
             ..
         } = *self;
         let admitted = admit(roots, order)
-            .and_then(|warnings| Ok((warnings, held(&order.work)?, folder(order)?)));
+            .and_then(|warnings| Ok((warnings, held(order.work.spec())?, folder(order)?)));
         // Devices and files are held until all is over.
         let (warnings, _held, folder) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => return Ok(FromAgent::Refused(refusal)),
         };
         for text in warnings {
-            self.outbox.send(&note(text))?;
+            self.outbox.warn(text)?;
         }
-        let kinds = kinds_of(&order.work);
+        let kinds = kinds_of(order.work.spec());
         let mut steps = self.steps(under, &kinds);
         let mut context = Context {
             seed: order.seed,
@@ -119,11 +119,8 @@ impl Workshop<'_> {
             work => assay_workloads::run(work, &mut context),
         };
         steps.close()?;
-        if let Some(leftover) = folder.and_then(Folder::clear) {
-            let problem = leftover.problem.unwrap_or_default();
-            let path = leftover.folder.display();
-            let text = format!("{path} could not be removed: {problem}");
-            self.outbox.send(&note(text))?;
+        if let Some(problem) = folder.and_then(Folder::clear) {
+            self.outbox.warn(problem)?;
         }
         Ok(self.last_word(came))
     }
@@ -137,7 +134,7 @@ impl Workshop<'_> {
     fn last_word(&self, came: Result<WorkReport, WorkError>) -> FromAgent {
         let stopped = self.controls.stop.load(Ordering::Relaxed);
         match came {
-            Ok(report) => FromAgent::WorkDone {
+            Ok(report) => FromAgent::Done {
                 end: if stopped {
                     RunEnd::Cancelled
                 } else {
@@ -146,7 +143,7 @@ impl Workshop<'_> {
                 report: Some(Box::new(report)),
             },
             Err(WorkError::Refused(message)) => FromAgent::Refused(refuse(message)),
-            Err(error) => FromAgent::WorkDone {
+            Err(error) => FromAgent::Done {
                 end: end_of(&error, self.roots, self.order),
                 report: None,
             },
@@ -155,7 +152,7 @@ impl Workshop<'_> {
 }
 
 /// What nobody else may use meanwhile.
-fn held(work: &Work) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusal> {
+fn held(work: &dyn WorkSpec) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusal> {
     Ok((devices_of(work)?, files_of(work)?))
 }
 
@@ -179,12 +176,12 @@ fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
         return RunEnd::Cancelled;
     }
     let text = error.to_string();
-    if matches!(order.work, Work::Copy(_)) {
-        // Its ends are the user's; what befalls them is told as dd tells it.
+    let work = order.work.spec();
+    if work.is_filter() {
         return RunEnd::Failed { error: text };
     }
-    let place = order.work.written().into_iter().next();
-    let place = place.or_else(|| order.work.private_folder_in().map(Path::to_owned));
+    let place = work.writes().into_iter().next();
+    let place = place.or_else(|| work.private_folder_in().map(Path::to_owned));
     let fatal = place.and_then(|path| {
         let storage = storage_of(roots, &path);
         Fatal::of(&text, error.errno(), roots, &storage)
@@ -194,7 +191,7 @@ fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
 
 /// The folder of its own that a work wants.
 fn folder(order: &WorkOrder) -> Result<Option<Folder>, Refusal> {
-    let Some(parent) = order.work.private_folder_in() else {
+    let Some(parent) = order.work.spec().private_folder_in() else {
         return Ok(None);
     };
     let made = Folder::new(parent, &order.run_id);
@@ -203,12 +200,5 @@ fn folder(order: &WorkOrder) -> Result<Option<Folder>, Refusal> {
             "cannot make test files in {}: {error}",
             parent.display()
         ))
-    })
-}
-
-fn note(text: String) -> FromAgent {
-    FromAgent::LoadNote(LoadNote {
-        weight: NoteWeight::Warning,
-        text,
     })
 }

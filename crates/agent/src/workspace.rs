@@ -13,7 +13,6 @@ pub(crate) use sweep::sweep;
 
 use assay_engine::held::{self, HeldFolder};
 use assay_model::plan::Place;
-use assay_model::wire::Leftover;
 use removal::{remove, take_away};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, syncfs};
 use serde::{Deserialize, Serialize};
@@ -106,9 +105,9 @@ impl Workspace {
         }
     }
 
-    /// Removes what the run made here. What cannot be removed is returned: the
+    /// Removes what the run made here. The problem is returned if that cannot be done; the
     /// next start finds it.
-    pub(crate) fn clear(self) -> Option<Leftover> {
+    pub(crate) fn clear(self) -> Option<String> {
         match self {
             Self::Folder(folder) => folder.clear(),
             Self::File(_) | Self::Simulated(_) | Self::Device { .. } => None,
@@ -149,11 +148,16 @@ impl Folder {
         self.held.path()
     }
 
-    /// Removes it. If that cannot be done, the next start finds it.
-    pub(crate) fn clear(mut self) -> Option<Leftover> {
+    /// Removes it. The problem is returned if that cannot be done; the next start finds it.
+    pub(crate) fn clear(mut self) -> Option<String> {
         self.cleared = true;
         let leftover = take_away(self.held.as_fd(), self.held.name(), &self.run_id);
-        leftover.problem.is_some().then_some(leftover)
+        let problem = leftover.problem?;
+        let path = leftover.folder.display();
+        Some(format!(
+            "the leftover test file in {path} cannot be removed: {problem}; the next start tries \
+             again"
+        ))
     }
 
     /// Makes the owner file and locks it.

@@ -66,15 +66,10 @@ impl Host {
         let mut outcomes = Vec::new();
         loop {
             match self.hear().expect("the agent goes on") {
-                FromAgent::TrialDone(record) => {
-                    let position = record.position;
-                    outcomes.push(record.outcome);
-                    self.ask(&ToAgent::Stored { position });
-                }
-                FromAgent::RunDone { end, leftover } => {
-                    assert_eq!(leftover, None);
-                    return (end, outcomes);
-                }
+                FromAgent::TrialDone(record) => outcomes.push(record.outcome),
+                FromAgent::KeepTrials { position } => self.ask(&ToAgent::Stored { position }),
+                FromAgent::LoadNote(note) => panic!("{}", note.text),
+                FromAgent::Done { end, .. } => return (end, outcomes),
                 FromAgent::Refused(refusal) => panic!("refused: {}", refusal.message),
                 _ => {}
             }

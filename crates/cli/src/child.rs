@@ -114,7 +114,9 @@ pub fn claim(inspection: &Inspection) -> Result<(), Failure> {
     match answers.recv() {
         Ok(refusal) if refusal.is_empty() => Ok(()),
         Ok(refusal) => Err(Failure::usage(refusal)),
-        Err(_) => Err(Failure::failed("who started this process is gone")),
+        Err(_) => Err(Failure::failed(
+            "the process that started this one has ended",
+        )),
     }
 }
 

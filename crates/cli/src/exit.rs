@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Exit codes of most commands, for the end of their help.
 pub const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
 

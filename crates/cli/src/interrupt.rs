@@ -1,6 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP ask for an orderly end; a second Ctrl-C or
 //! SIGTERM insists. SIGUSR1 asks for what there is so far.
 
+use crate::exit::Failure;
 use assay_agent::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -31,7 +32,7 @@ pub enum Interrupts {
 impl Interrupt {
     /// From now on signals are caught; `on_first` is called once, on a thread
     /// of its own.
-    pub fn catch(on_first: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+    pub fn catch(on_first: impl FnOnce() + Send + 'static) -> Result<Self, Failure> {
         Self::catch_with(Interrupts::Caught, on_first)
     }
 
@@ -39,16 +40,16 @@ impl Interrupt {
     pub fn catch_with(
         interrupts: Interrupts,
         on_first: impl FnOnce() + Send + 'static,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, Failure> {
         taken_over();
         let interrupt = Self::default();
         let caught = interrupt.clone();
-        let mut signals = Signals::new([SIGTERM])?;
+        let mut signals = Signals::new([SIGTERM]).map_err(not_caught)?;
         if interrupts == Interrupts::Caught || !is_ignored(SIGINT) {
-            signals.add_signal(SIGINT)?;
+            signals.add_signal(SIGINT).map_err(not_caught)?;
         }
         if !is_ignored(SIGHUP) {
-            signals.add_signal(SIGHUP)?;
+            signals.add_signal(SIGHUP).map_err(not_caught)?;
         }
         std::thread::spawn(move || {
             let mut on_first = Some(on_first);
@@ -87,7 +88,7 @@ pub fn taken_over() {
 
 /// Until somebody else follows them, signals that ask to end do so as if they were not
 /// caught, after the programs that carry links: one that still connects would stay.
-pub fn end_links_with_this() -> io::Result<()> {
+pub fn end_links_with_this() -> Result<(), Failure> {
     static CAUGHT: Once = Once::new();
     let mut made = Ok(());
     CAUGHT.call_once(|| {
@@ -103,14 +104,23 @@ pub fn end_links_with_this() -> io::Result<()> {
             });
         });
     });
-    made
+    made.map_err(not_caught)
 }
 
 /// From now on `act` is called for each SIGUSR1, on a thread of its own.
-pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
-    let mut signals = Signals::new([SIGUSR1])?;
+pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGUSR1]).map_err(not_caught)?;
     std::thread::spawn(move || signals.forever().for_each(|_| act()));
     Ok(())
+}
+
+/// The failure to catch signals.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+pub fn not_caught(error: io::Error) -> Failure {
+    Failure::failed(format!("cannot catch signals: {error}"))
 }
 
 /// The exit code that a signal asks for.

@@ -26,7 +26,7 @@ use commands::measure::{
     capacity, disks, mark, mem, powercut, qualify, replay, run as run_file, scenario, soak, sweep,
     traits, watch,
 };
-use commands::results::{import, list, plot, report, show};
+use commands::results::{import, list, plot, report, rm, show, tag};
 use commands::usage;
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
@@ -76,15 +76,15 @@ fn run() -> Result<ExitCode, Failure> {
         return Ok(exit::DONE);
     };
     match args.command {
-        Command::Qualify(args) => {
-            targets::measure(&args.on, &own, args.json, |on| qualify::run(&args, on))
-        }
+        Command::Qualify(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            qualify::run(&args, on)
+        }),
         Command::Sweep(args) => {
             targets::measure(&args.on, &own, args.json, |on| sweep::run(&args, on))
         }
-        Command::Mark(args) => {
-            targets::measure(&args.on, &own, args.json, |on| mark::run(&args, on))
-        }
+        Command::Mark(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mark::run(&args, on)
+        }),
         Command::Run(args) => {
             targets::measure(&args.on, &own, args.json, |on| run_file::run(&args, on))
         }
@@ -94,24 +94,32 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
         Command::Androbench(args) => {
-            targets::measure(&args.on, &own, args.json, |on| androbench::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                androbench::run(&args, on)
+            })
         }
         Command::Watch(args) => {
             targets::measure(&args.on, &own, args.json, |on| watch::run(&args, on))
         }
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
-        Command::Disks(args) => {
-            targets::measure(&args.on, &own, args.json, |on| disks::run(&args, on))
-        }
+        Command::Disks(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            disks::run(&args, on)
+        }),
         Command::Capacity(args) => {
-            targets::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                capacity::run(&args, on)
+            })
         }
-        Command::Soak(args) => {
-            targets::measure(&args.on, &own, args.json, |on| soak::run(&args, on))
-        }
-        Command::Mem(args) => targets::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
+        Command::Soak(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            soak::run(&args, on)
+        }),
+        Command::Mem(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mem::run(&args, on)
+        }),
         Command::Scenario(args) => {
-            targets::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                scenario::run(&args, on)
+            })
         }
         Command::Traits(args) => {
             targets::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
@@ -132,6 +140,8 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Import(args) => import::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Tag(args) => tag::run(&args),
+        Command::Rm(args) => rm::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Explain(args) => explain::run(&args),
@@ -177,7 +187,7 @@ fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
             (Some(requests), Some(answers)) => {
                 assay_agent::serve_in_front(requests, answers).map_err(std::io::Error::other)
             }
-            _ => return Err(Failure::usage("an agent in front needs two descriptors")),
+            _ => return Err(Failure::usage("a foreground agent needs two descriptors")),
         },
         _ => assay_agent::run(words),
     };

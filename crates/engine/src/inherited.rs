@@ -25,7 +25,7 @@ pub fn inherited(number: RawFd) -> io::Result<File> {
         Err(io::Error::new(io::ErrorKind::InvalidInput, text))
     };
     if number <= LAST_STANDARD {
-        return refuse("it is no descriptor, or a standard stream");
+        return refuse("it is not a descriptor, or it is a standard stream");
     }
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     if taken.contains(&number) {

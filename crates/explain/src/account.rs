@@ -1,8 +1,9 @@
 //! Where the time of an I/O went: parts that add up to it.
 
+use crate::as_f64;
 use crate::costs::{Costs, Phases};
 use crate::kinds::{Kind, Known, Share};
-use crate::observed::{Observed, as_f64};
+use crate::observed::Observed;
 use crate::requests::flushes;
 use crate::words::{basis, untold};
 use assay_model::job::OpenSync;

@@ -1,10 +1,11 @@
 //! What requests cost: by the model that made the figures, by a part that the user named, or
 //! by a fit of the run's own results.
 
+use crate::as_f64;
 use crate::fit_input::is_told;
 use crate::fit_input::{Measured, of_results, simulated_part};
 use crate::kinds::{Kind, Known};
-use crate::observed::{Observed, as_f64};
+use crate::observed::Observed;
 use crate::words::{basis, untold};
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, RequestPhase};

@@ -1,6 +1,7 @@
 //! What else evidence says about a result: each sentence with its number.
 
-use crate::observed::{Observed, as_f64, side};
+use crate::as_f64;
+use crate::observed::{Observed, side};
 use crate::on_bus::OnBus;
 use crate::words::{percent, time};
 use assay_lang::tr;

@@ -1,6 +1,7 @@
 //! What was measured of one job, under one condition, in one direction: all of its trials
 //! together.
 
+use crate::as_f64;
 use crate::requests::Requests;
 use assay_model::job::{Direction, Job};
 use assay_model::latency::LatencyRecord;
@@ -293,10 +294,4 @@ fn because(judged: &[JudgedTrial<'_>], direction: Direction) -> String {
 fn ran_beside(trial: &JudgedTrial<'_>) -> bool {
     let wave = trial.record.wave.as_deref();
     wave.is_some_and(|wave| wave.load.streams.len() > wave.members.len())
-}
-
-/// Counts and times are far below 2^53.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-pub const fn as_f64(value: u64) -> f64 {
-    value as f64
 }

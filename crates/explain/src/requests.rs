@@ -1,6 +1,6 @@
 //! What the block layer counted while a job ran.
 
-use crate::observed::as_f64;
+use crate::as_f64;
 use assay_lang::tr;
 use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
 use assay_model::job::Direction;

@@ -223,8 +223,7 @@ fn storage() -> Storage {
 fn a_fit_tells_the_command_from_the_data() {
     let sizes = [4, 8, 16, 64, 128, 256].map(Bytes::kib);
     let jobs = sizes.map(|bs| job(Rw::RandRead, bs));
-    let us =
-        |job: &Job, wobble: f64| (200.0 + 3.0 * super::observed::as_f64(job.bs.0 / 512)) * wobble;
+    let us = |job: &Job, wobble: f64| (200.0 + 3.0 * super::as_f64(job.bs.0 / 512)) * wobble;
     let wobbles = [1.001, 0.999, 1.002, 0.998, 1.0, 1.001];
     let all = jobs.iter().zip(wobbles);
     let all: Vec<Observed<'_>> = all
@@ -274,7 +273,7 @@ fn why_a_size_is_missing_of_a_fit_is_told_under_a_condition_too() {
         condition: Some("bfq"),
         ..one
     };
-    let us = |job: &Job| 200.0 + 3.0 * super::observed::as_f64(job.bs.0 / 512);
+    let us = |job: &Job| 200.0 + 3.0 * super::as_f64(job.bs.0 / 512);
     let mut all: Vec<Observed<'_>> = reads
         .iter()
         .map(|job| under(observed(job, us(job))))

@@ -54,7 +54,7 @@ pub struct Estimated {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EstimateError {
     /// A rate is no rate.
-    #[error("a rate of {0} bytes per second is none")]
+    #[error("{0} bytes per second is not a valid rate")]
     Rate(f64),
     /// The size of an I/O is 0, or larger than the extent.
     #[error("an I/O of {0} blocks cannot be simulated: give 512 bytes to 1 GiB")]

@@ -182,7 +182,7 @@ const KNOWN: [&str; 3] = [
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PartError {
     /// It is not TOML, or not of this form.
-    #[error("it is no part: {0}")]
+    #[error("it is not a valid part: {0}")]
     Form(String),
     /// A number is out of its range.
     #[error("{field} is {value}: it must be {range}")]
@@ -428,7 +428,7 @@ mod tests {
             ),
             ("sdr104", "sdr105", "no bus is called 'sdr105'"),
             ("timer_ms", "timers_ms", "unknown field `timers_ms`"),
-            ("[write]", "[wri", "it is no part"),
+            ("[write]", "[wri", "it is not a valid part"),
         ] {
             let text = good.replacen(from, to, 1);
             assert_ne!(text, good, "{from}");

@@ -18,7 +18,7 @@ pub struct Simulation {
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
     /// Something else is said.
-    #[error("'{0}' is not known: behind the part there can be policy=WORD and noise=PERCENT")]
+    #[error("'{0}' is not known: a part may be followed by policy=WORD and noise=PERCENT")]
     Option(String),
     /// No such policy.
     #[error(transparent)]
@@ -140,7 +140,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (words, expected) in [
             ("nothing", "no part is called 'nothing'"),
-            ("bad.toml", "bad.toml: it is no part"),
+            ("bad.toml", "bad.toml: it is not a valid part"),
             ("emmc-8gb-hs400,speed=2", "'speed=2' is not known"),
             ("emmc-8gb-hs400,policy=no", "no policy is called 'no'"),
             ("emmc-8gb-hs400,noise=90", "noise_percent is 90"),

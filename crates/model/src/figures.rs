@@ -1,6 +1,7 @@
 //! Figures as a comparison takes them: one metric under one condition, with all
 //! its trials. They come from assay's own runs or from somebody else's results.
 
+use crate::annotation::Annotation;
 use serde::{Deserialize, Serialize};
 
 /// Which way a metric is good.
@@ -95,6 +96,9 @@ pub struct Import {
     pub files: Vec<String>,
     /// What was found in them.
     pub results: Results,
+    /// Name, tags and note of the user; no part of the record.
+    #[serde(skip)]
+    pub annotation: Annotation,
 }
 
 /// What was found in a text that another program wrote.

@@ -5,6 +5,7 @@
 //! tested with values alone. See `docs/architecture.md` for how the other
 //! crates use it.
 
+pub mod annotation;
 pub mod checkup;
 pub mod condition;
 pub mod device;

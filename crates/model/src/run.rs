@@ -1,5 +1,6 @@
 //! A run: an executed plan.
 
+use crate::annotation::Annotation;
 use crate::plan::Plan;
 use crate::storage::Storage;
 use crate::system::System;
@@ -213,6 +214,8 @@ pub struct Run {
     pub finished_unix_ms: Option<u64>,
     /// The trials.
     pub trials: Vec<TrialRecord>,
+    /// Name, tags and note of the user.
+    pub annotation: Annotation,
 }
 
 impl Run {

@@ -83,6 +83,25 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
+    /// A trial of which nothing was measured, as the machine was.
+    #[must_use]
+    pub const fn new(job: Job, trial: u32, position: u32, seed: u64, outcome: Outcome) -> Self {
+        Self {
+            job,
+            trial,
+            position,
+            started_unix_ms: 0,
+            seed,
+            outcome,
+            measured: None,
+            evidence: None,
+            wave: None,
+            detail: None,
+            condition: None,
+            in_force: Vec::new(),
+        }
+    }
+
     /// A trial whose condition did not last is none under it.
     pub fn under(&mut self, held: Result<(), String>) {
         if let (Outcome::Completed, Err(error)) = (&self.outcome, held) {

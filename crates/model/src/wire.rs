@@ -5,7 +5,6 @@ use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::device::DeviceList;
 pub use crate::inspection::{Inspection, PathKind};
-#[cfg(feature = "works")]
 use crate::job::Job;
 use crate::load::Load;
 #[cfg(feature = "works")]
@@ -13,16 +12,16 @@ use crate::load::report::{LoadProgress, LoadReport, StreamReport};
 use crate::plan::Plan;
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
-use crate::work::WorkOrder;
+#[cfg(feature = "works")]
+use crate::work::WorkProgress;
 #[cfg(feature = "works")]
 use crate::work::powercut::Word;
-#[cfg(feature = "works")]
-use crate::work::{WorkProgress, WorkReport};
+use crate::work::{WorkOrder, WorkReport};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 10;
+pub const WIRE_VERSION: u32 = 11;
 
 /// What is said of loads and works; an agent that has neither does not look at it.
 #[cfg(feature = "works")]
@@ -152,10 +151,10 @@ pub enum FromAgent {
         /// Bytes to write.
         total: Bytes,
     },
-    /// A trial begins.
+    /// A trial of a plan, or a step of a work, begins.
     TrialStarted {
-        /// Place in the order.
-        position: u32,
+        /// The job that describes it.
+        job: Box<Job>,
     },
     /// The trial under way, a few times a second.
     Progress {
@@ -166,23 +165,13 @@ pub enum FromAgent {
         /// I/Os completed so far.
         ios: u64,
     },
-    /// A trial ended; the agent waits for [`ToAgent::Stored`].
+    /// A trial or a step ended. Steps can be very short, so the agent does not wait after
+    /// each: see [`FromAgent::KeepTrials`].
     TrialDone(Box<TrialRecord>),
-    /// A step of a work begins.
-    #[cfg(feature = "works")]
-    StepStarted {
-        /// The job that describes it.
-        job: Box<Job>,
-    },
-    /// A step of a work ended. Steps can be very short, so the agent does not
-    /// wait after each: see [`FromAgent::KeepSteps`].
-    #[cfg(feature = "works")]
-    StepDone(Box<TrialRecord>),
-    /// The steps that ended so far are to be stored together; the agent waits
+    /// The trials that ended so far are to be stored together; the agent waits
     /// for [`ToAgent::Stored`] with the position of the last.
-    #[cfg(feature = "works")]
-    KeepSteps {
-        /// Of the last step.
+    KeepTrials {
+        /// Of the last trial.
         position: u32,
     },
     /// The work under way, a few times a second.
@@ -194,21 +183,13 @@ pub enum FromAgent {
     /// A work that writes until the power goes has something to tell at once.
     #[cfg(feature = "works")]
     Powercut(Word),
-    /// The work ended; what it made for itself is removed.
-    #[cfg(feature = "works")]
-    WorkDone {
+    /// The plan or the work ended; what it made for itself is removed.
+    Done {
         /// How.
         end: RunEnd,
-        /// What only the whole work can tell; `None` when it did not come so
-        /// far.
-        report: Option<Box<WorkReport>>,
-    },
-    /// The run ended, the test file is removed.
-    RunDone {
-        /// How.
-        end: RunEnd,
-        /// The test folder, if it could not be removed.
-        leftover: Option<Leftover>,
+        /// Findings of the whole work; `None` for a plan, and for a work that did not come
+        /// so far.
+        report: Option<Works<Box<WorkReport>>>,
     },
     /// A plan, a load or a work has something to tell its user.
     LoadNote(LoadNote),
@@ -226,6 +207,24 @@ pub enum FromAgent {
     LoadReport(Box<LoadReport>),
     /// The request cannot be carried out.
     Refused(Refusal),
+}
+
+impl FromAgent {
+    /// Whether it answers a question, and so belongs to no plan, load or work.
+    #[must_use]
+    pub const fn is_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Hello { .. }
+                | Self::Inspected(_)
+                | Self::Swept { .. }
+                | Self::Undone { .. }
+                | Self::Devices(_)
+                | Self::Checkup(_)
+                | Self::Offers { .. }
+                | Self::Rehearsed { .. }
+        )
+    }
 }
 
 /// A line for the user of a load or a work.

@@ -37,7 +37,7 @@ pub enum ConditionError {
     },
     /// A file system can only be made on a device.
     #[error(
-        "mkfs cannot be varied: {} is no block device: name an unused one whose data may go",
+        "mkfs cannot be varied: {} is not a block device: name an unused one whose data may be lost",
         path.display()
     )]
     NotADevice {

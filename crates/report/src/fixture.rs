@@ -87,6 +87,7 @@ pub fn run() -> Run {
         status: RunStatus::Finished,
         finished_unix_ms: Some(STARTED_UNIX_MS + 61_250),
         trials,
+        annotation: assay_model::annotation::Annotation::default(),
     }
 }
 

@@ -400,7 +400,8 @@ fn text(path: &Path) -> String {
 }
 
 /// A moment as RFC 3339, UTC, with milliseconds: `2026-11-03T14:05:09.250Z`.
-pub(crate) fn rfc3339(unix_ms: u64) -> String {
+#[must_use]
+pub fn rfc3339(unix_ms: u64) -> String {
     let seconds = unix_ms / 1_000;
     let (year, month, day) = civil_from_days(seconds / 86_400);
     let (hour, minute) = (seconds / 3_600 % 24, seconds / 60 % 60);

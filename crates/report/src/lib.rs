@@ -28,6 +28,7 @@ pub mod import;
 mod in_chinese;
 pub mod jobs;
 pub mod json;
+pub mod key_figure;
 pub mod labels;
 pub mod ladder;
 pub mod mail;

@@ -10,24 +10,23 @@
 mod database;
 mod detail;
 mod label;
-mod memory;
 mod primary;
-mod processor;
 
 pub use label::{direction_of, label_of, measured_of, quantity_of};
 pub(crate) use primary::decides_between;
 pub use primary::{deciding_metrics, primary_metrics};
-pub use processor::{TOOL_LIMITS_FROM, processor_share};
 
 use crate::course::Course;
 use crate::latency::Distribution;
 use crate::percentile::Percentile;
 use crate::steps::stalls;
+use crate::summary::Summary;
 use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
-use assay_model::trial::{DirectionTotals, Measurement, TrialRecord};
+use assay_model::trial::{CpuUse, DirectionTotals, Measurement, TrialRecord};
 use assay_model::work::StepDetail;
+use assay_model::work::memory::{BandwidthStep, Found, LatencyStep, MemoryStep, StressStep};
 
 /// Percentiles given for reads and writes.
 const IO_PERCENTILES: [Percentile; 6] = [
@@ -278,6 +277,64 @@ const fn as_f64(value: u64) -> f64 {
     value as f64
 }
 
+impl Metrics {
+    fn memory(&mut self, step: &MemoryStep) {
+        match &step.found {
+            Found::Bandwidth(found) => self.bandwidth(found),
+            Found::Latency(found) => self.load_latency(found),
+            Found::Stress(found) => self.stress(found),
+        }
+    }
+
+    /// The median of the passes is what memory usually gives; the best is STREAM's
+    /// figure.
+    fn bandwidth(&mut self, step: &BandwidthStep) {
+        if let Some(rates) = Summary::of(&step.rates()) {
+            self.push("memory_bw", Unit::BytesPerSec, rates.median);
+            self.push("memory_bw_best", Unit::BytesPerSec, rates.max);
+            self.push("memory_bw_worst", Unit::BytesPerSec, rates.min);
+        }
+    }
+
+    fn load_latency(&mut self, step: &LatencyStep) {
+        if let Some(loads) = Summary::of(&step.per_load_ns()) {
+            self.push("memory_lat", Unit::Nanos, loads.median);
+            self.push("memory_lat_best", Unit::Nanos, loads.min);
+        }
+    }
+
+    fn stress(&mut self, step: &StressStep) {
+        self.count("memory_flips", step.flips);
+        self.push("memory_tested", Unit::Bytes, as_f64(step.tested_bytes));
+        if step.elapsed_ns > 0 {
+            let rate = as_f64(step.moved_bytes) * 1e9 / as_f64(step.elapsed_ns);
+            self.push("memory_stress_bw", Unit::BytesPerSec, rate);
+        }
+    }
+}
+
+/// From this share on, the tool may have been the limit: the device was waited
+/// for in less than a tenth of the clock, so that one that takes no time at all
+/// would hardly be told from it at the margin that verdicts work with.
+pub const TOOL_LIMITS_FROM: f64 = 0.9;
+
+/// Processor time of so many threads, in user and kernel mode, over the time
+/// that they had; `None` where there was none.
+///
+/// ```
+/// use assay_model::trial::CpuUse;
+/// use assay_stats::derive::processor_share;
+/// let cpu = CpuUse { user_ns: 600, system_ns: 300, ..CpuUse::default() };
+/// assert_eq!(processor_share(cpu, 500, 2), Some(0.9));
+/// assert_eq!(processor_share(cpu, 0, 2), None);
+/// ```
+#[must_use]
+pub fn processor_share(cpu: CpuUse, elapsed_ns: u64, threads: u32) -> Option<f64> {
+    let had_ns = elapsed_ns as f64 * f64::from(threads);
+    let used_ns = cpu.user_ns as f64 + cpu.system_ns as f64;
+    (had_ns > 0.0).then(|| used_ns / had_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,6 +342,7 @@ mod tests {
     use assay_model::job::{Job, Rw};
     use assay_model::trial::{CpuUse, Gap, Interval, IoErrors, Outcome, Series};
     use assay_model::units::Bytes;
+    use assay_model::work::memory::{Kernel, Machine, Pages, Stores, Vectors};
 
     /// `count` latencies of 1 µs, 2 µs, 3 µs …
     fn staircase(count: u64) -> LatencyRecord {
@@ -496,5 +554,38 @@ mod tests {
             ..Measurement::default()
         });
         assert_eq!(names(&found), ["context_switches"]);
+    }
+
+    #[test]
+    fn the_first_pass_does_not_count_and_the_best_is_streams() {
+        let step = MemoryStep {
+            machine: Machine::default(),
+            throttled_after: None,
+            found: Found::Bandwidth(BandwidthStep {
+                kernel: Kernel::Triad,
+                stores: Stores::Plain,
+                vectors: Vectors::Portable,
+                cpus: vec![None],
+                array_bytes: 8,
+                counted_bytes: 1_000,
+                passes_ns: vec![1, 1_000, 500, 2_000],
+                pages: Pages::default(),
+            }),
+        };
+        let mut metrics = Metrics::default();
+        metrics.memory(&step);
+        let found: Vec<(&str, f64)> = metrics
+            .list
+            .iter()
+            .map(|metric| (metric.name.as_str(), metric.value))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("memory_bw", 1e9),
+                ("memory_bw_best", 2e9),
+                ("memory_bw_worst", 0.5e9)
+            ]
+        );
     }
 }

@@ -73,7 +73,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file system of the store is full.
-    #[error("no room left for the store {}: free some space, or choose another file with --store", .path.display())]
+    #[error("no space left for the store {}: free some space, or choose another file with --store", .path.display())]
     Full {
         /// The store.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub enum StoreError {
         trials: usize,
     },
     /// The open file is no longer the one of its name.
-    #[error("the store {} was removed or replaced by another file meanwhile", .path.display())]
+    #[error("the store {} was removed or replaced by another file while in use", .path.display())]
     Replaced {
         /// The store.
         path: PathBuf,
@@ -114,7 +114,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The record of an import cannot be read.
-    #[error("import {import} is damaged ({source}): take its files in again")]
+    #[error("import {import} is damaged ({source}): import its files again")]
     DamagedImport {
         /// The import.
         import: String,
@@ -148,6 +148,24 @@ pub enum StoreError {
         id: String,
         /// The store.
         path: PathBuf,
+    },
+    /// Another run or import has that name, or that id.
+    #[error(
+        "{holder} is called '{name}' already: choose another name, or rename it with assay tag {holder} --name NAME"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Id of the run or import that has it.
+        holder: String,
+    },
+    /// A run that is to be removed is being made.
+    #[error("run {run} is under way (process {pid}): stop it first; nothing was removed")]
+    UnderWay {
+        /// The run.
+        run: String,
+        /// Its process.
+        pid: u32,
     },
     /// Neither a run nor an import has that id.
     #[error("no run or import '{text}' in {}: assay list shows all", .path.display())]

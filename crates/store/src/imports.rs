@@ -1,10 +1,11 @@
 //! Results that were made elsewhere.
 
+use crate::annotations::{annotation, words};
 use crate::error::StoreError;
 use crate::record;
 use crate::runs::Store;
+use assay_model::annotation::Annotation;
 use assay_model::figures::Import;
-use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, params};
 
 /// One line of a list of imports.
@@ -20,6 +21,8 @@ pub struct ImportSummary {
     pub files: Vec<String>,
     /// Number of figures.
     pub figures: u32,
+    /// Name, tags and note of the user.
+    pub annotation: Annotation,
 }
 
 impl Store {
@@ -34,26 +37,22 @@ impl Store {
             source,
         };
         let blob = record::import_to_blob(import).map_err(unwritable)?;
-        let files = record::files_to_text(&import.files).map_err(unwritable)?;
-        let added = self.execute(
-            "INSERT INTO imports (id, imported_unix_ms, tool, files, figures, record) \
-             SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?1)",
-            params![
-                import.id,
-                import.imported_unix_ms,
-                import.results.tool,
-                files,
-                import.results.figures.len(),
-                blob
-            ],
-        )?;
-        match added {
-            0 => Err(StoreError::Taken {
-                id: import.id.clone(),
-                path: self.path().to_owned(),
-            }),
-            _ => Ok(()),
-        }
+        let files = record::words_to_text(&import.files).map_err(unwritable)?;
+        let annotation = std::mem::take(&mut self.next);
+        self.add(&import.id, &annotation, |connection| {
+            connection.execute(
+                "INSERT INTO imports (id, imported_unix_ms, tool, files, figures, record) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?1)",
+                params![
+                    import.id,
+                    import.imported_unix_ms,
+                    import.results.tool,
+                    files,
+                    import.results.figures.len(),
+                    blob
+                ],
+            )
+        })
     }
 
     /// All imports, newest first.
@@ -62,8 +61,8 @@ impl Store {
     /// When the file cannot be read.
     pub fn imports(&self) -> Result<Vec<ImportSummary>, StoreError> {
         self.rows(
-            "SELECT id, imported_unix_ms, tool, files, figures FROM imports \
-             ORDER BY imported_unix_ms DESC, rowid DESC",
+            "SELECT id, imported_unix_ms, tool, files, figures, name, tags, note \
+             FROM imports LEFT JOIN annotations USING (id) ORDER BY imported_unix_ms DESC, imports.rowid DESC",
             summary,
         )
     }
@@ -79,23 +78,26 @@ impl Store {
             connection.query_row(sql, [id], |row| row.get(0)).optional()
         })?;
         let blob = blob.ok_or_else(|| self.no_such_run(id))?;
-        record::import_from_blob(&blob).map_err(|source| StoreError::DamagedImport {
-            import: id.to_owned(),
-            source,
+        let import =
+            record::import_from_blob(&blob).map_err(|source| StoreError::DamagedImport {
+                import: id.to_owned(),
+                source,
+            })?;
+        let annotation = self.annotation(id)?;
+        Ok(Import {
+            annotation,
+            ..import
         })
     }
 }
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<ImportSummary> {
-    let files: String = row.get("files")?;
     Ok(ImportSummary {
         id: row.get("id")?,
         imported_unix_ms: row.get("imported_unix_ms")?,
         tool: row.get("tool")?,
-        files: record::files_from_text(&files).map_err(|error| {
-            let column = row.as_ref().column_index("files").unwrap_or_default();
-            rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
-        })?,
+        files: words(row, "files")?,
         figures: row.get("figures")?,
+        annotation: annotation(row)?,
     })
 }

@@ -8,6 +8,7 @@
 //! its file: who owns a run under way is data given by the caller
 //! ([`Owner`]).
 
+mod annotations;
 mod database;
 mod error;
 mod imports;
@@ -19,4 +20,4 @@ mod select;
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
-pub use select::Found;
+pub use select::{Found, SomeTrials};

@@ -25,13 +25,13 @@ pub fn header_from_text(text: &str) -> io::Result<RunHeader> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Names of files, for the sqlite3 shell too.
-pub fn files_to_text(files: &[String]) -> io::Result<String> {
-    Ok(serde_json::to_string(files)?)
+/// Names of files, or tags, as JSON for the sqlite3 shell too.
+pub fn words_to_text(words: &[String]) -> io::Result<String> {
+    Ok(serde_json::to_string(words)?)
 }
 
-/// Inverse of [`files_to_text`].
-pub fn files_from_text(text: &str) -> io::Result<Vec<String>> {
+/// Inverse of [`words_to_text`].
+pub fn words_from_text(text: &str) -> io::Result<Vec<String>> {
     Ok(serde_json::from_str(text)?)
 }
 

@@ -3,6 +3,7 @@
 use crate::database::Database;
 use crate::error::StoreError;
 use crate::record;
+use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
 use rusqlite::{Connection, Params, params};
@@ -17,6 +18,8 @@ pub(crate) const DATA_LOST: &str = "data lost";
 #[derive(Debug)]
 pub struct Store {
     pub(crate) database: Database,
+    /// Given to the next run or import that is made.
+    pub(crate) next: Annotation,
 }
 
 /// The process that makes a run: what it takes to tell later whether it still
@@ -57,6 +60,8 @@ pub struct RunSummary {
     pub trials_planned: u32,
     /// A trial found that data was not kept. Older stores do not say it in their lists.
     pub data_lost: bool,
+    /// Name, tags and note of the user.
+    pub annotation: Annotation,
 }
 
 /// A run as far as it can be read.
@@ -76,7 +81,10 @@ impl Store {
     /// not a store of a known format; such a file is never changed.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let database = Database::open_or_create(path)?;
-        Ok(Self { database })
+        Ok(Self {
+            database,
+            next: Annotation::default(),
+        })
     }
 
     /// Opens a store that is there already; creates nothing. Works on a file
@@ -86,7 +94,10 @@ impl Store {
     /// As [`Store::open`], and [`StoreError::Missing`] when there is no file.
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
         let database = Database::open_existing(path)?;
-        Ok(Self { database })
+        Ok(Self {
+            database,
+            next: Annotation::default(),
+        })
     }
 
     /// Where the store is, absolute.
@@ -99,34 +110,30 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be written, or already has a run or an
-    /// import of that id.
+    /// import of that id or of the name given by [`Self::annotate_next`].
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
         let text = record::header_to_text(header).map_err(unwritable(&header.id))?;
-        let added = self.execute(
-            "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
-             owner_start_ticks, path, device, trials_planned, header) \
-             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 \
-             WHERE NOT EXISTS (SELECT 1 FROM imports WHERE id = ?1)",
-            params![
-                header.id,
-                header.started_unix_ms,
-                RunStatus::Running.word(),
-                owner.pid,
-                owner.boot_id,
-                owner.start_ticks,
-                header.storage.path.display().to_string(),
-                header.storage.words(),
-                header.plan.order.len(),
-                text,
-            ],
-        )?;
-        match added {
-            0 => Err(StoreError::Taken {
-                id: header.id.clone(),
-                path: self.path().to_owned(),
-            }),
-            _ => Ok(()),
-        }
+        let annotation = std::mem::take(&mut self.next);
+        self.add(&header.id, &annotation, |connection| {
+            connection.execute(
+                "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
+                 owner_start_ticks, path, device, trials_planned, header) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 \
+                 WHERE NOT EXISTS (SELECT 1 FROM imports WHERE id = ?1)",
+                params![
+                    header.id,
+                    header.started_unix_ms,
+                    RunStatus::Running.word(),
+                    owner.pid,
+                    owner.boot_id,
+                    owner.start_ticks,
+                    header.storage.path.display().to_string(),
+                    header.storage.words(),
+                    header.plan.order.len(),
+                    text,
+                ],
+            )
+        })
     }
 
     /// Stores a trial that ended. When this returns, the trial survives a

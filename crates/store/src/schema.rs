@@ -45,6 +45,14 @@ const STEPS: &[&str] = &[
         figures INTEGER NOT NULL,
         record BLOB NOT NULL
     );",
+    // 3: what users call runs and imports, apart from their records, which never
+    // change. `tags` is a JSON list of words.
+    "CREATE TABLE annotations (
+        id TEXT PRIMARY KEY NOT NULL,
+        name TEXT UNIQUE,
+        tags TEXT NOT NULL,
+        note TEXT
+    );",
 ];
 
 /// The newest known format.

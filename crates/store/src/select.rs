@@ -1,15 +1,17 @@
 //! Reading runs and trials, and finding what an id stands for.
 
+use crate::annotations::annotation;
 use crate::error::StoreError;
 use crate::record;
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
-use assay_model::run::{Run, RunStatus};
+use assay_model::annotation::Annotation;
+use assay_model::run::{Run, RunHeader, RunStatus};
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// Rowids grow: of two runs that began in the same millisecond, the later
 /// one is the newer.
-const NEWEST_FIRST: &str = "ORDER BY started_unix_ms DESC, rowid DESC";
+const NEWEST_FIRST: &str = "ORDER BY started_unix_ms DESC, runs.rowid DESC";
 
 /// What an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,13 +77,14 @@ impl Store {
              EXISTS (SELECT 1 FROM trials WHERE run_id = id AND outcome = '{DATA_LOST}') \
              AS data_lost, \
              CASE WHEN json_valid(header) THEN header ->> '$.target' END AS target, \
-             owner_pid, owner_boot_id, owner_start_ticks FROM runs {NEWEST_FIRST}"
+             owner_pid, owner_boot_id, owner_start_ticks, name, tags, note \
+             FROM runs LEFT JOIN annotations USING (id) {NEWEST_FIRST}"
         );
         self.rows(&sql, |row| Ok((summary(row)?, owner(row)?)))
     }
 
-    /// What `text` names: `last` is the newest run or import, else the id of one
-    /// or a beginning of it that fits no other.
+    /// The run or import that `text` names: an id, a name, `last` for the newest, or a
+    /// beginning of an id that fits no other.
     ///
     /// # Errors
     /// [`StoreError::Empty`], [`StoreError::NoSuchRun`],
@@ -89,6 +92,11 @@ impl Store {
     pub fn find(&self, text: &str) -> Result<Found, StoreError> {
         // Whole ids are most of what is asked for, thousands of them for all pages.
         if let Some(found) = self.exactly(text)? {
+            return Ok(found);
+        }
+        if let Some(id) = self.holder_of(text)?
+            && let Some(found) = self.exactly(&id)?
+        {
             return Ok(found);
         }
         let mut all = self.everything()?;
@@ -155,6 +163,16 @@ impl Store {
         })
     }
 
+    /// The run or import of that name.
+    fn holder_of(&self, name: &str) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT id FROM annotations WHERE name = ?1";
+        self.database.with(|connection| {
+            connection
+                .query_row(sql, [name], |row| row.get(0))
+                .optional()
+        })
+    }
+
     /// A run with all its trials that can be read.
     ///
     /// # Errors
@@ -162,18 +180,41 @@ impl Store {
     /// cannot be read. A damaged trial is no error of the whole: it is in
     /// [`LoadedRun::damaged`].
     pub fn load(&self, run_id: &str) -> Result<LoadedRun, StoreError> {
-        let stored = self
-            .database
-            .with(|connection| read_run(connection, run_id))?
-            .ok_or_else(|| self.no_such_run(run_id))?;
-        let header =
-            record::header_from_text(&stored.header).map_err(|source| StoreError::DamagedRun {
-                run: run_id.to_owned(),
-                source,
-            })?;
+        self.load_some(run_id, |_| SomeTrials::All)
+    }
+
+    /// A run with those of its trials that `choose` picks by its header: a list of runs
+    /// needs a few of each.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_some(
+        &self,
+        run_id: &str,
+        choose: impl FnOnce(&RunHeader) -> SomeTrials,
+    ) -> Result<LoadedRun, StoreError> {
+        let damaged = |source| StoreError::DamagedRun {
+            run: run_id.to_owned(),
+            source,
+        };
+        let read = self.database.with(|connection| {
+            // As of one moment, even if the run is under way.
+            let transaction = connection.unchecked_transaction()?;
+            let Some(stored) = read_run(&transaction, run_id)? else {
+                return Ok(None);
+            };
+            let header = match record::header_from_text(&stored.header) {
+                Ok(header) => header,
+                Err(source) => return Ok(Some(Err(source))),
+            };
+            let trials = read_trials(&transaction, run_id, &choose(&header))?;
+            Ok(Some(Ok((stored, header, trials))))
+        })?;
+        let read = read.ok_or_else(|| self.no_such_run(run_id))?;
+        let (stored, header, rows) = read.map_err(damaged)?;
         let mut trials = Vec::new();
         let mut damaged = Vec::new();
-        for StoredTrial { job, trial, blob } in stored.trials {
+        for StoredTrial { job, trial, blob } in rows {
             match record::trial_from_blob(&blob) {
                 Ok(record) => trials.push(record),
                 Err(source) => damaged.push(StoreError::DamagedTrial {
@@ -189,17 +230,29 @@ impl Store {
             status: stored.status,
             finished_unix_ms: stored.finished_unix_ms,
             trials,
+            annotation: stored.annotation,
         };
         Ok(LoadedRun { run, damaged })
     }
 }
 
-/// A row of `runs` with its rows of `trials`, not decoded yet.
+/// Trials of a run that are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SomeTrials {
+    /// All of them.
+    All,
+    /// Those of one job.
+    OfJob(String),
+    /// The one that was stored last.
+    Last,
+}
+
+/// A row of `runs`, its header not decoded yet.
 struct StoredRun {
     header: String,
     status: RunStatus,
     finished_unix_ms: Option<u64>,
-    trials: Vec<StoredTrial>,
+    annotation: Annotation,
 }
 
 struct StoredTrial {
@@ -208,38 +261,44 @@ struct StoredTrial {
     blob: Vec<u8>,
 }
 
-/// The run and its trials as of one moment, even if it is under way.
 fn read_run(connection: &Connection, run_id: &str) -> rusqlite::Result<Option<StoredRun>> {
-    let transaction = connection.unchecked_transaction()?;
-    let run = transaction
-        .query_row(
-            "SELECT header, status, error, finished_unix_ms FROM runs WHERE id = ?",
-            [run_id],
-            |row| {
-                Ok(StoredRun {
-                    header: row.get("header")?,
-                    status: status(row)?,
-                    finished_unix_ms: row.get("finished_unix_ms")?,
-                    trials: Vec::new(),
-                })
-            },
-        )
-        .optional()?;
-    let Some(mut run) = run else {
-        return Ok(None);
+    let read = |row: &Row<'_>| {
+        Ok(StoredRun {
+            header: row.get("header")?,
+            status: status(row)?,
+            finished_unix_ms: row.get("finished_unix_ms")?,
+            annotation: annotation(row)?,
+        })
     };
-    let mut statement = transaction
-        .prepare("SELECT job, trial, record FROM trials WHERE run_id = ? ORDER BY position")?;
-    run.trials = statement
-        .query_map([run_id], |row| {
-            Ok(StoredTrial {
-                job: row.get("job")?,
-                trial: row.get("trial")?,
-                blob: row.get("record")?,
-            })
-        })?
-        .collect::<Result<_, _>>()?;
-    Ok(Some(run))
+    let sql = "SELECT header, status, error, finished_unix_ms, name, tags, note \
+               FROM runs LEFT JOIN annotations USING (id) WHERE id = ?";
+    connection.query_row(sql, [run_id], read).optional()
+}
+
+fn read_trials(
+    connection: &Connection,
+    run_id: &str,
+    wanted: &SomeTrials,
+) -> rusqlite::Result<Vec<StoredTrial>> {
+    let (condition, job) = match wanted {
+        SomeTrials::All => ("?2 IS NULL", None),
+        SomeTrials::OfJob(job) => ("job = ?2", Some(job)),
+        SomeTrials::Last => (
+            "?2 IS NULL AND position = (SELECT max(position) FROM trials WHERE run_id = ?1)",
+            None,
+        ),
+    };
+    let mut statement = connection.prepare(&format!(
+        "SELECT job, trial, record FROM trials WHERE run_id = ?1 AND {condition} ORDER BY position"
+    ))?;
+    let read = |row: &Row<'_>| {
+        Ok(StoredTrial {
+            job: row.get("job")?,
+            trial: row.get("trial")?,
+            blob: row.get("record")?,
+        })
+    };
+    statement.query_map(params![run_id, job], read)?.collect()
 }
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
@@ -254,10 +313,11 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         trials_done: row.get("trials_done")?,
         trials_planned: row.get("trials_planned")?,
         data_lost: row.get("data_lost")?,
+        annotation: annotation(row)?,
     })
 }
 
-fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
+pub(crate) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
     Ok(Owner {
         pid: row.get("owner_pid")?,
         boot_id: row.get("owner_boot_id")?,

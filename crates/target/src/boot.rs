@@ -239,7 +239,7 @@ impl<'a> Boot<'a> {
                 None => {}
             }
         }
-        Err(Fault::Failed("it talks without end".to_owned()))
+        Err(Fault::Failed("it sends output without end".to_owned()))
     }
 
     /// Sees to it that the agent is in the folder of that name. The path of one that
@@ -301,7 +301,7 @@ impl<'a> Boot<'a> {
             }
             chatter += line.len() + 1;
         }
-        Err(Fault::Failed("it talks without end".to_owned()))
+        Err(Fault::Failed("it sends output without end".to_owned()))
     }
 
     fn answer(&mut self) -> Result<String, Fault> {

@@ -148,10 +148,10 @@ pub enum TargetError {
         why: String,
     },
     /// What needs this terminal or its files cannot be done elsewhere.
-    #[error("{0} has no part in this terminal: this command runs only without --on")]
+    #[error("{0} has no access to this terminal: this command runs only without --on")]
     NotInFront(String),
     /// No agent is put onto the machine.
-    #[error("no agent is put onto this machine, the program is its own: name another one (--on)")]
+    #[error("this machine needs no agent: name another one (--on)")]
     NothingThere,
     /// A board of a lab cannot be had.
     #[error(transparent)]

@@ -46,7 +46,7 @@ pub use known_speed::{BETWEEN_TRIALS, KnownSpeed};
 pub use lab::Lab;
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
-pub use needs::{FULL, SKIPS, missing, skip};
+pub use needs::{FULL, QUICK, SKIPS, missing, skip};
 pub use neighbour::Neighbour;
 pub use process::{Process, signal_to};
 pub use scratch::Scratch;

@@ -294,9 +294,9 @@ pub struct Limits {
 
 /// Limits of today. They only fall: lower them with the change that makes it possible.
 pub const NOW: Limits = Limits {
-    doc_permille: 225,
-    shared_names: 53,
-    in_cycles: &[("cli", 29), ("report", 11)],
+    doc_permille: 221,
+    shared_names: 28,
+    in_cycles: &[("cli", 4), ("report", 11)],
 };
 
 /// Limits to reach.

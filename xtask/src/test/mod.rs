@@ -4,7 +4,7 @@ mod programs;
 mod stage;
 mod tally;
 
-use crate::{agents, board, calibrate, labgrid, prerequisites, python, servers, truth};
+use crate::{agents, board, labgrid, measure, prerequisites, python, servers};
 use anyhow::{Result, bail};
 use stage::{StageFailure, Stages, TestStage};
 
@@ -56,19 +56,19 @@ const STAGES: [TestStage; 10] = [
         name: "labels against the kernel",
         stages: Stages::Workspace,
         failure: StageFailure::Fails,
-        run: |_| truth::check(&["--subset"]),
+        run: |_| measure(&["truth", "--subset"]),
     },
     TestStage {
         name: "calibration of verdicts",
         stages: Stages::Full,
         failure: StageFailure::Fails,
-        run: |_| calibrate::run(),
+        run: |_| measure(&["calibrate"]),
     },
     TestStage {
         name: "calibration of traits",
         stages: Stages::Full,
         failure: StageFailure::Fails,
-        run: |_| calibrate::traits::run(&[]),
+        run: |_| measure(&["calibrate", "--traits"]),
     },
 ];
 

@@ -183,7 +183,7 @@ fn make(folder: &Path, path: &Path) -> io::Result<File> {
     }
     if !is_ours_alone(folder) {
         return Err(io::Error::other(format!(
-            "{} is no folder of this user that others may not write",
+            "{} is not a folder that only this user may write",
             folder.display()
         )));
     }

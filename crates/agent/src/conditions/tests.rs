@@ -282,7 +282,7 @@ fn a_journal_that_others_may_write_is_not_obeyed() {
     assert_eq!(bench.value("a"), "5");
     let mut conditions = bench.conditions(&roots);
     let error = conditions.enter(Some(0)).unwrap_err();
-    assert!(error.contains("others may not write"), "{error}");
+    assert!(error.contains("only this user may write"), "{error}");
 }
 
 /// Another run, in another journal of the same folder.

@@ -2,7 +2,7 @@
 
 use crate::permission::{device, is_free, not_owned, refuse};
 use assay_model::wire::Refusal;
-use assay_model::work::{Work, WorkOrder};
+use assay_model::work::{WorkOrder, WorkSpec};
 use assay_probe::roots::Roots;
 use assay_probe::safety::{FileUse, KernelOwned};
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ const IN_FOLDERS: &str = "h2w";
 /// When it would write a device or a file that is in use, or a device without
 /// its user's word.
 pub(super) fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Refusal> {
-    let written = written(&order.work);
+    let written = written(order.work.spec());
     if written.is_empty() {
         return Ok(Vec::new());
     }
@@ -44,10 +44,9 @@ pub(super) fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Ref
 }
 
 /// All that a work may write: to its paths, and to standard output.
-fn written(work: &Work) -> Vec<PathBuf> {
-    let mut written = work.written();
-    if let Work::Copy(copy) = work
-        && copy.output.is_none()
+fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
+    let mut written = work.writes();
+    if work.writes_stdout()
         // A pipe has no path, and needs no leave.
         && let Ok(path) = fs::canonicalize(STDOUT)
     {

@@ -4,14 +4,14 @@
 use crate::permission::refuse;
 use assay_engine::held::shown;
 use assay_model::wire::Refusal;
-use assay_model::work::Work;
+use assay_model::work::WorkSpec;
 use rustix::io::Errno;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Claims the files of a work as long as what this gives lives, at the longest
 /// until the process ends. The claim is a name without a file (unix(7), abstract
@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When another work has claimed one of them.
-pub(super) fn files_of(work: &Work) -> Result<Vec<UnixListener>, Refusal> {
-    let mut files = claimed(work);
+pub(super) fn files_of(work: &dyn WorkSpec) -> Result<Vec<UnixListener>, Refusal> {
+    let mut files = work.claims();
     files.sort();
     files.dedup();
     let mut claims = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn files_of(work: &Work) -> Result<Vec<UnixListener>, Refusal> {
                 return Err(refuse(format!(
                     "another assay works on {} now: wait for its end, or {}",
                     shown(&path),
-                    otherwise(work)
+                    work.claim_remedy()
                 )));
             }
             // Where there are no such names, works are as free as other
@@ -46,30 +46,6 @@ pub(super) fn files_of(work: &Work) -> Result<Vec<UnixListener>, Refusal> {
         }
     }
     Ok(claims)
-}
-
-/// What a work wants for itself.
-fn claimed(work: &Work) -> Vec<PathBuf> {
-    match work {
-        Work::Iozone(iozone) => [iozone.files.clone(), iozone.written()].concat(),
-        Work::Capacity(capacity) => vec![capacity.path.clone()],
-        Work::Powercut(powercut) => vec![powercut.path.clone()],
-        Work::Soak(work) => vec![work.path.clone()],
-        Work::Scenario(scenario) => scenario.written(),
-        Work::Copy(_)
-        | Work::AndroBench(_)
-        | Work::Extent(_)
-        | Work::Memory(_)
-        | Work::Watch(_) => Vec::new(),
-    }
-}
-
-/// What the user can do instead.
-const fn otherwise(work: &Work) -> &'static str {
-    match work {
-        Work::Iozone(_) => "name another file with -f, or -F",
-        _ => "choose another folder",
-    }
 }
 
 /// The name of a claim: the folder and the name in it, so that it is the same
@@ -96,12 +72,13 @@ fn name_of(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
     use assay_model::work::iozone::Iozone;
+    use std::path::PathBuf;
 
-    fn on(files: &[PathBuf]) -> Work {
-        Work::Iozone(Box::new(Iozone {
+    fn on(files: &[PathBuf]) -> Iozone {
+        Iozone {
             files: files.to_vec(),
             ..Iozone::default()
-        }))
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::permission::{device, refuse};
 use assay_model::wire::Refusal;
-use assay_model::work::Work;
+use assay_model::work::WorkSpec;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -18,22 +18,12 @@ use std::path::Path;
 ///
 /// # Errors
 /// When a device is in use. One that cannot be opened is the work's to tell of.
-pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
-    match work {
-        Work::Copy(_) | Work::Iozone(_) => {}
-        Work::AndroBench(_)
-        | Work::Extent(_)
-        | Work::Capacity(_)
-        | Work::Memory(_)
-        | Work::Soak(_)
-        | Work::Scenario(_)
-        | Work::Watch(_)
-        | Work::Powercut(_) => {
-            return Ok(Vec::new());
-        }
+pub(super) fn devices_of(work: &dyn WorkSpec) -> Result<Vec<OwnedFd>, Refusal> {
+    if work.opens_own_devices() {
+        return Ok(Vec::new());
     }
     let mut held = BTreeMap::new();
-    for node in work.written().iter().filter_map(|path| device(path)) {
+    for node in work.writes().iter().filter_map(|path| device(path)) {
         let Ok(meta) = fs::metadata(&node) else {
             continue;
         };

@@ -4,28 +4,25 @@
 
 use crate::conditions::{Conditions, journals};
 use assay_model::condition::{Condition, Setting, Subject};
-use assay_model::work::scenario::Deed;
-use assay_model::work::{Work, WorkOrder};
+use assay_model::work::{WorkOrder, WorkSpec};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
 use assay_workloads::WorkError;
 use std::path::PathBuf;
 
 /// The file systems that a work makes, as conditions; each kind once.
-pub(super) fn kinds_of(work: &Work) -> Vec<Condition> {
-    let Work::Scenario(scenario) = work else {
-        return Vec::new();
-    };
+pub(super) fn kinds_of(work: &dyn WorkSpec) -> Vec<Condition> {
     let mut kinds: Vec<Condition> = Vec::new();
-    for act in scenario.acts() {
-        if let Deed::Format { kind } = &act.deed {
-            let condition = Condition::of(vec![Setting {
-                subject: Subject::Mkfs,
-                value: kind.clone(),
-            }]);
-            if !kinds.contains(&condition) {
-                kinds.push(condition);
-            }
+    for kind in work
+        .file_systems()
+        .map_or_else(Vec::new, |(_, kinds)| kinds)
+    {
+        let condition = Condition::of(vec![Setting {
+            subject: Subject::Mkfs,
+            value: kind.to_owned(),
+        }]);
+        if !kinds.contains(&condition) {
+            kinds.push(condition);
         }
     }
     kinds
@@ -55,18 +52,16 @@ impl<'a> Scratch<'a> {
 
     /// Makes a file system over all that is on the device, and mounts it; where.
     pub(super) fn make(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
-        let Work::Scenario(scenario) = &self.order.work else {
-            return Err(refused("only a scenario has a scratch device"));
-        };
-        if !scenario.on_device || !self.order.destroy_data {
-            return Err(refused(
-                "a file system destroys all data on a device: give one, and --destroy-data",
-            ));
-        }
+        let device = self.order.work.spec().file_systems();
+        let device = device
+            .filter(|_| self.order.destroy_data)
+            .map(|(path, _)| path);
+        let device = device.ok_or_else(|| {
+            refused("a file system destroys all data on a device: give one, and --destroy-data")
+        })?;
         let mut kinds = self.kinds.iter();
         let index = kinds.position(|known| known.settings.iter().any(|s| s.value == kind));
-        let storage =
-            stack::resolve(self.roots, &scenario.path).map_err(|e| failed(e.to_string()))?;
+        let storage = stack::resolve(self.roots, device).map_err(|e| failed(e.to_string()))?;
         let run_id = &self.order.run_id;
         let conditions = Conditions::new(self.roots, &storage, run_id, self.kinds, journals());
         let conditions = self.made.insert(conditions.map_err(failed)?);

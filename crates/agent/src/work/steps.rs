@@ -15,7 +15,7 @@ use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_model::work::powercut::Word;
-use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
+use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
@@ -156,7 +156,7 @@ impl<'a> Steps<'a> {
         record.under((self.under.still)());
         self.position += 1;
         self.unkept = true;
-        self.send(&FromAgent::StepDone(Box::new(record)));
+        self.send(&FromAgent::TrialDone(Box::new(record)));
     }
 
     fn send(&mut self, message: &FromAgent) {
@@ -169,7 +169,7 @@ impl<'a> Steps<'a> {
     /// on the same files, so answers are kept. A work on main memory has none, and its
     /// steps evidence of the machine all the same.
     fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
-        if matches!(self.order.work, Work::Memory(_)) {
+        if !self.order.work.spec().measures_storage() {
             return Some(Storage::main_memory(None));
         }
         match &self.place {
@@ -283,7 +283,7 @@ impl<'a> Steps<'a> {
 
 impl Observer for Steps<'_> {
     fn begins(&mut self, step: ObservedStep<'_>) {
-        self.send(&FromAgent::StepStarted {
+        self.send(&FromAgent::TrialStarted {
             job: Box::new(step.job.clone()),
         });
         self.step = Some(UnderWay {
@@ -340,19 +340,14 @@ impl Observer for Steps<'_> {
             return;
         };
         let evidence = self.evidence(&step);
+        let WorkOrder { trial, seed, .. } = *self.order;
         let record = TrialRecord {
-            job: step.job,
-            trial: self.order.trial,
-            position: self.position,
             started_unix_ms: step.started_unix_ms,
-            seed: self.order.seed,
-            outcome,
             measured: came.measured,
             evidence,
-            wave: None,
             detail: came.detail.map(Box::new),
-            condition: None,
             in_force: self.under.read_back.to_vec(),
+            ..TrialRecord::new(step.job, trial, self.position, seed, outcome)
         };
         self.hand_over(record);
     }
@@ -363,21 +358,18 @@ impl Observer for Steps<'_> {
         };
         let evidence = self.evidence(&step);
         for (index, one) in (0..).zip(&all) {
+            let WorkOrder { trial, seed, .. } = *self.order;
+            let (job, outcome) = (one.job.clone(), one.outcome.clone());
             let record = TrialRecord {
-                job: one.job.clone(),
-                trial: self.order.trial,
-                position: self.position,
                 started_unix_ms: step.started_unix_ms,
-                seed: self.order.seed,
-                outcome: one.outcome.clone(),
                 measured: one.came.measured.clone(),
                 evidence: evidence.clone(),
                 wave: evidence.as_ref().map(|evidence| {
                     Box::new(together::wave(&all, index, evidence, step.started_unix_ms))
                 }),
                 detail: one.came.detail.clone().map(Box::new),
-                condition: None,
                 in_force: self.under.read_back.to_vec(),
+                ..TrialRecord::new(job, trial, self.position, seed, outcome)
             };
             self.hand_over(record);
         }
@@ -399,8 +391,9 @@ impl Observer for Steps<'_> {
         }
         self.unkept = false;
         let position = self.position - 1;
-        self.send(&FromAgent::KeepSteps { position });
-        self.inbox.await_stored(position);
+        if let Err(error) = self.outbox.keep(self.inbox, position) {
+            self.unsent.get_or_insert(error);
+        }
     }
 
     fn note(&mut self, weight: NoteWeight, text: String) {

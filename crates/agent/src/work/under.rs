@@ -1,8 +1,8 @@
 //! A repetition of a work under a condition, which is made for it alone and undone
 //! after it: whatever becomes of the host, nothing stays set.
 
+use super::Workshop;
 use super::steps::InForceNow;
-use super::{Workshop, note};
 use crate::conditions::{self, Conditions, before_trial};
 use crate::frame::FrameError;
 use crate::permission::refuse;
@@ -43,7 +43,7 @@ pub(super) fn run(workshop: &mut Workshop<'_>, under: &Under) -> Result<FromAgen
         Err(error) => fail(workshop, under, &error),
     };
     for problem in conditions.leave() {
-        workshop.outbox.send(&note(problem))?;
+        workshop.outbox.warn(problem)?;
     }
     done
 }
@@ -79,5 +79,5 @@ fn fail(workshop: &mut Workshop<'_>, under: &Under, error: &str) -> Result<FromA
         true => RunEnd::Cancelled,
         false => RunEnd::Finished,
     };
-    Ok(FromAgent::WorkDone { end, report: None })
+    Ok(FromAgent::Done { end, report: None })
 }

@@ -18,39 +18,105 @@ pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Demands of a command on the path that it works on.
+#[derive(Clone, Copy, Debug)]
+pub struct Need {
+    /// The user's word that the data on a block device may be destroyed.
+    pub destroy_data: bool,
+    /// Whether folders are written.
+    pub writes_folder: bool,
+    /// Whether block devices are written.
+    pub writes_device: bool,
+    /// Whether a simulated device will do.
+    pub simulated: bool,
+    /// Why files are refused; empty: they are read.
+    pub no_files: &'static str,
+    /// Consequence of writing to a block device, for a user who has not agreed to it.
+    pub risk: &'static str,
+}
+
+impl Need {
+    /// Test files in a folder, reading a file, writing over a block device or a simulated one.
+    pub const fn anything(destroy_data: bool) -> Self {
+        Self {
+            destroy_data,
+            writes_folder: true,
+            writes_device: true,
+            simulated: true,
+            no_files: "",
+            risk: "writing to it destroys all data on it; if that is what you want, add \
+                   --destroy-data",
+        }
+    }
+
+    /// A real place that is written: a folder or a block device.
+    pub const fn written(destroy_data: bool) -> Self {
+        Self {
+            simulated: false,
+            no_files: ": give the folder it is in, or a block device",
+            ..Self::anything(destroy_data)
+        }
+    }
+}
+
 /// The place to work on, or why not.
-pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failure> {
-    let path = inspection.path.clone();
-    let shown = path.display();
+pub fn admit(inspection: &Inspection, need: Need) -> Result<Place, Failure> {
+    let shown = inspection.path.display();
     is_storage(inspection)?;
-    match inspection.kind {
-        PathKind::Directory { writable: false } => Err(Failure::usage(format!(
+    Err(Failure::usage(match inspection.kind {
+        PathKind::Simulated { .. } if !need.simulated => {
+            return Err(not_simulated(&inspection.path));
+        }
+        PathKind::Directory { writable: false } if need.writes_folder => format!(
             "no permission to create files in {shown}{}",
             read_only(inspection)
-        ))),
-        PathKind::Directory { writable: true } => Ok(Place::Directory { path }),
+        ),
+        PathKind::File { .. } if !need.no_files.is_empty() => {
+            format!("{shown} is a file{}", need.no_files)
+        }
         PathKind::File {
             length: Bytes(0), ..
-        } => Err(Failure::usage(format!(
+        } => format!(
             "{shown} is empty: give the directory it is in, assay makes its own test file there"
-        ))),
+        ),
         PathKind::File {
             written: Some(false),
             ..
-        } => Err(Failure::usage(format!(
-            "{shown} has holes or blocks that were never written, reading them would not reach the device: give the directory it is in"
-        ))),
-        PathKind::File { .. } => Ok(Place::File { path }),
-        PathKind::Simulated { .. } => Ok(Place::Simulated { path }),
-        PathKind::Device { .. } if !inspection.in_use.is_empty() => Err(Failure::usage(format!(
-            "{shown} is in use and is left alone: {}",
-            inspection.in_use.join("; ")
-        ))),
-        PathKind::Device { .. } if !destroy_data => Err(Failure::usage(format!(
-            "{shown} is a block device: writing to it destroys all data on it; if that is what you want, add --destroy-data"
-        ))),
-        PathKind::Device { .. } => Ok(Place::Device { path }),
+        } => format!(
+            "{shown} has holes or blocks that were never written, reading them would not reach \
+             the device: give the directory it is in"
+        ),
+        PathKind::Device { size: Bytes(0) } => {
+            format!("{shown} has a size of 0: no medium is in it, or no file behind it")
+        }
+        PathKind::Device { .. } if need.writes_device && !inspection.in_use.is_empty() => {
+            return Err(in_use(inspection));
+        }
+        PathKind::Device { .. } if need.writes_device && !need.destroy_data => {
+            format!("{shown} is a block device: {}", need.risk)
+        }
+        _ => return Ok(of(inspection)),
+    }))
+}
+
+/// The place behind a path, whether or not it may be used.
+pub fn of(inspection: &Inspection) -> Place {
+    let path = inspection.path.clone();
+    match inspection.kind {
+        PathKind::Directory { .. } => Place::Directory { path },
+        PathKind::File { .. } => Place::File { path },
+        PathKind::Simulated { .. } => Place::Simulated { path },
+        PathKind::Device { .. } => Place::Device { path },
     }
+}
+
+/// Refuses a device that somebody uses.
+pub fn in_use(inspection: &Inspection) -> Failure {
+    Failure::usage(format!(
+        "{} is in use and is left alone: {}",
+        inspection.path.display(),
+        inspection.in_use.join("; ")
+    ))
 }
 
 /// Refuses to go on with a run on other storage than it was made on.
@@ -83,7 +149,7 @@ pub fn not_simulated(path: &Path) -> Failure {
 pub fn is_storage(inspection: &Inspection) -> Result<(), Failure> {
     no_storage(inspection).map_or(Ok(()), |kind| {
         Err(Failure::usage(format!(
-            "{} is on {kind}, which the kernel makes up: there is no storage to measure",
+            "{} is on {kind}, which exists only in the kernel: there is no storage to measure",
             inspection.path.display()
         )))
     })

@@ -37,7 +37,7 @@ pub fn file_size(
         }
         Some(asked) if asked > room => {
             return Err(Failure::usage(format!(
-                "no room for --size {asked}: {path} has room for {room}{}",
+                "not enough space for --size {asked}: {path} has {room} free{}",
                 shares(beside, inspection)
             )));
         }
@@ -51,7 +51,7 @@ pub fn file_size(
     let whole = Bytes(size.0 / MIB * MIB);
     if whole < SMALLEST {
         return Err(Failure::usage(format!(
-            "no room: {path} has space for {room}{}, at least {SMALLEST} is needed: free some, \
+            "not enough space: {path} has space for {room}{}, at least {SMALLEST} is needed: free some, \
              or ask for less than is planned with --size",
             shares(beside, inspection)
         )));

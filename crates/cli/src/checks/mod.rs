@@ -4,4 +4,4 @@ pub mod admission;
 pub mod estimate;
 pub mod free_space;
 pub mod input;
-pub mod toml_mistake;
+pub mod toml_file;

@@ -40,7 +40,9 @@ use results::import::args::ImportArgs;
 use results::list::ListArgs;
 use results::plot::PlotArgs;
 use results::report::ReportArgs;
+use results::rm::RmArgs;
 use results::show::ShowArgs;
+use results::tag::TagArgs;
 use std::ffi::OsString;
 
 /// Exit codes of the whole program. `assay fio` counts failed jobs instead, as fio does.
@@ -57,8 +59,8 @@ assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.
 #[derive(Debug, Parser)]
 #[command(name = "assay", version, after_help = ALL_EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
-    /// The language of reports, summaries, warnings and help [default: that of the
-    /// locale]. What programs read is always English.
+    /// Language of reports, warnings and help [default: the locale's]. Output for programs is
+    /// always English.
     #[arg(long, value_enum, value_name = "LANG", global = true)]
     pub lang: Option<Tag>,
     /// Command that is carried out.
@@ -85,7 +87,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         key!("Results"),
-        &["list", "show", "report", "plot", "import"],
+        &["list", "show", "report", "plot", "import", "tag", "rm"],
     ),
     (
         key!("Machines"),
@@ -151,6 +153,10 @@ pub enum Command {
     List(ListArgs),
     /// Show a stored run or import.
     Show(ShowArgs),
+    /// Name, tag and annotate a stored run or import.
+    Tag(TagArgs),
+    /// Remove runs and imports from the store.
+    Rm(RmArgs),
     /// Write runs or comparisons as HTML, Excel, mail, JSON, CSV, ...
     Report(ReportArgs),
     /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.
@@ -169,7 +175,7 @@ pub enum Command {
 /// here (see `main`).
 #[derive(Args, Debug)]
 pub struct ToolArgs {
-    /// Its options and operands, and options of assay's own.
+    /// Options and operands of the tool, and assay's own options.
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,

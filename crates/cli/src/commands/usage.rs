@@ -10,8 +10,9 @@ use std::ffi::OsString;
 
 /// The arguments; `None` when help or the version was asked for and printed.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, Failure> {
+    let words: Vec<OsString> = words.into_iter().collect();
     let command = localized();
-    let parsed = command.try_get_matches_from(words);
+    let parsed = command.try_get_matches_from(&words);
     let error = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(args) => return Ok(Some(args)),
         Err(error) => error,
@@ -21,11 +22,30 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, F
             print(|out| write!(out, "{}", error.render()))?;
             Ok(None)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(Failure::usage(
-            "no command given: try assay qualify PATH, or assay --help",
-        )),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            Err(Failure::usage(without_command(&words)))
+        }
         _ => Err(Failure::usage(one_line(&error))),
     }
+}
+
+/// What could follow words that lack a command.
+fn without_command(words: &[OsString]) -> String {
+    let command = localized();
+    let mut groups = words.iter().skip(1).filter_map(|word| {
+        let found = command.find_subcommand(word)?;
+        found.has_subcommands().then_some(found)
+    });
+    let Some(group) = groups.next() else {
+        return "no command given: try assay qualify PATH, or assay --help".to_owned();
+    };
+    let name = group.get_name();
+    let names = group.get_subcommands().map(clap::Command::get_name);
+    let names: Vec<&str> = names.filter(|name| *name != "help").collect();
+    format!(
+        "assay {name} needs one of: {} (assay {name} --help describes them)",
+        names.join(", ")
+    )
 }
 
 /// What is wrong, with the nearest known word, in one line.
@@ -37,12 +57,12 @@ fn one_line(error: &Error) -> String {
         ErrorKind::UnknownArgument => {
             format!(
                 "unknown argument '{named}'{}",
-                nearest(error, ContextKind::SuggestedArg)
+                nearest(error, ContextKind::SuggestedArg, &named)
             )
         }
         ErrorKind::InvalidSubcommand => {
             let word = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-            let near = nearest(error, ContextKind::SuggestedSubcommand);
+            let near = nearest(error, ContextKind::SuggestedSubcommand, &word);
             format!("unknown command '{word}'{near}")
         }
         ErrorKind::MissingRequiredArgument => format!("missing: {named}"),
@@ -53,7 +73,7 @@ fn one_line(error: &Error) -> String {
         ErrorKind::InvalidValue if value.is_empty() => format!("{named} needs a value"),
         ErrorKind::InvalidValue => match text(error, ContextKind::ValidValue) {
             Some(known) if !known.is_empty() => {
-                format!("'{value}' is no value of {named}: it takes {known}")
+                format!("'{value}' is not a value of {named}: it takes {known}")
             }
             _ => first_line(error),
         },
@@ -69,8 +89,22 @@ fn first_line(error: &Error) -> String {
     first.trim_start_matches("error: ").to_owned()
 }
 
-fn nearest(error: &Error, kind: ContextKind) -> String {
-    text(error, kind).map_or_else(String::new, |known| format!(": did you mean '{known}'?"))
+/// The word that was meant, where one differs in a few letters; clap also offers words
+/// that only sound alike.
+fn nearest(error: &Error, kind: ContextKind, given: &str) -> String {
+    let known = match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.as_str()],
+        Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let given = given.split('=').next().unwrap_or_default();
+    let near = |known: &&str| {
+        let letters = given.trim_start_matches('-').chars().count();
+        strsim::osa_distance(given, known) <= (letters / 3).max(1)
+    };
+    let nearest = known.into_iter().filter(near);
+    let nearest = nearest.min_by_key(|known| strsim::osa_distance(given, known));
+    nearest.map_or_else(String::new, |known| format!(": did you mean '{known}'?"))
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
@@ -113,16 +147,40 @@ mod tests {
             ),
             (
                 &["import", "f", "--format", "x"],
-                "'x' is no value of --format <FORMAT>: it takes fio-json, fio-text",
-            ),
-            (
-                &["report", "last"],
-                "missing: <--output <FILE>|--format <FORMAT>|--all <DIR>>",
+                "'x' is not a value of --format <FORMAT>: it takes fio-json, fio-text",
             ),
         ] {
             let line = complaint(words);
             assert!(line.contains(expected), "{words:?}: {line}");
             assert_eq!(line.lines().count(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_not_alike_are_not_offered() {
+        for words in [
+            &["history"][..],
+            &["delete"],
+            &["qualify", ".", "--frobnicate"],
+            &["list", "--sort"],
+            &["show", "last", "--html"],
+        ] {
+            let line = complaint(words);
+            assert!(!line.contains("did you mean"), "{words:?}: {line}");
+        }
+        assert!(complaint(&["lsit"]).contains("'list'"));
+        assert!(complaint(&["list", "--devcie", "x"]).contains("'--device'"));
+    }
+
+    #[test]
+    fn a_group_of_commands_names_them() {
+        for (group, expected) in [
+            ("agent", "push, list, remove"),
+            ("model", "limits, compare"),
+        ] {
+            let words = ["assay", group].map(OsString::from);
+            let line = parse(words).unwrap_err().to_string();
+            assert!(line.contains(expected), "{line}");
         }
     }
 }

@@ -43,7 +43,7 @@ pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, st
         _ => tr!("what `{words}` writes", words),
     };
     let takes = tr!(
-        "{count} repetitions of `{words}` under {conditions}, how long shows after the first; seed {seed}",
+        "{count} repetitions of `{words}` under {conditions}; the duration is known after the first; seed {seed}",
         count = request.count(),
         words,
         conditions = counted!(sweep.conditions.len(), "{n} condition", "{n} conditions"),
@@ -180,9 +180,9 @@ fn sets(conditions: &[Condition]) -> String {
     let words: Vec<String> = words.collect();
     let undone = match conditions.iter().any(Condition::makes_file_system) {
         true => tr!(
-            "unmounted at the end, and the last file system stays on the device: what was on it is gone; all else is put back"
+            "unmounted at the end; the last file system stays on the device, its previous data is lost; other settings are restored"
         ),
-        false => tr!("put back at the end"),
+        false => tr!("restored at the end"),
     };
     format!("{}; {undone}", words.join("; "))
 }

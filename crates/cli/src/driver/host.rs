@@ -1,9 +1,10 @@
 //! The host's side of a session with an agent.
 
 use crate::child;
-use crate::driver::leftovers;
+use crate::driver::notes;
 use crate::driver::runs::Names;
 use crate::exit::Failure;
+use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::output::say;
 use assay_agent::frame::{FrameError, receive, send};
 use assay_model::checkup::Checkup;
@@ -57,6 +58,12 @@ impl Requests {
             Some(writer) => send(writer, request),
             None => Ok(()),
         }
+    }
+
+    /// Cancels what was asked for last. An agent that cannot hear it has ended, which is
+    /// noticed elsewhere.
+    pub fn cancel(&self) {
+        let _ = self.send(&ToAgent::Cancel);
     }
 
     /// Ends the agent's input.
@@ -155,7 +162,7 @@ impl Host {
                     say("assay: an agent there had lost its host; it was ended");
                 }
                 for undone in &settings {
-                    say(&clean(&leftovers::undone_in_words(undone)));
+                    say(&clean(&notes::of_undone(undone)));
                 }
                 Ok(())
             }
@@ -253,6 +260,25 @@ impl Host {
         self.send(&ToAgent::RunWork { order })
     }
 
+    /// From now on the first signal cancels what the agent does, after `say`, and SIGUSR1 asks
+    /// it for an interim report.
+    pub fn obey_signals(
+        &self,
+        interrupts: Interrupts,
+        say: impl FnOnce() + Send + 'static,
+    ) -> Result<Interrupt, Failure> {
+        let requests = self.requests();
+        on_report_request(move || {
+            // As of a cancel.
+            let _ = requests.send(&ToAgent::ReportNow);
+        })?;
+        let requests = self.requests();
+        Interrupt::catch_with(interrupts, move || {
+            say();
+            requests.cancel();
+        })
+    }
+
     /// Tells the agent that a trial is safely stored.
     pub fn stored(&self, position: u32) -> Result<(), Failure> {
         self.send(&ToAgent::Stored { position })
@@ -283,6 +309,18 @@ impl Host {
         }
     }
 
+    /// Handles a message that does not belong to what is under way. Progress of something that
+    /// has ended may come late, and is passed over.
+    ///
+    /// # Errors
+    /// When it answers a question that nobody asked.
+    pub fn pass_over(&mut self, stray: &FromAgent) -> Result<(), Failure> {
+        match stray.is_answer() {
+            true => Err(self.unexpected(stray)),
+            false => Ok(()),
+        }
+    }
+
     /// Notes are shown or kept, one by one; an agent cannot fill this machine with them.
     fn limit_notes(&mut self, message: &FromAgent) -> Result<(), Failure> {
         let FromAgent::LoadNote(note) = message else {
@@ -293,7 +331,7 @@ impl Host {
             return Ok(());
         }
         self.session.give_up();
-        Err(self.lost("the agent has notes without end"))
+        Err(self.lost("the agent sends notes without end"))
     }
 
     /// The agent is gone: where, and what the link to it says of that.

@@ -1,14 +1,13 @@
 //! What killed runs left behind: reported, and cleaned up, by the next start.
 
 use crate::driver::host::Host;
-use crate::driver::loads;
+use crate::driver::notes;
 use crate::exit::Failure;
 use crate::output::say;
 use crate::stored::owner;
-use assay_model::condition::Undone;
 use assay_model::plan::Place;
 use assay_model::text::clean;
-use assay_model::wire::{Leftover, LoadNote, NoteWeight};
+use assay_model::wire::Leftover;
 use assay_store::{RunSummary, Store};
 use assay_target::Target;
 use std::path::PathBuf;
@@ -51,7 +50,7 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
         }
     }
     for leftover in &leftovers {
-        say(&in_words(leftover));
+        say(&notes::in_words(&notes::of_leftover(leftover)));
     }
     Ok(())
 }
@@ -83,57 +82,4 @@ fn directories(place: &Place, abandoned: &[&RunSummary]) -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     all
-}
-
-/// One line about a setting that was left behind.
-pub fn undone_in_words(undone: &Undone) -> String {
-    let Undone {
-        run_id,
-        knob,
-        old,
-        problem,
-    } = undone;
-    let done = old.as_ref().map_or_else(
-        || format!("undid {knob}"),
-        |old| format!("put {knob} back to '{old}'"),
-    );
-    match problem {
-        None => format!("assay: run {run_id} was cut off under a condition: {done}"),
-        Some(problem) => format!(
-            "assay: warning: run {run_id} was cut off under a condition; {knob} stays as it is: \
-             {problem}{}",
-            old.as_ref().map_or_else(String::new, |old| format!(
-                " (before the run it was '{old}')"
-            ))
-        ),
-    }
-}
-
-/// One line about what was left behind.
-pub fn in_words(leftover: &Leftover) -> String {
-    loads::in_words(&note(leftover))
-}
-
-/// The same for whoever follows a work.
-pub fn note(leftover: &Leftover) -> LoadNote {
-    let folder = leftover.folder.display();
-    let text = match &leftover.problem {
-        None => format!(
-            "removed the leftover test file of run {}: {folder} ({})",
-            leftover.run_id, leftover.size
-        ),
-        Some(_) if leftover.locked => format!(
-            "the test file of run {} in {folder} is locked: a process still uses it, as its agent \
-             does while it ends; the next start looks again",
-            leftover.run_id
-        ),
-        Some(problem) => format!(
-            "the leftover test file of run {} in {folder} cannot be removed: {problem}",
-            leftover.run_id
-        ),
-    };
-    LoadNote {
-        weight: NoteWeight::Info,
-        text,
-    }
 }

@@ -1,21 +1,23 @@
 //! A plan on the host's side: asking for it, storing each trial as it ends, and
 //! showing how it goes.
 
+use crate::checks::estimate;
 use crate::driver::host::{Host, Requests};
-use crate::driver::runs::{self, Ending, of_store, unix_ms};
-use crate::driver::{leftovers, loads};
+use crate::driver::runs::{Done, Ending};
+use crate::driver::trials::{Heard, Listener, Trials};
+use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::ui::progress::{Progress, SoFar, Voice, steps};
+use assay_model::job::Job;
 use assay_model::plan::Plan;
-use assay_model::run::{Run, RunHeader};
+use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
-use assay_model::units::Nanos;
-use assay_model::wire::{FromAgent, RunEnd, ToAgent};
+use assay_model::units::Bytes;
+use assay_model::wire::{LoadNote, RunEnd};
 use assay_store::Store;
 use assay_target::Target;
-use std::process::ExitCode;
 
 /// Keeps trials as they end, and shows how a run goes.
 pub struct Recorder<'a> {
@@ -35,45 +37,73 @@ impl<'a> Recorder<'a> {
     }
 }
 
+/// Shows the trials of one plan.
+struct Shown<'a> {
+    progress: &'a mut Progress,
+    header: &'a RunHeader,
+    /// Position of the trial under way.
+    next: usize,
+}
+
+impl Listener for Shown<'_> {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.progress.voice().say(&notes::in_words(note));
+        Ok(())
+    }
+
+    fn preparing(&mut self, done: Bytes, total: Bytes) {
+        self.progress.preparing(done, total);
+    }
+
+    fn started(&mut self, _: &Job) -> Result<(), Failure> {
+        let position = u32::try_from(self.next).unwrap_or(u32::MAX);
+        self.progress.started(self.header.place_of(position));
+        Ok(())
+    }
+
+    fn under_way(&mut self, so_far: SoFar) {
+        let plan = &self.header.plan;
+        if let Some(slot) = plan.order.get(self.next) {
+            self.progress.under_way(&plan.jobs[slot.job].job, so_far);
+        }
+    }
+
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        let place = self.header.place_of(trial.position);
+        self.progress.ended(place, trial);
+        Ok(())
+    }
+}
+
 /// A plan under way at an agent, trial by trial.
 pub struct Execution<'a> {
     host: &'a mut Host,
     header: &'a RunHeader,
-    trials: Vec<TrialRecord>,
-    /// Position in the plan of the first trial that the agent is asked for.
-    first: u32,
+    trials: Trials,
     /// The trial, as the agent counts, that it has to hear of before it goes on.
     unanswered: Option<u32>,
-}
-
-/// What an agent said.
-pub enum Heard {
-    /// A trial ended and is kept; the agent waits.
-    Trial,
-    /// The run ended.
-    End(RunEnd),
 }
 
 impl<'a> Execution<'a> {
     /// `trials`, the first ones of the plan, are there already.
     pub fn new(host: &'a mut Host, header: &'a RunHeader, trials: Vec<TrialRecord>) -> Self {
+        let first = u32::try_from(trials.len()).unwrap_or(u32::MAX);
         Self {
-            first: u32::try_from(trials.len()).unwrap_or(u32::MAX),
             host,
             header,
-            trials,
+            trials: Trials::after(trials, first),
             unanswered: None,
         }
     }
 
     /// The trials that ended.
     pub fn trials(&self) -> &[TrialRecord] {
-        &self.trials
+        self.trials.all()
     }
 
     /// The same, at the end.
     pub fn finish(self) -> Vec<TrialRecord> {
-        self.trials
+        self.trials.finish()
     }
 
     /// The way to the agent.
@@ -85,7 +115,7 @@ impl<'a> Execution<'a> {
     /// begin the next one.
     pub fn go_on(&mut self) -> Result<(), Failure> {
         match self.unanswered.take() {
-            None => self.host.run(&rest(&self.header.plan, &self.trials)),
+            None => self.host.run(&rest(&self.header.plan, self.trials())),
             Some(position) => {
                 // An agent that cannot hear it has ended; what it said before is
                 // heard next, its end or that it ended unexpectedly.
@@ -98,8 +128,7 @@ impl<'a> Execution<'a> {
     /// No more trials are wanted; the end is then to be [heard](Self::hear).
     pub fn cancel(&mut self) {
         self.unanswered = None;
-        // As in `go_on`.
-        let _ = self.host.requests().send(&ToAgent::Cancel);
+        self.host.requests().cancel();
     }
 
     /// All trials that are missing, until `enough` says so of those that there are.
@@ -110,114 +139,47 @@ impl<'a> Execution<'a> {
     ) -> Result<RunEnd, Failure> {
         let voice = recorder.voice();
         let mut over = false;
-        if self.is_whole() && enough(&self.trials, &voice) {
+        if self.is_whole() && enough(self.trials(), &voice) {
             return Ok(RunEnd::Finished);
         }
         self.go_on()?;
         loop {
             match self.hear(recorder)? {
-                Heard::End(RunEnd::Cancelled) if over => return Ok(RunEnd::Finished),
-                Heard::End(end) => return Ok(end),
-                Heard::Trial if self.is_whole() && enough(&self.trials, &voice) => {
+                Heard::Done(RunEnd::Cancelled, _) if over => return Ok(RunEnd::Finished),
+                Heard::Done(end, _) => return Ok(end),
+                Heard::Kept(_) if self.is_whole() && enough(self.trials(), &voice) => {
                     over = true;
                     self.cancel();
                 }
-                Heard::Trial => self.go_on()?,
+                Heard::Kept(_) => self.go_on()?,
             }
         }
     }
 
     /// Whether the last trial was not stopped from outside.
     pub fn is_whole(&self) -> bool {
-        let last = self.trials.last();
+        let last = self.trials().last();
         last.is_some_and(|trial| trial.outcome != Outcome::Interrupted)
     }
 
     /// Listens to the agent until a trial, or the run, has ended.
     pub fn hear(&mut self, recorder: &mut Recorder<'_>) -> Result<Heard, Failure> {
-        let progress = &mut recorder.progress;
-        loop {
-            match self.host.hear()? {
-                FromAgent::Preparing { done, total } => progress.preparing(done, total),
-                FromAgent::TrialStarted { position } => {
-                    let at = self.first.saturating_add(position);
-                    progress.started(self.header.place_of(at));
-                }
-                FromAgent::Progress {
-                    elapsed_ns,
-                    bytes,
-                    ios,
-                } => {
-                    let elapsed = Nanos(elapsed_ns);
-                    let so_far = SoFar {
-                        elapsed,
-                        bytes,
-                        ios,
-                    };
-                    let plan = &self.header.plan;
-                    if let Some(slot) = plan.order.get(self.trials.len()) {
-                        progress.under_way(&plan.jobs[slot.job].job, so_far);
-                    }
-                }
-                FromAgent::TrialDone(record) => {
-                    self.keep(*record, recorder)?;
-                    return Ok(Heard::Trial);
-                }
-                FromAgent::LoadNote(note) => progress.voice().say(&loads::in_words(&note)),
-                FromAgent::RunDone { end, leftover } => {
-                    if let Some(leftover) = leftover {
-                        progress.voice().say(&leftovers::in_words(&leftover));
-                    }
-                    return Ok(Heard::End(end));
-                }
-                FromAgent::Hello { .. }
-                | FromAgent::Inspected(_)
-                | FromAgent::Swept { .. }
-                | FromAgent::Undone { .. }
-                | FromAgent::Offers { .. }
-                | FromAgent::Rehearsed { .. }
-                | FromAgent::Devices(_)
-                | FromAgent::Checkup(_)
-                | FromAgent::LoadProgress(_)
-                | FromAgent::LoadStream(_)
-                | FromAgent::LoadReport(_)
-                | FromAgent::StepStarted { .. }
-                | FromAgent::StepDone(_)
-                | FromAgent::KeepSteps { .. }
-                | FromAgent::WorkProgress(_)
-                | FromAgent::Powercut(_)
-                | FromAgent::WorkStands(_)
-                | FromAgent::WorkDone { .. }
-                | FromAgent::Refused(_) => {}
+        let mut shown = Shown {
+            progress: &mut recorder.progress,
+            header: self.header,
+            next: self.trials().len(),
+        };
+        let store = (&*self.header.id, Some(&mut *recorder.store));
+        let heard = self.trials.hear(self.host, store, &mut shown)?;
+        if let Heard::Kept(position) = heard {
+            self.unanswered = Some(position);
+            if self.trials().len() > self.header.plan.order.len() {
+                return Err(Failure::lost(
+                    "the agent reported more trials than were planned",
+                ));
             }
         }
-    }
-
-    /// What was told is safe: stored first, then shown.
-    fn keep(
-        &mut self,
-        mut record: TrialRecord,
-        recorder: &mut Recorder<'_>,
-    ) -> Result<(), Failure> {
-        let position = record.position;
-        self.unanswered = Some(position);
-        record.position = self.first.saturating_add(position);
-        let next = self.trials.len();
-        if record.position as usize != next || next >= self.header.plan.order.len() {
-            return Err(Failure::lost(format!(
-                "the agent tells of trial {position}, which was not its next"
-            )));
-        }
-        // One that cannot be stored is kept with the run all the same (`runs::finish`).
-        self.trials.push(record);
-        let record = &self.trials[next];
-        let store = &mut recorder.store;
-        store
-            .save_trial(&self.header.id, record)
-            .map_err(of_store)?;
-        let place = self.header.place_of(record.position);
-        recorder.progress.ended(place, record);
-        Ok(())
+        Ok(heard)
     }
 }
 
@@ -230,16 +192,15 @@ pub struct Executed {
 }
 
 /// Runs the trials of a plan that are not `done`, until `enough` says so of those
-/// that there are. `expected`: how long each takes, in the plan's order.
+/// that there are.
 pub fn execute(
     host: &mut Host,
     header: &RunHeader,
-    expected: &[Nanos],
     store: &mut Store,
     done: Vec<TrialRecord>,
     mut enough: impl FnMut(&[TrialRecord], &Voice) -> bool,
 ) -> Executed {
-    let progress = Progress::new(steps(&header.plan, expected));
+    let progress = Progress::new(steps(&header.plan, &estimate::of_trials(&header.plan)));
     let mut recorder = Recorder::new(store, progress);
     let mut execution = Execution::new(host, header, done);
     let agents = vec![execution.requests()];
@@ -262,12 +223,8 @@ pub fn interruptible<T>(
     let on_signal = voice.clone();
     let interrupt = Interrupt::catch(move || {
         on_signal.say("stopping after this I/O; finished trials are kept");
-        for agent in agents {
-            // An agent that cannot hear it has ended, which is noticed elsewhere.
-            let _ = agent.send(&ToAgent::Cancel);
-        }
-    })
-    .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        agents.iter().for_each(Requests::cancel);
+    })?;
     let done = work(&interrupt);
     voice.clear();
     Ok((done, interrupt.exit_code()))
@@ -285,41 +242,26 @@ fn rest(plan: &Plan, there: &[TrialRecord]) -> Plan {
     }
 }
 
-/// A run that has ended.
-pub struct Done {
-    /// The run.
-    pub run: Run,
-    ending: Ending,
-}
-
 /// Notes in the store how a run ended; test files of an agent that was lost are
-/// removed by another.
+/// removed by another. One that the agent refused before anything ran leaves nothing behind.
+///
+/// # Errors
+/// When it cannot be forgotten.
 pub fn close(
     header: RunHeader,
     store: &mut Store,
     executed: Executed,
     target: &mut dyn Target,
-) -> Done {
-    let mut ending = executed.ended.unwrap_or_else(Ending::of_failure);
-    let run = Run {
-        header,
-        status: ending.status.clone(),
-        finished_unix_ms: Some(unix_ms()),
-        trials: executed.trials,
-    };
-    ending.and_noted(runs::finish(store, &run));
-    if ending.agent_lost {
-        for leftover in leftovers::clear_after_loss(target, &run.header.plan.place, &run.header.id)
-        {
-            say(&leftovers::in_words(&leftover));
+) -> Result<Done, Failure> {
+    let ending = executed.ended.unwrap_or_else(Ending::of_failure);
+    let is_refused = ending.failure.as_ref().is_some_and(Failure::is_usage);
+    let forget = is_refused && executed.trials.is_empty();
+    let done = Done::close(Some(store), header, executed.trials, ending, forget)?;
+    if done.ending.agent_lost {
+        let header = &done.run.header;
+        for leftover in leftovers::clear_after_loss(target, &header.plan.place, &header.id) {
+            say(&notes::in_words(&notes::of_leftover(&leftover)));
         }
     }
-    Done { run, ending }
-}
-
-impl Done {
-    /// The exit code: what stopped it, or whether a trial failed.
-    pub fn conclude(self) -> Result<ExitCode, Failure> {
-        runs::conclude(&self.run, self.ending.failure, self.ending.signal)
-    }
+    Ok(done)
 }

@@ -1,7 +1,7 @@
 //! What every command that makes a run does: naming it, showing it, and what
 //! it ends with.
 
-use crate::exit::{DONE, FAILED, Failure};
+use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
 use crate::output::{print, style};
 use crate::stored::owner;
 use assay_lang::tr;
@@ -9,6 +9,7 @@ use assay_model::plan::Plan;
 use assay_model::run::{Run, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{Inspection, RunEnd};
+use assay_model::work::soak::SoakStep;
 use assay_report::json;
 use assay_report::terminal::write_summary;
 use assay_store::{Store, StoreError};
@@ -109,6 +110,71 @@ impl Ending {
     }
 }
 
+/// A run that has ended.
+pub struct Done {
+    /// Its trials, and how it ended.
+    pub run: Run,
+    /// Why not all of it was done, and with what the command ends.
+    pub ending: Ending,
+    /// Whether the store has it.
+    pub stored: bool,
+}
+
+impl Done {
+    /// Notes in the store how a run ended; one that is to leave nothing behind is forgotten.
+    ///
+    /// # Errors
+    /// When it cannot be forgotten.
+    pub fn close(
+        store: Option<&mut Store>,
+        header: RunHeader,
+        trials: Vec<TrialRecord>,
+        mut ending: Ending,
+        forget: bool,
+    ) -> Result<Self, Failure> {
+        let run = Run {
+            header,
+            status: ending.status.clone(),
+            finished_unix_ms: Some(unix_ms()),
+            annotation: assay_model::annotation::Annotation::default(),
+            trials,
+        };
+        let stored = store.is_some() && !forget;
+        match store {
+            Some(store) if forget => store.forget_run(&run.header.id).map_err(of_store)?,
+            Some(store) => ending.and_noted(finish(store, &run)),
+            None => {}
+        }
+        Ok(Self {
+            run,
+            ending,
+            stored,
+        })
+    }
+
+    /// Shows the run, if it is stored; the exit code.
+    pub fn present(self, as_json: bool) -> Result<ExitCode, Failure> {
+        if self.stored {
+            present(&self.run, as_json)?;
+        }
+        self.conclude()
+    }
+
+    /// The exit code: what stopped it, or whether a trial failed. Data that differs has
+    /// its own.
+    pub fn conclude(self) -> Result<ExitCode, Failure> {
+        let trials = self.run.trials.iter();
+        let mut details = trials.filter_map(|trial| trial.detail.as_deref());
+        let flips = |soak: &SoakStep| soak.checkpoint.memory_flips > 0;
+        let differs = details.any(|detail| detail.differs() || detail.soak().is_some_and(flips));
+        match conclude(&self.run, self.ending.failure, self.ending.signal) {
+            Err(failure) if differs => Err(Failure::mismatch(failure.to_string())),
+            Ok(_) if differs => Ok(ExitCode::from(DATA_MISMATCH)),
+            concluded => concluded,
+        }
+    }
+}
+
 /// Once a run has begun, whatever befalls its store is a failure on the way.
 #[expect(
     clippy::needless_pass_by_value,
@@ -186,11 +252,7 @@ pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
 }
 
 /// The exit code: what stopped the run, or whether a trial failed.
-pub fn conclude(
-    run: &Run,
-    failure: Option<Failure>,
-    signal: Option<u8>,
-) -> Result<ExitCode, Failure> {
+fn conclude(run: &Run, failure: Option<Failure>, signal: Option<u8>) -> Result<ExitCode, Failure> {
     if let Some(failure) = failure {
         return Err(failure);
     }

@@ -1,9 +1,8 @@
 //! What the user sees of a work of a few long steps: how far the one under way
 //! is, and a line when it has ended.
 
-use crate::driver::loads::in_words;
-use crate::driver::runs;
-use crate::driver::works::{Done, Listener};
+use crate::driver::notes::in_words;
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::ui::progress::{Forecast, Voice, in_brief, time_left};
 use assay_model::job::Job;
@@ -16,7 +15,8 @@ use assay_model::work::{WorkProgress, WorkReport};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     Bytes,
-    Samples,
+    /// Samples, transactions or other things without a unit.
+    Items,
 }
 
 /// Shows how the steps go, on standard error.
@@ -25,8 +25,6 @@ pub struct StepTalk {
     counted: Counted,
     steps: usize,
     trial: u32,
-    /// What each repetition reported.
-    pub reports: Vec<WorkReport>,
 }
 
 impl StepTalk {
@@ -37,18 +35,7 @@ impl StepTalk {
             counted,
             steps,
             trial: 1,
-            reports: Vec::new(),
         }
-    }
-
-    /// Takes the live line away, and shows what was stored.
-    pub fn present(&self, done: Result<Done, Failure>, as_json: bool) -> Result<Done, Failure> {
-        self.voice.clear();
-        let done = done?;
-        if done.stored {
-            runs::present(&done.run, as_json)?;
-        }
-        Ok(done)
     }
 
     /// Takes the live line away.
@@ -64,12 +51,12 @@ impl StepTalk {
         let far = match (self.counted, total) {
             (Counted::Bytes, Some(total)) => format!("{} of {}", Bytes(done), Bytes(total)),
             (Counted::Bytes, None) => Bytes(done).to_string(),
-            (Counted::Samples, Some(total)) => format!("{done} of {total}"),
-            (Counted::Samples, None) => done.to_string(),
+            (Counted::Items, Some(total)) => format!("{done} of {total}"),
+            (Counted::Items, None) => done.to_string(),
         };
         let rate = match self.counted {
             Counted::Bytes => format!(", {}", BytesPerSec(rate(done, elapsed_ns))),
-            Counted::Samples => String::new(),
+            Counted::Items => String::new(),
         };
         // Nothing is guessed from nothing.
         let left = total.filter(|_| done > 0).map(|total| {
@@ -121,9 +108,8 @@ impl Listener for StepTalk {
         Ok(())
     }
 
-    fn repeated(&mut self, number: u32, report: Option<&WorkReport>) -> Result<(), Failure> {
+    fn repeated(&mut self, number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
         self.trial = number + 1;
-        self.reports.extend(report.cloned());
         Ok(())
     }
 }
@@ -148,7 +134,7 @@ mod tests {
             total: Some(100),
             ..progress
         };
-        let words = StepTalk::new(Counted::Samples, 2).far(&samples);
+        let words = StepTalk::new(Counted::Items, 2).far(&samples);
         assert_eq!(words, "verify #1: 25 of 100, 0:30 left");
     }
 

@@ -8,26 +8,24 @@ pub use repetitions::Sweep;
 
 use crate::driver::host::Host;
 use crate::driver::leftovers;
-use crate::driver::loads::in_words;
-use crate::driver::runs::{self, Ending, header, of_store};
+use crate::driver::runs::{Done, header, of_store};
+use crate::driver::trials::{Listener, Trials};
 use crate::exit::Failure;
-use crate::interrupt::{Interrupt, Interrupts, on_report_request};
+use crate::interrupt::{Interrupt, Interrupts};
 use crate::output::say;
 use crate::stored::guard::keep_apart;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::keep::KeepArgs;
 use crate::stored::owner;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunHeader};
-use assay_model::trial::TrialRecord;
-use assay_model::wire::{Inspection, LoadNote, ToAgent};
-use assay_model::work::{StepDetail, Work, WorkProgress, WorkReport};
+use assay_model::wire::Inspection;
+use assay_model::work::{Work, WorkSpec};
 use assay_store::Store;
 use assay_target::Target;
 use repetitions::plan;
 use runner::Runner;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// What is asked for.
 pub struct Request {
@@ -51,61 +49,6 @@ pub struct Request {
     pub sweep: Option<Sweep>,
 }
 
-/// Whoever follows a work.
-pub trait Listener {
-    /// It has something to tell.
-    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        say(&in_words(note));
-        Ok(())
-    }
-    /// A step begins.
-    fn started(&mut self, _job: &Job) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// A step ended and is stored.
-    fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// How far it is, a few times a second.
-    fn progress(&mut self, _progress: &WorkProgress) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// How it stands, because SIGUSR1 asked for it.
-    fn stands(&mut self, _report: &WorkReport) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// A repetition (from 1) ended; `None`: it did not come so far as to have a
-    /// report.
-    fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
-        Ok(())
-    }
-}
-
-/// A work that has ended.
-pub struct Done {
-    /// Its steps.
-    pub run: Run,
-    /// Why not all of it was done, and with what the command ends.
-    pub ending: Ending,
-    /// The store has it. A work without steps leaves nothing there.
-    pub stored: bool,
-}
-
-impl Done {
-    /// The exit code: what stopped it, or whether a step failed. Data that differs has
-    /// its own.
-    pub fn conclude(self) -> Result<ExitCode, Failure> {
-        let trials = self.run.trials.iter();
-        let mut details = trials.filter_map(|trial| trial.detail.as_deref());
-        let differs = details.any(StepDetail::differs);
-        let concluded = runs::conclude(&self.run, self.ending.failure, self.ending.signal);
-        concluded.map_err(|failure| match differs {
-            true => Failure::mismatch(failure.to_string()),
-            false => failure,
-        })
-    }
-}
-
 /// Carries out a work with the agent that the host talks to, and stores its steps.
 /// The target is for another agent, that cleans up after one that is lost.
 ///
@@ -116,17 +59,17 @@ pub fn execute(
     host: &mut Host,
     inspection: Inspection,
     request: &Request,
-    store: &StoreArgs,
+    store: &KeepArgs,
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
-    let path = store_path(store);
+    let path = store.path();
     // Paths of another machine lead nowhere here.
     if let (Ok(path), None) = (&path, host.target()) {
-        keep_apart(path, written(&request.work))?;
+        keep_apart(path, written(request.work.spec()))?;
     }
-    let opened = path.and_then(|path| Ok(Store::open(&path)?));
+    let opened = path.and_then(|path| store.open(&path));
     let mut store = unless_it_may_go_unstored(opened, request)?;
-    if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
+    if let (Some(_), Some(store)) = (request.work.spec().private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;
     }
     let header = header(plan(request), inspection, host.names());
@@ -136,9 +79,7 @@ pub fn execute(
     let runner = Runner {
         store,
         header,
-        trials: Vec::new(),
-        kept: 0,
-        untold: Vec::new(),
+        trials: Trials::default(),
         finished: 0,
         listener,
     };
@@ -159,24 +100,21 @@ pub fn go_on(
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
     let interrupt = listen_to_signals(host, request)?;
-    let kept = run.trials.len();
-    store.reopen_run(&run.header.id, &owner::this_process(), kept)?;
+    store.reopen_run(&run.header.id, &owner::this_process(), run.trials.len())?;
     let runner = Runner {
         store: Some(store),
         header: run.header,
-        kept,
-        untold: Vec::new(),
-        trials: run.trials,
+        trials: Trials::after(run.trials, 0),
         finished,
         listener,
     };
     runner.run(target, host, request, &interrupt)
 }
 
-/// All that a work writes; a copy may write to this program's standard output.
-fn written(work: &Work) -> Vec<PathBuf> {
-    let mut written = work.written();
-    if matches!(work, Work::Copy(copy) if copy.output.is_none()) {
+/// Everything that a work writes, this program's standard output included.
+fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
+    let mut written = work.writes();
+    if work.writes_stdout() {
         written.push(PathBuf::from("/proc/self/fd/1"));
     }
     written
@@ -208,25 +146,14 @@ fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
 
 /// Signals that end the work, or ask how it stands.
 fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
-    let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
-    // An agent that cannot hear a request has ended, which is noticed elsewhere.
-    let requests = host.requests();
-    on_report_request(move || {
-        let _ = requests.send(&ToAgent::ReportNow);
-    })
-    .map_err(failed)?;
-    let requests = host.requests();
     let stopping = request.stopping;
-    let interrupts = match request.work {
-        // As dd does.
-        Work::Copy(_) => Interrupts::UnlessIgnored,
-        _ => Interrupts::Caught,
+    let interrupts = match request.work.spec().is_filter() {
+        true => Interrupts::UnlessIgnored,
+        false => Interrupts::Caught,
     };
-    Interrupt::catch_with(interrupts, move || {
+    host.obey_signals(interrupts, move || {
         if !stopping.is_empty() {
             say(stopping);
         }
-        let _ = requests.send(&ToAgent::Cancel);
     })
-    .map_err(failed)
 }

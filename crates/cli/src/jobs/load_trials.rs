@@ -1,10 +1,13 @@
 //! A load that is repeated: each repetition is stored as trials of its jobs.
 
+use crate::checks::admission;
 use crate::driver::host::Host;
-use crate::driver::loads::{self, Listener, Repeats};
-use crate::driver::runs::{self, Ending, header, of_store, run_id, unix_ms};
+use crate::driver::loads;
+use crate::driver::notes::Repeats;
+use crate::driver::runs::{Done, Ending, header, of_store, run_id, unix_ms};
+use crate::driver::trials::{self, Trials};
 use crate::exit::Failure;
-use crate::interrupt::Interrupt;
+use crate::interrupt::Interrupts;
 use crate::jobs::records::{Entry, Repetition};
 use crate::stored::owner;
 use crate::ui::progress::{Voice, in_brief};
@@ -13,10 +16,10 @@ use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Ddir, Extent, Load};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::rng::SplitMix64;
-use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::run::RunHeader;
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{Inspection, LoadNote, ToAgent};
+use assay_model::wire::{Inspection, LoadNote, RunEnd};
 use assay_model::work::replay::ReplayStep;
 use assay_store::Store;
 use std::process::ExitCode;
@@ -31,8 +34,6 @@ pub struct RepeatedLoad {
     pub replay: Option<ReplayStep>,
     /// What was found at its place.
     pub inspection: Inspection,
-    /// Where.
-    pub place: Place,
     /// Its repetitions.
     pub trials: u32,
     /// The run is printed as JSON.
@@ -43,23 +44,35 @@ impl RepeatedLoad {
     /// Repeats it, stores each repetition, and shows the run.
     pub fn carry_out(self, host: &mut Host, store: Store) -> Result<ExitCode, Failure> {
         let header = header(
-            plan(&self.load, &self.entries, self.trials, self.place),
+            plan(
+                &self.load,
+                &self.entries,
+                self.trials,
+                admission::of(&self.inspection),
+            ),
             self.inspection,
             host.names(),
         );
+        // Whatever is killed is found by the next start.
+        let mut store = store;
+        let begun = store.begin_run(&header, &owner::this_process());
+        begun.map_err(of_store)?;
         let mut runner = Runner {
             load: self.load,
             entries: self.entries,
             replay: self.replay,
             header,
             store,
-            begun: false,
-            trials: Vec::new(),
+            trials: Trials::default(),
             mismatches: 0,
             voice: Voice::new(),
         };
         let ending = runner.run(host).unwrap_or_else(Ending::of_failure);
-        runner.close(ending, self.json)
+        let trials = runner.trials.finish();
+        // A load that is refused leaves no run behind.
+        let forget = trials.is_empty();
+        let store = Some(&mut runner.store);
+        Done::close(store, runner.header, trials, ending, forget)?.present(self.json)
     }
 }
 
@@ -96,9 +109,7 @@ struct Runner {
     replay: Option<ReplayStep>,
     header: RunHeader,
     store: Store,
-    /// The store knows the run. A load that is refused leaves none behind.
-    begun: bool,
-    trials: Vec<TrialRecord>,
+    trials: Trials,
     /// Blocks, in all repetitions, that were not what had been written.
     mismatches: u64,
     voice: Voice,
@@ -106,13 +117,10 @@ struct Runner {
 
 impl Runner {
     fn run(&mut self, host: &mut Host) -> Result<Ending, Failure> {
-        let (requests, voice) = (host.requests(), self.voice.clone());
-        let interrupt = Interrupt::catch(move || {
+        let voice = self.voice.clone();
+        let interrupt = host.obey_signals(Interrupts::Caught, move || {
             voice.say("stopping; finished trials are kept");
-            // An agent that cannot hear it has ended, which is noticed elsewhere.
-            let _ = requests.send(&ToAgent::Cancel);
-        })
-        .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        })?;
         let rounds = self.header.plan.order.last().map_or(0, |slot| slot.trial);
         let mut seeds = SplitMix64::new(self.load.entropy);
         for number in 1..=rounds {
@@ -122,19 +130,12 @@ impl Runner {
             let signal = interrupt.exit_code();
             self.keep(&report, number, started_unix_ms, signal.is_some())?;
             if signal.is_some() {
-                return Ok(Ending {
-                    status: RunStatus::Interrupted,
-                    failure: None,
-                    signal,
-                    agent_lost: false,
-                });
+                return Ok(Ending::of(RunEnd::Cancelled, signal));
             }
         }
         Ok(Ending {
-            status: RunStatus::Finished,
             failure: self.data_differed(),
-            signal: None,
-            agent_lost: false,
+            ..Ending::of(RunEnd::Finished, None)
         })
     }
 
@@ -149,19 +150,23 @@ impl Runner {
     }
 
     fn repeat(&mut self, host: &mut Host, number: u32) -> Result<LoadReport, Failure> {
-        let mut follower = Follower {
-            voice: self.voice.clone(),
-            done: self.trials.len(),
-            of: self.header.plan.order.len(),
-            number,
-            repeats: Repeats::default(),
-        };
+        let mut follower = self.follower(number);
         let report = loads::execute(host, &self.load, &mut follower);
         for (_, line) in follower.repeats.close() {
             self.voice.say(&line);
         }
         self.voice.clear();
         report
+    }
+
+    fn follower(&self, number: u32) -> Follower {
+        Follower {
+            voice: self.voice.clone(),
+            done: self.trials.all().len(),
+            of: self.header.plan.order.len(),
+            number,
+            repeats: Repeats::default(),
+        }
     }
 
     /// Stores the trials of a repetition.
@@ -182,60 +187,13 @@ impl Runner {
             started_unix_ms,
             replay: self.replay.as_ref(),
         };
-        let first = self.trials.len();
         for entry in &self.entries {
-            let position = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
-            self.trials.push(repetition.trial(entry, position));
+            let position = u32::try_from(self.trials.all().len()).unwrap_or(u32::MAX);
+            self.trials.ended(repetition.trial(entry, position))?;
         }
-        self.store_from(first)?;
-        for trial in &self.trials[first..] {
-            self.voice.say(&format!(
-                "[{}/{}] {} #{number}: {}",
-                trial.position + 1,
-                self.header.plan.order.len(),
-                trial.job.name,
-                in_brief(trial)
-            ));
-        }
-        Ok(())
-    }
-
-    fn store_from(&mut self, first: usize) -> Result<(), Failure> {
-        // There is something to keep from here on, wherever it can be.
-        if !std::mem::replace(&mut self.begun, true) {
-            let owner = owner::this_process();
-            let begun = self.store.begin_run(&self.header, &owner);
-            begun.map_err(of_store)?;
-        }
-        let saved = self
-            .store
-            .save_trials(&self.header.id, &self.trials[first..]);
-        saved.map_err(of_store)
-    }
-
-    /// Shows what came of it.
-    fn close(mut self, mut ending: Ending, as_json: bool) -> Result<ExitCode, Failure> {
-        if !self.begun {
-            return runs::conclude(
-                &Run {
-                    header: self.header,
-                    status: ending.status,
-                    finished_unix_ms: None,
-                    trials: Vec::new(),
-                },
-                ending.failure,
-                ending.signal,
-            );
-        }
-        let run = Run {
-            header: self.header,
-            status: ending.status.clone(),
-            finished_unix_ms: Some(unix_ms()),
-            trials: self.trials,
-        };
-        ending.and_noted(runs::finish(&mut self.store, &run));
-        runs::present(&run, as_json)?;
-        runs::conclude(&run, ending.failure, ending.signal)
+        let mut follower = self.follower(number);
+        let store = (&*self.header.id, Some(&mut self.store));
+        self.trials.keep(store, &mut follower)
     }
 }
 
@@ -249,7 +207,21 @@ struct Follower {
     repeats: Repeats,
 }
 
-impl Listener for Follower {
+impl trials::Listener for Follower {
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        self.voice.say(&format!(
+            "[{}/{}] {} #{}: {}",
+            trial.position + 1,
+            self.of,
+            trial.job.name,
+            self.number,
+            in_brief(trial)
+        ));
+        Ok(())
+    }
+}
+
+impl loads::Listener for Follower {
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         if let Some(line) = self.repeats.hear(note) {
             self.voice.say(&line);

@@ -1,20 +1,15 @@
 //! Two sides of stored figures, and the verdicts on them.
 
-use crate::exit::{DONE, Failure, MISSED};
-use crate::judging::args::{Terms, VerdictArgs};
-use crate::judging::{circumstances, units as unit_figures, written};
-use crate::output::{print, style};
-use crate::stored::formats::{Format, OutputArgs};
+use crate::exit::Failure;
+use crate::judging::args::Terms;
+use crate::judging::{circumstances, units as unit_figures};
 use crate::stored::lookup::StoreArgs;
 use crate::stored::sources::{Source, held_to};
 use assay_lang::counted;
 use assay_model::run::Run;
 use assay_report::comparison::{self, Compared};
-use assay_report::gate::{Status, Suite};
-use assay_report::terminal::{write_comparison, write_qualification};
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::Options;
-use std::process::ExitCode;
 
 /// One side: what it is called, and its units.
 pub struct NamedSide {
@@ -40,12 +35,6 @@ impl NamedSide {
     }
 }
 
-/// Compares two parts by runs of their units.
-pub fn of_units(parts: [(&str, &[String]); 2], args: &VerdictArgs) -> Result<ExitCode, Failure> {
-    let [a, b] = parts.map(|(name, runs)| units(name, runs, &args.store));
-    present(args, (a?, b?))
-}
-
 /// A side by its units.
 pub fn units(name: &str, words: &[String], store: &StoreArgs) -> Result<NamedSide, Failure> {
     let units = words.iter().map(|word| Source::find(word, store)?.single());
@@ -53,45 +42,6 @@ pub fn units(name: &str, words: &[String], store: &StoreArgs) -> Result<NamedSid
         name: name.to_owned(),
         units: units.collect::<Result<_, Failure>>()?,
     })
-}
-
-/// The format that was asked for, if a comparison can be written in it.
-pub fn wanted(args: &VerdictArgs) -> Result<Option<Format>, Failure> {
-    let wanted = match args.json {
-        true => Some(Format::Json),
-        false => args.output.wanted()?,
-    };
-    wanted.map_or(Ok(()), written::is_possible)?;
-    Ok(wanted)
-}
-
-/// Judges two sides and shows what came of it; the exit code of the gate.
-pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
-    let wanted = wanted(args)?;
-    let judged = Judged::of(sides, &args.terms)?;
-    let compared = judged.compared();
-    match wanted {
-        Some(format) => written::write(&judged, format, &args.output)?,
-        None if compared.qualify => print(|out| write_qualification(&compared, style(), out))?,
-        None => print(|out| write_comparison(&compared, style(), out))?,
-    }
-    let closed = || Suite::of_comparison(&compared).count(Status::Fail) > 0;
-    Ok(match args.gate && closed() {
-        true => ExitCode::from(MISSED),
-        false => DONE,
-    })
-}
-
-/// `assay report A B`: the same in a file.
-pub fn report(
-    [a, b]: [&String; 2],
-    store: &StoreArgs,
-    terms: &Terms,
-    (format, output): (Format, &OutputArgs),
-) -> Result<ExitCode, Failure> {
-    let judged = Judged::of(two_sources([a, b], store)?, terms)?;
-    written::write(&judged, format, output)?;
-    Ok(DONE)
 }
 
 /// Two sides and what came of them.
@@ -119,7 +69,8 @@ impl Judged {
         })
     }
 
-    fn of((a, b): (NamedSide, NamedSide), terms: &Terms) -> Result<Self, Failure> {
+    /// Judges two sides under the terms of the flags.
+    pub fn of((a, b): (NamedSide, NamedSide), terms: &Terms) -> Result<Self, Failure> {
         refuse_the_same(&a, &b)?;
         let held = held_to(a.units.iter().chain(&b.units), terms.margin);
         let options = Options {

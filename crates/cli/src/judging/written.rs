@@ -1,12 +1,20 @@
 //! A comparison in a format of choice.
 
 use crate::exit::Failure;
+use crate::exit::{DONE, MISSED};
+use crate::judging::args::{Terms, VerdictArgs};
 use crate::judging::comparison::Judged;
+use crate::judging::comparison::{NamedSide, two_sources, units};
+use crate::output::{print, style};
 use crate::stored::formats::{Format, OutputArgs};
+use crate::stored::lookup::StoreArgs;
+use assay_report::gate::Status;
 use assay_report::gate::{Suite, junit, kcidb, lava, tap};
 use assay_report::mail::{self, Form};
+use assay_report::terminal::{write_comparison, write_qualification};
 use assay_report::{html, json, xlsx};
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 /// What a comparison can be written as.
 const POSSIBLE: [Format; 9] = [
@@ -64,4 +72,49 @@ fn mail(judged: &Judged, form: Form, out: &mut dyn Write) -> io::Result<()> {
 
 fn suite(judged: &Judged) -> Suite {
     Suite::of_comparison(&judged.compared())
+}
+
+/// The format that was asked for, if a comparison can be written in it.
+pub fn wanted(args: &VerdictArgs) -> Result<Option<Format>, Failure> {
+    let wanted = match args.json {
+        true => Some(Format::Json),
+        false => args.output.wanted()?,
+    };
+    wanted.map_or(Ok(()), is_possible)?;
+    Ok(wanted)
+}
+
+/// Compares two parts by runs of their units.
+pub fn of_units(parts: [(&str, &[String]); 2], args: &VerdictArgs) -> Result<ExitCode, Failure> {
+    let [a, b] = parts.map(|(name, runs)| units(name, runs, &args.store));
+    present(args, (a?, b?))
+}
+
+/// Judges two sides and shows what came of it; the exit code of the gate.
+pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
+    let wanted = wanted(args)?;
+    let judged = Judged::of(sides, &args.terms)?;
+    let compared = judged.compared();
+    match wanted {
+        Some(format) => write(&judged, format, &args.output)?,
+        None if compared.qualify => print(|out| write_qualification(&compared, style(), out))?,
+        None => print(|out| write_comparison(&compared, style(), out))?,
+    }
+    let closed = || Suite::of_comparison(&compared).count(Status::Fail) > 0;
+    Ok(match args.gate && closed() {
+        true => ExitCode::from(MISSED),
+        false => DONE,
+    })
+}
+
+/// `assay report A B`: the same in a file.
+pub fn report(
+    [a, b]: [&String; 2],
+    store: &StoreArgs,
+    terms: &Terms,
+    (format, output): (Format, &OutputArgs),
+) -> Result<ExitCode, Failure> {
+    let judged = Judged::of(two_sources([a, b], store)?, terms)?;
+    write(&judged, format, output)?;
+    Ok(DONE)
 }

@@ -12,17 +12,17 @@ use clap::Args;
 /// Which jobs are repeated, how often, and what is done around each trial.
 #[derive(Args, Clone, Debug)]
 pub struct RoundArgs {
-    /// How often each job is measured under each condition, or on each side; one more
-    /// round before is thrown away. auto: until all comparisons have a verdict, which
-    /// is looked at after 6, 10 and 20 trials, by a level that allows for looking
-    /// again [default: 6, or as many as --budget has room for].
+    /// Trials of each job under each condition, or on each side, after a conditioning round
+    /// that does not count. auto: until all comparisons have a verdict, checked after 6, 10 and
+    /// 20 trials at a significance level that allows for repeated checks [default: 6, or as
+    /// many as fit into --budget].
     #[arg(long, value_name = "N|auto", alias = "rounds", value_parser = Trials::parse)]
     pub trials: Option<Trials>,
-    /// Take no longer than this, for example 30m: fewer trials are made if need be.
-    /// Says beforehand how many there is room for and which difference they show.
+    /// Limit the time, for example 30m, by making fewer trials if necessary. The number of
+    /// trials and the difference that they can show are reported beforehand.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<Nanos>,
-    /// Wait so long before each trial, for example 2s or 500ms.
+    /// Wait this long before each trial, for example 2s or 500ms.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub idle: Option<Nanos>,
     /// Empty the page cache of the whole system before each trial.
@@ -31,17 +31,17 @@ pub struct RoundArgs {
     /// Discard the free blocks of the file system before each trial (fstrim).
     #[arg(long)]
     pub trim: bool,
-    /// Wait before each trial until the temperature is within so many kelvin of that
-    /// before the first one: of the device where it has a sensor, else of the board.
+    /// Wait before each trial until the temperature is within this many kelvin of that before
+    /// the first one: the device's if it has a sensor, else the board's.
     #[arg(long, value_name = "K", value_parser = parse_kelvin)]
     pub temperature: Option<u32>,
-    /// How long it is waited for that; then the trial has failed.
+    /// Time to wait for the temperature; after that the trial fails.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5min")]
     pub temperature_limit: Nanos,
     /// Short trials, with a test file of 256 MiB.
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
-    /// Longer trials, with a test file larger than the memory where there is room.
+    /// Longer trials, with a test file larger than the memory if it fits.
     #[arg(long)]
     pub thorough: bool,
     /// Size of the test file, for example 512M or 4G.
@@ -125,7 +125,7 @@ impl RoundArgs {
 fn parse_kelvin(text: &str) -> Result<u32, String> {
     let kelvin = text.parse::<f64>().ok();
     let kelvin = kelvin.filter(|kelvin| (0.1..=100.0).contains(kelvin));
-    let wrong = || format!("{text} is no number of kelvin from 0.1 to 100");
+    let wrong = || format!("{text} is not a number of kelvin from 0.1 to 100");
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -97,7 +97,7 @@ impl Spread {
         match stopping.looks {
             Some(_) => told,
             None => tr!(
-                "{told}; --trials auto goes on until there is a verdict",
+                "{told}; --trials auto continues until there is a verdict",
                 told
             ),
         }

@@ -127,8 +127,8 @@ pub fn facts(stopping: &Stopping, trials: u32) -> Vec<(&'static str, String)> {
     if let Some(looks) = &stopping.looks {
         let at: Vec<String> = looks.at.iter().map(u32::to_string).collect();
         let text = tr!(
-            "it is looked at after {looks} trials of each, and ends when every comparison has a \
-             verdict (margin {margin} %; level of each look {level} %)",
+            "checked after {looks} trials of each; ends when every comparison has a verdict \
+             (margin {margin} %; level of each check {level} %)",
             looks = enumerate(&at),
             margin = percent_points(looks.margin),
             level = format_args!("{:.2}", 100.0 * looks.alpha)
@@ -137,7 +137,7 @@ pub fn facts(stopping: &Stopping, trials: u32) -> Vec<(&'static str, String)> {
     }
     if let Some(budget) = stopping.budget {
         let text = tr!(
-            "{budget}: room for {trials} trials of each",
+            "{budget}: enough for {trials} trials of each",
             budget = minutes(budget),
             trials
         );

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A page (.html).
+    #[value(alias = "htm")]
     Html,
     /// All of it for programs (.json).
     Json,
@@ -22,21 +23,25 @@ pub enum Format {
     /// A workbook (.xlsx).
     Xlsx,
     /// Text of 72 columns for mails (.txt).
+    #[value(alias = "txt")]
     Text,
     /// The same for tickets (.md).
+    #[value(alias = "md")]
     Markdown,
     /// For CI servers (.xml).
+    #[value(alias = "xml")]
     Junit,
     /// Test Anything Protocol (.tap).
     Tap,
     /// Signals for LAVA (.lava).
     Lava,
     /// For KernelCI's database (.kcidb.json).
+    #[value(alias = "kcidb.json")]
     Kcidb,
 }
 
 /// Endings of file names; the first that fits counts.
-const ENDINGS: [(&str, Format); 12] = [
+const ENDINGS: [(&str, Format); 15] = [
     (".kcidb.json", Format::Kcidb),
     (".html", Format::Html),
     (".htm", Format::Html),
@@ -49,6 +54,9 @@ const ENDINGS: [(&str, Format); 12] = [
     (".tap", Format::Tap),
     (".lava", Format::Lava),
     (".kcidb", Format::Kcidb),
+    (".text", Format::Text),
+    (".markdown", Format::Markdown),
+    (".junit", Format::Junit),
 ];
 
 impl Format {
@@ -75,7 +83,7 @@ impl Format {
 }
 
 /// Where a report goes, and as what.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct OutputArgs {
     /// Where to write; its ending decides the format: .html, .json, .csv, .xlsx, .txt,
     /// .md, .xml (JUnit), .tap, .lava or .kcidb.json.
@@ -106,6 +114,14 @@ impl OutputArgs {
             ));
         }
         Ok(format)
+    }
+
+    /// The same into a file.
+    pub fn to(&self, path: PathBuf) -> Self {
+        Self {
+            output: Some(path),
+            ..self.clone()
+        }
     }
 
     /// Writes to the file or to standard output.

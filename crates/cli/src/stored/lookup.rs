@@ -12,7 +12,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Where runs are kept.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct StoreArgs {
     /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
     /// folder].
@@ -49,7 +49,7 @@ pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
     match store.find(name)? {
         Found::Run(id) => Ok(id),
         Found::Import(id) => Err(Failure::usage(format!(
-            "{id} is an import: results that were made elsewhere cannot be gone on with"
+            "{id} is an import: only runs of assay can be resumed"
         ))),
     }
 }
@@ -60,7 +60,7 @@ pub fn whole_run(store: &Store, id: &str) -> Result<Run, Failure> {
     match loaded.damaged.first() {
         None => Ok(loaded.run),
         Some(damage) => Err(Failure::failed(format!(
-            "run {id} cannot be gone on with: {damage}"
+            "run {id} cannot be resumed: {damage}"
         ))),
     }
 }

@@ -3,6 +3,7 @@
 pub mod files;
 pub mod formats;
 pub mod guard;
+pub mod keep;
 pub mod lookup;
 pub mod owner;
 pub mod sources;

@@ -135,11 +135,11 @@ impl Source {
         let path = store_path(args)?;
         let store = Store::open_existing(&path).map_err(|error| {
             Failure::usage(format!(
-                "{name} is no file, and there is no run to look for: {error}"
+                "{name} is not a file, and no run can be looked up: {error}"
             ))
         })?;
         let loaded = load_from(&store, name).map_err(|failure| match failure.is_usage() {
-            true => Failure::usage(format!("{name} is no file, and {failure}")),
+            true => Failure::usage(format!("{name} is not a file, and {failure}")),
             false => failure,
         })?;
         Ok(match loaded {

@@ -29,21 +29,20 @@ const PLACE: &str = "labgrid:";
 /// Where to measure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
-    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them,
-    /// adb:SERIAL, as adb devices lists it (adb: for the only one), or a board of a
-    /// labgrid: labgrid:PLACE or labgrid:reserve?TAG=VALUE. Paths are those of that machine.
-    /// Given several times, or as @FILE with a target on each line: on all of them at the
-    /// same time, each as a run of its own.
+    /// Measure on another machine: ssh://user@host:port (only the host is required), adb:SERIAL
+    /// as listed by adb devices (adb: for the only one), or a board of a labgrid: labgrid:PLACE
+    /// or labgrid:reserve?TAG=VALUE. Paths are paths on that machine. Several --on, or @FILE
+    /// with one target per line, measure on all of them at the same time, each as its own run.
     #[arg(long, value_name = "TARGET", value_parser = parse)]
     pub on: Vec<On>,
 
-    /// When the link to that machine is lost: stop (and clean up) at once, or wait for
-    /// it, wait=TIME: what was under way there ends, and goes on when the link is back.
+    /// Reaction to a lost link: stop at once and clean up, or wait (wait=TIME): the trial under
+    /// way ends, and the run continues when the link is back.
     #[arg(long, value_name = "stop|wait[=TIME]", default_value = "wait=2m")]
     pub when_lost: WhenLost,
 
-    /// Which unit of a part this is, where the device has no CID, serial number, WWN or EUI that
-    /// tells: runs of one name count as one unit in a comparison.
+    /// Name of this unit of a part, for devices without CID, serial number, WWN or EUI. Runs
+    /// with the same name count as one unit in a comparison.
     #[arg(long, value_name = "NAME", value_parser = unit_name)]
     pub unit: Option<String>,
 }
@@ -175,8 +174,7 @@ pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
 /// One machine to measure on.
 pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
     if !matches!(on, On::Local) {
-        let caught = end_links_with_this();
-        caught.map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        end_links_with_this()?;
     }
     match on {
         On::Ssh(address) => Ok(Box::new(

@@ -93,7 +93,8 @@ impl Progress {
             self.begins();
         }
         let spent = self.spent();
-        let rate = BytesPerSec(self.pace.at(spent, done.0));
+        let rate = self.pace.at(spent, done.0).map(BytesPerSec);
+        let rate = rate.map_or_else(String::new, |rate| rate.to_string());
         let rest = Forecast::rest(done.0, total.0, spent);
         let left = time_left(Nanos(rest.0 + self.forecast.left(self.place, Nanos(0)).0));
         let what = tr!("writing the test file, {done} of {total}", done, total);
@@ -120,12 +121,14 @@ impl Progress {
     /// A trial is under way.
     pub fn under_way(&mut self, job: &Job, so_far: SoFar) {
         let names = derive::primary_metrics(job);
-        let rate = if names.iter().any(|name| name.ends_with("_bw")) {
-            BytesPerSec(self.pace.at(so_far.elapsed, so_far.bytes)).to_string()
-        } else {
-            Iops(self.pace.at(so_far.elapsed, so_far.ios)).to_string()
-        };
-        self.tell(&rate);
+        let is_bw = names.iter().any(|name| name.ends_with("_bw"));
+        let amount = if is_bw { so_far.bytes } else { so_far.ios };
+        let rate = self.pace.at(so_far.elapsed, amount);
+        let rate = rate.map(|rate| match is_bw {
+            true => BytesPerSec(rate).to_string(),
+            false => Iops(rate).to_string(),
+        });
+        self.tell(&rate.unwrap_or_default());
     }
 
     fn tell(&self, rate: &str) {
@@ -168,13 +171,14 @@ struct Pace {
 }
 
 impl Pace {
-    /// Per second, at that time on one clock with that much done.
+    /// Rate per second, at that time on one clock with that much done; `None` before anything is
+    /// done, and in a ramp, where the clock stands still.
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-    fn at(&mut self, at: Nanos, amount: u64) -> f64 {
+    fn at(&mut self, at: Nanos, amount: u64) -> Option<f64> {
         let seconds = Nanos(at.0.saturating_sub(self.at.0)).as_secs_f64();
         let moved = amount.saturating_sub(self.amount) as f64;
         *self = Self { at, amount };
-        if seconds > 0.0 { moved / seconds } else { 0.0 }
+        (seconds > 0.0 && amount > 0).then(|| moved / seconds)
     }
 }
 
@@ -221,12 +225,15 @@ mod tests {
     fn a_rate_is_that_of_the_time_since_it_was_last_asked_for() {
         let mut pace = Pace::default();
         let rates = [
+            pace.at(Nanos(0), 0),
+            pace.at(Nanos::secs(1), 0),
             pace.at(Nanos::secs(2), 200),
             pace.at(Nanos::secs(3), 200),
             pace.at(Nanos::secs(4), 250),
             pace.at(Nanos::secs(4), 300),
         ];
-        assert_eq!(rates, [100.0, 0.0, 50.0, 0.0]);
+        let expected = [None, None, Some(200.0), Some(0.0), Some(50.0), None];
+        assert_eq!(rates, expected);
     }
 
     #[test]

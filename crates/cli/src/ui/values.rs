@@ -18,13 +18,13 @@ pub fn parse_time(text: &str) -> Result<Nanos, String> {
         "h" => 3600e9,
         _ => {
             return Err(format!(
-                "{text} is no time: use for example 500ms, 1s or 2min"
+                "{text} is not a time: use for example 500ms, 1s or 2min"
             ));
         }
     };
     let number: f64 = number
         .parse()
-        .map_err(|_| format!("{text} is no time: use for example 500ms, 1s or 2min"))?;
+        .map_err(|_| format!("{text} is not a time: use for example 500ms, 1s or 2min"))?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -188,7 +188,7 @@ fn what_cannot_be_measured_is_refused_by_name() {
     let file = folder.join("file");
     std::fs::write(&file, "x").unwrap();
     let said = bed.refused(&["androbench", text(&file)]);
-    assert!(said.contains("is no folder"), "{said}");
+    assert!(said.contains("is not a folder"), "{said}");
     let ended = bed.run(&["androbench", text(&folder), "--size", "100T"]);
     ended.assert_code(2);
     ended.assert_says(&["would take", "are free"]);
@@ -220,7 +220,7 @@ fn what_a_killed_run_leaves_is_named_and_removed_by_the_next_start() {
     let mut words = endless(&folder);
     words[5] = "2000";
     let mut running = bed.start(&words);
-    running.await_trials(3);
+    running.await_lines("finished steps", 3, |line| line.contains(" #"));
     // Steps are told once they are stored, when their folder goes: wait for the next.
     let begun = || {
         let there = || {
@@ -257,7 +257,7 @@ fn a_stopped_run_keeps_its_steps_and_leaves_nothing() {
     let bed = Bed::new();
     let folder = bed.folder();
     let mut running = bed.start(&endless(&folder));
-    running.await_trials(4);
+    running.await_lines("finished steps", 4, |line| line.contains(" #"));
     running.signal(Signal::INT);
     let ended = running.end();
     ended.assert_code(130);

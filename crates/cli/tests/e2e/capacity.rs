@@ -231,12 +231,12 @@ fn what_makes_no_sense_is_refused_by_name() {
         (
             &Path::new("/proc").to_owned(),
             &[],
-            "which the kernel makes up",
+            "which exists only in the kernel",
         ),
         (
             &Path::new("/proc").to_owned(),
             &["--verify-only"],
-            "which the kernel makes up",
+            "which exists only in the kernel",
         ),
     ] {
         let line = refused(path, words);

@@ -43,7 +43,7 @@ fn a_mistyped_name_is_told_to_be_neither_file_nor_run() {
     bed.run(&["import", text(&table)]).assert_code(0);
     let line = bed.refused(&["rank", "governers.csv"]);
     for words in [
-        "governers.csv is no file, and no run or import",
+        "governers.csv is not a file, and no run or import",
         "assay list",
     ] {
         assert!(line.contains(words), "{line}");

@@ -152,9 +152,9 @@ fn what_makes_no_sense_is_refused_by_name() {
     fs::write(&file, pattern(1 << 20)).unwrap();
     for (path, words, expected) in [
         (&folder, &["--samples", "1"][..], "'1'"),
-        (&folder, &["--sample-size", "1000"], "no multiple"),
-        (&folder, &["--size", "900T"], "no room"),
-        (&file, &["--size", "1M"], "no folder"),
+        (&folder, &["--sample-size", "1000"], "not a multiple"),
+        (&folder, &["--size", "900T"], "not enough space"),
+        (&file, &["--size", "1M"], "not a folder"),
         (&file, &[], "--sample-size"),
     ] {
         let mut all = vec!["disks", text(path)];

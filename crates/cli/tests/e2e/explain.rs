@@ -258,7 +258,7 @@ fn conditions_are_not_mixed() {
     let bed = Bed::new();
     let file = bed.join("none");
     let refused = bed.refused(&["model", "fit", text(&file)]);
-    assert!(refused.contains("no file of rates"), "{refused}");
+    assert!(refused.contains("not a file of rates"), "{refused}");
     measured(&bed);
     for words in [&["explain", "last@bfq"][..], &["model", "fit", "last@bfq"]] {
         let refused = bed.refused(words);

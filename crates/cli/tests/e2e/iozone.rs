@@ -328,7 +328,7 @@ fn what_must_fail_in_the_end_is_refused_before() {
         line
     };
     let line = refused(&["-i", "0", "-s", "99999g", "-r", "1m"]);
-    assert!(line.contains("no room for 1 file"), "{line}");
+    assert!(line.contains("not enough space for 1 file"), "{line}");
     let line = refused(&["-i", "0", "-s", "64k", "-b", "/no/such/folder/o.xls"]);
     assert!(line.contains("no folder /no/such/folder"), "{line}");
 }

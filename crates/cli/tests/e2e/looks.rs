@@ -119,7 +119,7 @@ fn a_budget_is_kept_and_told() {
     let tunable = or_skip!(Tunable::over(&scratch));
     let ended = tunable.sweep(&["--budget", "20s", "--json"]).end();
     ended.assert_code(0);
-    ended.assert_says(&["Budget", "20 s", "room for"]);
+    ended.assert_says(&["Budget", "20 s", "enough for"]);
     let run = ended.json();
     assert_eq!(run["run"]["budget_ns"], 20_000_000_000_u64);
     assert_eq!(run["run"]["status"], "finished");

@@ -38,6 +38,7 @@ mod mails;
 mod mark;
 mod mem;
 mod model;
+mod names;
 mod outputs;
 mod over_adb;
 mod over_ssh;

@@ -72,7 +72,7 @@ fn a_steady_state_is_of_a_device_that_may_be_overwritten() {
     let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 16));
     let folder = bed.folder();
     let refusal = bed.refused(&["mark", text(&folder), "--steady-state"]);
-    assert!(refusal.contains("no block device"), "{refusal}");
+    assert!(refusal.contains("not a block device"), "{refusal}");
     let refusal = bed.refused(&["mark", text(device.node()), "--steady-state"]);
     assert!(refusal.contains("--destroy-data"), "{refusal}");
     let words = [

@@ -65,7 +65,7 @@ fn holes_are_found_with_the_way_to_them_and_end_with_3() {
         model(&["check", "--policy", policy]).assert_code(0);
     }
     let far = model(&["check", "--policy", "open-after-3"]).refusal();
-    assert!(far.contains("no room"), "{far}");
+    assert!(far.contains("not enough room"), "{far}");
 }
 
 #[test]
@@ -142,5 +142,5 @@ fn a_part_in_a_file_is_simulated_and_the_seed_decides() {
     assert_ne!(run(text(&path), "1"), run(text(&path), "2"));
     fs::write(&path, "name = 3").expect("it can be written");
     let wrong = model(&["simulate", "--part", text(&path)]).refusal();
-    assert!(wrong.contains("it is no part"), "{wrong}");
+    assert!(wrong.contains("it is not a valid part"), "{wrong}");
 }

@@ -111,8 +111,8 @@ fn a_device_that_is_not_there_is_lost_with_one_line() {
     let machine = Machine::new(or_skip!(Neighbour::new()));
     for (on, code, expected) in [
         ("adb:0123", 5, "adb devices lists"),
-        ("adb:a;b", 2, "that is no serial"),
-        ("adb:-a", 2, "that is no serial"),
+        ("adb:a;b", 2, "that is not a serial"),
+        ("adb:-a", 2, "that is not a serial"),
     ] {
         let ended = machine.run(&["qualify", "/", "--on", on]);
         ended.assert_code(code);

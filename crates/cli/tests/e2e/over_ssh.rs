@@ -317,7 +317,7 @@ fn what_a_run_left_on_another_machine_is_not_looked_for_here() {
 /// Whatever an agent says, its host ends with one line, and keeps nothing of it.
 #[test]
 fn a_hostile_agent_neither_fills_nor_holds_its_host() {
-    let trial = r#"{"type":"trial_started","position":4294967295}"#;
+    let trial = r#"{"type":"keep_trials","position":4294967295}"#;
     let stored = r#"{"type":"stored","position":1}"#;
     for (agent, expected) in [
         ("exit 0", "the agent ended unexpectedly"),
@@ -335,7 +335,7 @@ fn a_hostile_agent_neither_fills_nor_holds_its_host() {
         (&say(&"[".repeat(100_000)), "not a message of this version"),
         (
             &format!("{}; {}", greeting(), say(trial)),
-            "unexpected TrialStarted",
+            "unexpected KeepTrials",
         ),
         (
             &format!("{}; {}", greeting(), say(stored)),

@@ -191,11 +191,16 @@ fn a_mistake_in_a_file_is_named_with_its_line() {
             "do = \"wirte\"",
             "line 4: do: nothing is called wirte (did you mean write?)",
         ),
-        ("size", "sise", "line 2: size is missing"),
+        (
+            "size",
+            "sise",
+            "line 6: there is no key sise (did you mean size?)",
+        ),
+        ("size = \"1M\"", "", "line 2: size is missing"),
         (
             "size = ",
             "sice = \"1\"\nsize = ",
-            "line 6: a step that does write has no sice (did you mean size?)",
+            "line 6: there is no key sice (did you mean size?)",
         ),
         ("\"1M\"", "\"1 potato\"", "line 6: size: "),
         ("\"1M\"", "7", "line 6: size: a size in quotes"),
@@ -205,7 +210,32 @@ fn a_mistake_in_a_file_is_named_with_its_line() {
             "line 5: file: ../f is neither a path inside",
         ),
         ("\"f\"", "\"f", "line 5: "),
-        ("about", "abuot", "line 1: about is missing"),
+        (
+            "about",
+            "abuot",
+            "line 1: there is no key abuot (did you mean about?)",
+        ),
+        ("about", "#", "line 1: about is missing"),
+        (
+            "name = \"w\"",
+            "nmae = \"w\"",
+            "line 3: there is no key nmae (did you mean name?)",
+        ),
+        (
+            "\"1M\"",
+            "\"1M\"\nperpare = true",
+            "line 7: there is no key perpare (did you mean prepare?)",
+        ),
+        (
+            "\"1M\"",
+            "\"1M\"\nholes = 100",
+            "line 7: holes: a number from 0 to 99",
+        ),
+        (
+            "\"1M\"",
+            "\"1M\"\nappend = 1",
+            "line 7: append: true or false is wanted here",
+        ),
         (
             "\"1M\"",
             "\"1M\"\nsync = \"often\"",

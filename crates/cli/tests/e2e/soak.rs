@@ -199,7 +199,7 @@ fn what_cannot_be_gone_on_with_says_why() {
         (vec!["soak"], "PATH"),
         (
             vec!["soak", text(scratch.path()), "--block", "1000"],
-            "no multiple",
+            "not a multiple",
         ),
         (
             vec!["soak", text(scratch.path()), "--size", "1000T"],

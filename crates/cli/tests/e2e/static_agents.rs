@@ -150,10 +150,9 @@ fn peak_kib_at(agent: &Path, work: ToAgent) -> u64 {
             .expect("a message")
             .expect("it goes on")
         {
-            FromAgent::LoadReport(_) | FromAgent::RunDone { .. } => break,
-            FromAgent::TrialDone(record) => {
-                assert_eq!(record.outcome, Outcome::Completed);
-                let position = record.position;
+            FromAgent::LoadReport(_) | FromAgent::Done { .. } => break,
+            FromAgent::TrialDone(record) => assert_eq!(record.outcome, Outcome::Completed),
+            FromAgent::KeepTrials { position } => {
                 send(&mut requests, &ToAgent::Stored { position }).expect("it listens");
             }
             FromAgent::Refused(refusal) => panic!("refused: {}", refusal.message),

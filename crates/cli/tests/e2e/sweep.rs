@@ -188,7 +188,7 @@ fn ctrl_c_puts_back_and_the_rest_can_be_run_later() {
 
     let resumed = bed.run(&["sweep", "--resume", "last", "--json"]);
     resumed.assert_code(0);
-    resumed.assert_says(&["goes on with run", &id, "trials are missing"]);
+    resumed.assert_says(&["resumes run", &id, "trials are missing"]);
     let run = resumed.json();
     assert_eq!(
         (&run["run"]["id"], &run["run"]["status"]),
@@ -481,13 +481,13 @@ fn what_cannot_be_varied_is_refused_before_anything_runs() {
     let line = refused(&[]);
     assert!(line.contains("--vary"), "{line}");
     let line = refused(&["--vary", &knob.vary, "--vary", &knob.vary]);
-    assert!(line.contains("is there twice"), "{line}");
+    assert!(line.contains("is given twice"), "{line}");
     let unused = ["--vary", &knob.vary, "--apply", "x=true"];
     let line = refused(&unused);
     assert!(line.contains("--apply x=… sets nothing"), "{line}");
     let twice = ["--vary", "cmd:x=1", "--undo", "x=a", "--undo", "x=b"];
     let line = refused(&twice);
-    assert!(line.contains("--undo x=… is there twice"), "{line}");
+    assert!(line.contains("--undo x=… is given twice"), "{line}");
     let line = refused(&["--vary", &knob.vary, "--margin", "3"]);
     assert!(line.contains("--trials auto"), "{line}");
     let line = refused(&["--vary", &knob.vary, "--trials", "0"]);

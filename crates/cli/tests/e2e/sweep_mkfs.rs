@@ -150,7 +150,7 @@ fn only_an_unused_device_whose_data_may_go_gets_a_file_system() {
     assert!(refused(text(&folder), &mkfs).contains("is none"));
     let destroy = |vary: &'static str| ["--destroy-data", "--vary", vary];
     for (vary, says) in [
-        ("mkfs=all", "name the values"),
+        ("mkfs=all", "name them"),
         ("mkfs=nothing", "ext4"),
         ("mkfs=ext4:", "KIND:OPTION"),
     ] {

@@ -213,7 +213,7 @@ fn an_interrupted_sweep_of_a_work_is_gone_on_with() {
 
     let resumed = bed.run(&["sweep", "--resume", "last", "--json"]);
     resumed.assert_code(0);
-    resumed.assert_says(&["goes on with run", "of 8 repetitions are missing"]);
+    resumed.assert_says(&["resumes run", "of 8 repetitions are missing"]);
     let run = resumed.json();
     assert_eq!(run["run"]["id"], ended.run_id().unwrap());
     assert_eq!(run["run"]["status"], "finished");

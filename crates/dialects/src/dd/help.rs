@@ -14,6 +14,7 @@ Options of assay's own:
   --destroy-data   let --ladder overwrite what is there
   --json           print the run as JSON on standard output
   --store FILE     file that keeps the runs
+  --name NAME      name of the run; --tag TAG, --note TEXT: its tags and note
   --help           this text
   --version        the version
 

@@ -21,6 +21,7 @@ pub use ladder::{DdWriteMode, explanation, ways};
 pub use output::{progress, statistics};
 pub use symbols::Status;
 
+use assay_model::annotation::Annotation;
 use assay_model::gnu::quoted_c;
 use assay_model::work::copy::FileCopy;
 use std::path::PathBuf;
@@ -58,6 +59,8 @@ pub struct OwnOptions {
     pub json: bool,
     /// File that keeps the runs.
     pub store: Option<PathBuf>,
+    /// `--name`, `--tag`, `--note`: of the run.
+    pub annotation: Annotation,
     /// The four ways to write, one after the other.
     pub ladder: bool,
     /// What is on a device may go (only the ladder asks for this word).
@@ -70,6 +73,7 @@ impl Default for OwnOptions {
             trials: 1,
             json: false,
             store: None,
+            annotation: Annotation::default(),
             ladder: false,
             destroy_data: false,
         }
@@ -124,6 +128,10 @@ fn option<'a>(
     match name {
         "--trials" => own.trials = trials(&value()?)?,
         "--store" => own.store = Some(PathBuf::from(value()?)),
+        "--name" | "--tag" | "--note" => {
+            let taken = own.annotation.take(&name[2..], &value()?);
+            taken.map_err(|why| DdError::new(format!("{name}: {why}")))?;
+        }
         "--json" => own.json = true,
         "--ladder" => own.ladder = true,
         "--destroy-data" => own.destroy_data = true,

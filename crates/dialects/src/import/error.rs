@@ -5,7 +5,12 @@ use assay_model::text::{clean, shorten};
 use thiserror::Error;
 
 /// Characters of a problem: a cell may be as long as a file.
-const LONGEST: usize = 300;
+const LONGEST: usize = 400;
+
+/// What a table must have, with a line of each kind.
+pub(super) const COLUMNS: &str = "these columns are not known: a table has the columns metric and \
+     value, as in 'condition,metric,unit,value' with 'bfq,seq_read,MB/s,166'; or metric and mean; or \
+     unit and a column for each condition; or a column for each metric, as in 'condition,read (MB/s)'";
 
 /// Why a text cannot be taken in.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -22,7 +27,7 @@ pub enum ImportError {
     )]
     Unknown,
     /// It was read, and no figure was found.
-    #[error("no figures found in it, read as {}: is it the whole output? --format names another of {}", .format.words(), known(Format::word))]
+    #[error("no figures found, read as {}: is it the whole output? --format names another of {}", .format.words(), known(Format::word))]
     Nothing {
         /// As what it was read.
         format: Format,

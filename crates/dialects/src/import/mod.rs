@@ -102,7 +102,10 @@ pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
     }
     let format = match format {
         Some(format) => format,
-        None => detect(text).ok_or(ImportError::Unknown)?,
+        None => detect(text).ok_or_else(|| match table::is_separated(text) {
+            true => ImportError::at(None, error::COLUMNS),
+            false => ImportError::Unknown,
+        })?,
     };
     let results = match format {
         Format::FioJson => fio_json::read(text),

@@ -23,6 +23,16 @@ pub(super) fn has_columns(text: &str) -> bool {
     sheet::head(text).is_some_and(|cells| Head::of(&cells).shape().is_some() && cells.len() > 1)
 }
 
+/// Whether its first lines have several cells, as many in each, whatever they are.
+pub(super) fn is_separated(text: &str) -> bool {
+    let cells = |text| sheet::head(text).map_or(0, |cells| cells.len());
+    let below = text
+        .trim_start()
+        .split_once('\n')
+        .map_or("", |(_, below)| below);
+    cells(text) > 1 && cells(text) == cells(below)
+}
+
 /// What a row of a table is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
@@ -35,13 +45,9 @@ enum Shape {
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let sheet = Sheet::read(text)?;
     let head = Head::of(&sheet.head);
-    let shape = head.shape().ok_or_else(|| {
-        ImportError::at(
-            Some(sheet.head_line),
-            "these columns are not known: there must be metric and value or mean, or unit and a \
-             column for each condition, or a column for each metric with its unit in brackets",
-        )
-    })?;
+    let shape = head
+        .shape()
+        .ok_or_else(|| ImportError::at(Some(sheet.head_line), super::error::COLUMNS))?;
     let mut all = Collector::new("table");
     if shape == Shape::Copies {
         all = Collector::new("dd");

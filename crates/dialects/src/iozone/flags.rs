@@ -206,6 +206,13 @@ pub(super) const FLAGS: &[Flag] = &[
         "print the run as JSON instead of iozone's text",
     ),
     flag("-store", One("FILE"), "file that keeps the runs"),
+    flag("-name", One("NAME"), "name of the run"),
+    flag(
+        "-tag",
+        One("TAG"),
+        "tag of the run; may be given several times",
+    ),
+    flag("-note", One("TEXT"), "note about the run"),
     flag(
         "-destroy-data",
         Nothing,

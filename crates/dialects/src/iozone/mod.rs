@@ -19,6 +19,7 @@ mod words;
 
 pub use plan::parse;
 
+use assay_model::annotation::Annotation;
 use assay_model::text::clean;
 use assay_model::work::iozone::{Iozone, RateUnit};
 use flags::{FLAGS, Flag, Takes};
@@ -57,6 +58,8 @@ pub struct Own {
     pub json: bool,
     /// `--store`: where runs are kept.
     pub store: Option<PathBuf>,
+    /// `--name`, `--tag`, `--note`: of the run.
+    pub annotation: Annotation,
     /// `--destroy-data`: what is on a block device may go.
     pub destroy_data: bool,
 }
@@ -67,6 +70,7 @@ impl Default for Own {
             trials: 1,
             json: false,
             store: None,
+            annotation: Annotation::default(),
             destroy_data: false,
         }
     }

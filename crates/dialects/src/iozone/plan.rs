@@ -120,6 +120,10 @@ impl Draft {
             }
             "-json" => self.own.json = true,
             "-store" => self.own.store = Some(PathBuf::from(value)),
+            "-name" | "-tag" | "-note" => {
+                let taken = self.own.annotation.take(&name[1..], value);
+                taken.map_err(|why| IozoneError(format!("-{name}: {why}")))?;
+            }
             "-destroy-data" => self.own.destroy_data = true,
             _ => return Ok(false),
         }

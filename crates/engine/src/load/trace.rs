@@ -6,7 +6,6 @@
 //! - [`reader`]: a trace as a sequence of steps.
 //! - [`traced`]: which files a trace touches.
 
-mod device_node;
 mod reader;
 mod replay;
 #[cfg(test)]

@@ -23,10 +23,10 @@ use noise::Noise;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The host has no CMD23.
-    #[error("policy cmd23: the host of {0} has none (set_count_us would say what it costs)")]
+    #[error("policy cmd23: the host of {0} has no CMD23 (set_count_us would give its cost)")]
     NoSetCount(String),
     /// The card has no queue.
-    #[error("policy queued: {0} has no queue (queue_depth would say how deep it is)")]
+    #[error("policy queued: {0} has no queue (queue_depth would give its depth)")]
     NoQueue(String),
 }
 

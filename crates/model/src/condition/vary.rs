@@ -36,7 +36,7 @@ pub enum VaryError {
     #[error("--vary {0}: a value is empty: leave out the comma, or write the value")]
     Empty(String),
     /// The same value more than once.
-    #[error("--vary {text}: '{value}' is there twice: name it once")]
+    #[error("--vary {text}: '{value}' is given twice: name it once")]
     Twice {
         /// The words.
         text: String,
@@ -68,7 +68,7 @@ pub enum VaryError {
         text: String,
     },
     /// Two commands of one name.
-    #[error("{flag} {name}=… is there twice: give one command")]
+    #[error("{flag} {name}=… is given twice: give one command")]
     CommandTwice {
         /// The flag.
         flag: &'static str,
@@ -84,10 +84,10 @@ pub enum VaryError {
         name: String,
     },
     /// One subject in two flags.
-    #[error("--vary {0} is there twice: put all its values into one, divided by commas")]
+    #[error("--vary {0} is given twice: put all its values into one, separated by commas")]
     SubjectTwice(String),
     /// `all` of what has no end.
-    #[error("--vary {subject}=all: what there is cannot be listed ({offer}): name the values")]
+    #[error("--vary {subject}=all: the values cannot be listed ({offer}): name them")]
     Endless {
         /// The subject.
         subject: String,
@@ -405,7 +405,7 @@ mod tests {
             ("=a", "SUBJECT=VALUE"),
             ("scheduler=", "SUBJECT=VALUE"),
             ("scheduler=a,,b", "empty"),
-            ("scheduler=a,a", "'a' is there twice"),
+            ("scheduler=a,a", "'a' is given twice"),
             ("Sched/uler=a", "nothing that can be varied"),
             ("../x=a", "nothing that can be varied"),
             ("vm.../x=a", "nothing that can be varied"),
@@ -424,7 +424,7 @@ mod tests {
         let error = commands(&["=x"]).unwrap_err();
         assert!(error.to_string().contains("--apply =x"), "{error}");
         let error = commands(&["a=x", "a=y"]).unwrap_err().to_string();
-        assert!(error.contains("--apply a=… is there twice"), "{error}");
+        assert!(error.contains("--apply a=… is given twice"), "{error}");
     }
 
     #[test]

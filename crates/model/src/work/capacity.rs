@@ -10,6 +10,7 @@ mod tally;
 pub use probed::{Kind, Probed};
 pub use tally::{Alias, Counts, Tally};
 
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -78,15 +79,21 @@ impl Default for Fill {
     }
 }
 
-impl Capacity {
-    /// What it may write.
-    #[must_use]
-    pub fn written(&self) -> Vec<PathBuf> {
+impl WorkSpec for Capacity {
+    fn writes(&self) -> Vec<PathBuf> {
         let writes = match &self.task {
             Task::Fill(fill) => fill.write,
             Task::Probe => true,
         };
         writes.then(|| self.path.clone()).into_iter().collect()
+    }
+
+    fn claims(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn named_folder(&mut self) -> Option<&mut PathBuf> {
+        Some(&mut self.path)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Copying as dd does.
 
 use crate::latency::LatencyRecord;
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -81,16 +82,51 @@ impl Default for FileCopy {
     }
 }
 
-impl FileCopy {
-    /// What it may write.
-    #[must_use]
-    pub fn written(&self) -> Vec<PathBuf> {
+impl WorkSpec for FileCopy {
+    fn writes(&self) -> Vec<PathBuf> {
         let all = std::iter::once(self).chain(&self.then);
         let mut written: Vec<PathBuf> = all.filter_map(|copy| copy.output.clone()).collect();
         written.dedup();
         written
     }
 
+    fn touches(&self) -> Vec<PathBuf> {
+        self.writes()
+            .into_iter()
+            .chain(self.input.clone())
+            .collect()
+    }
+
+    fn named_files(&mut self) -> Vec<&mut PathBuf> {
+        let Self {
+            input,
+            output,
+            then,
+            ..
+        } = self;
+        let next = then.iter_mut();
+        let next = next.flat_map(|copy| copy.input.iter_mut().chain(&mut copy.output));
+        input.iter_mut().chain(output).chain(next).collect()
+    }
+
+    fn opens_own_devices(&self) -> bool {
+        false
+    }
+
+    fn waits_on_exit(&self) -> bool {
+        self.removes()
+    }
+
+    fn is_filter(&self) -> bool {
+        true
+    }
+
+    fn writes_stdout(&self) -> bool {
+        self.output.is_none()
+    }
+}
+
+impl FileCopy {
     /// Whether it, or one that follows, has a file to remove.
     #[must_use]
     pub fn removes(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Samples over the extent of a device or file, as GNOME Disks takes them.
 
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -38,17 +39,17 @@ impl Default for Extent {
     }
 }
 
-impl Extent {
-    /// What it may write, its own file apart.
-    #[must_use]
-    pub fn written(&self) -> Vec<PathBuf> {
+impl WorkSpec for Extent {
+    fn writes(&self) -> Vec<PathBuf> {
         let writes = self.write && !self.in_folder;
         writes.then(|| self.path.clone()).into_iter().collect()
     }
 
-    /// Where it makes its own file, when `path` is a folder.
-    #[must_use]
-    pub fn private_folder_in(&self) -> Option<&Path> {
+    fn touches(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn private_folder_in(&self) -> Option<&Path> {
         self.in_folder.then_some(&self.path)
     }
 }

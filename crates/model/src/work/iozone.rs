@@ -1,6 +1,7 @@
 //! iozone's tests on files.
 
 use crate::job::OpenSync;
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -313,10 +314,8 @@ pub struct Iozone {
     pub mix: Mix,
 }
 
-impl Iozone {
-    /// What it may write.
-    #[must_use]
-    pub fn written(&self) -> Vec<PathBuf> {
+impl WorkSpec for Iozone {
+    fn writes(&self) -> Vec<PathBuf> {
         let mut written = if self.tests.iter().any(|test| test.writes()) {
             self.files.clone()
         } else {
@@ -326,6 +325,28 @@ impl Iozone {
         written
     }
 
+    fn touches(&self) -> Vec<PathBuf> {
+        [self.files.clone(), self.writes()].concat()
+    }
+
+    fn claims(&self) -> Vec<PathBuf> {
+        self.touches()
+    }
+
+    fn claim_remedy(&self) -> &'static str {
+        "name another file with -f, or -F"
+    }
+
+    fn named_files(&mut self) -> Vec<&mut PathBuf> {
+        self.files.iter_mut().collect()
+    }
+
+    fn opens_own_devices(&self) -> bool {
+        false
+    }
+}
+
+impl Iozone {
     /// The file for offsets and latencies of a test; of several children each
     /// has a number in its file's name. `None` without `-Q`.
     #[must_use]

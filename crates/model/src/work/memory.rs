@@ -12,8 +12,10 @@ pub use stress::{Bit, BitFlip, Stress, StressStep, Untested};
 
 use crate::job::{Job, Purpose, Rw};
 use crate::units::Bytes;
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::PathBuf;
 
 /// Arrays of so many times the last-level caches do not come from them: STREAM's
 /// rule (McCalpin, "STREAM: Sustainable Memory Bandwidth", its run rules).
@@ -28,6 +30,20 @@ pub struct Memory {
     pub latency: Option<Latency>,
     /// Patterns that are written and checked.
     pub stress: Option<Stress>,
+}
+
+impl WorkSpec for Memory {
+    fn writes(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn waits_on_exit(&self) -> bool {
+        false
+    }
+
+    fn measures_storage(&self) -> bool {
+        false
+    }
 }
 
 /// Rates of simple loops over arrays.

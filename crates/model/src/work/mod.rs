@@ -92,43 +92,116 @@ pub enum Work {
     Powercut(Box<Powercut>),
 }
 
+/// Paths and demands of a kind of work, implemented beside its specification.
+///
+/// The defaults fit a work that writes one place of its own and is stopped in good order.
+pub trait WorkSpec {
+    /// Files, folders and devices that it may write. Devices must be free, and files must
+    /// neither be swap nor lie behind a loop device in use; the agent checks before it begins.
+    fn writes(&self) -> Vec<PathBuf>;
+
+    /// Files, folders and devices that it reads or writes.
+    fn touches(&self) -> Vec<PathBuf> {
+        self.writes()
+    }
+
+    /// Paths that no other work may use at the same time.
+    fn claims(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Advice for a user whose path another work has claimed.
+    fn claim_remedy(&self) -> &'static str {
+        "choose another folder"
+    }
+
+    /// Folder in which the agent makes a private one for it, and removes that at the end
+    /// whatever happens.
+    fn private_folder_in(&self) -> Option<&Path> {
+        None
+    }
+
+    /// Files by the names that the user gave. For root, the agent replaces names that another
+    /// user could redirect by a link.
+    fn named_files(&mut self) -> Vec<&mut PathBuf> {
+        Vec::new()
+    }
+
+    /// The same for a folder; a path that is none is left as it is.
+    fn named_folder(&mut self) -> Option<&mut PathBuf> {
+        None
+    }
+
+    /// Block device over which it makes file systems of these kinds, as `mkfs=` takes them.
+    fn file_systems(&self) -> Option<(&Path, Vec<&str>)> {
+        None
+    }
+
+    /// Whether it opens the devices that it writes exclusively. The agent holds them for
+    /// every other work; a second exclusive open would fail.
+    fn opens_own_devices(&self) -> bool {
+        true
+    }
+
+    /// Whether it has something to remove or restore, so that the agent waits for its end
+    /// when the host is gone.
+    fn waits_on_exit(&self) -> bool {
+        true
+    }
+
+    /// Whether it starts commands of the user.
+    fn runs_commands(&self) -> bool {
+        false
+    }
+
+    /// Whether its figures are of storage.
+    fn measures_storage(&self) -> bool {
+        true
+    }
+
+    /// Whether it stands in a pipeline, as dd does: signals that were ignored stay ignored,
+    /// and an I/O error concerns the user's files, not a device under test.
+    fn is_filter(&self) -> bool {
+        false
+    }
+
+    /// Whether it writes to standard output.
+    fn writes_stdout(&self) -> bool {
+        false
+    }
+}
+
 impl Work {
-    /// Files, folders and devices that it may write. Those that are devices
-    /// have to be free, and files must not be swap or behind a loop device in
-    /// use; the agent looks before it begins.
+    /// Paths and demands of this work.
     #[must_use]
-    pub fn written(&self) -> Vec<PathBuf> {
+    pub fn spec(&self) -> &dyn WorkSpec {
         match self {
-            Self::Copy(work) => work.written(),
-            Self::Iozone(work) => work.written(),
-            Self::AndroBench(work) => work.written(),
-            Self::Extent(work) => work.written(),
-            Self::Capacity(work) => work.written(),
-            Self::Scenario(work) => work.written(),
-            Self::Soak(work) => vec![work.path.clone()],
-            Self::Memory(_) | Self::Watch(_) => Vec::new(),
-            Self::Powercut(work) => match work.device {
-                true => vec![work.path.clone()],
-                false => Vec::new(),
-            },
+            Self::Copy(work) => work.as_ref(),
+            Self::Iozone(work) => work.as_ref(),
+            Self::AndroBench(work) => work.as_ref(),
+            Self::Extent(work) => work.as_ref(),
+            Self::Capacity(work) => work.as_ref(),
+            Self::Memory(work) => work.as_ref(),
+            Self::Scenario(work) => work.as_ref(),
+            Self::Soak(work) => work.as_ref(),
+            Self::Watch(work) => work.as_ref(),
+            Self::Powercut(work) => work.as_ref(),
         }
     }
 
-    /// The folder in which it wants one of assay's own, that is removed at the
-    /// end whatever happens.
-    #[must_use]
-    pub fn private_folder_in(&self) -> Option<&Path> {
+    /// The same, to replace the names of files.
+    pub fn spec_mut(&mut self) -> &mut dyn WorkSpec {
         match self {
-            Self::AndroBench(work) => Some(&work.folder),
-            Self::Extent(work) => work.private_folder_in(),
-            Self::Scenario(work) => work.private_folder_in(),
-            Self::Copy(_)
-            | Self::Iozone(_)
-            | Self::Capacity(_)
-            | Self::Memory(_)
-            | Self::Soak(_)
-            | Self::Watch(_)
-            | Self::Powercut(_) => None,
+            Self::Copy(work) => work.as_mut(),
+            Self::Iozone(work) => work.as_mut(),
+            Self::AndroBench(work) => work.as_mut(),
+            Self::Extent(work) => work.as_mut(),
+            Self::Capacity(work) => work.as_mut(),
+            Self::Memory(work) => work.as_mut(),
+            Self::Scenario(work) => work.as_mut(),
+            Self::Soak(work) => work.as_mut(),
+            Self::Watch(work) => work.as_mut(),
+            Self::Powercut(work) => work.as_mut(),
         }
     }
 }

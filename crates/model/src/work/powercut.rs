@@ -1,5 +1,6 @@
 //! Acknowledged writes until the power goes, and what of them is there afterwards.
 
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -19,6 +20,17 @@ pub struct Powercut {
     pub mount: Option<Mounting>,
     /// What to do.
     pub task: Task,
+}
+
+impl WorkSpec for Powercut {
+    fn writes(&self) -> Vec<PathBuf> {
+        let device = self.device.then(|| self.path.clone());
+        device.into_iter().collect()
+    }
+
+    fn claims(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
 }
 
 /// What to mount.

@@ -7,6 +7,7 @@
 use crate::job::{FlushCall, Job};
 use crate::latency::LatencyRecord;
 use crate::units::Bytes;
+use crate::work::WorkSpec;
 use crate::work::androbench::{DatabasePhase, DatabaseStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -33,20 +34,34 @@ pub struct Scenario {
     pub allow_commands: bool,
 }
 
-impl Scenario {
-    /// What it may write besides its own folder.
-    #[must_use]
-    pub fn written(&self) -> Vec<PathBuf> {
+impl WorkSpec for Scenario {
+    fn writes(&self) -> Vec<PathBuf> {
         let device = self.on_device.then(|| self.path.clone());
         device.into_iter().collect()
     }
 
-    /// Where its own folder is made.
-    #[must_use]
-    pub fn private_folder_in(&self) -> Option<&Path> {
+    fn touches(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn claims(&self) -> Vec<PathBuf> {
+        self.writes()
+    }
+
+    fn private_folder_in(&self) -> Option<&Path> {
         (!self.on_device).then_some(&self.path)
     }
 
+    fn file_systems(&self) -> Option<(&Path, Vec<&str>)> {
+        let kinds = self.acts().filter_map(|act| match &act.action {
+            Action::Format { kind } => Some(kind.as_str()),
+            _ => None,
+        });
+        self.on_device.then(|| (&*self.path, kinds.collect()))
+    }
+}
+
+impl Scenario {
     /// All acts, in their order.
     pub fn acts(&self) -> impl Iterator<Item = &Act> {
         self.stages.iter().flat_map(|stage| &stage.acts)
@@ -72,7 +87,8 @@ pub struct Act {
     /// When its operations are due, and how late each may be.
     pub pace: Pace,
     /// What is done.
-    pub deed: Deed,
+    #[serde(rename = "deed")]
+    pub action: Action,
 }
 
 /// When operations are due. An operation is a block, a file, a line or a transaction.
@@ -90,7 +106,7 @@ pub struct Pace {
 /// What is done. Paths are relative to the scene, or [`DEVICE`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
+pub enum Action {
     /// Writes a file block after block.
     Write(Writing),
     /// Reads a file block after block.

@@ -7,6 +7,7 @@
 pub mod order;
 
 use crate::storage::DeviceIdentity;
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,6 +41,20 @@ pub struct Soak {
     pub keep: bool,
     /// Where it goes on; `None`: from the begin.
     pub from: Option<Checkpoint>,
+}
+
+impl WorkSpec for Soak {
+    fn writes(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn claims(&self) -> Vec<PathBuf> {
+        self.writes()
+    }
+
+    fn named_files(&mut self) -> Vec<&mut PathBuf> {
+        vec![&mut self.path]
+    }
 }
 
 /// All that has to be known to go on. Every counter is of the whole run.

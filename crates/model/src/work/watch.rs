@@ -5,6 +5,7 @@
 //! `vmstat` and `iostat` from them.
 
 use crate::evidence::DeviceCounters;
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,6 +24,20 @@ pub struct Watch {
     pub device: Option<PathBuf>,
     /// The longest wait for dirty pages after the command.
     pub drain_limit_ns: u64,
+}
+
+impl WorkSpec for Watch {
+    fn writes(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn waits_on_exit(&self) -> bool {
+        false
+    }
+
+    fn runs_commands(&self) -> bool {
+        true
+    }
 }
 
 /// Counters at one moment. What a kernel does not have is `None`.

@@ -79,7 +79,8 @@ pub(super) fn mounted(roots: &Roots, point: &Path) -> io::Result<Option<String>>
 /// # Errors
 /// What could not be done: one line.
 pub(super) fn make(device: &Path, point: &Path, value: &str) -> Result<(), String> {
-    let asked = FileSystem::parse(value).ok_or("it is no file system: write KIND:OPTION+OPTION")?;
+    let asked =
+        FileSystem::parse(value).ok_or("it is not a file system: write KIND:OPTION+OPTION")?;
     let program = format!("mkfs.{}", asked.kind);
     let found = folders().into_iter().map(|folder| folder.join(&program));
     let program = found.into_iter().find(|path| path.is_file());

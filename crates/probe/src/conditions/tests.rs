@@ -295,7 +295,7 @@ fn a_command_may_leave_something_behind() {
 fn a_file_system_is_made_only_on_a_device() {
     let machine = machine();
     let error = offers(&machine.roots, &storage(), &Subject::Mkfs).unwrap_err();
-    assert!(error.to_string().contains("no block device"), "{error}");
+    assert!(error.to_string().contains("not a block device"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! From a path to the storage that holds it.
 
 pub(crate) mod btrfs;
-mod gone;
 mod holder;
 pub(crate) mod layers;
 mod overlay;
@@ -13,9 +12,8 @@ use crate::device::Device;
 use crate::files::{FileKind, Files, Found, KernelFiles};
 use crate::mounts::{self, MountEntry};
 use crate::roots::Roots;
-use assay_model::storage::{Backing, Storage};
+use assay_model::storage::{Backing, Layer, Storage};
 use assay_model::units::Bytes;
-pub use gone::device_gone;
 use holder::Holder;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -146,4 +144,24 @@ impl<'a> View<'a> {
     fn mount_of(&self, found: &Found) -> Option<&MountEntry> {
         mounts::mount_of(&self.mounts, &found.path, found.mount_id)
     }
+}
+
+/// Whether the device under test, or every disk below it, has vanished since
+/// `storage` was resolved. A device of the same name but another number is
+/// another device. One that shrank to nothing has lost its medium: a card
+/// reader stays when its card is pulled. False where there is no device to
+/// begin with.
+#[must_use]
+pub fn device_gone(roots: &Roots, storage: &Storage) -> bool {
+    let gone = |layer: &Layer| {
+        Device::named(roots, &layer.name).is_none_or(|device| {
+            let renumbered =
+                (device.number.major, device.number.minor) != (layer.major, layer.minor);
+            let had_medium = layer.size.is_some_and(|size| size > Bytes(0));
+            renumbered || (had_medium && device.size() == Some(Bytes(0)))
+        })
+    };
+    storage
+        .top()
+        .is_some_and(|top| gone(top) || storage.leaves().all(gone))
 }

@@ -47,6 +47,7 @@ fn import() -> Import {
                 figure("", "seq_write", values),
             ],
         },
+        annotation: assay_model::annotation::Annotation::default(),
     }
 }
 

@@ -7,18 +7,22 @@ use crate::text::{beginning, clean, pad, shorten, width};
 use assay_lang::{key, tr, translated};
 use std::io::{self, Write};
 
-/// One stored run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One stored run or import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListRow {
     /// Its id.
     pub id: String,
+    /// Name that the user gave it; empty: none.
+    pub name: String,
     /// Start, milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
+    /// Command that made it.
+    pub command: String,
     /// Path it ran on.
     pub path: String,
     /// Device in a few words.
     pub device: String,
-    /// `running`, `finished`, `interrupted` or `failed`.
+    /// `running`, `finished`, `interrupted`, `failed` or `imported`.
     pub status: String,
     /// Trials stored.
     pub trials: u64,
@@ -26,31 +30,74 @@ pub struct ListRow {
     pub planned: u64,
     /// Data was not kept.
     pub data_lost: bool,
+    /// Key figure with its unit, or what was found; empty: none yet.
+    pub figure: String,
+    /// What the key figure measured; empty: not known.
+    pub measured: String,
+    /// Size of what was measured; empty: not known.
+    pub size: String,
+    /// Tags, separated by commas.
+    pub tags: String,
 }
 
 const HEADER: [&str; COLUMNS] = [
     key!("RUN"),
+    key!("NAME"),
     key!("STARTED (UTC)"),
+    key!("COMMAND"),
     key!("STATUS"),
     key!("PATH"),
     key!("DEVICE"),
+    key!("KEY FIGURE"),
+    key!("MEASURED"),
+    key!("SIZE"),
+    key!("TAGS"),
 ];
-const COLUMNS: usize = 5;
-const PATH: usize = 3;
-const DEVICE: usize = 4;
+const COLUMNS: usize = 11;
+const NAME: usize = 1;
+const STARTED: usize = 2;
+const COMMAND: usize = 3;
+const STATUS: usize = 4;
+const PATH: usize = 5;
+const DEVICE: usize = 6;
+const FIGURE: usize = 7;
+const MEASURED: usize = 8;
+const SIZE: usize = 9;
+const TAGS: usize = 10;
 /// Gap between columns.
 const GAP: usize = 2;
-/// Path and device share what is left, but are never narrower.
-const NARROWEST: usize = 12;
+/// Columns that are left out where there is no room, the first one first. The status is
+/// there in any case if a run did not end as it should.
+const DISPENSABLE: [usize; 4] = [TAGS, PATH, STATUS, SIZE];
+/// Columns that give way, with their least width.
+const YIELDING: [(usize, usize); 6] = [
+    (TAGS, 8),
+    (PATH, 12),
+    (DEVICE, 9),
+    (NAME, 8),
+    (COMMAND, 7),
+    (FIGURE, 16),
+];
+/// Characters of a date without the time.
+const DATE: usize = 10;
 
-/// Writes one line per run, in the given order, under a header. Paths and
-/// devices are shortened to the width.
+/// Writes one line per run, in the given order, under a header. Columns are shortened and
+/// left out to fit `columns`; `None`: all is written in full.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write_list(rows: &[ListRow], style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_list(
+    rows: &[ListRow],
+    style: Style,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let cells: Vec<[String; COLUMNS]> = rows.iter().map(cells).collect();
-    let widths = widths(&cells, style.columns());
+    let regular = |row: &ListRow| {
+        let ended = matches!(row.status.as_str(), "finished" | "imported");
+        ended && row.trials == row.planned && !row.data_lost
+    };
+    let widths = widths(&cells, columns, rows.iter().all(regular));
     let header = line(&header(), &widths);
     writeln!(out, "{}", style.paint(Tone::Strong, &header))?;
     for row in &cells {
@@ -74,44 +121,89 @@ fn cells(row: &ListRow) -> [String; COLUMNS] {
     let started = utc(row.started_unix_ms);
     [
         clean(&row.id),
+        clean(&row.name),
         started.trim_end_matches(" UTC").to_owned(),
+        clean(&row.command),
         status,
         clean(&row.path),
         clean(&row.device),
+        clean(&row.figure),
+        clean(translated(&row.measured)),
+        clean(&row.size),
+        clean(&row.tags),
     ]
 }
 
-/// Each column as wide as its widest cell; path and device give way, the path
-/// last: it is what tells runs apart.
-fn widths(cells: &[[String; COLUMNS]], columns: usize) -> [usize; COLUMNS] {
-    let mut widths = header().map(|name| width(&name));
+/// Width of each column; 0: it is left out.
+fn widths(cells: &[[String; COLUMNS]], columns: Option<usize>, regular: bool) -> [usize; COLUMNS] {
+    let mut widths = [0; COLUMNS];
     for row in cells {
         for (widest, cell) in widths.iter_mut().zip(row) {
             *widest = (*widest).max(width(cell));
         }
     }
-    let fixed: usize = widths[..PATH].iter().sum::<usize>() + GAP * (COLUMNS - 1);
-    let left = columns.saturating_sub(fixed).max(2 * NARROWEST);
-    if widths[PATH] + widths[DEVICE] > left {
-        let device = left.saturating_sub(widths[PATH]).max(NARROWEST);
-        widths[DEVICE] = widths[DEVICE].min(device);
-        widths[PATH] = left - widths[DEVICE];
+    let titles = header().map(|name| width(&name));
+    for (index, widest) in widths.iter_mut().enumerate() {
+        // Names and tags are seldom given.
+        if !cells.is_empty() && (*widest > 0 || !matches!(index, NAME | TAGS)) {
+            *widest = (*widest).max(titles[index]);
+        }
+    }
+    let Some(columns) = columns else {
+        return widths;
+    };
+    let total = |widths: &[usize; COLUMNS]| {
+        let shown = widths.iter().filter(|width| **width > 0);
+        let count = shown.clone().count();
+        shown.sum::<usize>() + GAP * count.saturating_sub(1)
+    };
+    let least = |widths: &[usize; COLUMNS]| {
+        let mut least = *widths;
+        for (index, narrowest) in YIELDING {
+            least[index] = least[index].min(narrowest);
+        }
+        total(&least)
+    };
+    for index in DISPENSABLE {
+        if least(&widths) > columns {
+            if index == TAGS || index == PATH {
+                widths[index] = 0;
+            } else if index == STATUS && regular {
+                widths[STATUS] = 0;
+            } else if index == SIZE {
+                widths[STARTED] = widths[STARTED].min(DATE);
+                if least(&widths) > columns {
+                    widths[SIZE] = 0;
+                }
+            }
+        }
+    }
+    for (index, narrowest) in YIELDING {
+        let over = total(&widths).saturating_sub(columns);
+        let can = widths[index].saturating_sub(narrowest);
+        widths[index] -= over.min(can);
+    }
+    // A terminal that is narrower still.
+    for index in [MEASURED, STARTED, COMMAND] {
+        if total(&widths) > columns {
+            widths[index] = 0;
+        }
     }
     widths
 }
 
 fn line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
-    let padded = cells
-        .iter()
-        .zip(widths)
-        .enumerate()
-        .map(|(index, (cell, columns))| {
-            let cell = match index {
-                DEVICE => cut(cell, *columns),
-                _ => shorten(cell, *columns),
-            };
-            pad(&cell, *columns)
-        });
+    let shown = cells.iter().zip(widths).enumerate();
+    let shown = shown.filter(|(_, (_, columns))| **columns > 0);
+    let padded = shown.map(|(index, (cell, columns))| {
+        let cell = match index {
+            // Both ends of a path tell more than its beginning.
+            PATH => shorten(cell, *columns),
+            STARTED => beginning(cell, *columns),
+            _ => cut(cell, *columns),
+        };
+        pad(&cell, *columns)
+    });
     let joined = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
     joined.trim_end().to_owned()
 }
@@ -133,24 +225,60 @@ mod tests {
         ListRow {
             id: "k3v9d2ma".to_owned(),
             started_unix_ms: 1_773_480_413_589,
+            command: "androbench".to_owned(),
             path: path.to_owned(),
             device: device.to_owned(),
             status: "finished".to_owned(),
             trials: 24,
             planned: 24,
-            data_lost: false,
+            figure: "seq-read-1m 166 MB/s".to_owned(),
+            measured: "device-unflushed".to_owned(),
+            size: "256 MiB".to_owned(),
+            ..ListRow::default()
         }
     }
 
-    fn written(rows: &[ListRow]) -> String {
+    fn written_in(rows: &[ListRow], columns: Option<usize>) -> String {
         let style = Style {
             color: false,
             width: 80,
             ascii: false,
         };
         let mut out = Vec::new();
-        write_list(rows, style, &mut out).unwrap();
+        write_list(rows, style, columns, &mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    fn written(rows: &[ListRow]) -> String {
+        written_in(rows, Some(80))
+    }
+
+    #[test]
+    fn every_width_is_kept_and_a_pipe_gets_all() {
+        let named = ListRow {
+            name: "before the patch of the scheduler".to_owned(),
+            tags: "nightly, lab-3".to_owned(),
+            data_lost: true,
+            ..row("/mnt/somewhere/deep/down", "eMMC SanDisk DG4032, 29 GiB")
+        };
+        for columns in [40, 60, 80, 100, 120, 200] {
+            let text = written_in(&[named.clone(), row("/data", "")], Some(columns));
+            for line in text.lines() {
+                let count = line.chars().count();
+                assert!(count <= columns.max(80), "{columns}: {count}\n{text}");
+            }
+            assert!(text.contains("DATA LOST"), "{text}");
+        }
+        let all = written_in(std::slice::from_ref(&named), None);
+        for cell in [
+            &named.name,
+            &named.path,
+            &named.device,
+            &named.tags,
+            &named.size,
+        ] {
+            assert!(all.contains(cell.as_str()), "{all}");
+        }
     }
 
     #[test]
@@ -167,9 +295,11 @@ mod tests {
             "{text}"
         );
         let lines: Vec<&str> = text.lines().collect();
-        let devices = [lines[1].find("eMMC DG4032"), lines[0].find("DEVICE")];
+        let column = |line: &str, word| line.find(word).map(|at| line[..at].chars().count());
+        let devices = [column(lines[1], "eMMC"), column(lines[0], "DEVICE")];
         assert_eq!(devices[0], devices[1], "{text}");
-        assert!(lines[2].contains('…') && !lines[1].contains('…'), "{text}");
+        assert!(lines[2].contains('…'), "{text}");
+        assert!(lines[1].contains("166 MB/s"), "{text}");
     }
 
     #[test]

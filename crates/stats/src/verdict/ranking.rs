@@ -95,7 +95,7 @@ pub struct Pair {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RankError {
     /// No condition has that name.
-    #[error("there is no condition {name} to be the baseline; there are {}", known.join(", "))]
+    #[error("no condition {name} for the baseline; there are {}", known.join(", "))]
     UnknownBaseline {
         /// As asked for.
         name: String,
@@ -103,7 +103,7 @@ pub enum RankError {
         known: Vec<String>,
     },
     /// Nothing to rank.
-    #[error("a ranking takes two conditions or more, and here is {0}")]
+    #[error("a ranking needs at least two conditions, and there is {0}")]
     FewConditions(usize),
 }
 

@@ -74,6 +74,7 @@ pub fn import(id: &str, imported_unix_ms: u64) -> Import {
             notes: vec!["What was measured is not recorded.".to_owned()],
             figures: vec![figure("seq_read", values), figure("seq_write", moments)],
         },
+        annotation: assay_model::annotation::Annotation::default(),
     }
 }
 

@@ -41,7 +41,7 @@ impl FromStr for AdbDevice {
         match serial.ok_or(DeviceError("it does not begin with adb:"))? {
             "" => Ok(Self(None)),
             serial if is_serial(serial) => Ok(Self(Some(serial.to_owned()))),
-            _ => Err(DeviceError("that is no serial")),
+            _ => Err(DeviceError("that is not a serial")),
         }
     }
 }

@@ -61,8 +61,8 @@ fn without_the_only_device_nothing_is_tried() {
             "echo 'error: more than one device/emulator' >&2; exit 1",
             "there are several",
         ),
-        ("echo '$(touch x)'", "that is no serial"),
-        ("echo 0123; echo 4567", "that is no serial"),
+        ("echo '$(touch x)'", "that is not a serial"),
+        ("echo 0123; echo 4567", "that is not a serial"),
         ("yes", "adb ended without a word"),
         ("exit 0", "adb ended without a word; does adb shell work?"),
     ] {

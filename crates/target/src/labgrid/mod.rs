@@ -192,7 +192,7 @@ impl Lab {
 
 /// How a board is reached, from what its exporter says.
 fn address(address: Option<&str>, user: &str, port: u16) -> Result<SshAddress, String> {
-    let host = address.ok_or("it has no NetworkService, so there is no way to its board")?;
+    let host = address.ok_or("it has no NetworkService, so its board cannot be reached")?;
     let host = match host.contains(':') {
         true => format!("[{host}]"),
         false => host.to_owned(),
@@ -259,7 +259,7 @@ impl Wire {
             return Err(error);
         }
         serde_json::from_value(answer)
-            .map_err(|error| LabError::Lost(format!("its session says what is no answer: {error}")))
+            .map_err(|error| LabError::Lost(format!("its session sent an invalid answer: {error}")))
     }
 }
 

@@ -76,10 +76,10 @@ fn parse(text: &str) -> Result<SshAddress, &'static str> {
     }
     let (host, port) = host_and_port(place)?;
     if !is_word(host, |c| matches!(c, '.' | ':' | '%')) {
-        return Err("that is no name of a host");
+        return Err("that is not a host name");
     }
     if user.is_some_and(|user| !is_word(user, |c| matches!(c, '.' | '+' | '@' | '$'))) {
-        return Err("that is no name of a user");
+        return Err("that is not a user name");
     }
     let port = match port.map(str::parse) {
         Some(Err(_) | Ok(0)) => return Err("a port is a number from 1 to 65535"),

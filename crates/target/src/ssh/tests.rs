@@ -132,8 +132,8 @@ fn what_went_wrong_is_said_in_one_line() {
             "echo assay-boot 2 pdp11; exit",
             "board is pdp11, and there is no agent",
         ),
-        ("yes", "it talks without end"),
-        ("tr '\\0' x </dev/zero", "it talks without end"),
+        ("yes", "it sends output without end"),
+        ("tr '\\0' x </dev/zero", "it sends output without end"),
         (
             "echo assay-boot 2 $(uname -m); read x; echo assay-boot nowhere",
             "noexec",

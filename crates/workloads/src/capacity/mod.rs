@@ -136,7 +136,7 @@ fn write_files(
     let wanted = fill.limit_bytes.unwrap_or(u64::MAX).min(LEAST_ROOM);
     if announced < wanted {
         return Err(WorkError::Refused(format!(
-            "there is no room in {}: it has {} free, and a file to check takes {} at least",
+            "not enough space in {}: it has {} free, and a file to check takes at least {}",
             shown(folder),
             Bytes(announced),
             Bytes(wanted)

@@ -9,7 +9,7 @@
 //! one of the small ones. The giant steps come first and the small ones last,
 //! which also drives the others out of a cache that the device may have.
 //!
-//! Every block is read before it is written, and put back at the end, however
+//! Every block is read before it is written, and restored at the end, however
 //! that comes.
 
 mod blocks;

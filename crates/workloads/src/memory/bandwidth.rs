@@ -3,7 +3,6 @@
 //! Each thread has arrays of its own, which it touches first, so that they are near
 //! to its CPU. A pass lasts from the first thread that begins to the last that ends.
 
-use super::spin_barrier::SpinBarrier;
 use super::{Steps, lost_threads, no_room};
 use crate::meter::nanos;
 use crate::progress::ProgressReporter;
@@ -17,7 +16,10 @@ use assay_model::work::memory::TIMES_LAST_LEVEL;
 use assay_model::work::memory::{
     Bandwidth, BandwidthStep, Found, Kernel, Machine, Pages, Stores, bandwidth_job,
 };
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::yield_now;
 use std::time::Instant;
 
 /// Arrays where the caches are not known.
@@ -270,4 +272,65 @@ fn order(seed: u64) -> Vec<(Kernel, Stores)> {
     let mut order: Vec<_> = possible.collect();
     SplitMix64::new(seed).shuffle(&mut order);
     order
+}
+
+/// Looks before the processor is given to others.
+const SPINS: u32 = 20_000;
+
+/// A barrier for so many threads, again and again.
+pub(super) struct SpinBarrier {
+    all: u32,
+    here: AtomicU32,
+    round: AtomicU32,
+}
+
+impl SpinBarrier {
+    pub(super) const fn of(all: u32) -> Self {
+        Self {
+            all,
+            here: AtomicU32::new(0),
+            round: AtomicU32::new(0),
+        }
+    }
+
+    /// Returns when all are here.
+    pub(super) fn wait(&self) {
+        let round = self.round.load(Ordering::Acquire);
+        if self.here.fetch_add(1, Ordering::AcqRel) + 1 == self.all {
+            self.here.store(0, Ordering::Release);
+            self.round.fetch_add(1, Ordering::AcqRel);
+            return;
+        }
+        let mut looks = 0;
+        while self.round.load(Ordering::Acquire) == round {
+            looks += 1;
+            if looks < SPINS {
+                spin_loop();
+            } else {
+                yield_now();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_ahead_by_more_than_a_round() {
+        let (barrier, passed) = (SpinBarrier::of(3), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 0..200 {
+                        barrier.wait();
+                        let before = passed.fetch_add(1, Ordering::AcqRel);
+                        assert!(before / 3 == round, "{before} in round {round}");
+                        barrier.wait();
+                    }
+                });
+            }
+        });
+    }
 }

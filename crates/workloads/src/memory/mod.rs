@@ -3,7 +3,6 @@
 
 mod bandwidth;
 mod latency;
-mod spin_barrier;
 pub(crate) mod stress;
 
 use crate::{Context, ObservedStep, StepOutcome, WorkError};

@@ -15,7 +15,7 @@ use super::turn::Turn;
 use super::verify::Verifier;
 use super::write::FileWriter;
 use crate::WorkError;
-use assay_model::work::scenario::{Act, Deed};
+use assay_model::work::scenario::{Act, Action};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,22 +28,22 @@ pub(super) fn prepare<'a>(
     scene: &'a Scene,
     number: u64,
 ) -> Result<Box<dyn Play + 'a>, WorkError> {
-    Ok(match &act.deed {
-        Deed::Write(spec) => Box::new(FileWriter::new(spec, scene, number)?),
-        Deed::Read(spec) => Box::new(FileReader::new(spec, scene)?),
-        Deed::Copy(spec) => Box::new(Copier::new(spec, scene)?),
-        Deed::Verify(spec) => Box::new(Verifier::new(spec, scene)?),
-        Deed::Tree(spec) => tree::prepare(spec, scene, number)?,
-        Deed::Database(phase) => Box::new(Transactions::new(phase, &act.job.name, scene)?),
-        Deed::Inflate { bytes } => Box::new(Inflating::new(*bytes, scene)),
-        Deed::Discard { file } => Box::new(Discarding::new(file, scene)?),
-        Deed::Delete { file } => Box::new(Deletion::new(file, scene)?),
-        Deed::Fill(spec) => Box::new(Filler::new(spec, &act.job.name, scene)?),
-        Deed::Command(spec) => Box::new(Program::new(spec, scene)?),
-        Deed::Pause { time_ns } => Box::new(Pause(Duration::from_nanos(*time_ns))),
-        Deed::DropCaches => Box::new(DropCaches::new(scene)),
+    Ok(match &act.action {
+        Action::Write(spec) => Box::new(FileWriter::new(spec, scene, number)?),
+        Action::Read(spec) => Box::new(FileReader::new(spec, scene)?),
+        Action::Copy(spec) => Box::new(Copier::new(spec, scene)?),
+        Action::Verify(spec) => Box::new(Verifier::new(spec, scene)?),
+        Action::Tree(spec) => tree::prepare(spec, scene, number)?,
+        Action::Database(phase) => Box::new(Transactions::new(phase, &act.job.name, scene)?),
+        Action::Inflate { bytes } => Box::new(Inflating::new(*bytes, scene)),
+        Action::Discard { file } => Box::new(Discarding::new(file, scene)?),
+        Action::Delete { file } => Box::new(Deletion::new(file, scene)?),
+        Action::Fill(spec) => Box::new(Filler::new(spec, &act.job.name, scene)?),
+        Action::Command(spec) => Box::new(Program::new(spec, scene)?),
+        Action::Pause { time_ns } => Box::new(Pause(Duration::from_nanos(*time_ns))),
+        Action::DropCaches => Box::new(DropCaches::new(scene)),
         // Only whoever stands around the steps can; it never comes here.
-        Deed::Format { .. } => {
+        Action::Format { .. } => {
             return Err(WorkError::Refused(
                 "a file system is made by itself".to_owned(),
             ));

@@ -3,7 +3,7 @@
 
 use super::scene::is_inside;
 use crate::WorkError;
-use assay_model::work::scenario::{Act, DEVICE, Deed, Scenario};
+use assay_model::work::scenario::{Act, Action, DEVICE, Scenario};
 use std::collections::HashSet;
 
 /// The most acts at the same time: each has a thread.
@@ -21,7 +21,7 @@ pub(super) fn check(work: &Scenario) -> Result<(), WorkError> {
                 "a stage has 1 to {MOST_TOGETHER} acts, one of them in the foreground"
             )));
         }
-        let alone = |act: &Act| matches!(act.deed, Deed::Format { .. });
+        let alone = |act: &Act| matches!(act.action, Action::Format { .. });
         if stage.acts.len() > 1 && stage.acts.iter().any(alone) {
             return Err(refused("a file system is made by itself"));
         }
@@ -40,57 +40,57 @@ pub(super) fn check(work: &Scenario) -> Result<(), WorkError> {
 
 fn check_act(act: &Act, work: &Scenario) -> Result<(), WorkError> {
     let name = &act.job.name;
-    for file in files_of(&act.deed) {
+    for file in files_of(&act.action) {
         if file != DEVICE && !is_inside(file) {
             return Err(refused(&format!(
-                "{name}: {file} is no path inside the scenario's own folder"
+                "{name}: {file} is not a path inside the scenario's own folder"
             )));
         }
     }
-    let block = block_of(&act.deed);
+    let block = block_of(&act.action);
     if block.is_some_and(|block| !(1..=MOST_BLOCK).contains(&block)) {
         return Err(refused(&format!(
             "{name}: a block has 1 byte to {} MiB",
             MOST_BLOCK >> 20
         )));
     }
-    match act.deed {
-        Deed::Command(_) if !work.allow_commands => Err(refused(&format!(
+    match act.action {
+        Action::Command(_) if !work.allow_commands => Err(refused(&format!(
             "{name} runs a program: a scenario with commands is code that runs as this user; \
              read it, then add --allow-commands"
         ))),
-        Deed::Format { .. } if !work.on_device => Err(refused(&format!(
+        Action::Format { .. } if !work.on_device => Err(refused(&format!(
             "{name} makes a file system: give a scratch device, and --destroy-data"
         ))),
         _ => Ok(()),
     }
 }
 
-fn files_of(deed: &Deed) -> Vec<&str> {
-    match deed {
-        Deed::Write(spec) => vec![&spec.file],
-        Deed::Read(spec) => vec![&spec.file],
-        Deed::Copy(spec) => vec![&spec.from, &spec.to],
-        Deed::Verify(spec) => vec![&spec.file],
-        Deed::Tree(spec) => vec![&spec.folder],
-        Deed::Discard { file } | Deed::Delete { file } => vec![file],
-        Deed::Database(_)
-        | Deed::Inflate { .. }
-        | Deed::Format { .. }
-        | Deed::Fill(_)
-        | Deed::Command(_)
-        | Deed::Pause { .. }
-        | Deed::DropCaches => Vec::new(),
+fn files_of(action: &Action) -> Vec<&str> {
+    match action {
+        Action::Write(spec) => vec![&spec.file],
+        Action::Read(spec) => vec![&spec.file],
+        Action::Copy(spec) => vec![&spec.from, &spec.to],
+        Action::Verify(spec) => vec![&spec.file],
+        Action::Tree(spec) => vec![&spec.folder],
+        Action::Discard { file } | Action::Delete { file } => vec![file],
+        Action::Database(_)
+        | Action::Inflate { .. }
+        | Action::Format { .. }
+        | Action::Fill(_)
+        | Action::Command(_)
+        | Action::Pause { .. }
+        | Action::DropCaches => Vec::new(),
     }
 }
 
-fn block_of(deed: &Deed) -> Option<u64> {
-    match deed {
-        Deed::Write(spec) => Some(spec.block),
-        Deed::Read(spec) => Some(spec.block),
-        Deed::Copy(spec) => Some(spec.block),
-        Deed::Verify(spec) => Some(spec.block),
-        Deed::Tree(spec) => Some(spec.block),
+fn block_of(action: &Action) -> Option<u64> {
+    match action {
+        Action::Write(spec) => Some(spec.block),
+        Action::Read(spec) => Some(spec.block),
+        Action::Copy(spec) => Some(spec.block),
+        Action::Verify(spec) => Some(spec.block),
+        Action::Tree(spec) => Some(spec.block),
         _ => None,
     }
 }

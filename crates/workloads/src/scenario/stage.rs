@@ -9,7 +9,7 @@ use crate::meter::{Meter, nanos};
 use crate::observer::Together;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_model::trial::Outcome;
-use assay_model::work::scenario::{Act, Deed, ScenarioStep, Stage};
+use assay_model::work::scenario::{Act, Action, ScenarioStep, Stage};
 use assay_model::work::{StepDetail, WorkProgress};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -44,7 +44,7 @@ pub(super) fn run(
             paths: &[],
         });
     }
-    if let Deed::Format { kind } = &first.deed {
+    if let Action::Format { kind } = &first.action {
         return format(first, kind, scene, context);
     }
     let mut plays = Vec::new();

@@ -7,19 +7,19 @@ use assay_model::job::{Job, Rw};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::work::scenario::{
-    Act, Command, Copying, Deed, Pace, Scenario, ScenarioStep, Stage, Sync, Tree, TreeAct,
+    Act, Action, Command, Copying, Pace, Scenario, ScenarioStep, Stage, Sync, Tree, TreeAct,
     Verifying, Writing,
 };
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-fn act(name: &str, deed: Deed) -> Act {
+fn act(name: &str, action: Action) -> Act {
     Act {
         job: Job::new(name, Rw::Write, Bytes(4096), Bytes(0)),
         unmeasured: false,
         background: false,
         pace: Pace::default(),
-        deed,
+        action,
     }
 }
 
@@ -29,8 +29,8 @@ fn stage(acts: &[Act]) -> Stage {
     }
 }
 
-fn write(file: &str, bytes: u64) -> Deed {
-    Deed::Write(Writing {
+fn write(file: &str, bytes: u64) -> Action {
+    Action::Write(Writing {
         file: file.to_owned(),
         bytes,
         block: 4096,
@@ -42,16 +42,16 @@ fn write(file: &str, bytes: u64) -> Deed {
     })
 }
 
-fn verify(file: &str) -> Deed {
-    Deed::Verify(Verifying {
+fn verify(file: &str) -> Action {
+    Action::Verify(Verifying {
         file: file.to_owned(),
         block: 8192,
         direct: false,
     })
 }
 
-fn tree(act: TreeAct, files: Option<u32>) -> Deed {
-    Deed::Tree(Tree {
+fn tree(act: TreeAct, files: Option<u32>) -> Action {
+    Action::Tree(Tree {
         folder: "many".to_owned(),
         act,
         files,
@@ -64,8 +64,8 @@ fn tree(act: TreeAct, files: Option<u32>) -> Deed {
     })
 }
 
-fn shell(line: &str, limit_ns: u64) -> Deed {
-    Deed::Command(Command {
+fn shell(line: &str, limit_ns: u64) -> Action {
+    Action::Command(Command {
         words: vec!["sh".to_owned(), "-c".to_owned(), line.to_owned()],
         limit_ns,
     })
@@ -103,7 +103,7 @@ fn step(observer: &Recording, index: usize) -> &ScenarioStep {
 #[test]
 fn what_is_copied_is_verified_and_holes_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
-    let copy = Deed::Copy(Copying {
+    let copy = Action::Copy(Copying {
         from: "a".to_owned(),
         to: "deep/b".to_owned(),
         block: 4096,
@@ -114,7 +114,7 @@ fn what_is_copied_is_verified_and_holes_are_left_out() {
     let stages = [write("a", 1_000_000), copy, verify("deep/b")]
         .into_iter()
         .zip(["a", "b", "c"])
-        .map(|(deed, name)| stage(&[act(name, deed)]))
+        .map(|(action, name)| stage(&[act(name, action)]))
         .collect();
     let (observer, done) = carry_out(folder.path(), stages);
     done.unwrap();

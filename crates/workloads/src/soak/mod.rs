@@ -202,7 +202,7 @@ impl Soaker<'_> {
     fn worn_out(&self) -> WorkError {
         WorkError::Failed {
             message: format!(
-                "{} blocks of {} cannot be written: there is no use in going on",
+                "{} blocks of {} cannot be written: the soak ends",
                 self.checkpoint.suspects.len(),
                 shown(&self.work.path)
             ),

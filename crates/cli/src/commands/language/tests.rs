@@ -62,7 +62,6 @@ fn check(command: &mut Command) {
         "Options:",
         "[default:",
         "[possible values:",
-        "Print ",
     ] {
         assert!(!help.contains(english), "{english} in {help}");
     }

@@ -1,65 +1,385 @@
 //! `assay list`: the stored runs and imports.
 
+use crate::commands::Cli;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, style};
+use crate::output::{print, print_columns, style};
 use crate::stored::lookup::{StoreArgs, store_path};
 use crate::stored::owner;
-use assay_model::run::RunStatus;
+use assay_model::annotation::Annotation;
+use assay_model::run::{RunHeader, RunStatus};
+use assay_model::units::Bytes;
+use assay_report::json::rfc3339;
+use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
-use assay_store::{ImportSummary, RunSummary, Store};
-use clap::Args;
+use assay_store::{ImportSummary, RunSummary, SomeTrials, Store};
+use clap::{Args, CommandFactory};
+use serde_json::{Value, json};
 use std::cmp::Reverse;
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Version of the JSON of a list: rises when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+const DAY_MS: u64 = 86_400_000;
+
+const AFTER_HELP: &str = "\
+Examples:
+  assay list --command qualify --since 7d
+  assay list --device DG4032 --text nightly
+  assay list --json | jq '.runs[].id'
+
+What is written to a pipe is not shortened. docs/json.md describes the JSON.
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
 
 /// `assay list`.
 #[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct ListArgs {
+    /// Only of devices whose words have this text, such as DG4032 or nvme.
+    #[arg(long, value_name = "TEXT")]
+    pub device: Option<String>,
+    /// Only those that this command made, such as qualify or import.
+    #[arg(long, value_name = "COMMAND")]
+    pub command: Option<String>,
+    /// Only those that began since a day (2026-03-14, UTC) or within a time (7d, 12h, 30min).
+    #[arg(long, value_name = "DATE|TIME", value_parser = parse_since)]
+    pub since: Option<u64>,
+    /// Only those with this text in id, name, tags, note, path, device, target or files.
+    #[arg(long, value_name = "TEXT")]
+    pub text: Option<String>,
+    /// Print the list as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+}
+
+/// A run or an import as it is listed.
+struct Entry {
+    kind: &'static str,
+    id: String,
+    annotation: Annotation,
+    command: String,
+    started_unix_ms: u64,
+    finished_unix_ms: Option<u64>,
+    status: RunStatus,
+    target: Option<String>,
+    path: String,
+    files: Vec<String>,
+    device: String,
+    trials: u32,
+    planned: u32,
+    data_lost: bool,
+    size: Option<Bytes>,
+    figure: Option<KeyFigure>,
 }
 
 /// `assay list`.
 pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let store = Store::open_existing(&store_path(&args.store)?)?;
     let abandoned = store.abandoned_runs(owner::is_alive)?;
-    let mut rows: Vec<ListRow> = store.runs()?.iter().map(row).collect();
-    for row in &mut rows {
-        if abandoned.iter().any(|run| run.id == row.id) {
-            row.status = RunStatus::Interrupted.word().to_owned();
+    let mut entries: Vec<Entry> = store.runs()?.into_iter().map(of_run).collect();
+    for entry in &mut entries {
+        if abandoned.iter().any(|run| run.id == entry.id) {
+            entry.status = RunStatus::Interrupted;
         }
     }
-    rows.extend(store.imports()?.iter().map(import_row));
+    entries.extend(store.imports()?.into_iter().map(of_import));
     // Stable: what is of one millisecond stays as the store has it.
-    rows.sort_by_key(|row| Reverse(row.started_unix_ms));
-    print(|out| write_list(&rows, style(), out))?;
+    entries.sort_by_key(|entry| Reverse(entry.started_unix_ms));
+    entries.retain(|entry| {
+        args.since
+            .is_none_or(|since| entry.started_unix_ms >= since)
+    });
+    let commands: Vec<String> = Cli::command()
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let mut kept = Vec::new();
+    for mut entry in entries {
+        entry.look_inside(&store, &commands);
+        if entry.is_wanted(args) {
+            kept.push(entry);
+        }
+    }
+    match args.json {
+        true => {
+            let runs: Vec<Value> = kept.iter().map(Entry::json).collect();
+            let list = json!({ "schema": SCHEMA, "runs": runs });
+            print(|out| writeln!(out, "{list:#}"))?;
+        }
+        false => {
+            let rows: Vec<ListRow> = kept.iter().map(Entry::row).collect();
+            print(|out| write_list(&rows, style(), print_columns(), out))?;
+        }
+    }
     Ok(DONE)
 }
 
-fn row(run: &RunSummary) -> ListRow {
-    ListRow {
-        id: run.id.clone(),
+fn of_run(run: RunSummary) -> Entry {
+    Entry {
+        kind: "run",
+        id: run.id,
+        annotation: run.annotation,
+        command: String::new(),
         started_unix_ms: run.started_unix_ms,
-        path: format!("{}{}", run.target.as_deref().unwrap_or_default(), run.path),
-        device: run.device.clone(),
-        status: run.status.word().to_owned(),
-        trials: run.trials_done.into(),
+        finished_unix_ms: run.finished_unix_ms,
+        status: run.status,
+        target: run.target,
+        path: run.path,
+        files: Vec::new(),
+        device: run.device,
+        trials: run.trials_done,
         // Of a work with steps that only follow from each other, none is known
         // beforehand.
-        planned: run.trials_planned.max(run.trials_done).into(),
+        planned: run.trials_planned.max(run.trials_done),
         data_lost: run.data_lost,
+        size: None,
+        figure: None,
     }
 }
 
 /// The files are what tells imports apart, the tool is what made them.
-fn import_row(import: &ImportSummary) -> ListRow {
-    ListRow {
-        id: import.id.clone(),
+fn of_import(import: ImportSummary) -> Entry {
+    Entry {
+        kind: "import",
+        id: import.id,
+        annotation: import.annotation,
+        command: "import".to_owned(),
         started_unix_ms: import.imported_unix_ms,
+        finished_unix_ms: Some(import.imported_unix_ms),
+        status: RunStatus::Finished,
+        target: None,
         path: import.files.join(", "),
-        device: import.tool.clone(),
-        status: "imported".to_owned(),
-        trials: import.figures.into(),
-        planned: import.figures.into(),
+        files: import.files,
+        device: import.tool,
+        trials: import.figures,
+        planned: import.figures,
         data_lost: false,
+        size: None,
+        figure: None,
+    }
+}
+
+impl Entry {
+    /// Adds what stands in the records. A damaged one is listed without it: `assay show`
+    /// says what is wrong.
+    fn look_inside(&mut self, store: &Store, commands: &[String]) {
+        if self.kind == "import" {
+            let import = store.load_import(&self.id).ok();
+            self.figure = import.and_then(|import| KeyFigure::of_import(&import));
+            return;
+        }
+        let some = store.load_some(&self.id, |header| trials_for(header, commands));
+        let Ok(some) = some else { return };
+        let header = &some.run.header;
+        self.command = command_of(&header.command, commands);
+        let size = header.plan.file_size;
+        self.size = (size.0 > 0).then_some(size);
+        self.figure = KeyFigure::of_run(&some.run);
+        if self.figure.is_none() && some.run.trials.len() < self.trials as usize {
+            let whole = store.load(&self.id).ok();
+            self.figure = whole.and_then(|whole| KeyFigure::of_run(&whole.run));
+        }
+    }
+
+    fn is_wanted(&self, args: &ListArgs) -> bool {
+        let has = |text: &str, wanted: &str| text.to_lowercase().contains(&wanted.to_lowercase());
+        let words = [&self.id, &self.path, &self.device].into_iter();
+        let words = words
+            .chain(&self.annotation.name)
+            .chain(&self.annotation.tags);
+        let words = words.chain(&self.annotation.note).chain(&self.target);
+        let words: Vec<&String> = words.chain(&self.files).collect();
+        args.command
+            .as_ref()
+            .is_none_or(|wanted| *wanted == self.command)
+            && args
+                .device
+                .as_ref()
+                .is_none_or(|wanted| has(&self.device, wanted))
+            && args
+                .text
+                .as_ref()
+                .is_none_or(|wanted| words.iter().any(|word| has(word, wanted)))
+    }
+
+    /// `imported` where nothing ran.
+    fn status_word(&self) -> &'static str {
+        match self.kind {
+            "import" => "imported",
+            _ => self.status.word(),
+        }
+    }
+
+    fn row(&self) -> ListRow {
+        let figure = self.figure.as_ref();
+        ListRow {
+            id: self.id.clone(),
+            name: self.annotation.name.clone().unwrap_or_default(),
+            started_unix_ms: self.started_unix_ms,
+            command: self.command.clone(),
+            path: format!(
+                "{}{}",
+                self.target.as_deref().unwrap_or_default(),
+                self.path
+            ),
+            device: self.device.clone(),
+            status: self.status_word().to_owned(),
+            trials: self.trials.into(),
+            planned: self.planned.into(),
+            data_lost: self.data_lost,
+            figure: figure.map_or_else(String::new, |figure| figure.text.clone()),
+            measured: figure.map_or_else(String::new, |figure| {
+                let value = figure.value.is_some();
+                let unknown = value.then(|| "unknown".to_owned());
+                figure.measured.clone().or(unknown).unwrap_or_default()
+            }),
+            size: self.size.map_or_else(String::new, |size| size.to_string()),
+            tags: self.annotation.tags.join(", "),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let error = match &self.status {
+            RunStatus::Failed { error } => Some(error),
+            _ => None,
+        };
+        json!({
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.annotation.name,
+            "tags": self.annotation.tags,
+            "note": self.annotation.note,
+            "command": self.command,
+            "started": rfc3339(self.started_unix_ms),
+            "finished": self.finished_unix_ms.map(rfc3339),
+            "status": self.status_word(),
+            "error": error,
+            "target": self.target,
+            "path": self.path,
+            "files": self.files,
+            "device": self.device,
+            "trials_done": self.trials,
+            "trials_planned": self.planned,
+            "data_lost": self.data_lost,
+            "file_size_bytes": self.size,
+            "key_figure": self.figure,
+        })
+    }
+}
+
+/// Trials that a list needs of a run: those of its key job, or what its finding stands in.
+fn trials_for(header: &RunHeader, commands: &[String]) -> SomeTrials {
+    match command_of(&header.command, commands).as_str() {
+        "soak" => SomeTrials::Last,
+        "capacity" | "powercut" => SomeTrials::All,
+        _ => {
+            key_job(&header.plan).map_or(SomeTrials::All, |job| SomeTrials::OfJob(job.name.clone()))
+        }
+    }
+}
+
+/// The command among the stored words, or the tool that a link was called like.
+fn command_of(words: &[String], commands: &[String]) -> String {
+    let is_command = |word: &&String| commands.contains(word);
+    let program = words.first().map(Path::new).and_then(Path::file_name);
+    let program = program.map(|name| name.to_string_lossy().into_owned());
+    let tool = program.filter(|name| commands.contains(name));
+    tool.or_else(|| words.iter().skip(1).find(is_command).cloned())
+        .unwrap_or_default()
+}
+
+/// Reads a day or a time that has passed since, as milliseconds since 1970.
+fn parse_since(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is neither a day (2026-03-14) nor a time (7d, 12h, 30min)");
+    if let Some(day) = day(text) {
+        return Ok(day);
+    }
+    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let unit_ms = match unit {
+        "w" => 7 * DAY_MS,
+        "d" => DAY_MS,
+        "h" => 3_600_000,
+        "m" | "min" => 60_000,
+        "s" => 1000,
+        _ => return Err(wrong()),
+    };
+    let since = number.checked_mul(unit_ms).ok_or_else(wrong)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0));
+    Ok(now.saturating_sub(since))
+}
+
+/// Midnight (UTC) of a day such as `2026-03-14`, by the calendar that is used worldwide
+/// (<https://howardhinnant.github.io/date_algorithms.html>, `days_from_civil`).
+fn day(text: &str) -> Option<u64> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts.as_slice() else {
+        return None;
+    };
+    let digits = |part: &str, count| {
+        let plain = part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| part.parse::<u64>().ok())?
+    };
+    let (year, month, day) = (digits(year, 4)?, digits(month, 2)?, digits(day, 2)?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + u64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if year < 1970 || !(1..=last).contains(&day) {
+        return None;
+    }
+    let shifted = year - u64::from(month <= 2);
+    let (era, of_era) = (shifted / 400, shifted % 400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    Some(days * DAY_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_times_are_read() {
+        assert_eq!(day("1970-01-01"), Some(0));
+        assert_eq!(day("2026-03-14"), Some(20_526 * DAY_MS));
+        assert_eq!(day("2024-02-29"), Some(19_782 * DAY_MS));
+        for wrong in [
+            "2026-02-29",
+            "2026-13-01",
+            "2026-00-10",
+            "26-03-14",
+            "2026-3-14",
+            "x",
+        ] {
+            assert_eq!(day(wrong), None, "{wrong}");
+        }
+        assert!(parse_since("7d").unwrap() < parse_since("1h").unwrap());
+        for wrong in ["", "7", "d", "7 years", "99999999999999999999d", "-1d"] {
+            assert!(parse_since(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_found_among_its_words() {
+        let commands = ["qualify", "dd"].map(str::to_owned);
+        let of = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            command_of(&words, &commands)
+        };
+        assert_eq!(
+            of(&["/usr/bin/assay", "--lang", "en", "qualify", "dd"]),
+            "qualify"
+        );
+        assert_eq!(of(&["/opt/dd", "if=x"]), "dd");
+        assert_eq!(of(&[]), "");
     }
 }

@@ -4,4 +4,6 @@ pub mod import;
 pub mod list;
 pub mod plot;
 pub mod report;
+pub mod rm;
 pub mod show;
+pub mod tag;

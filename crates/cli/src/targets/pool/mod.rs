@@ -131,8 +131,7 @@ impl Crew {
         let interrupt = Interrupt::catch(move || {
             // Nobody listens any more: all has ended.
             let _ = on_signal.send(Told::Signal);
-        })
-        .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        })?;
         Ok(Self {
             program: this_program()?,
             members: BTreeMap::new(),

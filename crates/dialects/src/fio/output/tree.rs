@@ -1,12 +1,16 @@
 //! JSON in fio's spelling: members in order, `"key" : value`, two spaces for
 //! each level, six decimals. `serde_json` does the rest.
+//!
+//! Its own `Value` would sort the members. Its feature `preserve_order` is no way out: cargo turns
+//! it on for the whole program, where it changes the order of the JSON that others write.
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::ser::{Serialize, Serializer};
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
 
 /// Any JSON value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(serde::Serialize)]
+#[serde(untagged)]
 pub(super) enum JsonValue {
     Null,
     Flag(bool),
@@ -18,7 +22,6 @@ pub(super) enum JsonValue {
 }
 
 /// An object that keeps the order of its members.
-#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Map(Vec<(String, JsonValue)>);
 
 impl Map {
@@ -79,33 +82,9 @@ impl<T: Into<Self>> From<Option<T>> for JsonValue {
     }
 }
 
-impl Serialize for JsonValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::Flag(flag) => serializer.serialize_bool(*flag),
-            Self::Whole(whole) => serializer.serialize_u64(*whole),
-            Self::Real(real) => serializer.serialize_f64(*real),
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::List(list) => {
-                let mut sequence = serializer.serialize_seq(Some(list.len()))?;
-                for value in list {
-                    sequence.serialize_element(value)?;
-                }
-                sequence.end()
-            }
-            Self::Map(map) => map.serialize(serializer),
-        }
-    }
-}
-
 impl Serialize for Map {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }
 }
 

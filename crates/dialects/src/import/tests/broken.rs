@@ -7,14 +7,7 @@ use crate::import::{Format, ImportError, detect, read};
 fn nothing_and_anything_else_are_refused_in_one_line() {
     assert_eq!(read("", None), Err(ImportError::Empty));
     assert_eq!(read("\u{feff} \n\t\n", None), Err(ImportError::Empty));
-    for text in [
-        "hello",
-        "a,b,c\n1,2,3\n",
-        "{}",
-        "\0\u{1}",
-        "{\"jobs\": []}",
-        "<html>;</html>",
-    ] {
+    for text in ["hello", "{}", "\0\u{1}", "{\"jobs\": []}", "<html>;</html>"] {
         let said = error(text);
         assert!(said.contains("understood are fio's JSON"), "{text}: {said}");
         assert!(
@@ -52,4 +45,12 @@ fn each_text_is_known_by_its_own_words() {
     ] {
         assert_eq!(detect(text), Some(format), "{text}");
     }
+}
+
+#[test]
+fn a_table_of_unknown_columns_is_told_which_are_looked_for() {
+    let said = error("a,b,c\n1,2,3\n");
+    assert!(said.contains("metric and value"), "{said}");
+    assert!(said.contains("bfq,seq_read,MB/s,166"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }

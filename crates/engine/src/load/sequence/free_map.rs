@@ -24,7 +24,7 @@ impl FreeMap {
         let no_memory = || EngineError::Job {
             job: job.to_owned(),
             problem: format!(
-                "there is no memory for a map of {len} blocks: use norandommap, larger blocks or one block size"
+                "not enough memory for a map of {len} blocks: use norandommap, larger blocks or one block size"
             ),
         };
         let mut levels = Vec::new();

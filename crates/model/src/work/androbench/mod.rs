@@ -7,8 +7,9 @@ pub use database::{DatabasePhase, DatabaseStep, Journal, Schema, Statement, Sync
 
 use crate::job::{EngineKind, FileState, Flush, Job, OpenSync, Rw};
 use crate::units::Bytes;
+use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The most files that a phase may use.
 pub const MAX_FILES: u32 = 64;
@@ -27,13 +28,21 @@ pub struct AndroBench {
     pub phases: Vec<Phase>,
 }
 
-impl AndroBench {
-    /// What it may write besides its own folder: nothing.
-    #[must_use]
-    pub fn written(&self) -> Vec<PathBuf> {
+impl WorkSpec for AndroBench {
+    fn writes(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
+    fn touches(&self) -> Vec<PathBuf> {
+        vec![self.folder.clone()]
+    }
+
+    fn private_folder_in(&self) -> Option<&Path> {
+        Some(&self.folder)
+    }
+}
+
+impl AndroBench {
     /// Whether it needs an agent with databases.
     #[must_use]
     pub fn needs_databases(&self) -> bool {

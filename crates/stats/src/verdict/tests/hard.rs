@@ -425,7 +425,7 @@ fn a_baseline_must_be_there() {
     let error = rank_figures(&figures, Some("z"), &options).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no condition z to be the baseline; there are x, y"
+        "no condition z for the baseline; there are x, y"
     );
     assert_eq!(
         rank_figures(&figures[..1], None, &options),

@@ -1,8 +1,7 @@
 //! The command line of `assay androbench`.
 
+use crate::driver::measuring::MeasureArgs;
 use crate::exit::EXIT_CODES;
-use crate::stored::lookup::StoreArgs;
-use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
 use assay_dialects::androbench::{AndroBenchOptions, Like, SyncMode};
 use assay_model::units::Bytes;
@@ -18,10 +17,10 @@ pub struct AndroBenchArgs {
     /// Folder to measure: test files are made in it and removed.
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-    /// Whose numbers to use: AndroBench 3 or 4, Mobibench, or assay's own.
+    /// Parameters to use: those of AndroBench 3 or 4, Mobibench, or assay's own.
     #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = like())]
     pub like: Like,
-    /// How often all of it is repeated.
+    /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Only these steps, separated by commas (seq-read, seq-write, rand-read,
@@ -35,7 +34,7 @@ pub struct AndroBenchArgs {
     /// Journal mode of SQLite.
     #[arg(long, value_name = "MODE", value_parser = journal())]
     pub journal: Option<Journal>,
-    /// When SQLite flushes [default: full].
+    /// SQLite's synchronous mode [default: full].
     #[arg(long, value_name = "LEVEL", value_parser = synchronous())]
     pub synchronous: Option<Synchronous>,
     /// Transactions of each statement.
@@ -56,16 +55,8 @@ pub struct AndroBenchArgs {
     /// Mobibench: threads, each with a file of its own [default: 1].
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
-    /// Repeat the orders and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl AndroBenchArgs {

@@ -1,7 +1,7 @@
 //! The figures on standard output, as AndroBench's result screen has them, and
 //! beside each what it measured.
 
-use crate::driver::works::Done;
+use crate::driver::runs::Done;
 use assay_dialects::androbench::Like;
 use assay_lang::tr;
 use assay_model::job::Job;

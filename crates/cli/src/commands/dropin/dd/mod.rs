@@ -8,10 +8,12 @@ mod talk;
 mod there;
 
 use crate::driver::host::Host;
+use crate::driver::runs::Done;
 use crate::driver::runs::{self, random};
-use crate::driver::works::{self, Done, Request};
+use crate::driver::works::{self, Request};
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, talk_was_lost};
+use crate::stored::keep::KeepArgs;
 use crate::stored::lookup::StoreArgs;
 use assay_dialects::dd::{self, DdCommand, HELP, Invocation, OwnOptions};
 use assay_model::job::{Job, Rw};
@@ -98,7 +100,10 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         must_be_stored: own.store.is_some(),
         sweep: None,
     };
-    let store = StoreArgs { store: own.store };
+    let store = KeepArgs {
+        store: StoreArgs { store: own.store },
+        annotation: own.annotation.into(),
+    };
     let mut talk = Talk::new(status, own.ladder);
     let done = works::execute(target, &mut host, inspection, &request, &store, &mut talk)?;
     talk.close();

@@ -1,7 +1,7 @@
 //! What is said on standard error while a copy runs, line by line as dd says it.
 
 use super::report;
-use crate::driver::works::Listener;
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::output::{say, say_part};
 use assay_dialects::dd::{Status, evidence, progress, statistics};

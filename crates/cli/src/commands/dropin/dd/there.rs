@@ -1,5 +1,6 @@
 //! What is at the ends of a copy on another machine: its agent is asked.
 
+use crate::checks::admission;
 use crate::checks::admission::not_simulated;
 use crate::driver::host::Host;
 use crate::exit::Failure;
@@ -7,7 +8,7 @@ use assay_model::plan::Place;
 use assay_model::storage::folder_of;
 use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::copy::FileCopy;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Both ends have to be over there: this machine's streams are none of its.
 pub fn check(copy: &FileCopy, target: &str) -> Result<(), Failure> {
@@ -59,13 +60,13 @@ fn storage_of(
     let path = inspection.path.clone();
     match inspection.kind {
         PathKind::Simulated { .. } => Err(not_simulated(&path)),
-        PathKind::Device { .. } => Ok(Some((inspection, Place::Device { path }))),
-        PathKind::Directory { .. } => Ok(Some((inspection, Place::Directory { path }))),
         PathKind::File { .. } if is_output => {
-            let folder: PathBuf = folder_of(&path).to_owned();
-            let inspection = host.inspect(&folder)?;
-            Ok(Some((inspection, Place::Directory { path: folder })))
+            let path = folder_of(&path).to_owned();
+            Ok(Some((host.inspect(&path)?, Place::Directory { path })))
         }
-        PathKind::File { .. } => Ok(Some((inspection, Place::File { path }))),
+        _ => {
+            let place = admission::of(&inspection);
+            Ok(Some((inspection, place)))
+        }
     }
 }

@@ -25,8 +25,9 @@ pub fn run(path: &Path) -> Result<(), Failure> {
     let mut stored = Vec::new();
     let read = input::open(path).and_then(|mut file| file.read_to_end(&mut stored));
     read.map_err(failed)?;
-    let entries = inflate(&stored)
-        .map_err(|error| Failure::usage(format!("{shown} is no compressed log of fio: {error}")))?;
+    let entries = inflate(&stored).map_err(|error| {
+        Failure::usage(format!("{shown} is not a compressed log of fio: {error}"))
+    })?;
     let text = text(&entries)
         .ok_or_else(|| Failure::usage(format!("{shown}: its last entry is cut short")))?;
     print(|out| out.write_all(text.as_bytes()))

@@ -9,9 +9,10 @@ mod verdict;
 
 use crate::child;
 use crate::driver::host::Host;
-use crate::driver::loads::{self, Repeats};
+use crate::driver::loads;
+use crate::driver::notes::Repeats;
 use crate::exit::{DONE, Failure};
-use crate::interrupt::{Interrupt, on_report_request};
+use crate::interrupt::Interrupts;
 use crate::jobs::job_file::{Elsewhere, Machine, Talk, of_fio, warn};
 use crate::output::{print, prints_to_terminal, say};
 use assay_dialects::fio::output::TerseVersion;
@@ -19,7 +20,6 @@ use assay_dialects::fio::{self, Eta, FioCommand, Formats, Invocation, OutputOpti
 use assay_model::load::Load;
 use assay_model::text::{clean, shorten};
 use assay_model::units::Nanos;
-use assay_model::wire::ToAgent;
 use assay_target::Target;
 use live::LiveLine;
 use results::{Results, Words};
@@ -129,28 +129,13 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
         talk: talk(&invocation.output),
         repeats: Repeats::default(),
     };
-    let interrupt = listen_to_signals(&host)?;
+    let interrupt = host.obey_signals(Interrupts::Caught, || {
+        say("assay: stopping; the results so far follow");
+    })?;
     let report = loads::execute(&mut host, load, &mut results)?;
     results.close_notes();
     results.present(&report)?;
     Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
-}
-
-/// Signals that end the load, results and all, or ask how it stands.
-fn listen_to_signals(host: &Host) -> Result<Interrupt, Failure> {
-    let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
-    // An agent that cannot hear a request has ended, which is noticed elsewhere.
-    let requests = host.requests();
-    on_report_request(move || {
-        let _ = requests.send(&ToAgent::ReportNow);
-    })
-    .map_err(failed)?;
-    let requests = host.requests();
-    Interrupt::catch(move || {
-        say("assay: stopping; the results so far follow");
-        let _ = requests.send(&ToAgent::Cancel);
-    })
-    .map_err(failed)
 }
 
 /// Progress is shown on standard output, as fio does it: never among results

@@ -3,7 +3,8 @@
 use super::Talk;
 use super::live::LiveLine;
 use super::sink::Sink;
-use crate::driver::loads::{Listener, Repeats};
+use crate::driver::loads::Listener;
+use crate::driver::notes::Repeats;
 use crate::driver::runs::unix_ms;
 use crate::exit::Failure;
 use crate::output::{say, talks_to_terminal};

@@ -47,7 +47,7 @@ fn has_room(work: &Iozone, inspection: &Inspection) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "no room for {} {} of {}: {} has room for {room}; choose a smaller -s, -g or -t",
+        "not enough space for {} {} of {}: {} has {room} free; choose a smaller -s, -g or -t",
         files,
         if files == 1 { "file" } else { "files" },
         Bytes(largest.saturating_mul(1024)),

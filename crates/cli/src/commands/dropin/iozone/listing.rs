@@ -1,8 +1,8 @@
 //! iozone's text while it grows: each figure is written when it is there.
 
 use super::progress::Pace;
-use crate::driver::loads::in_words;
-use crate::driver::works::Listener;
+use crate::driver::notes::in_words;
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::output::{print, prints_to_terminal};
 use crate::ui::progress::Voice;

@@ -8,10 +8,12 @@ mod progress;
 use crate::checks::admission::not_simulated;
 use crate::child;
 use crate::driver::host::Host;
+use crate::driver::runs::Done;
 use crate::driver::runs::{present, random};
-use crate::driver::works::{self, Done, Request};
+use crate::driver::works::{self, Request};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
+use crate::stored::keep::KeepArgs;
 use crate::stored::lookup::{StoreArgs, write_file};
 use assay_dialects::iozone::banner::Moment;
 use assay_dialects::iozone::{
@@ -146,8 +148,12 @@ fn measure(
         must_be_stored: true,
         sweep: None,
     };
-    let store = StoreArgs {
-        store: command.own.store.clone(),
+    let own = &command.own;
+    let store = KeepArgs {
+        store: StoreArgs {
+            store: own.store.clone(),
+        },
+        annotation: own.annotation.clone().into(),
     };
     let opening = opening(command, words, &inspection);
     let mut listing = Listing::new(command, opening);

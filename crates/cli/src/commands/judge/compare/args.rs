@@ -20,14 +20,14 @@ that assay import understands. Behind an @ it may name one of its conditions:
 With three or more sources a side each is taken for a unit of the part, and the
 verdict holds for the part; otherwise for these alone.
 
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
 3 with --gate: something is slower.";
 
 /// `assay compare`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct CompareArgs {
-    /// What is compared with (A), and what is judged (B).
+    /// The baseline (A) and the candidate (B).
     #[arg(value_name = "SOURCE", num_args = 1..=2, conflicts_with_all = ["a", "b", "jobs", "destroy_data"], conflicts_with_all = RoundArgs::NAMES, required_unless_present_any = ["a", "b", "paired_on"])]
     pub sources: Vec<String>,
     /// A unit of side A; may be given several times.
@@ -36,9 +36,8 @@ pub struct CompareArgs {
     /// A unit of side B; may be given several times.
     #[arg(long, value_name = "SOURCE", requires = "a")]
     pub b: Vec<String>,
-    /// Measures two directories, files or block devices in turn and compares them:
-    /// blocks of ABBA or BAAB by a coin, so that a drift falls on both alike. Both are
-    /// stored as runs.
+    /// Measure two directories, files or block devices in turn and compare them: in random
+    /// blocks of ABBA or BAAB, so that a drift affects both alike. Both are stored as runs.
     #[arg(long, num_args = 2, value_names = ["TARGET_A", "TARGET_B"], conflicts_with_all = ["sources", "a", "b"])]
     pub paired_on: Vec<PathBuf>,
     /// With --paired-on: jobs from a job file of fio instead of those of assay qualify.

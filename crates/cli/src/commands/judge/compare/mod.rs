@@ -5,7 +5,9 @@ pub mod args;
 mod paired;
 
 use crate::exit::Failure;
-use crate::judging::comparison::{NamedSide, present, two_conditions, two_sources, units, wanted};
+use crate::judging::comparison::{NamedSide, two_conditions, two_sources, units};
+use crate::judging::written::present;
+use crate::judging::written::wanted;
 use crate::stored::sources::Source;
 use args::CompareArgs;
 use assay_target::Target;

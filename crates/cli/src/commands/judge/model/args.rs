@@ -20,18 +20,16 @@ pub struct ModelArgs {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
-    /// What each bus carries at most after framing, and where a measured rate stands.
+    /// Show the payload ceiling of each bus, and compare a measured rate with it.
     Limits(LimitsArgs),
-    /// The multi-block experiment: a published before/after table reproduced, explained
-    /// and judged.
+    /// Reproduce, explain and judge a published before/after table (multi-block experiment).
     Compare(CompareArgs),
-    /// Searches all that can happen under a policy for lost data, stale reads and open
-    /// transfers.
+    /// Search the state space of a policy for lost data, stale reads and open transfers.
     Check(CheckArgs),
-    /// Estimates the parameters of a part from measured rates or a stored run, and says which
-    /// cannot be told.
+    /// Estimate the parameters of a part from measured rates or a stored run, with their
+    /// errors.
     Fit(FitArgs),
-    /// Runs a job on a simulated part, in virtual time.
+    /// Run a job on a simulated part, in virtual time.
     Simulate(SimulateArgs),
 }
 
@@ -40,7 +38,7 @@ Examples:
   assay model limits
   assay model limits --bus hs400 --read 275MiB/s --write 54.3MiB/s
 
-Exit codes: 0 done, 2 the command cannot be carried out as given.";
+Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay model limits`.
 #[derive(Args, Debug)]
@@ -49,13 +47,13 @@ pub struct LimitsArgs {
     /// Only this mode, such as hs400, sdr104, ufs-g3x2, usb-2.0, sata-6g or nvme-gen3x4.
     #[arg(long, value_name = "MODE")]
     pub bus: Option<String>,
-    /// A rate of reads that was measured, such as 275MiB/s or 288MB/s.
+    /// Measured read rate, such as 275MiB/s or 288MB/s.
     #[arg(long, value_name = "RATE", value_parser = parse_rate, requires = "bus")]
     pub read: Option<BytesPerSec>,
-    /// A rate of writes that was measured.
+    /// Measured write rate.
     #[arg(long, value_name = "RATE", value_parser = parse_rate, requires = "bus")]
     pub write: Option<BytesPerSec>,
-    /// Size of the requests that the host makes of larger I/Os.
+    /// Size of the requests into which the host splits larger I/Os.
     #[arg(long, value_name = "SIZE", default_value = "512k", value_parser = parse_size)]
     pub request: Bytes,
     /// Print it as JSON on standard output.
@@ -69,13 +67,13 @@ Example:
 
 Policies: closed (CMD12 after each transfer), open (as published: transfers stay open),
 open-safe (the same without its holes), open-after-N (open-safe after N requests in a row).
-Exit codes: 0 done, 2 the command cannot be carried out as given.";
+Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay model compare`.
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_HELP)]
 pub struct CompareArgs {
-    /// A policy; the first is what the others are compared with [default: closed, open].
+    /// A policy; the others are compared with the first [default: closed, open].
     #[arg(long = "policy", value_name = "POLICY")]
     pub policies: Vec<Policy>,
     /// Print it as JSON on standard output.
@@ -85,10 +83,7 @@ pub struct CompareArgs {
 
 /// `assay model check`.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Exit codes: 0 all rules hold, 2 the command cannot be carried out as \
-given, 3 a rule can be broken."
-)]
+#[command(after_help = "Exit codes: 0 all rules hold, 2 wrong usage, 3 a rule can be broken.")]
 pub struct CheckArgs {
     /// A policy [default: closed, cmd23, open, open-safe, open-after-2].
     #[arg(long = "policy", value_name = "POLICY")]
@@ -109,27 +104,27 @@ A line of a file is a pattern, a size and a rate, such as
 with read, write, randread or randwrite, one I/O after the other. Empty lines and those that
 begin with # are skipped. Of a run, the results with the label device or simulated are fitted:
 direct reads and writes of one at a time.
-Exit codes: 0 done, 2 the command cannot be carried out as given.";
+Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay model fit`.
 #[derive(Args, Debug)]
 #[command(after_help = FIT_HELP)]
 pub struct FitArgs {
-    /// A file of rates, or a stored run: `last`, or the first letters of its id; of a sweep
-    /// with one of its conditions behind an @.
+    /// A file of rates, or a stored run: `last`, or the first letters of its id; for a sweep
+    /// followed by @ and one of its conditions.
     #[arg(value_name = "FILE|RUN")]
     pub source: String,
     /// Only these jobs of a run, separated by commas; a name may end in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// The part to begin with: one that assay knows, or a file. What is not fitted stays.
-    /// [default: the one that is nearest to the run's device; of a file the SD card]
+    /// The initial part: a known one, or a file. Parameters that are not fitted keep its values
+    /// [default: the part nearest to the run's device; for a file the SD card].
     #[arg(long, value_name = "NAME|FILE")]
     pub part: Option<String>,
-    /// How the host carried out the transfers [default: closed, or as the run was simulated].
+    /// Transfer policy of the host [default: closed, or that of the simulation].
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<Policy>,
-    /// Write the part that was fitted into this file, to be simulated as sim:FILE.toml.
+    /// Write the fitted part into this file, which can be simulated as sim:FILE.toml.
     #[arg(long, value_name = "FILE.toml")]
     pub write_part: Option<PathBuf>,
     /// Print it as JSON on standard output.
@@ -145,20 +140,19 @@ Examples:
   assay model simulate --part mine.toml --rw write --bs 1m --policy open
 
 The form of a part's file is in docs/model.md.
-Exit codes: 0 done, 2 the command cannot be carried out as given.";
+Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay model simulate`.
 #[derive(Args, Debug)]
 #[command(after_help = SIMULATE_HELP)]
 pub struct SimulateArgs {
-    /// A part that assay knows, or a file.
+    /// A known part, or a file.
     #[arg(long, value_name = "NAME|FILE", required_unless_present = "parts")]
     pub part: Option<String>,
     /// List the parts that assay knows.
     #[arg(long)]
     pub parts: bool,
-    /// How the host carries out transfers: closed, cmd23, queued, open, open-safe or
-    /// open-after-N.
+    /// Transfer policy of the host: closed, cmd23, queued, open, open-safe or open-after-N.
     #[arg(long, value_name = "POLICY", default_value = "closed")]
     pub policy: Policy,
     /// Pattern of the I/Os.
@@ -167,13 +161,13 @@ pub struct SimulateArgs {
     /// Size of an I/O, a multiple of 512.
     #[arg(long, value_name = "SIZE", default_value = "4k", value_parser = parse_size)]
     pub bs: Bytes,
-    /// I/Os that are timed; a tenth of that runs before.
+    /// Number of timed I/Os; a tenth of that runs as a warm-up.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(1..=100_000_000))]
     pub ios: u64,
-    /// I/Os fall on so much of the part.
+    /// Size of the region that I/Os fall on.
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
     pub span: Bytes,
-    /// Decides where random I/Os fall.
+    /// Seed of the offsets of random I/Os.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Print it as JSON on standard output.

@@ -1,6 +1,7 @@
 //! `assay model limits`: ceilings of buses, and measured rates below them.
 
 use super::args::LimitsArgs;
+use crate::checks::toml_file::meant;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use crate::ui::paragraph;
@@ -33,12 +34,11 @@ pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
 /// The mode of this name, or which one may be meant.
 pub fn known(word: &str) -> Result<Ceiling, Failure> {
     find(word).ok_or_else(|| {
-        let near = all().into_iter().map(|ceiling| ceiling.mode);
-        let likeness = |mode: &String| strsim::jaro_winkler(mode, &word.to_ascii_lowercase());
-        let near = near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let modes: Vec<String> = all().into_iter().map(|ceiling| ceiling.mode).collect();
+        let modes: Vec<&str> = modes.iter().map(String::as_str).collect();
+        let meant = meant(&word.to_ascii_lowercase(), &modes);
         Failure::usage(format!(
-            "no bus is called '{word}': did you mean '{}'? (assay model limits lists all)",
-            near.unwrap_or_default()
+            "no bus is called '{word}'{meant}: assay model limits lists all"
         ))
     })
 }

@@ -63,7 +63,7 @@ pub fn find(word: &str) -> Result<DeviceModel, Failure> {
         ))
     })?;
     if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(refused("it is no file, or longer than 1 MiB".to_owned()));
+        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
     }
     let text = fs::read_to_string(word).map_err(|error| refused(error.to_string()))?;
     DeviceModel::parse(&text).map_err(|error| refused(error.to_string()))

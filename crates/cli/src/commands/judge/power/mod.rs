@@ -19,16 +19,16 @@ Examples:
   assay power --cv 2          trials that vary by 2 %
   assay power last            as much as the metrics of that run vary
 
-Each number holds for four of five comparisons, at a level of 5 % that all metrics that
-decide share. A smaller difference usually ends in equivalent where it is below the
+Each number holds for four of five comparisons, at a level of 5 % that all deciding
+metrics share. A smaller difference usually ends in equivalent where it is below the
 margin.
-Exit codes: 0 done, 2 the command cannot be carried out as given.";
+Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay power`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct PowerArgs {
-    /// A run, import or file whose spread is taken.
+    /// Run, import or file whose spread is used.
     #[arg(
         value_name = "SOURCE",
         required_unless_present = "cv",
@@ -38,7 +38,7 @@ pub struct PowerArgs {
     /// Coefficient of variation of the trials, in percent.
     #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
     pub cv: Option<f64>,
-    /// Largest difference without a meaning, in percent [default: 5].
+    /// Largest difference that counts as equivalent, in percent [default: 5].
     #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
     pub margin: Option<f64>,
     /// Print the tables as JSON on standard output.

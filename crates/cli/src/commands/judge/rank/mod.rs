@@ -15,7 +15,7 @@ const AFTER_HELP: &str = "\
 Conditions without a common letter differ; a common letter does not say that they
 are equal (equivalent does). Without --baseline all pairs are judged.
 
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// `assay rank`.
 #[derive(Args, Debug)]
@@ -28,11 +28,11 @@ pub struct RankArgs {
     /// Judge each condition against this one.
     #[arg(long, value_name = "CONDITION")]
     pub baseline: Option<String>,
-    /// Largest difference without a meaning, in percent [default: 5, or that of
-    /// the run].
+    /// Largest difference that counts as equivalent, in percent [default: 5, or that of the
+    /// run].
     #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
     pub margin: Option<f64>,
-    /// Rank by metrics that do not decide, too.
+    /// Also rank by exploratory metrics.
     #[arg(long)]
     pub all: bool,
     /// Print the ranking as JSON on standard output.

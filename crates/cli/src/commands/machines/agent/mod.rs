@@ -9,12 +9,12 @@ use clap::{Args, Subcommand};
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
-Without one that stays, each command pushes the agent and removes it again. One that
-stays is used as long as it is the same file, byte for byte (SHA-256, looked at by
-each command); else a command pushes its own as before. It is in ~/.assay-agent, or
+Without an installed agent each command copies one and removes it again. An installed
+agent is used as long as it is the same file (each command checks its SHA-256);
+otherwise a command copies its own. It is installed in ~/.assay-agent, or
 in /data/local/tmp/.assay-agent of a phone.
 
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 target lost.";
 
 /// `assay agent`.
@@ -29,12 +29,11 @@ pub struct AgentArgs {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Order {
-    /// Puts the agent onto targets to stay: later commands need not copy it.
+    /// Install the agent on targets, so that later commands need not copy it.
     Push(OnArgs),
-    /// Which agents are on targets: those that stay, that a command uses now, and that
-    /// a cut link left.
+    /// List the agents on targets: installed, in use by a command, or left by a lost link.
     List(OnArgs),
-    /// Removes the one that stays, and what cut links left.
+    /// Remove the installed agent and what lost links left.
     Remove(OnArgs),
 }
 

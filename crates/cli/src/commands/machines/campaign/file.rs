@@ -1,11 +1,9 @@
 //! What a campaign's file says.
 
 use super::part::Board;
-use crate::checks::{input, toml_mistake};
+use crate::checks::{input, toml_file};
 use crate::exit::Failure;
 use crate::targets::on::{self, On};
-use crate::ui::values::parse_time;
-use assay_model::units::Nanos;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -73,12 +71,7 @@ fn an_hour() -> Option<Duration> {
 }
 
 fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(from)?;
-    match parse_time(&text) {
-        Ok(Nanos(0)) => Err(serde::de::Error::custom("a time is more than 0")),
-        Ok(Nanos(nanos)) => Ok(Some(Duration::from_nanos(nanos))),
-        Err(why) => Err(serde::de::Error::custom(why)),
-    }
+    toml_file::time(from).map(|nanos: u64| Some(Duration::from_nanos(nanos)))
 }
 
 fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<On>, D::Error> {
@@ -134,7 +127,7 @@ impl PartOfFile {
         let is_lab = |on: &&On| matches!(on, On::Labgrid(_) | On::File(_));
         if let Some(on) = self.targets.iter().find(is_lab) {
             return Err(format!(
-                "part {name}: {on} is no single machine; boards of a labgrid are named by their tags"
+                "part {name}: {on} is not a single machine; select boards of a labgrid by their tags"
             ));
         }
         match self.boards {
@@ -145,8 +138,7 @@ impl PartOfFile {
 }
 
 fn parse(text: &str) -> Result<Campaign, String> {
-    let campaign: Campaign =
-        toml::from_str(text).map_err(|error| toml_mistake::said(text, &error))?;
+    let campaign: Campaign = toml_file::read(text).map_err(|mistake| mistake.to_string())?;
     check_command(&campaign.command)?;
     if campaign.attempts == 0 || campaign.at_once == Some(0) {
         return Err("attempts and at_once are 1 or more: else nothing is measured".to_owned());
@@ -218,7 +210,11 @@ targets = ["ssh://root@10.0.0.7", "adb:0123"]
             ("qualify", "list", "the command is one of"),
             ("--quick", "--on=local", "--on of the command"),
             ("30m", "30 days", "line 3: "),
-            ("limit", "limits", "line 3: unknown field"),
+            (
+                "limit",
+                "limits",
+                "line 3: there is no key limits (did you mean limit?)",
+            ),
             ("boards = 5", "boards = 0", "asks for no board"),
             (
                 "tags =",
@@ -226,7 +222,7 @@ targets = ["ssh://root@10.0.0.7", "adb:0123"]
                 "tags and targets",
             ),
             ("tags = { media = \"sd\", part = \"a\" }", "", "neither"),
-            ("adb:0123", "labgrid:sd1", "no single machine"),
+            ("adb:0123", "labgrid:sd1", "not a single machine"),
             ("adb:0123", "phone", "no machine is called so"),
             ("\"new\"", "\"old\"", "both parts"),
             ("limit", "attempts = 0\nlimit", "1 or more"),

@@ -5,7 +5,7 @@ mod part;
 
 use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::args::VerdictArgs;
-use crate::judging::comparison;
+use crate::judging::written;
 use crate::output::{print, say};
 use crate::stored::lookup::store_path;
 use crate::targets::lab;
@@ -38,19 +38,19 @@ A file such as
   [[part]]
   name = \"new\"
   targets = [\"ssh://root@10.0.0.7\", \"ssh://root@10.0.0.8\"]
-docs/boards.md has all that it may say.
+docs/boards.md describes all keys.
 
-Exit codes: 0 done, 2 the command cannot be carried out as given, 3 with --gate:
-something is slower; else the highest of a run that is not to be had (5: no board
-was left for it), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
+Exit codes: 0 done, 2 wrong usage, 3 with --gate:
+something is slower; else the highest code of the missing runs (5: no board was
+left), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
 
 /// `assay campaign`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct CampaignArgs {
-    /// Says what is run, and on which boards.
+    /// File that names the command and the boards.
     pub file: PathBuf,
-    /// Say which boards there are for it, and who has them; measure nothing.
+    /// List the boards of each part and who holds them; measure nothing.
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub struct CampaignArgs {
 /// Runs a campaign.
 pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     let campaign = Campaign::read(&args.file)?;
-    let format = comparison::wanted(&args.shown)?;
+    let format = written::wanted(&args.shown)?;
     let asks = format.is_some() || args.shown.gate || args.shown.terms.qualify;
     if asks && campaign.parts.len() < 2 {
         return Err(Failure::usage(
@@ -120,7 +120,7 @@ fn boards(part: &PartOfFile, places: &[LabPlace]) -> Result<Vec<Board>, Failure>
     let wanted = part.boards.unwrap_or(1);
     match boards.len() < wanted {
         true => Err(Failure::usage(format!(
-            "part {}: {} boards are wanted, and there are {}",
+            "part {}: {} boards are needed, and there are {}",
             part.name,
             wanted,
             boards.len()
@@ -375,7 +375,7 @@ impl<'a> Running<'a> {
         let worst = crew.signalled().or(lacking);
         let compared = match (parts.as_slice(), crew.signalled()) {
             ([a, b], None) if !a.runs().is_empty() && !b.runs().is_empty() => {
-                comparison::of_units([a, b].map(|part| (part.name(), part.runs())), shown)?
+                written::of_units([a, b].map(|part| (part.name(), part.runs())), shown)?
             }
             (parts, _) => {
                 say_how_to_compare(parts, store.path());

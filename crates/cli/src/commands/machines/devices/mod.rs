@@ -16,20 +16,20 @@ use std::process::ExitCode;
 const AFTER_HELP: &str = "\
 Nothing is written. As root it shows more: modes of card buses, registers, wear.
 
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 target lost.";
 
 /// `assay devices`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct DevicesArgs {
-    /// Show all that is known of these (mmcblk0, /dev/sda) instead of the list.
+    /// Show all details of these disks (mmcblk0, /dev/sda) instead of the list.
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
-    /// List RAM disks that nobody uses, too.
+    /// Include unused RAM disks.
     #[arg(long)]
     pub all: bool,
-    /// Print them as JSON on standard output (docs/devices.md).
+    /// Print the disks as JSON on standard output (docs/devices.md).
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

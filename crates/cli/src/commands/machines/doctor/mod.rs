@@ -14,21 +14,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
-It looks on for a second; nothing is written or changed. Findings spoil figures
-(they would be of something else, or cannot be had), disturb them (they vary, or
-are not the device's best), or are a note, to be said with the figures.
+Observes the machine for a second; nothing is written or changed. A finding spoils
+figures (they would measure something else, or nothing), disturbs them (they vary, or
+are below the device's best), or is a note to be published with them.
 
 Exit codes: 0 done, whatever was found, 3 with --strict when something spoils or
-disturbs, 1 failed, 2 the command cannot be carried out as given, 5 target lost.";
+disturbs, 1 failed, 2 wrong usage, 5 target lost.";
 
 /// `assay doctor`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct DoctorArgs {
-    /// A directory, a file or a block device that is to be measured; without it the
-    /// machine alone is looked at.
+    /// Directory, file or block device to be measured; without it only the machine is checked.
     pub path: Option<PathBuf>,
-    /// End with 3 when something spoils or disturbs.
+    /// Exit with 3 if something spoils or disturbs a measurement.
     #[arg(long)]
     pub strict: bool,
     /// Print the findings as JSON on standard output (docs/devices.md).

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
-Known are the hosts of ~/.ssh/config (without patterns), the devices of adb, and the
+Listed are the hosts of ~/.ssh/config (without patterns), the devices of adb, and the
 places of the labgrid that LG_COORDINATOR names. A file with targets of one's own:
 assay targets --on @FILE --check
 
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 with --check when a target is not reached.";
 
 /// Version of the JSON: rises when a field changes its meaning or goes.
@@ -29,15 +29,14 @@ const SCHEMA: u32 = 1;
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct TargetsArgs {
-    /// Reach each of them: start an agent there, and say what the machine is. Places of a
-    /// labgrid are left alone: they would have to be acquired.
+    /// Start an agent on each of them and report the machine. Places of a labgrid are not
+    /// checked, because they would have to be acquired.
     #[arg(long)]
     pub check: bool,
-    /// Print them as JSON on standard output (docs/boards.md).
+    /// Print the targets as JSON on standard output (docs/boards.md).
     #[arg(long)]
     pub json: bool,
-    /// Release the places of a labgrid that runs of this user on this machine still hold
-    /// although they were killed.
+    /// Release labgrid places that killed runs of this user on this machine still hold.
     #[arg(long, conflicts_with_all = ["check", "json", "on"])]
     pub release_stale: bool,
     #[command(flatten)]

@@ -1,7 +1,6 @@
 //! The command line of `assay capacity`.
 
-use crate::stored::lookup::StoreArgs;
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
 use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::Args;
@@ -10,7 +9,7 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 The files are those of H2testw and f3: f3read checks what assay wrote, and assay
 what f3write wrote. Exit codes: 0 everything was found as it was written, 4 it was
-not, 1 failed, 2 the command cannot be carried out as given, 5 device or target
+not, 1 failed, 2 wrong usage, 5 device or target
 lost, 130 or 143 stopped by Ctrl-C or SIGTERM; files written so far are kept then,
 and --verify-only checks them.";
 
@@ -18,18 +17,18 @@ and --verify-only checks them.";
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct CapacityArgs {
-    /// A folder: it is filled with files 1.h2w, 2.h2w ..., over those of an
-    /// earlier run. Or a block device (needs --destroy-data).
+    /// Folder to fill with files 1.h2w, 2.h2w, ..., which replace those of an earlier run; or
+    /// block device (needs --destroy-data).
     pub path: PathBuf,
-    /// Find out with few writes whether a block device is smaller than it says,
-    /// and put back what was there (needs --destroy-data all the same: what the
-    /// blocks held is lost if the machine stops in between).
+    /// Check with few writes whether a block device is smaller than it reports, and restore the
+    /// overwritten blocks (needs --destroy-data: their data is lost if the machine stops in
+    /// between).
     #[arg(long, conflicts_with_all = ["write_only", "verify_only", "start", "end", "limit", "remove", "keep"])]
     pub probe: bool,
-    /// Only write.
+    /// Only write; do not check.
     #[arg(long, conflicts_with = "verify_only")]
     pub write_only: bool,
-    /// Only check what an earlier run, f3write or H2testw wrote.
+    /// Only check files written by an earlier run, f3write or H2testw.
     #[arg(long)]
     pub verify_only: bool,
     /// Number of the first file.
@@ -38,32 +37,23 @@ pub struct CapacityArgs {
     /// Number of the last file.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub end: Option<u32>,
-    /// Write at most so much, for example 4G.
+    /// Write at most this much, for example 4G.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub limit: Option<Bytes>,
-    /// Keep the files; so it is unless --remove is given.
+    /// Keep the files (the default; the opposite is --remove).
     #[arg(long, conflicts_with = "remove")]
     pub keep: bool,
-    /// Remove the files that this run wrote, if all of them are as they were
-    /// written.
+    /// Remove the files that this run wrote, if all of them are correct.
     #[arg(long, conflicts_with_all = ["write_only", "verify_only"])]
     pub remove: bool,
-    /// How often all of it is repeated.
+    /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
-    /// Repeat the marks of an earlier probe.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Write over the block device.
+    /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl CapacityArgs {

@@ -2,136 +2,80 @@
 
 mod args;
 
-use crate::checks::admission::{can_be_stored, is_storage, not_simulated};
-use crate::driver::host::Host;
-use crate::driver::runs;
-use crate::driver::step_progress::{Counted, StepTalk};
-use crate::driver::works::{self, Done, Request};
-use crate::exit::{DATA_MISMATCH, Failure};
+use crate::checks::admission;
+use crate::checks::admission::Need;
+use crate::driver::measuring::MeasuringCommand;
+use crate::driver::step_progress::Counted;
+use crate::exit::Failure;
 pub use args::CapacityArgs;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
+use assay_model::work::Work;
 use assay_model::work::capacity::{Capacity, Fill, Task};
-use assay_model::work::{Work, WorkReport};
 use assay_target::Target;
 use std::process::ExitCode;
-
-/// Said when the user asks to stop.
-const STOPPING: &str = "stopping: what was written is kept, or put back after a probe";
 
 /// Checks the capacity of a path on a target.
 ///
 /// # Errors
 /// When it cannot be carried out.
 pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    can_be_stored(&args.path)?;
-    target.needs_larger_agent();
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(&args.path)?;
-    let place = admit(args, &inspection)?;
-    let task = task(args);
-    let steps = steps(&task);
-    let mut talk = StepTalk::new(Counted::Bytes, steps.len());
-    let request = Request {
-        work: Work::Capacity(Box::new(Capacity {
-            path: inspection.path.clone(),
-            task,
-        })),
-        steps,
+    let command = MeasuringCommand {
+        path: &args.path,
         trials: args.trials,
-        seed: args.seed.unwrap_or_else(runs::random),
         destroy_data: args.destroy_data,
-        place,
-        stopping: STOPPING,
-        must_be_stored: true,
-        sweep: None,
+        shared: &args.shared,
+        stopping: "stopping: what was written is kept, or put back after a probe",
+        counted: Counted::Bytes,
     };
-    let done = works::execute(
-        target,
-        &mut host,
-        inspection,
-        &request,
-        &args.store,
-        &mut talk,
-    );
-    let done = talk.present(done, args.json)?;
-    conclude(done, &talk.reports)
-}
-
-/// Data that differs is an end of its own.
-fn conclude(done: Done, reports: &[WorkReport]) -> Result<ExitCode, Failure> {
-    let differs = reports
-        .iter()
-        .any(|report| matches!(report, WorkReport::Capacity(report) if report.differs));
-    if differs && done.ending.failure.is_none() {
-        return Ok(ExitCode::from(DATA_MISMATCH));
-    }
-    done.conclude()
+    let done = command.carry_out(target, |bench| {
+        let place = admit(args, &bench.inspection)?;
+        let (path, task) = (place.path().to_owned(), task(args));
+        let steps = steps(&task);
+        Ok((
+            place,
+            Work::Capacity(Box::new(Capacity { path, task })),
+            steps,
+        ))
+    })?;
+    done.present(args.shared.json)
 }
 
 /// The place to work on, or why not.
 fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure> {
-    let path = inspection.path.clone();
-    let shown = path.display();
-    let refused = |why: String| Err(Failure::usage(why));
-    is_storage(inspection)?;
-    match inspection.kind {
-        PathKind::Simulated { .. } => Err(not_simulated(&path)),
-        PathKind::File { .. } => refused(format!(
-            "{shown} is a file: give the folder it is in, or a block device"
-        )),
-        PathKind::Directory { .. } if args.probe => refused(format!(
-            "{shown} is a folder: only a block device can be probed"
-        )),
-        PathKind::Directory { writable: false } if !args.verify_only => {
-            refused(format!("no permission to create files in {shown}"))
-        }
-        PathKind::Directory { .. } => Ok(Place::Directory { path }),
-        PathKind::Device { .. } => {
-            admit_device(args, inspection)?;
-            Ok(Place::Device { path })
-        }
-    }
-}
-
-fn admit_device(args: &CapacityArgs, inspection: &Inspection) -> Result<(), Failure> {
     let shown = inspection.path.display();
-    if matches!(inspection.kind, PathKind::Device { size: Bytes(0) }) {
-        return Err(Failure::usage(format!(
-            "{shown} has a size of 0: no medium is in it, or no file behind it"
-        )));
+    let flag = args.only_for_folders();
+    match (inspection.kind, flag) {
+        (PathKind::Directory { .. }, _) if args.probe => {
+            return Err(Failure::usage(format!(
+                "{shown} is a folder: only a block device can be probed"
+            )));
+        }
+        (PathKind::Device { .. }, Some(flag)) => {
+            return Err(Failure::usage(format!(
+                "{shown} is a block device: {flag} is for the files of a folder"
+            )));
+        }
+        _ => {}
     }
-    if let Some(flag) = args.only_for_folders() {
-        return Err(Failure::usage(format!(
-            "{shown} is a block device: {flag} is for the files of a folder"
-        )));
-    }
-    if args.verify_only {
-        return Ok(());
-    }
-    if !inspection.in_use.is_empty() {
-        return Err(Failure::usage(format!(
-            "{shown} is in use and is left alone: {}",
-            inspection.in_use.join("; ")
-        )));
-    }
-    if args.destroy_data {
-        return Ok(());
-    }
-    Err(Failure::usage(if args.probe {
-        format!(
-            "{shown} is a block device: probing writes some of its blocks and puts them back, \
-             but what they held is lost if the machine stops in between; if that is what you \
-             want, add --destroy-data"
-        )
-    } else {
-        format!(
-            "{shown} is a block device: filling it destroys all data on it; if that is what you \
-             want, add --destroy-data, or try --probe, which puts back what it writes over"
-        )
-    }))
+    let need = Need {
+        writes_folder: !args.verify_only,
+        writes_device: !args.verify_only,
+        risk: match args.probe {
+            true => {
+                "probing writes some of its blocks and puts them back, but what they held is lost \
+                 if the machine stops in between; if that is what you want, add --destroy-data"
+            }
+            false => {
+                "filling it destroys all data on it; if that is what you want, add \
+                 --destroy-data, or try --probe, which puts back what it writes over"
+            }
+        },
+        ..Need::written(args.destroy_data)
+    };
+    admission::admit(inspection, need)
 }
 
 fn task(args: &CapacityArgs) -> Task {

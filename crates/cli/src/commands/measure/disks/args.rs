@@ -1,8 +1,7 @@
 //! The command line of `assay disks`.
 
+use crate::driver::measuring::MeasureArgs;
 use crate::exit::EXIT_CODES;
-use crate::stored::lookup::StoreArgs;
-use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::Args;
@@ -12,13 +11,12 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub struct DisksArgs {
-    /// A block device or a file (only read), or a folder (a test file is made in
-    /// it and removed).
+    /// Block device or file (only read), or folder (a test file is made in it and removed).
     pub path: PathBuf,
-    /// Number of samples of the rate, evenly over the extent.
+    /// Number of samples of the rate, spread evenly over the extent.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub samples: u32,
-    /// Size of each sample, 1G at most.
+    /// Size of each sample, at most 1G.
     #[arg(long, value_name = "SIZE", default_value = "10M", value_parser = parse_size)]
     pub sample_size: Bytes,
     /// Number of single pages read for the access time, the first of which does
@@ -32,20 +30,12 @@ pub struct DisksArgs {
     /// Size of the test file in a folder [default: 1G].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
-    /// How often all of it is repeated.
+    /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
-    /// Repeat the random places of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Allow --write on a block device. Data is lost if it fails in between.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }

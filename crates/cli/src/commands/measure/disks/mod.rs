@@ -2,11 +2,10 @@
 
 mod args;
 
-use crate::checks::admission::{can_be_stored, not_simulated};
-use crate::driver::host::Host;
-use crate::driver::runs;
-use crate::driver::step_progress::{Counted, StepTalk};
-use crate::driver::works::{self, Request};
+use crate::checks::admission;
+use crate::checks::admission::Need;
+use crate::driver::measuring::MeasuringCommand;
+use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 pub use args::DisksArgs;
 use assay_model::job::{Job, Rw};
@@ -18,8 +17,6 @@ use assay_model::work::extent::Extent;
 use assay_target::Target;
 use std::process::ExitCode;
 
-/// Said when the user asks to stop.
-const STOPPING: &str = "stopping after this sample; finished samples are kept";
 /// What a file system needs besides the file itself.
 const HEADROOM: u64 = 16 << 20;
 /// Samples are whole pages, of whatever size the target has them.
@@ -30,85 +27,53 @@ const LARGEST_PAGE: u64 = 64 << 10;
 /// # Errors
 /// When they cannot be taken.
 pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    can_be_stored(&args.path)?;
-    target.needs_larger_agent();
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(&args.path)?;
-    let place = admit(args, &inspection)?;
-    let (work, steps) = work(args, &inspection)?;
-    let mut talk = StepTalk::new(Counted::Samples, steps.len());
-    let request = Request {
-        work: Work::Extent(Box::new(work)),
-        steps,
+    let command = MeasuringCommand {
+        path: &args.path,
         trials: args.trials,
-        seed: args.seed.unwrap_or_else(runs::random),
         destroy_data: args.destroy_data,
-        place,
-        stopping: STOPPING,
-        must_be_stored: true,
-        sweep: None,
+        shared: &args.shared,
+        stopping: "stopping after this sample; finished samples are kept",
+        counted: Counted::Items,
     };
-    let done = works::execute(
-        target,
-        &mut host,
-        inspection,
-        &request,
-        &args.store,
-        &mut talk,
-    );
-    let done = talk.present(done, args.json)?;
-    done.conclude()
+    let done = command.carry_out(target, |bench| {
+        let place = admit(args, &bench.inspection)?;
+        let (work, steps) = work(args, &bench.inspection)?;
+        Ok((place, work, steps))
+    })?;
+    done.present(args.shared.json)
 }
 
 /// What the words ask for of what was inspected, and its steps.
-pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Extent, Vec<Job>), Failure> {
+pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
     let work = extent(args, inspection)?;
     let steps = steps(&work);
-    Ok((work, steps))
+    Ok((Work::Extent(Box::new(work)), steps))
 }
 
-/// The place to work on, or why not.
+/// The place to work on, or why not. Reading a device disturbs nobody but the figures.
 fn admit(args: &DisksArgs, inspection: &Inspection) -> Result<Place, Failure> {
-    let path = inspection.path.clone();
-    let shown = path.display();
-    let refused = |why: String| Err(Failure::usage(why));
-    match inspection.kind {
-        PathKind::Directory { writable: false } => {
-            refused(format!("no permission to create files in {shown}"))
-        }
-        PathKind::Directory { .. } => Ok(Place::Directory { path }),
-        PathKind::File { .. } if args.write => refused(format!(
-            "{shown} is a file of yours, which is only read: for --write give a folder, or an \
-             unused block device"
-        )),
-        PathKind::File {
-            written: Some(false),
-            ..
-        } => refused(format!(
-            "{shown} has holes or blocks that were never written, reading them would not reach \
-             the device: give the folder it is in"
-        )),
-        PathKind::File { .. } => Ok(Place::File { path }),
-        PathKind::Simulated { .. } => Err(not_simulated(&path)),
-        // Reading disturbs nobody but the figures.
-        PathKind::Device { .. } if !args.write => Ok(Place::Device { path }),
-        PathKind::Device { .. } if !inspection.in_use.is_empty() => refused(format!(
-            "{shown} is in use and is left alone: {}",
-            inspection.in_use.join("; ")
-        )),
-        PathKind::Device { .. } if !args.destroy_data => refused(format!(
-            "{shown} is a block device: --write puts back what it reads, but a failure in between \
-             loses it; if that is what you want, add --destroy-data"
-        )),
-        PathKind::Device { .. } => Ok(Place::Device { path }),
-    }
+    let need = Need {
+        writes_device: args.write,
+        simulated: false,
+        no_files: match args.write {
+            true => {
+                " of yours, which is only read: for --write give a folder, or an unused block \
+                 device"
+            }
+            false => "",
+        },
+        risk: "--write puts back what it reads, but a failure in between loses it; if that is \
+               what you want, add --destroy-data",
+        ..Need::anything(args.destroy_data)
+    };
+    admission::admit(inspection, need)
 }
 
 fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> {
     let sample_bytes = args.sample_size.0;
     if sample_bytes == 0 || !sample_bytes.is_multiple_of(LARGEST_PAGE) {
         return Err(Failure::usage(format!(
-            "--sample-size {} is no multiple of {}",
+            "--sample-size {} is not a multiple of {}",
             args.sample_size,
             Bytes(LARGEST_PAGE)
         )));
@@ -116,7 +81,7 @@ fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> 
     let in_folder = matches!(inspection.kind, PathKind::Directory { .. });
     if args.size.is_some() && !in_folder {
         return Err(Failure::usage(format!(
-            "{} is no folder: --size is for the file that is made in one",
+            "{} is not a folder: --size is for the file that is made in one",
             inspection.path.display()
         )));
     }
@@ -126,7 +91,7 @@ fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> 
     let free = inspection.storage.available.map(|free| free.0);
     if in_folder && free.is_some_and(|free| free < file_bytes.saturating_add(HEADROOM)) {
         return Err(Failure::usage(format!(
-            "there is no room for a test file of {} in {}: choose a smaller --size",
+            "not enough space for a test file of {} in {}: choose a smaller --size",
             Bytes(file_bytes),
             inspection.path.display()
         )));

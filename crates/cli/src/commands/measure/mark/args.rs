@@ -1,7 +1,6 @@
 //! Flags of `assay mark`.
 
-use crate::stored::lookup::StoreArgs;
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
 use crate::ui::values::parse_size;
 use assay_dialects::mark::SdClass;
 use assay_model::units::Bytes;
@@ -9,7 +8,7 @@ use clap::Args;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
 3 the class is missed, 5 device or target lost, 130 or 143 stopped by Ctrl-C or
 SIGTERM. Finished trials are kept in every case.";
 
@@ -28,30 +27,21 @@ pub struct MarkArgs {
     /// are steady (SNIA).
     #[arg(long)]
     pub steady_state: bool,
-    /// How often each test is repeated; of marks one more, a warm-up; of a
-    /// steady state the most rounds [default: 5, of a class 3, 25 rounds].
+    /// Trials of each test, for marks after one warm-up; for a steady state the maximum number
+    /// of rounds [default: 5, for a class 3, 25 rounds].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
-    /// How long each trial takes [default: 5, of a class 10, a round 60].
+    /// Seconds per trial [default: 5, for a class 10, for a round 60].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: Option<u64>,
-    /// Size of the test file or region [default: 1G, of a steady state the
-    /// whole device].
+    /// Size of the test file or region [default: 1G, for a steady state the whole device].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
-    /// Repeat the order, offsets and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 fn parse_class(text: &str) -> Result<SdClass, String> {

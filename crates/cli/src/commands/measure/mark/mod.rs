@@ -3,6 +3,7 @@
 
 pub mod args;
 
+use crate::checks::admission::Need;
 use crate::checks::free_space::file_size;
 use crate::checks::{admission, estimate};
 use crate::driver::announce::announce;
@@ -12,10 +13,10 @@ use crate::driver::{leftovers, plans};
 use crate::exit::{DONE, Failure, MISSED};
 use crate::output::{print, say, style};
 use crate::rounds::jobs::on_place;
-use crate::stored::lookup::store_path;
 use crate::stored::owner;
 use args::MarkArgs;
-use assay_dialects::mark::{self, FILL, MarkProfile, ROUND, SdClass};
+use assay_dialects::mark;
+use assay_dialects::mark::{FILL, MarkProfile, ROUND, SdClass};
 use assay_lang::{counted, tr};
 use assay_model::condition::Restore;
 use assay_model::job::Job;
@@ -28,7 +29,6 @@ use assay_report::json;
 use assay_report::terminal::{CheckedClass, write_class, write_marks, write_rounds};
 use assay_stats::requirement::Finding;
 use assay_stats::rounds::Window;
-use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
 
@@ -76,32 +76,26 @@ impl Question {
 /// Marks a path on a target.
 pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     admission::can_be_stored(&args.path)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let question = Question::of(args);
     let place = admit(args, question, &inspection)?;
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.shared.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(&args.path)?;
 
     let plan = plan(args, question, &inspection, place)?;
-    let expected = estimate::of_trials(&plan);
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
     let header = header(plan, inspection, host.names());
     store.begin_run(&header, &owner::this_process())?;
     let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
-    let executed = plans::execute(
-        &mut host,
-        &header,
-        &expected,
-        &mut store,
-        Vec::new(),
-        enough,
-    );
-    let done = plans::close(header, &mut store, executed, target);
-    present(&done.run, question, args.json)?;
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), enough);
+    let done = plans::close(header, &mut store, executed, target)?;
+    if done.stored {
+        present(&done.run, question, args.shared.json)?;
+    }
     let missed = class_of(&done.run, question)
         .is_some_and(|class| class.finding(&done.run) == Finding::Missed);
     let code = done.conclude()?;
@@ -117,10 +111,10 @@ fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result
     let is_device = matches!(inspection.kind, PathKind::Device { .. });
     if question == Question::SteadyState && !is_device {
         return Err(Failure::usage(format!(
-            "{shown} is no block device: a steady state is one of a whole device; name the device"
+            "{shown} is not a block device: a steady state is measured on a whole device; name the device"
         )));
     }
-    let place = admission::admit(inspection, args.destroy_data)?;
+    let place = admission::admit(inspection, Need::anything(args.destroy_data))?;
     if let (Place::File { .. }, true) = (&place, question != Question::Marks) {
         return Err(Failure::usage(format!(
             "{shown} is a file, which is only read, and a class is about writes too: give the \
@@ -138,7 +132,7 @@ fn plan(
     inspection: &Inspection,
     place: Place,
 ) -> Result<Plan, Failure> {
-    let seed = args.seed.unwrap_or_else(random);
+    let seed = args.shared.seed.unwrap_or_else(random);
     let scale = scale(args, question, inspection)?;
     let (mut jobs, trials) = match question {
         Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),

@@ -1,7 +1,6 @@
 //! The command line of `assay mem`.
 
-use crate::stored::lookup::StoreArgs;
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
 use crate::ui::values::{parse_size, parse_time};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::memory::Bit;
@@ -11,20 +10,19 @@ const AFTER: &str = "\
 assay mem                              bandwidth and latency, five trials
 assay mem bandwidth --size 1G          arrays of 1 GiB each
 assay mem stress --for 8h              as much memory as is safe, for eight hours
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given, 4 memory did
+Exit codes: 0 done, 1 failed, 2 wrong usage, 4 memory did
 not keep what was written to it, 5 target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case. docs/memory.md says what each figure is.";
 
-/// What to find out.
+/// Part of the memory test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// Rates of copy, scale, add, triad (STREAM's), memset, read and memcpy (mbw's), with
     /// one thread and with all.
     Bandwidth,
-    /// The time of a load that waits for the one before it, in working sets of 4 KiB to
-    /// 256 MiB.
+    /// Latency of dependent loads, in working sets of 4 KiB to 256 MiB.
     Latency,
-    /// Patterns that are written to as much memory as is safe and checked, on all CPUs.
+    /// Write and check patterns in as much memory as is safe, on all CPUs.
     Stress,
 }
 
@@ -32,7 +30,7 @@ pub enum Part {
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct MemArgs {
-    /// What to find out [default: bandwidth latency].
+    /// Parts to run [default: bandwidth latency].
     #[arg(value_enum)]
     pub parts: Vec<Part>,
     /// Size of each of the three arrays [default: four times the last-level caches].
@@ -41,35 +39,27 @@ pub struct MemArgs {
     /// Passes of each kernel in a trial, the first of which does not count.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub passes: u32,
-    /// Threads beside one [default: one a CPU].
+    /// Threads of the multi-threaded loops [default: one per CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
-    /// The largest working set of the latency.
+    /// Largest working set of the latency test.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     pub largest_set: Bytes,
-    /// Memory under stress [default: what is available, less what is left to others].
+    /// Size of the memory under stress [default: the available memory less a reserve].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub stress_size: Option<Bytes>,
-    /// Repeat the patterns of the stress for so long, for example 90s, 30m or 8h
-    /// [default: each once in a trial].
+    /// Repeat the patterns of the stress test for this long, for example 90s, 30m or 8h
+    /// [default: each once per trial].
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
     pub duration: Option<Nanos>,
-    /// How often all of it is repeated [default: 5, with stress 1].
+    /// Number of repetitions [default: 5, with stress 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
-    /// Repeat the orders and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// For tests of assay: flip that bit under the stress, as BYTE.BIT.
     #[arg(long, value_name = "BYTE.BIT", hide = true, value_parser = parse_bit)]
     pub flip_bit: Option<Bit>,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl MemArgs {

@@ -4,11 +4,9 @@ mod args;
 
 use crate::checks::estimate;
 use crate::driver::announce::minutes;
-use crate::driver::host::Host;
-use crate::driver::runs;
-use crate::driver::step_progress::{Counted, StepTalk};
-use crate::driver::works::{self, Done, Request};
-use crate::exit::{DATA_MISMATCH, Failure};
+use crate::driver::measuring::MeasuringCommand;
+use crate::driver::step_progress::Counted;
+use crate::exit::Failure;
 use crate::output::say;
 pub use args::MemArgs;
 use args::Part;
@@ -16,17 +14,14 @@ use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::storage::Storage;
-use assay_model::wire::Inspection;
+use assay_model::work::Work;
 use assay_model::work::memory::{
     Bandwidth, Kernel, Latency, Memory, Pattern, Stores, Stress, latency_job, stress_job,
 };
-use assay_model::work::{StepDetail, Work};
 use assay_target::Target;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Said when the user asks to stop.
-const STOPPING: &str = "stopping after this step; finished steps are kept";
 /// Trials where figures are compared.
 const TRIALS: u32 = 5;
 /// Passes of each kernel where nobody says how many.
@@ -42,26 +37,28 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
             "{flag} is for the part {part}, which is not asked for: add {part}"
         )));
     }
-    target.needs_larger_agent();
-    let mut host = Host::start(target)?;
-    let inspection = inspection(&mut host)?;
-    let request = request(args);
-    say(&expected(args, &request));
-    let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
-    let done = works::execute(
-        target,
-        &mut host,
-        inspection,
-        &request,
-        &args.store,
-        &mut talk,
-    );
-    conclude(talk.present(done, args.json)?)
+    let (work, steps) = work(args);
+    let stress_alone = work.bandwidth.is_none() && work.latency.is_none();
+    let command = MeasuringCommand {
+        path: Path::new("/"),
+        trials: args.trials.unwrap_or(if stress_alone { 1 } else { TRIALS }),
+        destroy_data: false,
+        shared: &args.shared,
+        stopping: "stopping after this step; finished steps are kept",
+        counted: Counted::Bytes,
+    };
+    let done = command.carry_out(target, |bench| {
+        // The storage of the root file system takes no part.
+        let memory = bench.inspection.system.memory;
+        bench.inspection.storage = Storage::main_memory(Some(memory));
+        say(&expected(args, steps.len(), command.trials));
+        Ok((Place::Memory, Work::Memory(Box::new(work)), steps))
+    })?;
+    done.present(args.shared.json)
 }
 
 /// Said before it starts.
-fn expected(args: &MemArgs, request: &Request) -> String {
-    let (steps, trials) = (request.steps.len(), request.trials);
+fn expected(args: &MemArgs, steps: usize, trials: u32) -> String {
     let all = usize::try_from(trials).map_or(usize::MAX, |trials| steps.saturating_mul(trials));
     let stress = args.wants(Part::Stress);
     let limit = args.duration.filter(|_| stress);
@@ -80,34 +77,9 @@ fn expected(args: &MemArgs, request: &Request) -> String {
     }
 }
 
-/// The machine alone: what its root file system is on is no matter.
-fn inspection(host: &mut Host) -> Result<Inspection, Failure> {
-    let found = host.inspect(Path::new("/"))?;
-    Ok(Inspection {
-        storage: Storage::main_memory(Some(found.system.memory)),
-        ..found
-    })
-}
-
-fn request(args: &MemArgs) -> Request {
-    let work = work(args);
-    let stress_alone = work.bandwidth.is_none() && work.latency.is_none();
-    Request {
-        steps: steps(&work),
-        work: Work::Memory(Box::new(work)),
-        trials: args.trials.unwrap_or(if stress_alone { 1 } else { TRIALS }),
-        seed: args.seed.unwrap_or_else(runs::random),
-        destroy_data: false,
-        place: Place::Memory,
-        stopping: STOPPING,
-        must_be_stored: true,
-        sweep: None,
-    }
-}
-
-fn work(args: &MemArgs) -> Memory {
+fn work(args: &MemArgs) -> (Memory, Vec<Job>) {
     let of = |part| args.wants(part);
-    Memory {
+    let work = Memory {
         bandwidth: of(Part::Bandwidth).then(|| Bandwidth {
             array_bytes: args.size.map(|size| size.0),
             passes: args.passes,
@@ -123,7 +95,9 @@ fn work(args: &MemArgs) -> Memory {
             limit_ns: args.duration.map(|duration| duration.0),
             flip: args.flip_bit,
         }),
-    }
+    };
+    let steps = steps(&work);
+    (work, steps)
 }
 
 /// Bandwidth and latency, as a part of something larger.
@@ -160,21 +134,4 @@ fn steps(work: &Memory) -> Vec<Job> {
         steps.extend(Pattern::ALL.map(stress_job));
     }
     steps
-}
-
-/// Bits that flipped are an end of its own.
-fn conclude(done: Done) -> Result<ExitCode, Failure> {
-    let details = done
-        .run
-        .trials
-        .iter()
-        .filter_map(|trial| trial.detail.as_deref());
-    let flips: u64 = details
-        .filter_map(StepDetail::memory)
-        .map(|step| step.flips())
-        .sum();
-    if flips > 0 && done.ending.failure.is_none() {
-        return Ok(ExitCode::from(DATA_MISMATCH));
-    }
-    done.conclude()
 }

@@ -1,8 +1,8 @@
 //! The command line of `assay powercut`.
 
-use super::cut::Method;
+use super::cut::{Method, Words, words};
 use crate::exit::Failure;
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_time;
 use assay_model::units::Nanos;
@@ -19,8 +19,7 @@ Examples:
   assay powercut --on ssh://root@board /dev/sda --destroy-data --cut command:'relay cycle 3'
   assay powercut --on ssh://root@board --resume      after a kill, a lost board or Ctrl-C
 
-Exit codes: 0 every acknowledged write was there, 1 failed, 2 the command cannot be carried
-out as given, 4 something acknowledged was lost or torn, 5 the board did not come back,
+Exit codes: 0 every acknowledged write was there, 1 failed, 2 wrong usage, 4 something acknowledged was lost or torn, 5 the board did not come back,
 130 or 143 stopped by Ctrl-C or SIGTERM. Finished cycles are kept in every case.";
 
 /// `assay powercut`.
@@ -31,36 +30,36 @@ pub struct PowercutArgs {
     /// overwritten (needs --destroy-data).
     #[arg(required_unless_present = "resume")]
     pub path: Option<PathBuf>,
-    /// How the power is cut: ask (by hand), labgrid (the power driver of the place that is
+    /// Way to cut the power: ask (by hand), labgrid (the power driver of the place that is
     /// measured), or command:'WORDS', which no shell reads.
     #[arg(long, value_name = "METHOD", required_unless_present = "resume")]
     pub cut: Option<Method>,
-    /// The command that gives the power back [default: that of --cut does].
+    /// Command that restores the power [default: the command of --cut does].
     #[arg(long, value_name = "WORDS", value_parser = words)]
     pub restore: Option<Words>,
     /// How often.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub cycles: u32,
-    /// When it is cut, after the writes have begun: at a random time between these.
+    /// Range of the random time from the start of the writes to the cut.
     #[arg(long, value_name = "FROM..TO", default_value = "1s..8s", value_parser = between)]
     pub after: (Nanos, Nanos),
-    /// How long the power is off.
+    /// Time that the power is off.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
     pub off_time: Nanos,
-    /// How long the board may take to be reached again.
+    /// Time that the board may take to be reachable again.
     #[arg(long, value_name = "TIME", default_value = "3min", value_parser = parse_time)]
     pub boot_timeout: Nanos,
     /// Mount this at PATH, before the writes and after each cut [default: the board does].
     #[arg(long, value_name = "DEVICE:TYPE[:OPTIONS]", value_parser = mounting)]
     pub mount: Option<Mounting>,
-    /// Ways to write, separated by commas, which go on at the same time: fsync, fdatasync,
-    /// dsync, fua, rename, append, sqlite [default: all that the path takes].
+    /// Write methods, separated by commas, which run at the same time: fsync, fdatasync, dsync,
+    /// fua, rename, append, sqlite [default: all that the path takes].
     #[arg(long, value_name = "WAYS", value_delimiter = ',', value_parser = way)]
     pub ways: Vec<Kind>,
-    /// What the device promises to write whole or not at all.
+    /// Size that the device guarantees to write completely or not at all.
     #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
     pub atomic: String,
-    /// Go on with a run that was stopped or killed: last, or the first letters of its id.
+    /// Resume a run that was stopped or killed: last, or the first letters of its id.
     #[arg(
         long,
         value_name = "RUN",
@@ -68,7 +67,7 @@ pub struct PowercutArgs {
         default_missing_value = "last",
         conflicts_with_all = [
             "path", "cut", "restore", "cycles", "after", "off_time", "boot_timeout", "mount",
-            "ways", "atomic", "seed",
+            "ways", "atomic", "seed", "name", "tag", "note",
         ]
     )]
     pub resume: Option<String>,
@@ -82,7 +81,7 @@ pub struct PowercutArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }
@@ -98,18 +97,6 @@ impl PowercutArgs {
     pub fn cut(&self) -> Result<&Method, Failure> {
         let cut = self.cut.as_ref();
         cut.ok_or_else(|| Failure::usage("--cut says how the power is cut"))
-    }
-}
-
-/// A command and its arguments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words(pub Vec<String>);
-
-/// Words as a shell would split them; nothing else of a shell.
-pub fn words(text: &str) -> Result<Words, String> {
-    match shlex::split(text) {
-        Some(words) if !words.is_empty() => Ok(Words(words)),
-        _ => Err("no command: write its words as for a shell".to_owned()),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Ways to cut the power and to give it back.
 
-use super::args::{Words, words};
 use crate::exit::Failure;
 use crate::output::say;
 use assay_lang::tr;
@@ -11,6 +10,18 @@ use std::str::FromStr;
 
 /// Begins a command.
 const COMMAND: &str = "command:";
+
+/// A command and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words(pub Vec<String>);
+
+/// Words as a shell would split them; nothing else of a shell.
+pub fn words(text: &str) -> Result<Words, String> {
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(Words(words)),
+        _ => Err("no command: write its words as for a shell".to_owned()),
+    }
+}
 
 /// How the power is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! One cycle: writes, a cut, the power back, a look.
 
 use super::cut::Switch;
-use super::journal::{Journal, Marker, Moment};
+use super::journal::{Journal, Marker, Moment, Planned};
 use crate::driver::host::Host;
-use crate::driver::loads::in_words;
+use crate::driver::notes::in_words;
 use crate::driver::runs::unix_ms;
+use crate::driver::trials::{Listener, follow};
 use crate::exit::Failure;
 use crate::output::say;
 use assay_model::wire::{FromAgent, RunEnd};
@@ -39,17 +40,6 @@ pub struct Cycles<'a> {
     pub destroy_data: bool,
     /// The run.
     pub run_id: String,
-}
-
-/// A cycle that is to come.
-#[derive(Clone, Copy, Debug)]
-pub struct Planned {
-    /// From 1.
-    pub number: u32,
-    /// Decides places and contents.
-    pub seed: u64,
-    /// How long writes go on.
-    pub delay: Duration,
 }
 
 impl Cycles<'_> {
@@ -124,8 +114,8 @@ impl Cycles<'_> {
             match host.hear()? {
                 FromAgent::Powercut(Word::Ready { boot_id }) => return Ok(boot_id),
                 FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::WorkDone { end, .. } => return Err(of_end(end)),
-                _ => {}
+                FromAgent::Done { end, .. } => return Err(of_end(end)),
+                stray => host.pass_over(&stray)?,
             }
         }
     }
@@ -144,7 +134,7 @@ impl Cycles<'_> {
             match message {
                 FromAgent::Powercut(word) if noted.is_ok() => noted = journal.heard(&word),
                 FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::WorkDone { end, .. } => {
+                FromAgent::Done { end, .. } => {
                     say(&format!(
                         "assay: warning: cycle {}: the writes ended before the power was cut: {}",
                         planned.number,
@@ -214,20 +204,17 @@ impl Cycles<'_> {
             atomic: self.atomic,
         };
         host.run_work(self.order(planned, task))?;
-        loop {
-            match host.hear()? {
-                FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::WorkDone { report, end } => {
-                    return match report.map(|report| *report) {
-                        Some(WorkReport::Powercut(found)) => Ok(found),
-                        _ => Err(of_end(end)),
-                    };
-                }
-                _ => {}
-            }
+        match follow(host, &mut Quiet)? {
+            (_, Some(WorkReport::Powercut(found))) => Ok(found),
+            (end, _) => Err(of_end(end)),
         }
     }
 }
+
+/// Says notes, and nothing of the progress.
+struct Quiet;
+
+impl Listener for Quiet {}
 
 /// Why a work ended that should not have.
 fn of_end(end: RunEnd) -> Failure {

@@ -1,11 +1,22 @@
 //! What a writer said, on a file of the host's: a host that is killed loses none of it.
 
-use super::cycle::Planned;
 use crate::exit::Failure;
 use assay_model::work::powercut::{Known, Word};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A cycle that is to come.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    /// From 1.
+    pub number: u32,
+    /// Decides places and contents.
+    pub seed: u64,
+    /// How long writes go on.
+    pub delay: Duration,
+}
 
 /// The journal of a run, of the cycle that is under way. A line is written as a word comes,
 /// before anything else is done with it: `cycle NUMBER SEED`, `ready BOOT` (the writes
@@ -108,7 +119,7 @@ impl Journal {
         match self.note(letter, stream, sequence) {
             Some(()) => Ok(()),
             None => Err(Failure::lost(
-                "the agent tells of a stream that there is not",
+                "the agent reported a stream that does not exist",
             )),
         }
     }

@@ -8,11 +8,11 @@ mod journal;
 mod resume;
 mod session;
 
-use crate::checks::admission::{admit, can_be_stored};
+use crate::checks::admission::{Need, admit, can_be_stored};
 use crate::driver::host::Host;
-use crate::driver::runs::{self, header, run_id};
+use crate::driver::runs;
+use crate::driver::runs::{header, run_id};
 use crate::exit::Failure;
-use crate::stored::lookup::store_path;
 use crate::stored::owner;
 use args::PowercutArgs;
 use assay_model::condition::Restore;
@@ -20,7 +20,6 @@ use assay_model::job::{Job, Rw};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::units::Bytes;
 use assay_model::work::powercut::{Kind, Powercut, Task};
-use assay_store::Store;
 use assay_target::Target;
 use cut::Switch;
 use cycle::Cycles;
@@ -42,10 +41,10 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let name = named(target)?;
     let switch = Switch::new(args.cut()?, args.restore.as_ref(), &name)?;
     target.needs_larger_agent();
-    let path = store_path(&args.store)?;
+    let path = args.store.path()?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(to)?;
-    let place = admit(&inspection, args.destroy_data)?;
+    let place = admit(&inspection, Need::written(args.destroy_data))?;
     if let Some(mount) = &args.mount {
         // What is tested is not there before it is mounted.
         inspection = host.inspect(&mount.device)?;
@@ -53,7 +52,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let work = work(args, &place)?;
     let seed = args.seed.unwrap_or_else(runs::random);
     let header = header(plan(args, place, seed), inspection, host.names());
-    let mut store = Store::open(&path)?;
+    let mut store = args.store.open(&path)?;
     store.begin_run(&header, &owner::this_process())?;
     let journal = Journal::create(&path, &header.id, work.kinds.len())?;
     let session = Session {
@@ -95,16 +94,7 @@ fn cycles<'a>(
 
 /// What is written.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
-    let device = match place {
-        Place::Device { .. } => true,
-        Place::Directory { .. } => false,
-        other => {
-            return Err(Failure::usage(format!(
-                "{} is neither a folder nor a block device: name the folder that it is in",
-                other.path().display()
-            )));
-        }
-    };
+    let device = matches!(place, Place::Device { .. });
     let fits = |kind: &Kind| !device || kind.on_device();
     let mut kinds = args.ways.clone();
     if kinds.is_empty() {

@@ -2,17 +2,18 @@
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
-use super::cycle::Planned;
+use super::journal::Planned;
 use super::journal::{Journal, Left};
 use super::session::{Session, planned};
 use crate::checks::admission;
+use crate::checks::admission::Need;
 use crate::commands;
 use crate::commands::resume;
 use crate::driver::host::Host;
 use crate::driver::leftovers;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::lookup::{run_id, whole_run};
 use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_store::Store;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 /// # Errors
 /// As [`super::run`].
 pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let path = store_path(&args.store)?;
+    let path = args.store.path()?;
     let mut store = Store::open_existing(&path)?;
     let id = run_id(&store, name)?;
     let run = whole_run(&store, &id)?;
@@ -51,7 +52,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     let mut host = cycles.reach()?;
     leftovers::clear(&mut host, &mut store, &written_to)?;
     let inspection = host.inspect(written_to.path())?;
-    admission::admit(&inspection, began.destroy_data)?;
+    admission::admit(&inspection, Need::anything(began.destroy_data))?;
     let inspection = match &began.mount {
         Some(mount) => host.inspect(&mount.device)?,
         None => inspection,
@@ -120,7 +121,7 @@ fn is_free(store: &Store, run: &Run) -> Result<bool, Failure> {
 
 fn tell(run: &Run, cycles: u32) {
     say(&format!(
-        "assay: goes on with run {} after {} of {cycles} cycles",
+        "assay: resumes run {} after {} of {cycles} cycles",
         run.header.id,
         run.trials.len()
     ));

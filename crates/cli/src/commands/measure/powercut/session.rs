@@ -2,8 +2,9 @@
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
-use super::cycle::{Cycles, Planned};
+use super::cycle::Cycles;
 use super::journal::Journal;
+use super::journal::Planned;
 use crate::driver::host::Host;
 use crate::driver::runs::{self, of_store, unix_ms};
 use crate::exit::{DONE, Failure};
@@ -11,6 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::ui::progress::Voice;
 use assay_lang::tr;
+use assay_model::annotation::Annotation;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -53,9 +55,10 @@ impl Session<'_> {
     /// When something acknowledged is lost, or it cannot go on.
     pub fn run(mut self, args: &PowercutArgs, json: bool, host: Host) -> Result<ExitCode, Failure> {
         let interrupt = Interrupt::catch(|| {
-            say("stopping after this cycle; finished cycles are kept, and --resume goes on (again: at once, and the power stays as it is)");
-        })
-        .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+            say(
+                "stopping after this cycle; finished cycles are kept, and --resume continues (press again to stop at once; the power stays as it is)",
+            );
+        })?;
         let ended = self.all(args, host, &interrupt);
         let status = match (&ended, interrupt.exit_code()) {
             (Err(failure), _) => RunStatus::Failed {
@@ -96,7 +99,7 @@ impl Session<'_> {
                 break;
             }
             let number = planned.number;
-            let text = tr!("cycle {number}: writing until the power goes", number);
+            let text = tr!("cycle {number}: writing until the power is cut", number);
             match self.cycles.switch {
                 // What is asked would stand behind a live line.
                 Switch::Hand => say(&text),
@@ -133,19 +136,11 @@ impl Session<'_> {
             },
             false => Outcome::Completed,
         };
+        let job = self.header.plan.jobs[0].job.clone();
         let record = TrialRecord {
-            job: self.header.plan.jobs[0].job.clone(),
-            trial: planned.number,
-            position: planned.number - 1,
             started_unix_ms: started,
-            seed: planned.seed,
-            outcome,
-            measured: None,
-            evidence: None,
-            wave: None,
             detail: Some(Box::new(StepDetail::Powercut(Box::new(step)))),
-            condition: None,
-            in_force: Vec::new(),
+            ..TrialRecord::new(job, number, number - 1, planned.seed, outcome)
         };
         let saved = self.store.save_trial(&self.header.id, &record);
         self.trials.push(record);
@@ -160,6 +155,7 @@ impl Session<'_> {
             header: self.header,
             status,
             finished_unix_ms: Some(unix_ms()),
+            annotation: Annotation::default(),
             trials: self.trials,
         };
         let none = run.trials.is_empty();

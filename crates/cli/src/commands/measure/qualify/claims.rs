@@ -1,7 +1,7 @@
 //! What the user says of the device: `--bus` and `--datasheet`.
 
 use super::QualifyArgs;
-use crate::checks::{input, toml_mistake};
+use crate::checks::{input, toml_file};
 use crate::exit::Failure;
 use assay_model::limits::find;
 use assay_model::run::{Claims, Datasheet};
@@ -27,10 +27,8 @@ pub fn of(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
 fn read(path: &Path) -> Result<Datasheet, Failure> {
     let refused = |why: String| Failure::usage(format!("{}: {why}", path.display()));
     let text = input::text(path).map_err(|error| refused(error.to_string()))?;
-    let sheet: Datasheet = toml::from_str(&text).map_err(|error| {
-        let mistake = toml_mistake::said(&text, &error);
-        refused(format!("it is no datasheet: {mistake}"))
-    })?;
+    let sheet: Datasheet = toml_file::read(&text)
+        .map_err(|mistake| refused(format!("it is not a datasheet: {mistake}")))?;
     match sheet.problem() {
         Some(field) => Err(refused(format!("{field} must be a number above 0"))),
         None => Ok(sheet),

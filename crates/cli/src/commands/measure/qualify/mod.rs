@@ -4,16 +4,16 @@
 mod claims;
 pub mod profile;
 
+use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::driver::announce::announce;
 use crate::driver::host::Host;
-use crate::driver::runs::{self, header, random, run_id};
+use crate::driver::measuring::MeasureArgs;
+use crate::driver::runs::{header, random, run_id};
 use crate::driver::{leftovers, plans};
 use crate::exit::{EXIT_CODES, Failure};
 use crate::jobs::suite::{self, Scale, SuiteOptions};
-use crate::stored::lookup::{StoreArgs, store_path};
 use crate::stored::owner;
-use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
 use assay_model::condition::Restore;
 use assay_model::plan::{Place, Plan, interleave};
@@ -21,7 +21,6 @@ use assay_model::run::{RunHeader, RunStatus};
 use assay_model::units::Bytes;
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
-use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
 use profile::Profile;
@@ -38,15 +37,14 @@ pub struct QualifyArgs {
     /// About a minute, with a test file of 256 MiB.
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
-    /// Longer trials, with a test file larger than the memory where there is
-    /// room.
+    /// Longer trials, with a test file larger than the memory if it fits.
     #[arg(long)]
     pub thorough: bool,
-    /// Also play what a product with such a part does (docs/scenarios.md), and measure the
-    /// memory of an eMCP: all in one run, to be compared in every dimension.
+    /// Also play scenarios of a product with such a part (docs/scenarios.md), and measure the
+    /// memory of an eMCP, all in one run.
     #[arg(long, value_name = "PART")]
     pub profile: Option<Profile>,
-    /// How often each job is repeated [default: 5, with --quick 4].
+    /// Repetitions of each job [default: 5, with --quick 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
     /// Size of the test file, for example 512M or 4G.
@@ -56,27 +54,19 @@ pub struct QualifyArgs {
     /// a name may end in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Repeat the order, offsets and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// The mode of the bus, as assay model limits lists them, where the system does not
-    /// say it: rates are shown beside its ceiling.
+    /// Mode of the bus, as listed by assay model limits, if the system does not report it:
+    /// rates are compared with its ceiling.
     #[arg(long, value_name = "MODE")]
     pub bus: Option<String>,
-    /// Typical figures of the device in a file (docs/model.md), to be shown beside those
-    /// that are measured.
+    /// File with the device's datasheet figures (docs/model.md), to compare measured figures
+    /// with.
     #[arg(long, value_name = "FILE.toml")]
     pub datasheet: Option<PathBuf>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl QualifyArgs {
@@ -96,15 +86,15 @@ impl QualifyArgs {
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     admission::can_be_stored(&args.path)?;
     let claims = claims::of(args)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.shared.store.path()?;
     if args.profile.is_some() {
         target.needs_larger_agent();
     }
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
-    let place = admission::admit(&inspection, args.destroy_data)?;
+    let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
     // Only now: a path that is refused leaves no store behind.
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.shared.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     // Leftovers took room that is free now.
     let inspection = host.inspect(&args.path)?;
@@ -122,18 +112,15 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         ..header.clone()
     };
     store.begin_run(&whole, &owner::this_process())?;
-    let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
-    let done = plans::close(whole, &mut store, executed, target);
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
+    let done = plans::close(whole, &mut store, executed, target)?;
     if more.is_empty() || done.run.status != RunStatus::Finished {
-        runs::present(&done.run, args.json)?;
-        return done.conclude();
+        return done.present(args.shared.json);
     }
     drop(store);
     let done = more.carry_out(args, done.run, &store_path, (&mut host, target))?;
-    runs::present(&done.run, args.json)?;
-    done.conclude()
+    done.present(args.shared.json)
 }
 
 /// The plan of the whole run: the agent is asked for the suite alone.
@@ -150,7 +137,7 @@ fn plan(
     place: Place,
     scale: &Scale,
 ) -> Result<Plan, Failure> {
-    let seed = args.seed.unwrap_or_else(random);
+    let seed = args.shared.seed.unwrap_or_else(random);
     let jobs = suite::jobs(&args.suite(), inspection, &place, scale)?;
     let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
     Ok(Plan {

@@ -7,8 +7,9 @@ use crate::commands::measure::mem;
 use crate::commands::measure::scenario::{self, Built};
 use crate::driver::host::Host;
 use crate::driver::runs;
+use crate::driver::runs::Done;
 use crate::driver::step_progress::{Counted, StepTalk};
-use crate::driver::works::{self, Done, Request};
+use crate::driver::works::{self, Request};
 use crate::exit::Failure;
 use crate::jobs::suite;
 use crate::output::say;
@@ -100,18 +101,19 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
     let (mut works, mut once_ns) = (Vec::new(), 0);
     for name in names {
         let Built {
-            work,
+            scenario,
             steps,
             written,
             time,
         } = scenario::built(name, scale, place)?;
-        scenario::tools::are_there(host, &work)?;
+        scenario::tools::are_there(host, &scenario)?;
         say(&clean(&tr!(
             "then the scenario {name}, which writes up to {written} each time",
             name,
             written
         )));
         once_ns += time.0;
+        let work = Work::Scenario(Box::new(scenario));
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {

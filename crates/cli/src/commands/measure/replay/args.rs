@@ -1,7 +1,7 @@
 //! The command line of `assay replay`.
 
 use crate::exit::EXIT_CODES;
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
@@ -15,33 +15,33 @@ pub struct ReplayArgs {
     /// An iolog of fio (version 2 or 3), a trace of blktrace, or text of blkparse,
     /// trace-cmd report, perf script or /sys/kernel/tracing/trace with block events.
     pub trace: PathBuf,
-    /// Where it is replayed: a block device or a file with data (both need
+    /// Storage to replay on: a block device or a file with data (both need
     /// --destroy-data where the trace writes), a file that is not there yet or a folder
     /// (one is made and removed). With --describe: a trace to compare with.
     #[arg(required_unless_present = "describe")]
     pub path: Option<PathBuf>,
-    /// Say what the trace is made of, and replay nothing.
+    /// Describe the trace and replay nothing.
     #[arg(long, conflicts_with_all = ["on", "speed", "shrink", "size", "buffered", "log", "destroy_data"])]
     pub describe: bool,
-    /// How fast: 1 as it was recorded, 2 in half the time, max: as fast as possible.
+    /// Speed: 1 as recorded, 2 in half the time, max as fast as possible.
     #[arg(long, value_name = "FACTOR|max", default_value = "1", value_parser = parse_speed)]
     pub speed: Speed,
-    /// What becomes of I/O behind the end of smaller storage: it wraps around (what was
-    /// sequential stays so), or all offsets are scaled down.
+    /// Treatment of I/O beyond the end of smaller storage: wrap it around (sequential I/O stays
+    /// sequential), or scale all offsets down.
     #[arg(long, value_enum, default_value_t = ShrinkBy::Wrap)]
     pub shrink: ShrinkBy,
-    /// Size of a file that is made [default: as far as the trace reaches].
+    /// Size of a new file [default: the extent of the trace].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
-    /// I/Os under way at most; one that was recorded when so many were is late.
+    /// Maximum number of I/Os in flight; an I/O that finds as many in flight is late.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub iodepth: u32,
-    /// Through the page cache [default: past it (O_DIRECT), where the trace's offsets and
-    /// lengths allow it].
+    /// Use the page cache [default: direct I/O (O_DIRECT), if the trace's offsets and lengths
+    /// allow it].
     #[arg(long)]
     pub buffered: bool,
-    /// Write there, on the machine that replays, what was really done and when, as an iolog;
-    /// of the last repetition.
+    /// Write the executed I/Os with their times as an iolog to this file, on the machine that
+    /// replays; of the last repetition.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// How often it is repeated.
@@ -54,7 +54,7 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -13,14 +13,12 @@ use crate::jobs::load_trials::RepeatedLoad;
 use crate::jobs::records::entries;
 use crate::output::{print, say, style};
 use crate::stored::guard::keep_apart;
-use crate::stored::lookup::store_path;
 use args::ReplayArgs;
 use assay_lang::tr;
 use assay_model::load::PerDirection;
 use assay_model::units::Bytes;
 use assay_report::json;
 use assay_report::terminal::write_recordings;
-use assay_store::Store;
 use assay_target::Target;
 use assay_trace::Action;
 use assay_trace::describe::{Description, describe};
@@ -43,7 +41,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     };
     can_be_stored(path)?;
     can_be_stored(&args.trace)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let found = place::find(&mut host, path)?;
@@ -71,7 +69,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     let replay = load::step(args, &described, &fitted, recorded_extent, trims);
     if replay.shrunk.is_some() {
         say(&tr!(
-            "assay: the trace reaches to {recorded}, there are {size}: {moved} I/Os are at other offsets",
+            "assay: the trace spans {recorded}, the storage has {size}: {moved} I/Os were moved to other offsets",
             recorded = Bytes(recorded_extent),
             size = Bytes(size),
             moved = replay.moved
@@ -89,12 +87,11 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         load,
         entries,
         replay: Some(replay),
-        place: found.place(),
         inspection: found.inspection,
         trials: args.trials,
         json: args.json,
     };
-    asked.carry_out(&mut host, Store::open(&store_path)?)
+    asked.carry_out(&mut host, args.store.open(&store_path)?)
 }
 
 /// Reads a trace, which is a file of this machine.

@@ -1,11 +1,10 @@
 //! What a trace is replayed on.
 
 use super::{counts, made_name};
-use crate::checks::admission::{is_storage, not_simulated};
+use crate::checks::admission::{in_use, is_storage, not_simulated};
 use crate::driver::host::Host;
 use crate::exit::Failure;
 use assay_model::load::Ddir;
-use assay_model::plan::Place;
 use assay_model::storage::folder_of;
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
@@ -83,10 +82,7 @@ impl Found {
             return Ok(());
         }
         if !self.inspection.in_use.is_empty() {
-            return Err(Failure::usage(format!(
-                "{shown} is in use and is left alone: {}",
-                self.inspection.in_use.join("; ")
-            )));
+            return Err(in_use(&self.inspection));
         }
         match self.size {
             Some(_) if !destroy_data => Err(Failure::usage(format!(
@@ -106,16 +102,5 @@ impl Found {
         let is_trim = |action| matches!(action, Action::Io { ddir, .. } if ddir == Ddir::Trim);
         recording.steps.retain(|step| !is_trim(step.action));
         trims
-    }
-
-    /// The place of the run.
-    pub fn place(&self) -> Place {
-        let path = self.inspection.path.clone();
-        match self.inspection.kind {
-            PathKind::Device { .. } => Place::Device { path },
-            PathKind::File { .. } => Place::File { path },
-            PathKind::Directory { .. } => Place::Directory { path },
-            PathKind::Simulated { .. } => Place::Simulated { path },
-        }
     }
 }

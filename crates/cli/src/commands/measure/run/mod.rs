@@ -10,21 +10,19 @@ use crate::jobs::load_trials::RepeatedLoad;
 use crate::jobs::records::{entries, left_out};
 use crate::output::say;
 use crate::stored::guard::keep_apart;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use assay_dialects::fio::{self, Invocation};
 use assay_model::load::Load;
-use assay_model::plan::Place;
 use assay_model::wire::{Inspection, PathKind};
-use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const RUN_EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-4 data read back is not what had been written, 5 device or target lost,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
+4 data read differs from data written, 5 device or target lost,
 130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.";
 
 /// `assay run`.
@@ -41,7 +39,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }
@@ -65,31 +63,19 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         )));
     }
     warn(&left_out(&load), say);
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     // Paths of another machine lead nowhere here.
     if host.target().is_none() {
         let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
         keep_apart(&store_path, files.cloned())?;
     }
     let inspection = place_of(&load, &mut host)?;
-    let place = match inspection.kind {
-        PathKind::Device { .. } => Place::Device {
-            path: inspection.path.clone(),
-        },
-        PathKind::Simulated { .. } => Place::Simulated {
-            path: inspection.path.clone(),
-        },
-        _ => Place::Directory {
-            path: inspection.path.clone(),
-        },
-    };
-    let store = Store::open(&store_path)?;
+    let store = args.store.open(&store_path)?;
     let asked = RepeatedLoad {
         load,
         entries,
         replay: None,
         inspection,
-        place,
         trials: args.trials,
         json: args.json,
     };

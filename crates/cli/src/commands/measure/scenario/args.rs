@@ -1,7 +1,6 @@
 //! The command line of `assay scenario`.
 
-use crate::stored::lookup::StoreArgs;
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 
@@ -13,8 +12,8 @@ const AFTER: &str = "\
   assay scenario mine.toml /mnt/emmc --trials 5
 docs/scenarios.md describes the language.
 
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-4 data read back is not what had been written, 5 device or target lost,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
+4 data read differs from data written, 5 device or target lost,
 130 or 143 stopped by Ctrl-C or SIGTERM. Finished steps are kept in every case.";
 
 /// It is carried out somewhere, listed or shown.
@@ -31,7 +30,7 @@ pub struct ScenarioArgs {
     /// Name of a built-in scenario (see --list), or a FILE.toml.
     #[arg(value_name = "NAME|FILE", requires = "path")]
     pub scenario: Option<String>,
-    /// A folder, in which one is made and removed; or a block device (needs --destroy-data).
+    /// Folder in which a folder is made and removed, or block device (needs --destroy-data).
     pub path: Option<PathBuf>,
     /// List the built-in scenarios.
     #[arg(long)]
@@ -42,30 +41,22 @@ pub struct ScenarioArgs {
     /// Multiply all sizes, counts and times by this.
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_scale)]
     pub scale: f64,
-    /// How often all of it is repeated.
+    /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
-    /// Let the programs run that the scenario names. Read it first: it is code.
+    /// Allow the programs that the scenario names to run. Read it first: it is code.
     #[arg(long)]
     pub allow_commands: bool,
-    /// Write over the block device.
+    /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Repeat the orders and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 fn parse_scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(scale) if (0.0001..=100.0).contains(&scale) => Ok(scale),
-        _ => Err("a number from 0.0001 to 100 is wanted".to_owned()),
+        _ => Err("give a number from 0.0001 to 100".to_owned()),
     }
 }

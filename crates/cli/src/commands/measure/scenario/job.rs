@@ -5,27 +5,27 @@ use super::resolve::Moved;
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::scenario::{
-    Copying, Deed, Pace, Reading, Sync, Tree, TreeAct, Verifying, Writing,
+    Action, Copying, Pace, Reading, Sync, Tree, TreeAct, Verifying, Writing,
 };
 
 /// The job of an act that is scaled.
-pub fn job(name: &str, deed: &Deed, pace: &Pace, moved: &Moved) -> Job {
+pub fn job(name: &str, action: &Action, pace: &Pace, moved: &Moved) -> Job {
     let plain = |rw, bs: u64| Job {
         purpose: Some(Purpose::Act),
         cache_state: CacheState::AsIs,
         ..Job::new(name, rw, Bytes(bs), Bytes(moved.read.max(moved.written)))
     };
-    let job = match deed {
-        Deed::Write(spec) => writing(spec, plain(rw(spec.random, false), spec.block)),
-        Deed::Read(spec) => reading(spec, plain(rw(spec.random, true), spec.block)),
-        Deed::Copy(spec) => copying(spec, plain(Rw::Rw, spec.block)),
-        Deed::Verify(spec) => verifying(spec, plain(Rw::Read, spec.block)),
-        Deed::Tree(spec) => tree(spec, &plain),
-        Deed::Database(phase) => Job {
+    let job = match action {
+        Action::Write(spec) => writing(spec, plain(rw(spec.random, false), spec.block)),
+        Action::Read(spec) => reading(spec, plain(rw(spec.random, true), spec.block)),
+        Action::Copy(spec) => copying(spec, plain(Rw::Rw, spec.block)),
+        Action::Verify(spec) => verifying(spec, plain(Rw::Read, spec.block)),
+        Action::Tree(spec) => tree(spec, &plain),
+        Action::Database(phase) => Job {
             name: name.to_owned(),
             ..phase.job(phase.statements.first().copied().unwrap_or_default())
         },
-        Deed::Fill(_) => Job {
+        Action::Fill(_) => Job {
             flush: at_end(),
             file_state: FileState::Fresh,
             ..plain(Rw::Write, 1 << 20)
@@ -34,7 +34,7 @@ pub fn job(name: &str, deed: &Deed, pace: &Pace, moved: &Moved) -> Job {
     };
     Job {
         rate: rate(pace, job.bs.0).or(job.rate),
-        description: Some(words(deed)),
+        description: Some(words(action)),
         ..job
     }
 }
@@ -142,7 +142,7 @@ fn rate(pace: &Pace, block: u64) -> Option<RateLimit> {
 }
 
 /// What an act does, in words.
-fn words(deed: &Deed) -> String {
+fn words(action: &Action) -> String {
     let sync = |sync: Sync| match sync {
         Sync::None => String::new(),
         Sync::Each(FlushCall::Fsync) => ", fsync each".to_owned(),
@@ -152,8 +152,8 @@ fn words(deed: &Deed) -> String {
     };
     let past = |direct| if direct { ", direct" } else { "" };
     let order = |random| if random { "random " } else { "" };
-    match deed {
-        Deed::Write(spec) => format!(
+    match action {
+        Action::Write(spec) => format!(
             "writes {} to {} in {}blocks of {}{}{}",
             Bytes(spec.bytes),
             spec.file,
@@ -162,14 +162,14 @@ fn words(deed: &Deed) -> String {
             past(spec.direct),
             sync(spec.sync)
         ),
-        Deed::Read(spec) => format!(
+        Action::Read(spec) => format!(
             "reads {} in {}blocks of {}{}",
             spec.file,
             order(spec.random),
             Bytes(spec.block),
             past(spec.direct)
         ),
-        Deed::Copy(spec) => format!(
+        Action::Copy(spec) => format!(
             "reads {}, inflates {} % of that, writes {}{}{}",
             spec.from,
             spec.inflate_percent,
@@ -177,8 +177,8 @@ fn words(deed: &Deed) -> String {
             past(spec.direct),
             sync(spec.sync)
         ),
-        Deed::Verify(spec) => format!("reads {} back and compares its SHA-256", spec.file),
-        Deed::Tree(spec) => {
+        Action::Verify(spec) => format!("reads {} back and compares its SHA-256", spec.file),
+        Action::Tree(spec) => {
             let files = spec
                 .files
                 .map_or("all".to_owned(), |files| files.to_string());
@@ -193,21 +193,21 @@ fn words(deed: &Deed) -> String {
                 sync(spec.sync)
             )
         }
-        Deed::Database(phase) => format!(
+        Action::Database(phase) => format!(
             "{} transactions of SQLite, journal {}, synchronous {}",
             phase.transactions, phase.journal, phase.synchronous
         ),
-        Deed::Inflate { bytes } => format!("inflates {} in memory", Bytes(*bytes)),
-        Deed::Discard { file } => format!("discards {file}"),
-        Deed::Format { kind } => format!("makes {kind} and mounts it"),
-        Deed::Delete { file } => format!("removes {file}"),
-        Deed::Fill(spec) => format!(
+        Action::Inflate { bytes } => format!("inflates {} in memory", Bytes(*bytes)),
+        Action::Discard { file } => format!("discards {file}"),
+        Action::Format { kind } => format!("makes {kind} and mounts it"),
+        Action::Delete { file } => format!("removes {file}"),
+        Action::Fill(spec) => format!(
             "fills the file system to {} %, with {} written at most",
             spec.percent,
             Bytes(spec.write_at_most)
         ),
-        Deed::Command(spec) => format!("runs {}", spec.words.join(" ")),
-        Deed::Pause { .. } => "waits".to_owned(),
-        Deed::DropCaches => "writes all back and drops caches".to_owned(),
+        Action::Command(spec) => format!("runs {}", spec.words.join(" ")),
+        Action::Pause { .. } => "waits".to_owned(),
+        Action::DropCaches => "writes all back and drops caches".to_owned(),
     }
 }

@@ -2,8 +2,8 @@
 //! start from them (`--show`).
 
 use super::file::ScenarioFile;
-use super::keys::meant;
 use crate::checks::input;
+use crate::checks::toml_file::meant;
 use crate::exit::Failure;
 use std::path::Path;
 
@@ -51,9 +51,8 @@ pub fn find(wanted: &str) -> Result<Found, Failure> {
         }
         (None, false) => return Err(unknown(wanted)),
     };
-    let file = super::file::parse(&text).map_err(|mistake| {
-        Failure::usage(format!("{wanted}: line {}: {}", mistake.line, mistake.why))
-    })?;
+    let file = super::file::parse(&text)
+        .map_err(|mistake| Failure::usage(format!("{wanted}: {mistake}")))?;
     let stem = path
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());

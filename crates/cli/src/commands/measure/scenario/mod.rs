@@ -1,21 +1,18 @@
 //! `assay scenario`: what a product does with its storage, step by step.
 
+mod action;
 mod args;
-mod deed;
 mod file;
 mod job;
-mod keys;
 mod library;
 mod resolve;
-mod step;
 pub mod tools;
 
 use crate::checks::admission;
+use crate::checks::admission::Need;
 use crate::driver::announce::minutes;
-use crate::driver::host::Host;
-use crate::driver::runs;
-use crate::driver::step_progress::{Counted, StepTalk};
-use crate::driver::works::{self, Request};
+use crate::driver::measuring::{Bench, MeasuringCommand};
+use crate::driver::step_progress::Counted;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 pub use args::ScenarioArgs;
@@ -34,9 +31,6 @@ use resolve::{Resolved, Wanted};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Said when the user asks to stop.
-const STOPPING: &str = "stopping: finished steps are kept, and what was made is removed";
-
 /// Lists, shows or carries out scenarios.
 ///
 /// # Errors
@@ -49,8 +43,8 @@ pub fn run(args: &ScenarioArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         return show(name);
     }
     match (&args.scenario, &args.path) {
-        (Some(scenario), Some(path)) => carry_out(args, scenario, path, target),
-        _ => Err(Failure::usage("a scenario and a path are wanted")),
+        (Some(scenario), Some(path)) => play(args, &library::find(scenario)?, path, target),
+        _ => Err(Failure::usage("give a scenario and a path")),
     }
 }
 
@@ -71,38 +65,34 @@ fn show(name: &str) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-fn carry_out(
+fn play(
     args: &ScenarioArgs,
-    scenario: &str,
+    found: &Found,
     path: &Path,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    admission::can_be_stored(path)?;
-    let found = library::find(scenario)?;
-    target.needs_larger_agent();
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(path)?;
-    let place = admit(args.destroy_data, &found, &inspection)?;
-    let resolved = resolve(args, &found, &place)?;
-    let request = request(args, &resolved, place);
-    tools::are_there(&mut host, &request.work)?;
-    announce(args, &found, &resolved, &request, &inspection);
-    let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
-    let done = works::execute(
-        target,
-        &mut host,
-        inspection,
-        &request,
-        &args.store,
-        &mut talk,
-    );
-    talk.present(done, args.json)?.conclude()
+    let command = MeasuringCommand {
+        path,
+        trials: args.trials,
+        destroy_data: args.destroy_data,
+        shared: &args.shared,
+        stopping: "stopping: finished steps are kept, and what was made is removed",
+        counted: Counted::Bytes,
+    };
+    let done = command.carry_out(target, |bench| {
+        let place = admit(args.destroy_data, found, &bench.inspection)?;
+        let resolved = resolve(args, found, &place)?;
+        let steps = measured(&resolved);
+        announce(args, found, &resolved, steps.len(), bench)?;
+        Ok((place, Work::Scenario(Box::new(resolved.scenario)), steps))
+    })?;
+    done.present(args.shared.json)
 }
 
 /// A built-in scenario in its place.
 pub struct Built {
-    /// What is asked of the agent.
-    pub work: Work,
+    /// The resolved scenario.
+    pub scenario: Scenario,
     /// What it measures; names begin with that of the scenario.
     pub steps: Vec<Job>,
     /// What it writes at most.
@@ -134,7 +124,7 @@ pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
         steps: measured(&resolved),
         written: resolved.written,
         time: resolved.time,
-        work: Work::Scenario(Box::new(resolved.scenario)),
+        scenario: resolved.scenario,
     })
 }
 
@@ -143,24 +133,21 @@ pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
 ///
 /// # Errors
 /// When it cannot be played there.
-pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Scenario, Vec<Job>), Failure> {
+pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
     let name = args.scenario.as_deref().unwrap_or_default();
     let found = library::find(name)?;
     let place = admit(true, &found, bench)?;
     let resolved = resolve(args, &found, &place)?;
     let steps = measured(&resolved);
-    Ok((resolved.scenario, steps))
+    Ok((Work::Scenario(Box::new(resolved.scenario)), steps))
 }
 
 /// The place to work on, or why not.
 fn admit(destroy_data: bool, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
-    let place = admission::admit(inspection, destroy_data)?;
+    let place = admission::admit(inspection, Need::written(destroy_data))?;
     let shown = inspection.path.display();
     let name = &found.name;
     match (&place, found.file.place) {
-        (Place::File { .. }, _) => Err(Failure::usage(format!(
-            "{shown} is a file: give the folder it is in, or a block device"
-        ))),
         (Place::Device { .. }, PlaceWanted::Folder) => Err(Failure::usage(format!(
             "{name} plays in a folder, and {shown} is a block device: mount a file system there"
         ))),
@@ -183,10 +170,8 @@ fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved
 }
 
 fn resolve_in(found: &Found, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
-    resolve::resolve(&found.file, wanted).map_err(|mistake| {
-        let place = &found.place;
-        Failure::usage(format!("{place}: line {}: {}", mistake.line, mistake.why))
-    })
+    resolve::resolve(&found.file, wanted)
+        .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))
 }
 
 /// The acts that are measured.
@@ -195,46 +180,34 @@ fn measured(resolved: &Resolved) -> Vec<Job> {
     acts.map(|act| act.job.clone()).collect()
 }
 
-fn request(args: &ScenarioArgs, resolved: &Resolved, place: Place) -> Request {
-    Request {
-        work: Work::Scenario(Box::new(resolved.scenario.clone())),
-        steps: measured(resolved),
-        trials: args.trials,
-        seed: args.seed.unwrap_or_else(runs::random),
-        destroy_data: args.destroy_data,
-        place,
-        stopping: STOPPING,
-        must_be_stored: true,
-        sweep: None,
-    }
-}
-
 /// What will be done, and what it writes.
 fn announce(
     args: &ScenarioArgs,
     found: &Found,
     resolved: &Resolved,
-    request: &Request,
-    inspection: &Inspection,
-) {
+    steps: usize,
+    bench: &mut Bench,
+) -> Result<(), Failure> {
+    tools::are_there(&mut bench.host, &resolved.scenario)?;
     let written = resolved.written;
     let more = match resolved.and_more {
         true => tr!(", and more in the background for as long as the foreground takes"),
         false => "",
     };
-    let path = request.place.path().display();
-    let device = inspection.storage.words();
+    let path = bench.inspection.path.display();
+    let device = bench.inspection.storage.words();
     say(&clean(&tr!(
         "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; about {time} in all, longer on slow storage; seed {seed}",
         name = found.name,
-        steps = request.steps.len(),
+        steps,
         trials = args.trials,
         device,
         path,
         written,
         more,
         time = minutes(Nanos(resolved.time.0.saturating_mul(args.trials.into()))),
-        seed = request.seed
+        seed = bench.seed
     )));
     say(&clean(&found.file.about));
+    Ok(())
 }

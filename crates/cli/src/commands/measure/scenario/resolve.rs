@@ -1,15 +1,14 @@
 //! From what a file says to what is carried out: scaled, in its place, each act with the
 //! job that says what it does.
 
-use super::file::{PlaceWanted, ScenarioFile};
+use super::file::{ActWanted, PlaceWanted, ScenarioFile, Step};
 use super::job::job;
-use super::keys::Mistake;
-use super::step::{ActWanted, Step};
 use crate::checks::estimate;
+use crate::checks::toml_file::Mistake;
 use assay_model::job::FlushCall;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::scenario::{
-    Act, DEVICE, Deed, Pace, Scenario, Stage, Sync, Tree, TreeAct, Writing,
+    Act, Action, DEVICE, Pace, Scenario, Stage, Sync, Tree, TreeAct, Writing,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -107,12 +106,12 @@ struct Known {
 }
 
 fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, Mistake> {
-    let deed = scaled(&act.deed, wanted.scale);
+    let action = scaled(&act.action, wanted.scale);
     let refuse = |why: String| Mistake {
         line: act.line,
         why: format!("{}: {why}", act.name),
     };
-    let bytes = known.account(&deed, wanted).map_err(refuse)?;
+    let bytes = known.account(&action, wanted).map_err(refuse)?;
     match act.background {
         true => known.and_more |= bytes.written > 0,
         false => known.written += bytes.written,
@@ -122,15 +121,15 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, M
         .limit_ns
         .map(|limit| times(limit, wanted.scale).max(SHORTEST_NS.min(limit)));
     if !act.background {
-        known.stage = known.stage.max(time(&deed, &pace, bytes));
+        known.stage = known.stage.max(time(&action, &pace, bytes));
     }
     Ok(Act {
-        job: job(&act.name, &deed, &pace, &bytes),
+        job: job(&act.name, &action, &pace, &bytes),
         // Waiting is nothing to measure.
-        unmeasured: act.prepares || matches!(deed, Deed::Pause { .. } | Deed::DropCaches),
+        unmeasured: act.prepares || matches!(action, Action::Pause { .. } | Action::DropCaches),
         background: act.background,
         pace,
-        deed,
+        action,
     })
 }
 
@@ -142,18 +141,18 @@ pub struct Moved {
 }
 
 /// What an act may take.
-fn time(deed: &Deed, pace: &Pace, moved: Moved) -> Nanos {
+fn time(action: &Action, pace: &Pace, moved: Moved) -> Nanos {
     let blocks = |bytes: u64, block: u64| bytes.div_ceil(block.max(1));
-    let (operations, sync) = match deed {
-        Deed::Write(spec) => (blocks(spec.bytes, spec.block), spec.sync),
-        Deed::Read(spec) => (blocks(moved.read, spec.block), Sync::None),
-        Deed::Database(phase) => (phase.transactions, Sync::Each(FlushCall::Fdatasync)),
-        Deed::Tree(spec) => (u64::from(spec.files.unwrap_or(0)), spec.sync),
-        Deed::Pause { time_ns } => return Nanos(*time_ns),
+    let (operations, sync) = match action {
+        Action::Write(spec) => (blocks(spec.bytes, spec.block), spec.sync),
+        Action::Read(spec) => (blocks(moved.read, spec.block), Sync::None),
+        Action::Database(phase) => (phase.transactions, Sync::Each(FlushCall::Fdatasync)),
+        Action::Tree(spec) => (u64::from(spec.files.unwrap_or(0)), spec.sync),
+        Action::Pause { time_ns } => return Nanos(*time_ns),
         _ => (0, Sync::None),
     };
-    let inflated = match deed {
-        Deed::Inflate { bytes } => *bytes,
+    let inflated = match action {
+        Action::Inflate { bytes } => *bytes,
         _ => 0,
     };
     let flushes = match sync {
@@ -169,19 +168,19 @@ fn time(deed: &Deed, pace: &Pace, moved: Moved) -> Nanos {
 
 impl Known {
     /// What an act needs, and what is there after it.
-    fn account(&mut self, deed: &Deed, wanted: &Wanted<'_>) -> Result<Moved, String> {
-        self.needs_file_system(deed)?;
+    fn account(&mut self, action: &Action, wanted: &Wanted<'_>) -> Result<Moved, String> {
+        self.needs_file_system(action)?;
         let mut moved = Moved::default();
-        match deed {
-            Deed::Write(spec) => {
+        match action {
+            Action::Write(spec) => {
                 moved.written = spec.bytes;
                 self.written_file(spec);
             }
-            Deed::Read(spec) => {
+            Action::Read(spec) => {
                 let there = self.size(&spec.file)?;
                 moved.read = spec.bytes.unwrap_or(there).min(there);
             }
-            Deed::Copy(spec) => {
+            Action::Copy(spec) => {
                 let bytes = self.size(&spec.from)?;
                 moved = Moved {
                     read: bytes,
@@ -189,52 +188,57 @@ impl Known {
                 };
                 self.files.insert(spec.to.clone(), bytes);
             }
-            Deed::Verify(spec) => moved.read = self.size(&spec.file)?,
-            Deed::Tree(spec) => moved = self.tree(spec)?,
-            Deed::Database(phase) => moved.written = phase.transactions * PER_TRANSACTION,
-            Deed::Fill(spec) => moved.written = spec.write_at_most,
-            Deed::Delete { file } => {
+            Action::Verify(spec) => moved.read = self.size(&spec.file)?,
+            Action::Tree(spec) => moved = self.tree(spec)?,
+            Action::Database(phase) => moved.written = phase.transactions * PER_TRANSACTION,
+            Action::Fill(spec) => moved.written = spec.write_at_most,
+            Action::Delete { file } => {
                 let there = self.files.remove(file).is_some();
                 if !there && self.trees.remove(file).is_none() {
                     return Err(format!("no step before has made {file}"));
                 }
             }
-            Deed::Discard { file } if file == DEVICE && wanted.on_device => {}
-            Deed::Discard { file } => drop(self.size(file)?),
-            Deed::Format { .. } if !wanted.on_device => {
+            Action::Discard { file } if file == DEVICE && wanted.on_device => {}
+            Action::Discard { file } => drop(self.size(file)?),
+            Action::Format { .. } if !wanted.on_device => {
                 return Err(
                     "a file system is made on a scratch device only: give one, or let this step \
                      be on = \"device\""
                         .to_owned(),
                 );
             }
-            Deed::Format { .. } => {
+            Action::Format { .. } => {
                 (self.formatted, self.mounted) = (true, true);
                 self.files.clear();
                 self.trees.clear();
             }
-            Deed::Command(_) if !wanted.allow_commands => {
+            Action::Command(_) if !wanted.allow_commands => {
                 return Err(
                     "it runs a program: a scenario with commands is code that runs as you; read \
                      it, then add --allow-commands"
                         .to_owned(),
                 );
             }
-            Deed::Command(_) | Deed::Inflate { .. } | Deed::Pause { .. } | Deed::DropCaches => {}
+            Action::Command(_)
+            | Action::Inflate { .. }
+            | Action::Pause { .. }
+            | Action::DropCaches => {}
         }
         Ok(moved)
     }
 
-    fn needs_file_system(&self, deed: &Deed) -> Result<(), String> {
-        let files: Vec<&str> = match deed {
-            Deed::Write(spec) => vec![&spec.file],
-            Deed::Read(spec) => vec![&spec.file],
-            Deed::Copy(spec) => vec![&spec.from, &spec.to],
-            Deed::Verify(spec) => vec![&spec.file],
-            Deed::Discard { file } | Deed::Delete { file } => vec![file],
-            Deed::Tree(spec) => vec![&spec.folder],
-            Deed::Inflate { .. } | Deed::Pause { .. } | Deed::Format { .. } => return Ok(()),
-            Deed::Database(_) | Deed::Fill(_) | Deed::Command(_) | Deed::DropCaches => vec![""],
+    fn needs_file_system(&self, action: &Action) -> Result<(), String> {
+        let files: Vec<&str> = match action {
+            Action::Write(spec) => vec![&spec.file],
+            Action::Read(spec) => vec![&spec.file],
+            Action::Copy(spec) => vec![&spec.from, &spec.to],
+            Action::Verify(spec) => vec![&spec.file],
+            Action::Discard { file } | Action::Delete { file } => vec![file],
+            Action::Tree(spec) => vec![&spec.folder],
+            Action::Inflate { .. } | Action::Pause { .. } | Action::Format { .. } => return Ok(()),
+            Action::Database(_) | Action::Fill(_) | Action::Command(_) | Action::DropCaches => {
+                vec![""]
+            }
         };
         let bare = files.contains(&DEVICE);
         match (self.formatted, files.iter().all(|file| *file == DEVICE)) {
@@ -302,52 +306,52 @@ fn mean((least, most): (u64, u64)) -> u64 {
 }
 
 /// The same on another scale: sizes and counts, but no block and no file of many.
-fn scaled(deed: &Deed, scale: f64) -> Deed {
+fn scaled(action: &Action, scale: f64) -> Action {
     let count = |count: u64| times(count, scale).max(1);
     let size = |bytes: u64, block: u64| {
         let whole = times(bytes, scale).max(1).next_multiple_of(block.max(1));
         whole.min(bytes.next_multiple_of(block.max(1)))
     };
-    match deed.clone() {
-        Deed::Write(mut spec) => {
+    match action.clone() {
+        Action::Write(mut spec) => {
             spec.bytes = size(spec.bytes, spec.block);
-            Deed::Write(spec)
+            Action::Write(spec)
         }
-        Deed::Read(mut spec) => {
+        Action::Read(mut spec) => {
             spec.bytes = spec.bytes.map(|bytes| size(bytes, spec.block));
-            Deed::Read(spec)
+            Action::Read(spec)
         }
-        Deed::Copy(mut spec) => {
+        Action::Copy(mut spec) => {
             if let Sync::EveryBytes(every) = spec.sync {
                 spec.sync = Sync::EveryBytes(every.max(spec.block));
             }
-            Deed::Copy(spec)
+            Action::Copy(spec)
         }
-        Deed::Tree(mut spec) => {
+        Action::Tree(mut spec) => {
             let scaled = |files: u32| u32::try_from(count(u64::from(files))).unwrap_or(files);
             spec.files = spec.files.map(scaled);
-            Deed::Tree(spec)
+            Action::Tree(spec)
         }
-        Deed::Database(mut phase) => {
+        Action::Database(mut phase) => {
             phase.transactions = count(phase.transactions);
-            Deed::Database(phase)
+            Action::Database(phase)
         }
-        Deed::Inflate { bytes } => Deed::Inflate {
+        Action::Inflate { bytes } => Action::Inflate {
             bytes: count(bytes),
         },
-        Deed::Fill(mut spec) => {
+        Action::Fill(mut spec) => {
             spec.write_at_most = count(spec.write_at_most);
-            Deed::Fill(spec)
+            Action::Fill(spec)
         }
-        Deed::Pause { time_ns } => Deed::Pause {
+        Action::Pause { time_ns } => Action::Pause {
             time_ns: count(time_ns),
         },
-        same @ (Deed::Verify(_)
-        | Deed::Discard { .. }
-        | Deed::Format { .. }
-        | Deed::Delete { .. }
-        | Deed::Command(_)
-        | Deed::DropCaches) => same,
+        same @ (Action::Verify(_)
+        | Action::Discard { .. }
+        | Action::Format { .. }
+        | Action::Delete { .. }
+        | Action::Command(_)
+        | Action::DropCaches) => same,
     }
 }
 

@@ -4,17 +4,13 @@
 use crate::driver::host::Host;
 use crate::exit::Failure;
 use assay_model::condition::{FileSystem, Offer, Subject};
-use assay_model::work::Work;
-use assay_model::work::scenario::{Act, Deed};
+use assay_model::work::scenario::{Act, Action, Scenario};
 
 /// Refuses a work whose file systems cannot be made there.
 ///
 /// # Errors
 /// What is missing.
-pub fn are_there(host: &mut Host, work: &Work) -> Result<(), Failure> {
-    let Work::Scenario(scenario) = work else {
-        return Ok(());
-    };
+pub fn are_there(host: &mut Host, scenario: &Scenario) -> Result<(), Failure> {
     let kinds: Vec<String> = scenario.acts().filter_map(file_system).collect();
     if kinds.is_empty() {
         return Ok(());
@@ -37,8 +33,8 @@ pub fn are_there(host: &mut Host, work: &Work) -> Result<(), Failure> {
 }
 
 fn file_system(act: &Act) -> Option<String> {
-    match &act.deed {
-        Deed::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
+    match &act.action {
+        Action::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
         _ => None,
     }
 }

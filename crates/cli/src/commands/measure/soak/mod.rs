@@ -5,25 +5,22 @@ mod outlook;
 mod resume;
 
 use crate::checks::admission;
-use crate::driver::host::Host;
-use crate::driver::runs;
-use crate::driver::step_progress::{Counted, StepTalk};
-use crate::driver::works::{self, Done, Request};
-use crate::exit::{DATA_MISMATCH, Failure};
+use crate::checks::admission::Need;
+use crate::driver::measuring::{MeasuringCommand, Planned};
+use crate::driver::step_progress::Counted;
+use crate::exit::Failure;
 use args::SoakArgs as Args;
 pub use args::SoakArgs;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
+use assay_model::work::Work;
 use assay_model::work::soak::{SECTOR, Soak};
-use assay_model::work::{StepDetail, Work};
 use assay_target::Target;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Said when the user asks to stop.
-const STOPPING: &str = "stopping: how it stands is kept, and assay soak --resume goes on";
 /// Without any other end.
 const DURATION: Nanos = Nanos::secs(3600);
 /// What a file system needs besides the file itself.
@@ -42,59 +39,39 @@ pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     let Some(path) = &args.path else {
         return Err(Failure::usage("give a folder or a device, or --resume"));
     };
-    admission::can_be_stored(path)?;
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(path)?;
-    let place = admit(args, &inspection)?;
-    let work = work(args, &place, &inspection)?;
-    outlook::tell(args, &work, &inspection);
-    let request = request(work, place, args.destroy_data);
-    let mut talk = StepTalk::new(Counted::Bytes, 2);
-    let done = works::execute(
-        target,
-        &mut host,
-        inspection,
-        &request,
-        &args.store,
-        &mut talk,
-    );
-    conclude(talk.present(done, args.json)?)
+    let done = command(args, path).carry_out(target, |bench| {
+        let place = admission::admit(&bench.inspection, Need::written(args.destroy_data))?;
+        let work = work(args, &place, &bench.inspection, bench.seed)?;
+        outlook::tell(args, &work, &bench.inspection);
+        Ok(planned(place, work))
+    })?;
+    done.present(args.shared.json)
 }
 
-/// A soak as a request.
-fn request(work: Soak, place: Place, destroy_data: bool) -> Request {
+fn command<'a>(args: &'a Args, path: &'a Path) -> MeasuringCommand<'a> {
+    MeasuringCommand {
+        path,
+        trials: 1,
+        destroy_data: args.destroy_data,
+        shared: &args.shared,
+        stopping: "stopping: progress is stored, and assay soak --resume continues",
+        counted: Counted::Bytes,
+    }
+}
+
+fn planned(place: Place, work: Soak) -> Planned {
     let area = Bytes(work.blocks.saturating_mul(work.block_bytes));
     let step = |name, rw| Job::new(name, rw, Bytes(work.block_bytes), area);
-    Request {
-        steps: vec![step("soak", Rw::Rw), step("check", Rw::Read)],
-        trials: 1,
-        seed: work.seed,
-        destroy_data,
-        place,
-        stopping: STOPPING,
-        must_be_stored: true,
-        sweep: None,
-        work: Work::Soak(Box::new(work)),
-    }
+    let steps = vec![step("soak", Rw::Rw), step("check", Rw::Read)];
+    (place, Work::Soak(Box::new(work)), steps)
 }
 
-/// The place to write to, or why not.
-fn admit(args: &Args, inspection: &Inspection) -> Result<Place, Failure> {
-    match admission::admit(inspection, args.destroy_data)? {
-        Place::File { path } => Err(Failure::usage(format!(
-            "{} is a file: give the folder it is in, or a block device",
-            path.display()
-        ))),
-        place => Ok(place),
-    }
-}
-
-fn work(args: &Args, place: &Place, inspection: &Inspection) -> Result<Soak, Failure> {
+fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Result<Soak, Failure> {
     let block_bytes = args.block.0;
     let smallest = inspection.system.page_size.0.max(SECTOR as u64);
     if block_bytes == 0 || !block_bytes.is_multiple_of(smallest) || block_bytes > 1 << 30 {
         return Err(Failure::usage(format!(
-            "--block {} is no multiple of {} up to 1 GiB",
+            "--block {} is not a multiple of {} up to 1 GiB",
             args.block,
             Bytes(smallest)
         )));
@@ -111,7 +88,6 @@ fn work(args: &Args, place: &Place, inspection: &Inspection) -> Result<Soak, Fai
             args.block
         )));
     }
-    let seed = args.seed.unwrap_or_else(runs::random);
     let endless = args.passes.is_none() && args.duration.is_none();
     Ok(Soak {
         path: data_of(place, seed),
@@ -155,19 +131,4 @@ fn area(args: &Args, inspection: &Inspection) -> Result<u64, Failure> {
         )));
     }
     Ok(area)
-}
-
-/// Data that differs is an end of its own.
-fn conclude(done: Done) -> Result<ExitCode, Failure> {
-    let details = done
-        .run
-        .trials
-        .iter()
-        .filter_map(|trial| trial.detail.as_deref());
-    let last = details.filter_map(StepDetail::soak).next_back();
-    let wrong = last.is_some_and(|step| step.checkpoint.faults + step.checkpoint.memory_flips > 0);
-    if wrong && done.ending.failure.is_none() {
-        return Ok(ExitCode::from(DATA_MISMATCH));
-    }
-    done.conclude()
 }

@@ -1,7 +1,8 @@
 //! `assay soak --resume`: from the last checkpoint on.
 
-use super::{Args, conclude, data_of, request};
+use super::{Args, command, data_of, planned};
 use crate::checks::admission;
+use crate::checks::admission::Need;
 use crate::commands;
 use crate::commands::resume;
 use crate::driver::host::Host;
@@ -9,7 +10,7 @@ use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::{leftovers, works};
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::lookup::{run_id, whole_run};
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunStatus};
 use assay_model::units::Bytes;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 /// Goes on with a run.
 pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let mut store = Store::open_existing(&store_path(&args.store)?)?;
+    let mut store = Store::open_existing(&args.shared.store.path()?)?;
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = whole_run(&store, &id)?;
@@ -34,16 +35,18 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
         return Err(resume::still_under_way(&id));
     }
     if run.status == RunStatus::Finished {
-        return resume::nothing_missing(&run, args.json);
+        return resume::nothing_missing(&run, args.shared.json);
     }
     look_again(&run, args.destroy_data || began.destroy_data, &mut host)?;
     let work = work(&began, &run);
     tell(&id, &work);
     let place = run.header.plan.place.clone();
-    let request = request(work, place, began.destroy_data);
-    let mut talk = StepTalk::new(Counted::Bytes, 2);
+    let seed = work.seed;
+    let request = command(&began, place.path()).request(planned(place.clone(), work), seed);
+    let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
     let done = works::go_on(target, &mut host, (run, 0), &request, store, &mut talk);
-    conclude(talk.present(done, args.json)?)
+    talk.close();
+    done?.present(args.shared.json)
 }
 
 /// The words that it was begun with.
@@ -51,7 +54,7 @@ fn began(run: &Run) -> Result<Args, Failure> {
     match resume::began(run)? {
         Some(commands::Command::Soak(began)) => Ok(*began),
         _ => Err(Failure::usage(format!(
-            "run {} is no soak: assay list shows the runs",
+            "run {} is not a soak: assay list shows the runs",
             run.header.id
         ))),
     }
@@ -61,7 +64,7 @@ fn began(run: &Run) -> Result<Args, Failure> {
 fn look_again(run: &Run, destroy_data: bool, host: &mut Host) -> Result<(), Failure> {
     let path = run.header.plan.place.path();
     let inspection = host.inspect(path)?;
-    admission::admit(&inspection, destroy_data)?;
+    admission::admit(&inspection, Need::anything(destroy_data))?;
     admission::is_that_of(run, &inspection)
 }
 
@@ -96,7 +99,7 @@ fn work(began: &Args, run: &Run) -> Soak {
 fn tell(id: &str, work: &Soak) {
     let from = work.from.clone().unwrap_or_default();
     say(&format!(
-        "assay: goes on with run {id} after {} written and {} checked; first the whole area of \
+        "assay: resumes run {id} after {} written and {} checked; first the whole area of \
          {} is read",
         Bytes(from.written_bytes),
         Bytes(from.verified_bytes),

@@ -2,7 +2,7 @@
 
 use crate::exit::EXIT_CODES;
 use crate::rounds::args::RoundArgs;
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::{parse_margin, parse_time};
 use assay_model::units::Nanos;
@@ -44,44 +44,45 @@ pub struct SweepArgs {
     /// alone, in the test file.
     #[arg(value_name = "JOB-FILE", conflicts_with_all = ["quick", "thorough", "only"])]
     pub file: Option<PathBuf>,
-    /// A command of dd, iozone, androbench, disks, mark or scenario instead, as behind assay.
-    /// File names without a / in front are in PATH.
+    /// Command of dd, iozone, androbench, disks, mark or scenario, written as after assay. File
+    /// names without a leading / are in PATH.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "quick", "thorough", "only", "size", "resume"])]
     pub command: Vec<OsString>,
-    /// What is set, and to what: SUBJECT=VALUE,VALUE or SUBJECT=all. Several make
-    /// every combination.
+    /// Setting and its values: SUBJECT=VALUE,VALUE or SUBJECT=all. Several --vary make every
+    /// combination.
     #[arg(
         long,
         value_name = "SUBJECT=VALUES",
         required_unless_present = "resume"
     )]
     pub vary: Vec<String>,
-    /// The command that sets cmd:NAME to its value, which it gets as $1.
+    /// Command that sets cmd:NAME to the value in $1.
     #[arg(long, value_name = "NAME=COMMAND")]
     pub apply: Vec<String>,
-    /// The command that undoes it; it gets the value too.
+    /// Command that undoes the setting; it gets the value in $1, too.
     #[arg(long, value_name = "NAME=COMMAND")]
     pub undo: Vec<String>,
-    /// A command of --apply or --undo that takes longer is ended, and has failed.
+    /// Time limit of a command of --apply or --undo; after that it is killed and has failed.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     pub command_limit: Nanos,
     #[command(flatten)]
     pub rounds: RoundArgs,
-    /// Most trials for --trials auto (12 or more) and --budget [default: 20 and 100].
+    /// Maximum number of trials for --trials auto (12 or more) and --budget [default: 20 and
+    /// 100].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_trials: Option<u32>,
-    /// Largest difference without a meaning, in percent, for --trials auto
-    /// [default: 5].
+    /// Largest difference that counts as equivalent, in percent, for --trials auto [default:
+    /// 5].
     #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
     pub margin: Option<f64>,
-    /// Go on with a sweep that was interrupted: the trials that are missing.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "max_trials", "margin"], conflicts_with_all = RoundArgs::NAMES)]
+    /// Resume an interrupted sweep: run its missing trials.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "max_trials", "margin", "name", "tag", "note"], conflicts_with_all = RoundArgs::NAMES)]
     pub resume: Option<String>,
     /// Print the run as JSON on standard output.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

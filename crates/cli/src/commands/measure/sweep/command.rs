@@ -105,7 +105,7 @@ fn refusal(tool: &str) -> Failure {
     let why = match tool {
         "fio" | "run" => "give the job file itself: assay sweep PATH FILE.fio",
         "qualify" => "its jobs are swept without a command; --only names them",
-        "watch" => "it looks on while another command runs, and has no figures to compare",
+        "watch" => "it shows I/O while another command runs, and has no figures to compare",
         "capacity" => "whether storage holds what it says depends on no setting",
         _ => "only dd, iozone, androbench, disks, mark and scenario can",
     };
@@ -136,18 +136,9 @@ impl Tool {
                 let work = iozone::swept(words, bench)?;
                 Ok((Work::Iozone(Box::new(work)), Vec::new()))
             }
-            Self::AndroBench(args) => {
-                let (work, steps) = androbench::work(args, &bench.path)?;
-                Ok((Work::AndroBench(Box::new(work)), steps))
-            }
-            Self::Disks(args) => {
-                let (work, steps) = disks::work(args, bench)?;
-                Ok((Work::Extent(Box::new(work)), steps))
-            }
-            Self::Scenario(args) => {
-                let (work, steps) = scenario::swept(args, bench)?;
-                Ok((Work::Scenario(Box::new(work)), steps))
-            }
+            Self::AndroBench(args) => androbench::work(args, &bench.path),
+            Self::Disks(args) => disks::work(args, bench),
+            Self::Scenario(args) => scenario::swept(args, bench),
         }
     }
 }

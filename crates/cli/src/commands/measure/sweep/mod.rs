@@ -7,19 +7,18 @@ mod repeated;
 mod resume;
 mod talk;
 
+use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::driver::announce::{announce, tell};
 use crate::driver::host::Host;
-use crate::driver::leftovers;
-use crate::driver::plans::{self, Executed};
-use crate::driver::runs::{self, header, random};
+use crate::driver::runs::{header, random};
+use crate::driver::{leftovers, plans};
 use crate::exit::Failure;
-use crate::rounds::jobs::{self, Jobs, Source};
+use crate::rounds::jobs::{Jobs, Source};
 use crate::rounds::outlook::{Held, Spread};
-use crate::rounds::plan;
-use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
+use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
 use crate::rounds::stopper::{Found, Stopper};
-use crate::stored::lookup::store_path;
+use crate::rounds::{jobs, plan, schedule};
 use crate::stored::owner;
 use crate::ui::progress::Voice;
 use args::SweepArgs;
@@ -61,10 +60,10 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     }
     let varied = conditions::parse(args)?;
     let source = source(args, path)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let place = admission::admit(&inspection, args.rounds.destroy_data)?;
+    let place = admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
     let made = conditions::make_file_systems(&varied);
     let bench = conditions::bench(made, &inspection)?;
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
@@ -87,7 +86,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
         }
     };
     // Only now: a sweep that is refused leaves no store behind.
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
@@ -192,21 +191,9 @@ fn execute(
     done: Vec<TrialRecord>,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let expected = estimate::of_trials(&header.plan);
-    let nothing_yet = done.is_empty();
     let enough = enough(header, &done);
-    let executed = plans::execute(&mut host, header, &expected, &mut store, done, enough);
-    let Executed { trials, ended } = &executed;
-    if let (Err(refused), true, true) = (ended, nothing_yet, trials.is_empty())
-        && refused.is_usage()
-    {
-        // Refused by the agent before anything ran: there is no such run.
-        store.forget_run(&header.id)?;
-        return executed.ended.map(|_| ExitCode::SUCCESS);
-    }
-    let done = plans::close(header.clone(), &mut store, executed, target);
-    runs::present(&done.run, args.json)?;
-    done.conclude()
+    let executed = plans::execute(&mut host, header, &mut store, done, enough);
+    plans::close(header.clone(), &mut store, executed, target)?.present(args.json)
 }
 
 /// Whether a sweep may end, asked after each trial.

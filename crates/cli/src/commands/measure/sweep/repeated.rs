@@ -5,11 +5,13 @@ use super::command::Tool;
 use super::talk::Talk;
 use crate::driver::announce::announce_work;
 use crate::driver::host::Host;
-use crate::driver::runs::{self, random, run_id};
-use crate::driver::works::{self, Done, Request, Sweep};
+use crate::driver::runs::Done;
+use crate::driver::runs::{random, run_id};
+use crate::driver::works;
+use crate::driver::works::{Request, Sweep};
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::{guard, lookup};
+use crate::stored::guard;
 use assay_model::condition::Condition;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
@@ -51,8 +53,8 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     let (work, _) = tool.work(&bed.bench)?;
     check_place(&mut host, &work, bed)?;
-    let store_path = lookup::store_path(&args.store)?;
-    guard::keep_apart(&store_path, work.written())?;
+    let store_path = args.store.path()?;
+    guard::keep_apart(&store_path, work.spec().writes())?;
     let (run_id, seed) = (run_id(), args.rounds.seed.unwrap_or_else(random));
     let request = request(args, tool, bed, (run_id, seed), &mut host)?;
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
@@ -68,7 +70,7 @@ pub fn run(
         &mut talk,
     );
     talk.close();
-    present(args.json, done?)
+    done?.present(args.json)
 }
 
 /// The work in its place, under conditions each of which has been made once.
@@ -104,14 +106,6 @@ fn request(
     })
 }
 
-/// Shows what came of it; the exit code.
-pub fn present(as_json: bool, done: Done) -> Result<ExitCode, Failure> {
-    if done.stored {
-        runs::present(&done.run, as_json)?;
-    }
-    done.conclude()
-}
-
 /// Goes on with an interrupted run; `args` are those that it was begun with. The
 /// repetition that was under way is done again.
 pub fn go_on(
@@ -128,13 +122,13 @@ pub fn go_on(
     let (finished, trials) = finished(&run.trials);
     if !request.begins_with(&finished) {
         return Err(Failure::failed(format!(
-            "run {} has gaps between its trials: it cannot be gone on with",
+            "run {} has gaps between its trials: it cannot be resumed",
             run.header.id
         )));
     }
     run.trials.truncate(trials);
     say(&format!(
-        "assay: goes on with run {}: {} of {} repetitions are missing",
+        "assay: resumes run {}: {} of {} repetitions are missing",
         run.header.id,
         request.count() - finished.len(),
         request.count()
@@ -173,7 +167,7 @@ fn check_place(host: &mut Host, work: &Work, bed: &Bed) -> Result<(), Failure> {
             }
         };
         is_there |= inside || is_made && path == bed.bench.path;
-        if !inside && work.written().contains(&path) {
+        if !inside && work.spec().writes().contains(&path) {
             return Err(Failure::usage(format!(
                 "{} is not on {}, whose settings are varied: name a file there; names without \
                  a / in front are in it",
@@ -212,21 +206,9 @@ fn refuse_own_streams(work: &Work, bed: &Bed) -> Result<(), Failure> {
     }
 }
 
-/// All files, folders and devices that a work reads or writes.
+/// Files, folders and devices that a work reads or writes, each once.
 fn touched(work: &Work) -> Vec<PathBuf> {
-    let mut touched = work.written();
-    match work {
-        Work::Copy(copy) => touched.extend(copy.input.clone()),
-        Work::Iozone(iozone) => touched.extend(iozone.files.clone()),
-        Work::Extent(extent) => touched.push(extent.path.clone()),
-        Work::AndroBench(work) => touched.push(work.folder.clone()),
-        Work::Scenario(scenario) => touched.push(scenario.path.clone()),
-        Work::Capacity(_)
-        | Work::Memory(_)
-        | Work::Soak(_)
-        | Work::Watch(_)
-        | Work::Powercut(_) => {}
-    }
+    let mut touched = work.spec().touches();
     touched.sort();
     touched.dedup();
     touched

@@ -1,9 +1,10 @@
 //! `assay sweep --resume RUN`: the trials that are missing.
 
 use super::args::SweepArgs;
-use super::command::{self, Command, Tool};
-use super::repeated::{self, Bed};
-use super::{conditions, execute};
+use super::command::{Command, Tool};
+use super::repeated::Bed;
+use super::{command, conditions, execute, repeated};
+use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::commands;
 use crate::commands::resume;
@@ -11,7 +12,7 @@ use crate::driver::host::Host;
 use crate::driver::leftovers;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::lookup::{run_id, whole_run};
 use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
@@ -22,7 +23,7 @@ use assay_target::Target;
 use std::process::ExitCode;
 
 pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let mut store = Store::open_existing(&store_path(&args.store)?)?;
+    let mut store = Store::open_existing(&args.store.path()?)?;
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = whole_run(&store, &id)?;
@@ -49,7 +50,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
         .map(|t| t.0)
         .sum();
     say(&format!(
-        "assay: goes on with run {id}: {missing} of {} trials are missing, about {}",
+        "assay: resumes run {id}: {missing} of {} trials are missing, about {}",
         plan.order.len(),
         Nanos(left)
     ));
@@ -77,8 +78,7 @@ fn resume_work(
         place: plan.place.clone(),
         conditions: plan.conditions.clone(),
     };
-    let done = repeated::go_on(began, tool, &bed, (run, store), host, target)?;
-    repeated::present(args.json, done)
+    repeated::go_on(began, tool, &bed, (run, store), host, target)?.present(args.json)
 }
 
 /// The words that a sweep of a work was begun with, and the work; `None` when it is
@@ -101,7 +101,7 @@ fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
 fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
     let (id, plan) = (&done.header.id, &done.header.plan);
     let inspection = host.inspect(plan.place.path())?;
-    admission::admit(&inspection, args.rounds.destroy_data)?;
+    admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
     admission::is_that_of(done, &inspection)?;
     if done.header.system.kernel != inspection.system.kernel {
         say(&format!(
@@ -116,7 +116,7 @@ fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, 
 fn finished(mut run: Run) -> Result<Run, Failure> {
     if run.header.plan.conditions.is_empty() {
         return Err(Failure::usage(format!(
-            "run {} is no sweep: only sweeps are gone on with",
+            "run {} is not a sweep: only sweeps can be resumed",
             run.header.id
         )));
     }
@@ -128,7 +128,7 @@ fn finished(mut run: Run) -> Result<Run, Failure> {
     match in_order {
         true => Ok(run),
         false => Err(Failure::failed(format!(
-            "run {} has gaps between its trials: it cannot be gone on with",
+            "run {} has gaps between its trials: it cannot be resumed",
             run.header.id
         ))),
     }

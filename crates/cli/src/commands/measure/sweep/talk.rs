@@ -1,7 +1,7 @@
 //! What the user sees of a work that is repeated under conditions.
 
-use crate::driver::loads::in_words;
-use crate::driver::works::Listener;
+use crate::driver::notes::in_words;
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::ui::progress::{Forecast, Voice, in_brief, name_of, time_left};
 use assay_model::job::Job;

@@ -1,7 +1,7 @@
 //! The words of `assay traits`.
 
 use crate::exit::EXIT_CODES;
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
 use assay_flash::traits::Trait;
@@ -17,36 +17,36 @@ pub struct TraitsArgs {
     /// block device (needs --destroy-data), or a simulated device (sim:PART).
     #[arg(required_unless_present = "of")]
     pub path: Option<PathBuf>,
-    /// Only read: what writes would show is left out.
+    /// Only read; leave out traits that need writes.
     #[arg(long)]
     pub read_only: bool,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Size of the test file or region, for example 4G: the larger, the more shows.
+    /// Size of the test file or region, for example 4G; a larger one shows more traits.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
-    /// Ask only about these traits, separated by commas (read-costs, boundaries, map-unit,
+    /// Measure only these traits, separated by commas (read-costs, boundaries, map-unit,
     /// open-units, map-span, flush, slc, break, deferred, recovery, queue).
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = by_name)]
     pub only: Vec<Trait>,
-    /// How often each point is measured.
+    /// Trials of each point.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub trials: u32,
     /// Repeat the order, offsets and contents of an earlier run.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// What a stored run of assay traits shows: `last`, or the first letters of its id.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "trials", "seed"])]
+    /// Show a stored run of assay traits: `last`, or the first letters of its id.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "trials", "seed", "name", "tag", "note"])]
     pub of: Option<String>,
     /// Draw each series into this folder, as SVG.
     #[arg(long, value_name = "DIR")]
     pub plots: Option<PathBuf>,
-    /// Print what was found as JSON on standard output.
+    /// Print the traits as JSON on standard output.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

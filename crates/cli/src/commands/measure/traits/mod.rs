@@ -7,6 +7,7 @@ mod head;
 mod show;
 mod words;
 
+use crate::checks::admission::Need;
 use crate::checks::free_space::file_size;
 use crate::checks::{admission, estimate};
 use crate::driver::announce::announce;
@@ -15,7 +16,7 @@ use crate::driver::runs::{header, random, run_id};
 use crate::driver::{leftovers, plans};
 use crate::exit::{DONE, Failure};
 use crate::output::print;
-use crate::stored::lookup::{Stored, load, store_path};
+use crate::stored::lookup::{Stored, load};
 use crate::stored::owner;
 use args::TraitsArgs;
 use assay_flash::traits::Trait;
@@ -26,7 +27,6 @@ use assay_model::plan::{Place, Plan, PlannedJob, interleave};
 use assay_model::run::Run;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
-use assay_store::Store;
 use assay_target::Target;
 use found::Found;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         return measure(args, path, target);
     }
     let word = args.of.as_deref().unwrap_or("last");
-    match load(&args.store, word)? {
+    match load(&args.store.store, word)? {
         Stored::Run(run) => present(&run, args).map(|()| DONE),
         Stored::Import(_) => Err(Failure::usage(format!(
             "{word} is an import: traits are those of a run of assay traits"
@@ -49,12 +49,12 @@ pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     admission::can_be_stored(path)?;
     target.needs_larger_agent();
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let place = admission::admit(&inspection, args.destroy_data)?;
+    let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
     is_on_device(&inspection)?;
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
     let plan = plan(args, &inspection, place)?;
@@ -65,11 +65,12 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     announce(&plan, &inspection, host.target(), duration, store.path());
     let header = header(plan, inspection, host.names());
     store.begin_run(&header, &owner::this_process())?;
-    let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
-    let done = plans::close(header, &mut store, executed, target);
-    present(&done.run, args)?;
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
+    let done = plans::close(header, &mut store, executed, target)?;
+    if done.stored {
+        present(&done.run, args)?;
+    }
     done.conclude()
 }
 

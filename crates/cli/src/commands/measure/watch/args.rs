@@ -9,24 +9,24 @@ use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes: those of the command, 128 and the number of the signal that ended it;
-without a command 0 after Ctrl-C; 2 when it cannot be carried out as given.";
+without a command 0 after Ctrl-C; 2 for wrong usage.";
 
 /// `assay watch`.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub struct WatchArgs {
-    /// Time between two samples: 1s, 500ms, 2min; from 50 ms on.
+    /// Time between two samples: 1s, 500ms, 2min; at least 50 ms.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     pub interval: Nanos,
-    /// The device to look at: its name, its node, or a path on it [default: that
-    /// of the current directory].
+    /// Device to watch: its name, its node, or a path on it [default: that of the current
+    /// directory].
     #[arg(long, value_name = "DEV|PATH")]
     pub device: Option<PathBuf>,
-    /// The longest wait for dirty pages after the command. The kernel writes
-    /// them some 30 s after they became dirty, if nobody asks for it earlier.
+    /// Longest wait for dirty pages after the command. Without a flush the kernel writes them
+    /// about 30 s after they became dirty.
     #[arg(long, value_name = "TIME", default_value = "90s", value_parser = parse_time)]
     pub wait: Nanos,
-    /// Without a command: end after so many samples.
+    /// Without a command: end after this many samples.
     #[arg(long, value_name = "N", conflicts_with = "command", value_parser = clap::value_parser!(u64).range(1..))]
     pub samples: Option<u64>,
     /// Print one row per sample as CSV on standard output, with one header.
@@ -37,8 +37,7 @@ pub struct WatchArgs {
     pub json: bool,
     #[command(flatten)]
     pub on: OnArgs,
-    /// The command and its arguments; it has this terminal and these streams.
-    /// Without one: until Ctrl-C.
+    /// Command and its arguments, which uses this terminal. Without a command: until Ctrl-C.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }

@@ -7,11 +7,11 @@ mod signals;
 mod voice;
 
 use crate::driver::host::Host;
-use crate::driver::loads::in_words;
+use crate::driver::trials::{Listener, follow};
 use crate::exit::{DONE, Failure, SIGNALLED};
 use crate::output::{print, say};
 use args::WatchArgs;
-use assay_model::wire::{FromAgent, RunEnd};
+use assay_model::wire::RunEnd;
 use assay_model::work::watch::{CommandEnd, Sample, Watch, WatchReport};
 use assay_model::work::{Work, WorkOrder, WorkReport};
 use assay_report::watch::{Name, document, sentences};
@@ -32,8 +32,16 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     let mut host = start(&watch, target)?;
     let stop = Stop::listen(host.requests(), !watch.command.is_empty())?;
     host.run_work(order(watch.clone()))?;
-    let mut seen = Seen::new(Voice::of(args));
-    let (end, report) = seen.follow(&mut host, &stop)?;
+    let mut seen = Seen {
+        voice: Voice::of(args),
+        samples: Vec::new(),
+        stop: &stop,
+    };
+    let (end, report) = follow(&mut host, &mut seen)?;
+    let report = match report {
+        Some(WorkReport::Watch(report)) => report,
+        _ => WatchReport::default(),
+    };
     if let RunEnd::Failed { error } | RunEnd::DeviceLost { error } = end {
         return Err(Failure::failed(error));
     }
@@ -75,69 +83,22 @@ fn order(watch: Watch) -> WorkOrder {
     }
 }
 
-/// What was seen so far.
-struct Seen {
+/// Samples so far.
+struct Seen<'a> {
     voice: Voice,
     samples: Vec<Sample>,
+    stop: &'a Stop,
 }
 
-impl Seen {
-    const fn new(voice: Voice) -> Self {
-        Self {
-            voice,
-            samples: Vec::new(),
-        }
-    }
-
-    /// Listens until the watching is over.
-    fn follow(&mut self, host: &mut Host, stop: &Stop) -> Result<(RunEnd, WatchReport), Failure> {
-        loop {
-            match host.hear()? {
-                FromAgent::WorkStands(report) => {
-                    if let WorkReport::Watching(sample) = *report {
-                        self.sample(*sample, stop)?;
-                    }
-                }
-                FromAgent::WorkDone { end, report } => {
-                    let report = match report.map(|report| *report) {
-                        Some(WorkReport::Watch(report)) => report,
-                        _ => WatchReport::default(),
-                    };
-                    return Ok((end, report));
-                }
-                FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::Hello { .. }
-                | FromAgent::Inspected(_)
-                | FromAgent::Powercut(_)
-                | FromAgent::Swept { .. }
-                | FromAgent::Undone { .. }
-                | FromAgent::Offers { .. }
-                | FromAgent::Rehearsed { .. }
-                | FromAgent::Devices(_)
-                | FromAgent::Checkup(_)
-                | FromAgent::Preparing { .. }
-                | FromAgent::TrialStarted { .. }
-                | FromAgent::Progress { .. }
-                | FromAgent::TrialDone(_)
-                | FromAgent::RunDone { .. }
-                | FromAgent::LoadProgress(_)
-                | FromAgent::LoadStream(_)
-                | FromAgent::LoadReport(_)
-                | FromAgent::StepStarted { .. }
-                | FromAgent::StepDone(_)
-                | FromAgent::KeepSteps { .. }
-                | FromAgent::WorkProgress(_)
-                | FromAgent::Refused(_) => {}
+impl Listener for Seen<'_> {
+    fn stands(&mut self, report: &WorkReport) -> Result<(), Failure> {
+        if let WorkReport::Watching(sample) = report {
+            self.stop.phase(sample.phase);
+            if !self.voice.tell(sample)? {
+                self.stop.nobody_reads();
             }
+            self.samples.push(*sample.clone());
         }
-    }
-
-    fn sample(&mut self, sample: Sample, stop: &Stop) -> Result<(), Failure> {
-        stop.phase(sample.phase);
-        if !self.voice.tell(&sample)? {
-            stop.nobody_reads();
-        }
-        self.samples.push(sample);
         Ok(())
     }
 }

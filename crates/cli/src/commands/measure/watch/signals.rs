@@ -3,7 +3,7 @@
 
 use crate::driver::host::Requests;
 use crate::exit::Failure;
-use crate::interrupt::{code, taken_over};
+use crate::interrupt::{code, not_caught, taken_over};
 use assay_agent::is_ignored;
 use assay_model::wire::ToAgent;
 use assay_model::work::watch::Phase;
@@ -35,8 +35,7 @@ impl Stop {
         };
         taken_over();
         let caught = stop.clone();
-        let mut signals =
-            signals().map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        let mut signals = signals().map_err(not_caught)?;
         std::thread::spawn(move || {
             for signal in signals.forever() {
                 caught.obey(signal);

@@ -1,6 +1,6 @@
 //! The command line of `assay import`.
 
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use assay_dialects::import::Format;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -14,29 +14,29 @@ Examples:
   assay import --condition 'unit A' iozone.txt   the table, -R blocks, throughput
   assay import androbench.csv                    condition,metric,unit,n,mean,stdev
 
-What the files do not say is unknown: above all, whether the device or the page
-cache was measured. Exit codes: 0 done, 1 failed, 2 a file cannot be read or
+Facts that the files do not contain are unknown: above all, whether the device or the
+page cache was measured. Exit codes: 0 done, 1 failed, 2 a file cannot be read or
 understood; nothing is stored then.";
 
 /// `assay import`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct ImportArgs {
-    /// Files that fio, iozone, dd or vmstat wrote, or tables (CSV); - is standard
-    /// input. What several of them have in common are trials.
+    /// Files written by fio, iozone, dd or vmstat, or tables (CSV); - is standard input. The
+    /// same metric in several files gives several trials.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// What wrote the files, where that is not found out.
+    /// Format of the files, if it is not detected.
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub format: Option<Format>,
-    /// The condition that all of it was measured under, such as bfq or 'unit A'.
+    /// Condition of all figures, such as bfq or 'unit A'.
     #[arg(long, value_name = "NAME")]
     pub condition: Option<String>,
-    /// Print what was taken in as JSON.
+    /// Print the import as JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
 }
 
 fn format() -> impl TypedValueParser<Value = Format> {

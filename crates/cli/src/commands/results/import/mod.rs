@@ -6,21 +6,19 @@ use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
 use crate::stored::files::{name, only_once, read_file};
-use crate::stored::lookup::store_path;
 use args::ImportArgs;
 use assay_dialects::import::together;
 use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_report::import::write_json;
 use assay_report::terminal::write_import;
-use assay_store::Store;
 use std::process::ExitCode;
 
 /// Takes files in: all of them or none.
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     let import = take(args)?;
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     store.save_import(&import)?;
     if args.json {
         print(|out| write_json(&import, out))?;
@@ -46,5 +44,6 @@ fn take(args: &ImportArgs) -> Result<Import, Failure> {
         assay_version: env!("CARGO_PKG_VERSION").to_owned(),
         files: args.files.iter().map(|file| name(file)).collect(),
         results,
+        annotation: args.store.annotation.annotation(),
     })
 }

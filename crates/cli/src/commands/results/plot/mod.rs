@@ -24,7 +24,7 @@ const AFTER_HELP: &str = "\
   assay plot last --chart latency-rand-read-4k -o latency.svg
   assay plot 3f2a 9b1c --chart changes -o change.png
 
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// `assay plot`.
 #[derive(Args, Debug)]

@@ -4,8 +4,8 @@ mod folder;
 
 use crate::exit::{DONE, Failure};
 use crate::judging::args::Terms;
-use crate::judging::comparison;
 use crate::judging::ranking::{Judged, verdicts_of_import};
+use crate::judging::written;
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::{StoreArgs, Stored, load};
 use assay_model::figures::Import;
@@ -15,33 +15,29 @@ use assay_report::import::{write_csv, write_json};
 use assay_report::mail::{self, Form};
 use assay_report::sweep::by_condition;
 use assay_report::{csv, html, json, xlsx};
-use clap::{ArgGroup, Args};
-use std::io::{self, Write};
-use std::path::PathBuf;
+use clap::Args;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const REPORT_HELP: &str = "\
 One run or import is reported as it is, two are compared (as assay compare does):
+  assay report last                          a page, assay-RUN.html, in this folder
   assay report last -o disk.html
   assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
   assay report sweep@bfq sweep@none -o x.html
   assay report last --format lava            on standard output
   assay report --all reports                 a folder: a page a run or import, a list
 
-What cannot be written in a format is said. docs/reports.md, docs/mail.md,
+A combination that a format cannot hold is refused. docs/reports.md, docs/mail.md,
 docs/xlsx.md and docs/gates.md describe them.";
-
-/// A report goes into a file, to standard output in a format, or into a folder.
-fn written() -> ArgGroup {
-    let group = ArgGroup::new("written").args(["output", "format", "all"]);
-    group.required(true).multiple(true)
-}
 
 /// `assay report`.
 #[derive(Args, Debug)]
-#[command(after_help = REPORT_HELP, group(written()))]
+#[command(after_help = REPORT_HELP)]
 pub struct ReportArgs {
-    /// `last`, or the first letters of the id of a run or an import; with two of them
+    /// Name or id of a run or an import, the beginning of its id, or `last`; with two of them
     /// (or files, as assay compare takes them) the second is compared with the first.
     #[arg(value_name = "RUN", num_args = 1..=2, required_unless_present = "all")]
     pub runs: Vec<String>,
@@ -67,27 +63,79 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
 
 /// `assay report` of one run or import, or of two that are compared.
 fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let (Some(format), Some(first)) = (args.output.wanted()?, args.runs.first()) else {
-        return Err(Failure::usage("missing: RUN, and --output or --format"));
+    let Some(first) = args.runs.first() else {
+        return Err(Failure::usage("missing: RUN"));
+    };
+    let wanted = args.output.wanted()?;
+    let format = wanted.unwrap_or(Format::Html);
+    // Without -o and --format: a page in the current folder.
+    let output = |name: &str| match wanted {
+        Some(_) => Ok(args.output.clone()),
+        None => free_page(Path::new(""), name).map(|path| args.output.to(path)),
     };
     if let [a, b] = args.runs.as_slice() {
-        let to = (format, &args.output);
-        return comparison::report([a, b], &args.store, &args.terms, to);
+        let output = output(&format!("{a}-{b}"))?;
+        let to = (format, &output);
+        return written::report([a, b], &args.store, &args.terms, to);
     }
     if args.terms.qualify {
-        return Err(Failure::usage("--qualify is asked of two runs"));
+        return Err(Failure::usage("--qualify needs two runs"));
     }
     match load(&args.store, first)? {
         Stored::Run(run) => {
             let write = writer_for(format)?;
-            args.output.write(format, |out| write(*run, args, out))?;
+            let output = output(&run.header.id)?;
+            output.write(format, |out| write(*run, args, out))?;
         }
         Stored::Import(import) => {
             let write = import_writer_for(format)?;
-            args.output.write(format, |out| write(&import, args, out))?;
+            let output = output(&import.id)?;
+            output.write(format, |out| write(&import, args, out))?;
         }
     }
     Ok(DONE)
+}
+
+/// What every page of assay has near its beginning.
+const OF_ASSAY: &str = "<title>assay: ";
+/// So much of a file is looked at for that.
+const BEGINNING: u64 = 4096;
+/// So many names are tried.
+const NAMES: u32 = 100;
+
+/// Name of a page that is not there yet, or is one of assay's: other files stay.
+fn free_page(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
+    let plain = |c: char| {
+        if c.is_alphanumeric() || c == '.' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = name.chars().map(plain).take(60).collect();
+    let candidates = (1..=NAMES).map(|number| match number {
+        1 => format!("assay-{name}.html"),
+        _ => format!("assay-{name}-{number}.html"),
+    });
+    let mut candidates = candidates.map(|name| folder.join(name));
+    candidates.find(|path| is_free(path)).ok_or_else(|| {
+        Failure::usage(format!(
+            "assay-{name}.html and {NAMES} names like it are taken by other files: name one with -o"
+        ))
+    })
+}
+
+fn is_free(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+        Ok(there) if there.is_file() => {
+            let mut beginning = Vec::new();
+            let read =
+                File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+            read.is_ok() && String::from_utf8_lossy(&beginning).contains(OF_ASSAY)
+        }
+        Ok(_) => false,
+    }
 }
 
 type ImportWriter = fn(&Import, &ReportArgs, &mut dyn Write) -> io::Result<()>;
@@ -163,5 +211,31 @@ fn write_mail(run: &Run, args: &ReportArgs, form: Form, out: &mut dyn Write) -> 
     match Judged::of_run(run, args.terms.margin) {
         Some(judged) => mail::write_sweep(run, &judged.ranked(), form, out),
         None => mail::write_run(run, form, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_testkit::Scratch;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_page_takes_no_other_files_place() {
+        let folder = Scratch::new().unwrap();
+        let named = |name: &str| {
+            let page = free_page(&folder.join(""), name).unwrap();
+            page.file_name().unwrap().to_string_lossy().into_owned()
+        };
+        assert_eq!(named("k3v9"), "assay-k3v9.html");
+        fs::write(folder.join("assay-k3v9.html"), "my notes").unwrap();
+        assert_eq!(named("k3v9"), "assay-k3v9-2.html");
+        symlink("/nowhere", folder.join("assay-k3v9-2.html")).unwrap();
+        fs::create_dir(folder.join("assay-k3v9-3.html")).unwrap();
+        assert_eq!(named("k3v9"), "assay-k3v9-4.html");
+        let page = "<!DOCTYPE html><head><title>assay: eMMC</title>";
+        fs::write(folder.join("assay-k3v9-4.html"), page).unwrap();
+        assert_eq!(named("k3v9"), "assay-k3v9-4.html", "its own is renewed");
+        assert_eq!(named("../a/b@c"), "assay-..-a-b-c.html");
     }
 }

@@ -6,10 +6,12 @@ mod setup;
 use super::args::CompareArgs;
 use crate::checks::estimate;
 use crate::driver::announce::tell;
-use crate::driver::plans::{self, Done, Executed, Recorder};
+use crate::driver::plans::{self, Executed, Recorder};
+use crate::driver::runs::Done;
 use crate::driver::runs::Ending;
 use crate::exit::{DONE, Failure};
-use crate::judging::comparison::{NamedSide, present};
+use crate::judging::comparison::NamedSide;
+use crate::judging::written::present;
 use crate::output::say;
 use crate::rounds::outlook::Spread;
 use crate::rounds::stopper::{Found, Stopper};
@@ -60,8 +62,8 @@ pub fn run(
     } = setup;
     let [a, b] = headers;
     let [of_a, of_b] = executed;
-    let a = plans::close(a, &mut store, of_a, target);
-    let b = plans::close(b, &mut store, of_b, target);
+    let a = plans::close(a, &mut store, of_a, target)?;
+    let b = plans::close(b, &mut store, of_b, target)?;
     conclude(args, a, b)
 }
 

@@ -2,7 +2,8 @@
 //! its last trial is stored, so whoever is not told so stands still.
 
 use crate::driver::host::Host;
-use crate::driver::plans::{Execution, Heard, Recorder};
+use crate::driver::plans::{Execution, Recorder};
+use crate::driver::trials::Heard;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use assay_model::run::RunHeader;
@@ -94,8 +95,8 @@ impl Arm<'_> {
                 .go_on()
                 .and_then(|()| self.execution.hear(recorder));
             match heard {
-                Ok(Heard::Trial) => {}
-                Ok(Heard::End(end)) => self.end = Some(Ok(end)),
+                Ok(Heard::Kept(_)) => {}
+                Ok(Heard::Done(end, _)) => self.end = Some(Ok(end)),
                 Err(failure) => self.end = Some(Err(failure)),
             }
             if self.end.is_some() {
@@ -114,9 +115,9 @@ impl Arm<'_> {
         let end = loop {
             match self.execution.hear(recorder) {
                 // The one that was under way.
-                Ok(Heard::Trial) => {}
-                Ok(Heard::End(RunEnd::Cancelled)) if over => break Ok(RunEnd::Finished),
-                Ok(Heard::End(end)) => break Ok(end),
+                Ok(Heard::Kept(_)) => {}
+                Ok(Heard::Done(RunEnd::Cancelled, _)) if over => break Ok(RunEnd::Finished),
+                Ok(Heard::Done(end, _)) => break Ok(end),
                 Err(failure) => break Err(failure),
             }
         };

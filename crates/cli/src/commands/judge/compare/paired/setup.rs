@@ -2,16 +2,17 @@
 //! which order.
 
 use super::super::args::CompareArgs;
+use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::driver::host::Host;
 use crate::driver::runs::{Names, header, random};
 use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::rounds::args::RoundArgs;
-use crate::rounds::jobs::{self, Jobs, Source};
+use crate::rounds::jobs::{Jobs, Source};
 use crate::rounds::outlook::{Held, Spread, deciding};
-use crate::rounds::plan;
-use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
+use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
+use crate::rounds::{jobs, plan, schedule};
 use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::{Place, turns};
@@ -130,7 +131,7 @@ impl Admitted {
         admission::can_be_stored(path)?;
         let mut host = Host::start(target)?;
         let inspection = host.inspect(path)?;
-        let place = admission::admit(&inspection, args.destroy_data)?;
+        let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
         Ok(Self {
             host,
             inspection,
@@ -204,7 +205,7 @@ fn common_jobs(args: &RoundArgs, source: &Source, sides: [&Admitted; 2]) -> Resu
     let (wanted, room) = (a.file.min(b.file), room_for_two(sides));
     if args.size.is_some() && room < wanted {
         return Err(Failure::usage(format!(
-            "no room for two test files of {wanted} on one file system: it has room for two of \
+            "not enough space for two test files of {wanted} on one file system: it has space for two of \
              {room}"
         )));
     }

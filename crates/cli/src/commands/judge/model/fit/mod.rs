@@ -112,7 +112,7 @@ fn of_store(args: &FitArgs) -> Result<Source, Failure> {
 
 fn no_source(word: &str, failure: &Failure) -> Failure {
     match failure.is_usage() {
-        true => Failure::usage(format!("{word} is no file of rates, and {failure}")),
+        true => Failure::usage(format!("{word} is not a file of rates, and {failure}")),
         false => Failure::failed(failure.to_string()),
     }
 }
@@ -147,7 +147,7 @@ impl Fit<'_> {
             ..self.estimated.part.clone()
         };
         part.check()
-            .map_err(|error| Failure::failed(format!("what was fitted is no part: {error}")))?;
+            .map_err(|error| Failure::failed(format!("the fitted part is not valid: {error}")))?;
         Ok(part)
     }
 }

@@ -18,7 +18,7 @@ pub fn read(file: &Path) -> Result<Vec<FittedRate>, Failure> {
     let refused = |why: String| Failure::usage(format!("{}: {why}", file.display()));
     let meta = fs::metadata(file).map_err(|error| refused(error.to_string()))?;
     if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(refused("it is no file, or longer than 1 MiB".to_owned()));
+        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
     }
     let text = fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
     let mut lines = Vec::new();
@@ -58,7 +58,7 @@ fn line(text: &str) -> Result<FittedRate, String> {
     };
     let bytes = parse_size(size).map_err(|error| error.to_string())?.0;
     if bytes == 0 || bytes % BLOCK_BYTES != 0 {
-        return Err(format!("'{size}' is no multiple of 512 bytes"));
+        return Err(format!("'{size}' is not a multiple of 512 bytes"));
     }
     let rate = parse_rate(rate)?.0;
     Ok(FittedRate {

@@ -1,0 +1,54 @@
+//! `assay rm`: removes runs and imports from the store.
+
+use crate::exit::{DONE, Failure};
+use crate::output::say;
+use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::owner;
+use assay_lang::tr;
+use assay_model::text::clean;
+use assay_store::{Found, Store};
+use clap::Args;
+use std::process::ExitCode;
+
+/// `assay rm`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Nothing is asked. Of several, all are removed or none. The room in the store is used again
+by later runs; its file does not shrink.
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.")]
+pub struct RmArgs {
+    /// Name, id, beginning of an id, or `last`; a run under way is refused.
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay rm`.
+pub fn run(args: &RmArgs) -> Result<ExitCode, Failure> {
+    let path = store_path(&args.store)?;
+    // Existing, then for writing: a store that is missing is not made.
+    drop(Store::open_existing(&path)?);
+    let mut store = Store::open(&path)?;
+    let mut found: Vec<Found> = Vec::new();
+    for word in &args.runs {
+        let one = store.find(word)?;
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    let mut names = Vec::new();
+    for one in &found {
+        names.push(store.annotation(one.id())?.name);
+    }
+    store.remove(&found, owner::is_alive)?;
+    for (one, name) in found.iter().zip(names) {
+        let name = name.map_or_else(String::new, |name| format!(" ({})", clean(&name)));
+        let id = clean(one.id());
+        say(&match one {
+            Found::Run(_) => tr!("removed run {id}{name}", id, name),
+            Found::Import(_) => tr!("removed import {id}{name}", id, name),
+        });
+    }
+    Ok(DONE)
+}

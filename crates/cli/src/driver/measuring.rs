@@ -1,0 +1,107 @@
+//! Commands that measure by one work: admission, the order to the agent, progress.
+
+use crate::checks::admission::can_be_stored;
+use crate::driver::host::Host;
+use crate::driver::runs;
+use crate::driver::runs::Done;
+use crate::driver::step_progress::{Counted, StepTalk};
+use crate::driver::works::{Request, execute};
+use crate::exit::Failure;
+use crate::stored::keep::KeepArgs;
+use crate::targets::on::OnArgs;
+use assay_model::job::Job;
+use assay_model::plan::Place;
+use assay_model::wire::Inspection;
+use assay_model::work::Work;
+use assay_target::Target;
+use clap::Args;
+use std::path::Path;
+
+/// Arguments that commands which measure have in common.
+#[derive(Args, Debug)]
+pub struct MeasureArgs {
+    /// Repeat the order, offsets and contents of an earlier run.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the run as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: KeepArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+/// A command that measures by one work.
+pub struct MeasuringCommand<'a> {
+    /// Path that is inspected.
+    pub path: &'a Path,
+    /// Repetitions.
+    pub trials: u32,
+    /// The user's word that the data on a block device may be destroyed.
+    pub destroy_data: bool,
+    /// Arguments that such commands share.
+    pub shared: &'a MeasureArgs,
+    /// Said when the user asks to stop.
+    pub stopping: &'static str,
+    /// Unit of the progress.
+    pub counted: Counted,
+}
+
+/// The target, before anything is measured there.
+pub struct Bench {
+    /// Its agent.
+    pub host: Host,
+    /// Findings at the path; what the run says of its storage comes from here.
+    pub inspection: Inspection,
+    /// Seed of orders and contents.
+    pub seed: u64,
+}
+
+/// A work in its place, with its steps in their order, as far as they are known.
+pub type Planned = (Place, Work, Vec<Job>);
+
+impl MeasuringCommand<'_> {
+    /// Carries it out on a target. `plan` admits the place, names the work, and says what
+    /// will be done.
+    ///
+    /// # Errors
+    /// When it cannot begin.
+    pub fn carry_out(
+        &self,
+        target: &mut dyn Target,
+        plan: impl FnOnce(&mut Bench) -> Result<Planned, Failure>,
+    ) -> Result<Done, Failure> {
+        can_be_stored(self.path)?;
+        target.needs_larger_agent();
+        let mut host = Host::start(target)?;
+        let inspection = host.inspect(self.path)?;
+        let seed = self.shared.seed.unwrap_or_else(runs::random);
+        let mut bench = Bench {
+            host,
+            inspection,
+            seed,
+        };
+        let request = self.request(plan(&mut bench)?, seed);
+        let mut talk = StepTalk::new(self.counted, request.steps.len());
+        let (store, found) = (&self.shared.store, bench.inspection);
+        let done = execute(target, &mut bench.host, found, &request, store, &mut talk);
+        talk.close();
+        done
+    }
+
+    /// A work as a request.
+    pub fn request(&self, (place, work, steps): Planned, seed: u64) -> Request {
+        Request {
+            work,
+            steps,
+            trials: self.trials,
+            seed,
+            destroy_data: self.destroy_data,
+            place,
+            stopping: self.stopping,
+            must_be_stored: true,
+            sweep: None,
+        }
+    }
+}

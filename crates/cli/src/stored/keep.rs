@@ -1,0 +1,83 @@
+//! `--name`, `--tag` and `--note`: what a user calls a run from its beginning.
+
+use crate::child;
+use crate::exit::Failure;
+use crate::stored::lookup::{StoreArgs, store_path};
+use assay_model::annotation::{Annotation, parse_name, parse_note, parse_tag};
+use assay_store::Store;
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Name, tags and note of a run.
+#[derive(Args, Clone, Debug, Default)]
+pub struct AnnotationArgs {
+    /// Name of the run, which other commands take like its id.
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub name: Option<String>,
+    /// Word to find the run by; may be given several times.
+    #[arg(long, value_name = "TAG", value_parser = parse_tag)]
+    pub tag: Vec<String>,
+    /// Text about the run, shown with it.
+    #[arg(long, value_name = "TEXT", value_parser = parse_note)]
+    pub note: Option<String>,
+}
+
+impl AnnotationArgs {
+    /// The annotation that they ask for.
+    pub fn annotation(&self) -> Annotation {
+        let mut annotation = Annotation {
+            name: self.name.clone(),
+            tags: Vec::new(),
+            note: self.note.clone().filter(|note| !note.is_empty()),
+        };
+        for tag in &self.tag {
+            annotation.add_tag(tag);
+        }
+        annotation
+    }
+}
+
+impl From<Annotation> for AnnotationArgs {
+    fn from(annotation: Annotation) -> Self {
+        Self {
+            name: annotation.name,
+            tag: annotation.tags,
+            note: annotation.note,
+        }
+    }
+}
+
+/// Where a run is kept, and what it is called there.
+#[derive(Args, Clone, Debug, Default)]
+pub struct KeepArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    pub annotation: AnnotationArgs,
+}
+
+impl KeepArgs {
+    /// Path of the store.
+    ///
+    /// # Errors
+    /// When there is no folder for the usual one.
+    pub fn path(&self) -> Result<PathBuf, Failure> {
+        store_path(&self.store)
+    }
+
+    /// Opens the store at `path` for a new run, which gets the annotation.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or another run has the name.
+    pub fn open(&self, path: &Path) -> Result<Store, Failure> {
+        let mut store = Store::open(path)?;
+        if let (Some(name), Some(_)) = (&self.annotation.name, child::this()) {
+            return Err(Failure::usage(format!(
+                "--name {name} names one run, and there are several targets: name the runs later \
+                 with assay tag RUN --name NAME"
+            )));
+        }
+        store.annotate_next(self.annotation.annotation())?;
+        Ok(store)
+    }
+}

@@ -1,0 +1,249 @@
+//! The one figure or finding of a run that a list has room for.
+
+use crate::format::quantity;
+use crate::labels::DIFFERS;
+use crate::powercut;
+use crate::soak;
+use crate::summary::{Group, JobSummary, Summary};
+use assay_lang::{counted, tr};
+use assay_model::figures::{Import, Sample};
+use assay_model::job::Job;
+use assay_model::metric::Unit;
+use assay_model::plan::Plan;
+use assay_model::run::Run;
+use assay_model::units::Bytes;
+use assay_model::work::StepDetail;
+use serde::Serialize;
+
+/// A figure, or what was found, with what it measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeyFigure {
+    /// For example `seq-read-1m 166 MB/s`.
+    pub text: String,
+    /// Labels of its trials; `None` where nothing says what was measured.
+    pub measured: Option<String>,
+    /// The numbers behind the text; `None` where it is a finding.
+    #[serde(flatten)]
+    pub value: Option<KeyValue>,
+}
+
+/// Median of a metric over its trials.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeyValue {
+    /// The job, or the condition of an import.
+    pub job: String,
+    /// For example `read_bw`.
+    pub metric: String,
+    /// Symbol of the unit.
+    pub unit: String,
+    /// Lowest median of all conditions.
+    pub lowest: f64,
+    /// Highest median of all conditions.
+    pub highest: f64,
+}
+
+/// Groups by how well they stand for a device, the best first.
+const ORDER: [Group; 11] = [
+    Group::Sequential,
+    Group::RandomRead,
+    Group::Mixed,
+    Group::RandomWrite,
+    Group::Fsync,
+    Group::Sustained,
+    Group::Transactions,
+    Group::Memory,
+    Group::Act,
+    Group::ReadLadder,
+    Group::WriteLadder,
+];
+
+fn rank(job: &Job) -> (usize, bool) {
+    let group = Group::of(job);
+    let place = ORDER.iter().position(|known| *known == group);
+    (place.unwrap_or(ORDER.len()), job.rw.writes())
+}
+
+/// The job whose figure stands for a run of this plan; `None` where no job is planned.
+#[must_use]
+pub fn key_job(plan: &Plan) -> Option<&Job> {
+    let jobs = plan.jobs.iter().map(|planned| &planned.job);
+    jobs.min_by_key(|job| rank(job))
+}
+
+impl KeyFigure {
+    /// The key figure of a run, of which only some trials may be there; `None` where it
+    /// has none yet.
+    #[must_use]
+    pub fn of_run(run: &Run) -> Option<Self> {
+        let summary = Summary::of(run);
+        finding(run, &summary).or_else(|| {
+            let mut jobs: Vec<&JobSummary<'_>> = summary.jobs.iter().collect();
+            jobs.sort_by_key(|job| rank(job.job));
+            jobs.into_iter().find_map(|job| of_job(run, job))
+        })
+    }
+
+    /// The first figure of an import that decides.
+    #[must_use]
+    pub fn of_import(import: &Import) -> Option<Self> {
+        let figures = &import.results.figures;
+        let first = figures.iter().find(|figure| figure.primary);
+        let figure = first.or(figures.first())?;
+        let value = match &figure.sample {
+            Sample::Values { values, .. } => median(values.clone())?,
+            Sample::Moments { mean, .. } => *mean,
+        };
+        Some(Self {
+            text: format!("{} {value:.4} {}", figure.metric, figure.unit)
+                .replace(".0000 ", " ")
+                .trim_end()
+                .to_owned(),
+            measured: figure.measured.clone(),
+            value: Some(KeyValue {
+                job: figure.condition.clone(),
+                metric: figure.metric.clone(),
+                unit: figure.unit.clone(),
+                lowest: value,
+                highest: value,
+            }),
+        })
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => values.get(middle).copied(),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
+fn of_job(run: &Run, job: &JobSummary<'_>) -> Option<KeyFigure> {
+    let conditions = &run.header.plan.conditions;
+    let views: Vec<JobSummary<'_>> = match conditions.is_empty() {
+        true => vec![job.clone()],
+        false => conditions
+            .iter()
+            .map(|known| job.under(&known.name))
+            .collect(),
+    };
+    let figures: Vec<_> = views
+        .iter()
+        .filter_map(|view| view.headlines().into_iter().next())
+        .collect();
+    let first = figures.first()?;
+    let medians = figures.iter().map(|figure| figure.stats.median);
+    let (lowest, highest) = medians.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| {
+        (low.min(one), high.max(one))
+    });
+    let value = match lowest < highest {
+        true => format!(
+            "{}..{}",
+            quantity(first.unit, lowest),
+            quantity(first.unit, highest)
+        ),
+        false => quantity(first.unit, lowest),
+    };
+    let labels: Vec<_> = figures
+        .iter()
+        .map(|figure| figure.labels.agreed())
+        .collect();
+    let agreed = labels.first().copied().flatten();
+    let same = labels.iter().all(|label| *label == agreed);
+    Some(KeyFigure {
+        text: format!("{} {value}", job.job.name),
+        measured: Some(agreed.filter(|_| same).unwrap_or(DIFFERS).to_owned()),
+        value: Some(KeyValue {
+            job: job.job.name.clone(),
+            metric: first.name.clone(),
+            unit: Unit::symbol(first.unit).to_owned(),
+            lowest,
+            highest,
+        }),
+    })
+}
+
+/// What a work found that looks for faults and not for a rate.
+fn finding(run: &Run, summary: &Summary<'_>) -> Option<KeyFigure> {
+    let text = if let Some(total) = powercut::total(run) {
+        let cuts = counted!(total.cycles, "{n} cut", "{n} cuts");
+        match total.bad {
+            0 => tr!("{cuts}, nothing lost", cuts),
+            bad => tr!("{cuts}, data lost in {bad}", cuts, bad),
+        }
+    } else if let Some((_, last)) = soak::steps(summary).last() {
+        let state = &last.checkpoint;
+        let verified = Bytes(state.verified_bytes);
+        match state.faults + state.errors + state.memory_flips {
+            0 => tr!("no error in {verified}", verified),
+            bad => tr!(
+                "{errors} in {verified}",
+                errors = counted!(bad, "{n} error", "{n} errors"),
+                verified
+            ),
+        }
+    } else {
+        held(run)?
+    };
+    Some(KeyFigure {
+        text,
+        measured: None,
+        value: None,
+    })
+}
+
+/// What was found of the capacity by the last step that read something back.
+fn held(run: &Run) -> Option<String> {
+    let steps = run
+        .trials
+        .iter()
+        .rev()
+        .filter_map(|trial| match trial.detail.as_deref() {
+            Some(StepDetail::Capacity(step)) => Some(step),
+            _ => None,
+        });
+    let mut checked = steps.filter(|step| step.total().is_some() || step.probed.is_some());
+    let step = checked.next()?;
+    Some(match (step.total(), step.differs()) {
+        (Some(found), false) => tr!("holds {held}", held = Bytes(found.held_bytes())),
+        (Some(found), true) => tr!(
+            "holds {held} of {all}",
+            held = Bytes(found.held_bytes()),
+            all = Bytes(found.bytes())
+        ),
+        (None, false) => tr!("no difference found").to_owned(),
+        (None, true) => tr!("holds less than it claims").to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_direct_sequential_read_stands_for_a_qualify_run() {
+        let run = samples::with_sustained();
+        let job = key_job(&run.header.plan).unwrap();
+        assert_eq!(job.name, "seq-read-1m");
+        let figure = KeyFigure::of_run(&run).unwrap();
+        assert!(figure.text.starts_with("seq-read-1m "), "{figure:?}");
+        assert!(figure.measured.is_some());
+        let mut alone = run.clone();
+        alone.trials.retain(|trial| trial.job.name == "seq-read-1m");
+        assert_eq!(
+            KeyFigure::of_run(&alone),
+            Some(figure),
+            "its trials are enough"
+        );
+    }
+
+    #[test]
+    fn a_run_without_completed_trials_has_none() {
+        let mut run = samples::with_sustained();
+        run.trials.clear();
+        assert_eq!(KeyFigure::of_run(&run), None);
+    }
+}
