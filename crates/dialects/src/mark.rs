@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 /// How large and long the jobs are.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct MarkProfile {
     /// The test file, or the region used on a device.
     pub file: Bytes,
     /// The longest time of a trial.
@@ -22,7 +22,7 @@ pub struct Scale {
 /// The four tests of the usual disk marks, each read and written: sequential
 /// 1 MiB with 8 and with 1 in flight, random 4 KiB with 32 and with 1.
 #[must_use]
-pub fn marks(scale: &Scale) -> Vec<Job> {
+pub fn marks(scale: &MarkProfile) -> Vec<Job> {
     let tests = [
         ("seq1m-q8t1", false, Bytes::mib(1), 8),
         ("seq1m-q1t1", false, Bytes::mib(1), 1),
@@ -41,7 +41,7 @@ pub fn marks(scale: &Scale) -> Vec<Job> {
 }
 
 /// A job past the page cache that goes on until its time is over.
-fn direct(scale: &Scale, name: &str, rw: Rw, bs: Bytes, depth: u32) -> Job {
+fn direct(scale: &MarkProfile, name: &str, rw: Rw, bs: Bytes, depth: u32) -> Job {
     let mut job = Job::new(name, rw, bs, scale.file);
     job.direct = true;
     job.time_based = true;
@@ -128,8 +128,8 @@ impl SdClass {
 
     /// The jobs that show whether it is met.
     #[must_use]
-    pub fn jobs(self, scale: &Scale) -> Vec<Job> {
-        let region = Scale {
+    pub fn jobs(self, scale: &MarkProfile) -> Vec<Job> {
+        let region = MarkProfile {
             file: scale.file.min(APPLICATION_REGION),
             ..*scale
         };
@@ -200,7 +200,7 @@ impl FromStr for SdClass {
 /// Specification, in short): first the whole capacity is written twice in
 /// sequence, then each round writes at random.
 #[must_use]
-pub fn steady_state(scale: &Scale) -> [Job; 2] {
+pub fn steady_state(scale: &MarkProfile) -> [Job; 2] {
     let mut fill = Job::new(FILL, Rw::Write, Bytes::kib(128), scale.file);
     fill.direct = true;
     fill.time_based = true;
@@ -220,8 +220,8 @@ pub const ROUND: &str = "steady-round";
 mod tests {
     use super::*;
 
-    fn scale(engine: Option<EngineKind>) -> Scale {
-        Scale {
+    fn scale(engine: Option<EngineKind>) -> MarkProfile {
+        MarkProfile {
             file: Bytes::gib(1),
             trial: Nanos::secs(5),
             engine,

@@ -8,12 +8,12 @@ use crate::kinds::{Kind, Known};
 use crate::observed::Observed;
 use crate::words::{basis, untold};
 use assay_flash::BLOCK_BYTES;
-use assay_flash::device::{Device, Phase};
+use assay_flash::device::{Device, RequestPhase};
 use assay_flash::estimate::{EstimateError, Estimated, Observation, estimate};
 use assay_flash::experiment::Parameter;
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
-use assay_flash::workload::{Issue, Job, run_issued};
+use assay_flash::workload::{Issue, SimulatedJob, run_issued};
 use assay_model::job::{Direction, OpenSync, Rw};
 use assay_model::storage::{DeviceKind, Storage};
 use assay_report::text::clean;
@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub enum Costs {
     /// The figures were made by this part.
-    Truth(Box<Part>, Policy),
+    Truth(Box<DeviceModel>, Policy),
     /// The user says that it is this part.
-    Given(Box<Part>),
+    Given(Box<DeviceModel>),
     /// Results of the run were fitted.
     Fitted(Box<Fitted>),
     /// Nothing is known, and why.
@@ -61,7 +61,7 @@ const MOST_IOS: u64 = 300_000;
 
 impl Costs {
     /// Of the results under one condition.
-    pub fn of(observed: &[Observed<'_>], storage: &Storage, given: Option<&Part>) -> Self {
+    pub fn of(observed: &[Observed<'_>], storage: &Storage, given: Option<&DeviceModel>) -> Self {
         if let Some(part) = given {
             return Self::Given(Box::new(part.clone()));
         }
@@ -73,8 +73,8 @@ impl Costs {
             return Self::Truth(Box::new(part), policy.unwrap_or(Policy::Closed));
         }
         let kind = storage.device().map(|layer| &layer.identity.kind);
-        let name = Part::name_like(kind.unwrap_or(&DeviceKind::Sd));
-        let start = Part::find(name).ok_or_else(|| format!("no part is called {name}"));
+        let name = DeviceModel::name_like(kind.unwrap_or(&DeviceKind::Sd));
+        let start = DeviceModel::find(name).ok_or_else(|| format!("no part is called {name}"));
         let measured = start.and_then(|start| of_results(observed, storage, start, None));
         let measured = match measured {
             Ok(measured) => measured,
@@ -241,7 +241,12 @@ const fn belongs(kind: Kind, direction: Direction) -> &'static [&'static str] {
 }
 
 /// Simulates the I/Os of a result; `None` for those with an order or a pace of their own.
-fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> Option<Phases> {
+fn simulated(
+    part: &DeviceModel,
+    policy: Policy,
+    one: &Observed<'_>,
+    known: Known,
+) -> Option<Phases> {
     let job = one.job;
     let plain = job.pattern.is_none() && job.pause.is_none() && job.rate.is_none();
     if !plain || matches!(job.rw, Rw::Rw | Rw::RandRw) || !job.bs.0.is_multiple_of(BLOCK_BYTES) {
@@ -256,7 +261,7 @@ fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> O
         reason = "a count"
     )]
     let warm = (ramp_us / one.interval_us.max(1e-3)) as u64;
-    let asked = Job {
+    let asked = SimulatedJob {
         read_percent: if one.direction == Direction::Read {
             100
         } else {
@@ -277,7 +282,7 @@ fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> O
     };
     let timed = run_issued(&mut device, &asked, issue);
     let per_io = |us: f64| us / as_f64(timed.ios.max(1));
-    let mut parts: Vec<(Kind, f64)> = Phase::ALL
+    let mut parts: Vec<(Kind, f64)> = RequestPhase::ALL
         .iter()
         .map(|phase| (kind(*phase), per_io(timed.spent.of(*phase).as_us())))
         .collect();
@@ -291,15 +296,15 @@ fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> O
     })
 }
 
-const fn kind(phase: Phase) -> Kind {
+const fn kind(phase: RequestPhase) -> Kind {
     match phase {
-        Phase::Command => Kind::Command,
-        Phase::Ramp => Kind::Ramp,
-        Phase::Queue => Kind::Queue,
-        Phase::Transfer => Kind::Data,
-        Phase::Program => Kind::Program,
-        Phase::Break => Kind::Break,
-        Phase::Map => Kind::Map,
-        Phase::Reclaim => Kind::Reclaim,
+        RequestPhase::Command => Kind::Command,
+        RequestPhase::Ramp => Kind::Ramp,
+        RequestPhase::Queue => Kind::Queue,
+        RequestPhase::Transfer => Kind::Data,
+        RequestPhase::Program => Kind::Program,
+        RequestPhase::Break => Kind::Break,
+        RequestPhase::Map => Kind::Map,
+        RequestPhase::Reclaim => Kind::Reclaim,
     }
 }

@@ -4,7 +4,7 @@ use crate::observed::{Observed, all, side};
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::{Observation, Repeated};
 use assay_flash::experiment::Parameter;
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
 use assay_lang::tr;
 use assay_model::device::bus::ceiling;
@@ -71,7 +71,7 @@ pub struct Measured {
     /// All other results.
     pub left_out: Vec<LeftOut>,
     /// Where the fit begins: with the requests that the run's host makes.
-    pub start: Part,
+    pub start: DeviceModel,
     /// How the host carried out the transfers.
     pub policy: Policy,
 }
@@ -105,7 +105,7 @@ impl Chosen<'_> {
 pub fn of_run(
     run: &Run,
     chosen: Chosen<'_>,
-    start: Part,
+    start: DeviceModel,
     policy: Option<Policy>,
 ) -> Result<Measured, String> {
     let Chosen { condition, .. } = chosen;
@@ -148,7 +148,7 @@ pub fn of_run(
 pub fn of_results(
     observed: &[Observed<'_>],
     storage: &Storage,
-    start: Part,
+    start: DeviceModel,
     policy: Option<Policy>,
 ) -> Result<Measured, String> {
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
@@ -169,7 +169,7 @@ pub fn of_results(
     Ok(Measured {
         lines,
         left_out,
-        start: Part {
+        start: DeviceModel {
             max_request_kib,
             bus: bus_of(storage).unwrap_or(start.bus),
             ..start
@@ -300,8 +300,8 @@ fn bus_of(storage: &Storage) -> Option<String> {
 }
 
 /// The part of a simulated device, as the run has it.
-pub fn simulated_part(storage: &Storage) -> Option<Part> {
-    Part::parse(storage.device()?.identity.raw.get("part")?).ok()
+pub fn simulated_part(storage: &Storage) -> Option<DeviceModel> {
+    DeviceModel::parse(storage.device()?.identity.raw.get("part")?).ok()
 }
 
 /// How the host of a simulated device drives it, with one request at a time: its queue makes

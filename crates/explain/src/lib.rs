@@ -21,7 +21,7 @@ use crate::fit_input::{Chosen, most_kib};
 use crate::medium::no_flash;
 use crate::on_bus::OnBus;
 use account::{Account, Context};
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_model::limits::Ceiling;
@@ -47,7 +47,7 @@ pub struct DeviceFacts {
     /// Mode of the bus.
     pub ceiling: Option<Ceiling>,
     /// Model of the part.
-    pub part: Option<Part>,
+    pub part: Option<DeviceModel>,
     /// Largest request of the host; `None` if it is not known.
     pub request: Option<Bytes>,
 }

@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 /// All parameters; times are in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct DeviceModel {
     /// The word for it.
     pub name: String,
     /// What it is.
@@ -199,7 +199,7 @@ pub enum PartError {
     Bus(String),
 }
 
-impl Part {
+impl DeviceModel {
     /// Reads and checks a part.
     ///
     /// # Errors
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn all_known_parts_can_be_used_and_say_where_they_come_from() {
-        let parts = Part::known();
+        let parts = DeviceModel::known();
         assert_eq!(parts.len(), KNOWN.len());
         for part in parts {
             assert!(
@@ -406,7 +406,7 @@ mod tests {
                 "{}",
                 part.name
             );
-            assert_eq!(Part::find(&part.name), Some(part));
+            assert_eq!(DeviceModel::find(&part.name), Some(part));
         }
     }
 
@@ -432,7 +432,7 @@ mod tests {
         ] {
             let text = good.replacen(from, to, 1);
             assert_ne!(text, good, "{from}");
-            let error = Part::parse(&text).expect_err(to).to_string();
+            let error = DeviceModel::parse(&text).expect_err(to).to_string();
             assert!(error.contains(expected), "{error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }

@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 /// One request of the block layer; at most as large as the host takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Request {
+pub struct BlockRequest {
     /// Which way.
     pub direction: Direction,
     /// First block.
@@ -165,7 +165,7 @@ impl Host {
     }
 
     /// What to do for `request`; the state is then that after it.
-    pub fn plan(&mut self, request: &Request) -> Plan {
+    pub fn plan(&mut self, request: &BlockRequest) -> Plan {
         let here = Transfer {
             direction: request.direction,
             next: request.block,
@@ -231,7 +231,7 @@ mod tests {
     fn plans(policy: Policy, requests: &[(Direction, u64)]) -> Vec<(bool, bool, bool)> {
         let mut host = Host::new(policy);
         let plan = |&(direction, block): &(Direction, u64)| {
-            let plan = host.plan(&Request {
+            let plan = host.plan(&BlockRequest {
                 direction,
                 block,
                 blocks: 8,
@@ -291,7 +291,7 @@ mod tests {
     fn the_published_policy_does_not_notice_a_flush() {
         for (policy, stops) in [(Policy::OPEN, false), (Policy::OPEN_SAFE, true)] {
             let mut host = Host::new(policy);
-            let _ = host.plan(&Request {
+            let _ = host.plan(&BlockRequest {
                 direction: Write,
                 block: 0,
                 blocks: 8,

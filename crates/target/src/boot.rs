@@ -31,7 +31,7 @@
 //! told to.
 
 use crate::agents::{Agents, agent_for};
-use crate::{AgentState, AgentThere, Session, TargetError, Watchdog};
+use crate::{AgentSession, AgentState, AgentThere, TargetError, Watchdog};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -155,7 +155,7 @@ pub(crate) enum Role {
 pub(crate) struct Boot<'a> {
     target: &'a str,
     agents: &'a Agents,
-    session: &'a mut Session,
+    session: &'a mut AgentSession,
     watchdog: &'a Watchdog,
     /// How long it may say nothing.
     silence: Duration,
@@ -166,7 +166,7 @@ impl<'a> Boot<'a> {
     pub(crate) fn new(
         target: &'a str,
         agents: &'a Agents,
-        session: &'a mut Session,
+        session: &'a mut AgentSession,
         (watchdog, silence): (&'a Watchdog, Duration),
     ) -> Self {
         Self {

@@ -15,10 +15,10 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The last lines that the program, or one over there, has said on standard error.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Complaints(Arc<Shared>);
+pub(crate) struct Complaints(Arc<CapturedStderr>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct CapturedStderr {
     lines: Mutex<VecDeque<String>>,
     /// Ends with the thread that reads.
     reading: Mutex<Option<Receiver<()>>>,

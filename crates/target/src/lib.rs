@@ -17,7 +17,7 @@ mod when_lost;
 
 pub use adb::Adb;
 pub use local::Local;
-pub use session::Session;
+pub use session::AgentSession;
 pub use ssh::Ssh;
 pub use watchdog::{Watchdog, end_links};
 pub use when_lost::{WhenLost, WhenLostError};
@@ -45,7 +45,7 @@ pub trait Target {
     ///
     /// # Errors
     /// When it cannot be started.
-    fn start(&mut self) -> Result<Session, TargetError>;
+    fn start(&mut self) -> Result<AgentSession, TargetError>;
 
     /// Starts the agent as a part of this program: with its standard streams and
     /// terminal. The session's stream is on two other descriptors, whose numbers
@@ -53,7 +53,7 @@ pub trait Target {
     ///
     /// # Errors
     /// When it cannot be started, or the target has no such place.
-    fn start_in_front(&mut self) -> Result<Session, TargetError>;
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError>;
 
     /// Puts the agent there to stay, tells of those that are there, or removes them.
     ///

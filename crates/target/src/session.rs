@@ -14,7 +14,7 @@ const CUT: Duration = Duration::from_secs(1);
 
 /// A running agent and its stream. Dropping it closes the stream, which
 /// tells the agent to clean up, and waits until the agent is gone.
-pub struct Session {
+pub struct AgentSession {
     /// What the agent says.
     pub reader: Box<dyn Read + Send>,
     /// To the agent; taken by whoever talks. The agent sees the end of its
@@ -38,7 +38,7 @@ enum Carrier {
 /// What a link complains about, so far.
 pub(crate) type Complaint = Box<dyn Fn() -> Option<String> + Send>;
 
-impl Session {
+impl AgentSession {
     /// With an agent that is talked to over its standard streams.
     pub(crate) fn new(mut child: Child) -> Self {
         let (reader, writer) = streams(&mut child);
@@ -161,7 +161,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for AgentSession {
     fn drop(&mut self) {
         drop(self.writer.take());
         let watchdog = self.parting.map(|parting| self.must_answer_within(parting));
@@ -217,7 +217,7 @@ fn await_end(child: &Child) {
     }
 }
 
-impl fmt::Debug for Session {
+impl fmt::Debug for AgentSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").finish_non_exhaustive()
     }

@@ -2,7 +2,7 @@
 
 use crate::Action;
 use crate::fit::alignment;
-use crate::recording::{Recording, Step};
+use crate::recording::{RecordedStep, Recording};
 use assay_model::load::{Ddir, PerDirection};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -68,11 +68,11 @@ pub struct Rate {
 /// Describes a recording.
 #[must_use]
 pub fn describe(recording: &Recording) -> Description {
-    let mut tally = Tally::default();
+    let mut tally = TraceTally::default();
     for step in &recording.steps {
         tally.add(step);
     }
-    let begun = |step: &&Step| {
+    let begun = |step: &&RecordedStep| {
         matches!(
             step.action,
             Action::Io { .. } | Action::Sync | Action::Datasync
@@ -98,7 +98,7 @@ pub fn describe(recording: &Recording) -> Description {
 }
 
 #[derive(Default)]
-struct Tally {
+struct TraceTally {
     uses: PerDirection<DirectionUse>,
     sizes: PerDirection<BTreeMap<u32, u64>>,
     /// Where the latest I/O of a file and direction ended.
@@ -107,8 +107,8 @@ struct Tally {
     flushes: u64,
 }
 
-impl Tally {
-    fn add(&mut self, step: &Step) {
+impl TraceTally {
+    fn add(&mut self, step: &RecordedStep) {
         let (ddir, offset, length) = match step.action {
             Action::Io {
                 ddir,
@@ -144,7 +144,7 @@ impl Tally {
 
 /// A completion ends the oldest I/O under way that begins in what it covers: requests are
 /// made of several I/Os.
-fn depth(steps: &[Step]) -> Option<Depth> {
+fn depth(steps: &[RecordedStep]) -> Option<Depth> {
     let mut under_way: VecDeque<(usize, u64)> = VecDeque::new();
     let (mut ios, mut sum, mut max, mut completed) = (0_u64, 0_u64, 0_u64, false);
     for step in steps {
@@ -171,7 +171,7 @@ fn depth(steps: &[Step]) -> Option<Depth> {
     })
 }
 
-fn rates(steps: &[Step], first_ns: u64, span_ns: u64) -> Vec<Rate> {
+fn rates(steps: &[RecordedStep], first_ns: u64, span_ns: u64) -> Vec<Rate> {
     let mut rates = vec![Rate::default(); PARTS];
     for step in steps {
         if let Action::Io { ddir, length, .. } = step.action {

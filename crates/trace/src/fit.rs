@@ -1,6 +1,6 @@
 //! A recording on storage of another size.
 
-use crate::recording::{Recording, Step};
+use crate::recording::{RecordedStep, Recording};
 use crate::{Action, damaged};
 use std::fmt::Write;
 use std::io;
@@ -22,7 +22,7 @@ pub enum Shrink {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fitted {
     /// The steps, of the one file. Openings, closings and completions are left out.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecordedStep>,
     /// Bytes from 0 to the end of the I/O that ends last.
     pub extent: u64,
     /// I/Os that are not at the offset that was recorded.
@@ -80,7 +80,7 @@ pub fn fit(recording: &Recording, size: u64, shrink: Shrink) -> io::Result<Fitte
             }
             other => other,
         };
-        fitted.steps.push(Step {
+        fitted.steps.push(RecordedStep {
             file: 0,
             action,
             ..*step
@@ -104,7 +104,7 @@ fn place(offset: u64, total: u64, size: u64, shrink: Shrink) -> u64 {
 
 /// An iolog of fio's, version 3, whose one file is called `f`. Times are in µs.
 #[must_use]
-pub fn iolog(steps: &[Step]) -> String {
+pub fn iolog(steps: &[RecordedStep]) -> String {
     let mut log = String::from("fio version 3 iolog\n0 f add\n");
     for step in steps {
         let at_us = step.at_ns / 1_000;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn offsets(fitted: &Fitted) -> Vec<u64> {
-        let offset = |step: &Step| match step.action {
+        let offset = |step: &RecordedStep| match step.action {
             Action::Io { offset, .. } => Some(offset),
             _ => None,
         };

@@ -23,8 +23,8 @@ use std::path::PathBuf;
 
 /// What a trace says of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// Index into [`Source::files`].
+pub struct TraceEvent {
+    /// Index into [`TraceSource::files`].
     pub file: usize,
     /// What happened.
     pub action: Action,
@@ -73,12 +73,12 @@ pub enum EventTime {
 }
 
 /// A trace of one format, read from front to back. Nothing follows an error.
-pub trait Source {
+pub trait TraceSource {
     /// The next event; `None` at the end.
     ///
     /// # Errors
     /// When it cannot be read, or is damaged: the line or record is named.
-    fn next_event(&mut self) -> io::Result<Option<Event>>;
+    fn next_event(&mut self) -> io::Result<Option<TraceEvent>>;
 
     /// The files seen so far.
     fn files(&self) -> &[PathBuf];

@@ -21,8 +21,8 @@ pub(crate) fn nanos(time: Duration) -> u64 {
 pub(crate) struct Meter {
     started: Instant,
     cpu_before: CpuUse,
-    read: Way,
-    write: Way,
+    read: DirectionMeter,
+    write: DirectionMeter,
     flush: Histogram,
     /// Of groups of writes, each with the flush that followed it.
     durable: Option<Histogram>,
@@ -35,13 +35,13 @@ pub(crate) struct Meter {
 }
 
 #[derive(Default)]
-struct Way {
+struct DirectionMeter {
     ios: u64,
     bytes: u64,
     latency: Histogram,
 }
 
-impl Way {
+impl DirectionMeter {
     fn totals(&self) -> DirectionTotals {
         DirectionTotals {
             ios: self.ios,
@@ -58,8 +58,8 @@ impl Meter {
     pub(crate) fn start(interval_ns: u64) -> Self {
         Self {
             cpu_before: thread_cpu_use(),
-            read: Way::default(),
-            write: Way::default(),
+            read: DirectionMeter::default(),
+            write: DirectionMeter::default(),
             flush: Histogram::new(),
             durable: None,
             unflushed_since_ns: None,

@@ -40,7 +40,7 @@ impl Context<'_> {
 
 /// A step that is about to be measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct ObservedStep<'a> {
     /// Describes it; its name is unique in the work.
     pub job: &'a Job,
     /// The files or devices whose storage and pages are evidence.
@@ -71,10 +71,10 @@ pub struct Together {
 /// this order for each step: `begins`, `clock_starts`, `clock_stopped`, `ended`.
 pub trait Observer {
     /// A step is prepared from here on; nothing is measured yet.
-    fn begins(&mut self, step: Step<'_>);
+    fn begins(&mut self, step: ObservedStep<'_>);
     /// Everything is ready: the clock starts when this returns. `step` is as in
     /// `begins`; its files may exist only now.
-    fn clock_starts(&mut self, step: Step<'_>);
+    fn clock_starts(&mut self, step: ObservedStep<'_>);
     /// The clock has just stopped.
     fn clock_stopped(&mut self);
     /// The step is over.
@@ -149,10 +149,10 @@ pub(crate) mod recording {
     }
 
     impl Observer for Recording {
-        fn begins(&mut self, step: Step<'_>) {
+        fn begins(&mut self, step: ObservedStep<'_>) {
             self.under_way = Some(step.job.clone());
         }
-        fn clock_starts(&mut self, _step: Step<'_>) {}
+        fn clock_starts(&mut self, _step: ObservedStep<'_>) {}
         fn clock_stopped(&mut self) {}
         fn ended(&mut self, outcome: Outcome, came: StepOutcome) {
             let job = self.under_way.take().expect("a step begins before it ends");

@@ -1,6 +1,6 @@
 //! The numbered test programs of `t/run-fio-tests.py`.
 
-use super::{Request, python};
+use super::{FioTestArgs, python};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -56,7 +56,7 @@ const INTERNAL: [(u32, &str, &str); 11] = [
 
 /// What became of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct ProgramResult {
     pub(super) number: u32,
     /// The job file or the program.
     pub(super) name: String,
@@ -70,7 +70,7 @@ pub(super) enum Verdict {
     LeftOut(String),
 }
 
-impl Outcome {
+impl ProgramResult {
     pub(super) fn failed(&self) -> bool {
         matches!(self.verdict, Verdict::Failed(_))
     }
@@ -114,7 +114,7 @@ fn number_of(line: &str) -> Option<u32> {
 }
 
 /// Runs what is asked for, in the order of the numbers.
-pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<Outcome>> {
+pub(super) fn run(request: &FioTestArgs, fio: &Path, scratch: &Path) -> Result<Vec<ProgramResult>> {
     let there = numbers_of(&request.source)?;
     check_numbers(&request.only, &there)?;
     let wanted = |number: &u32| {
@@ -122,15 +122,15 @@ pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<O
         asked && there.contains(number)
     };
     let mut numbers: Vec<u32> = BLACK_BOX.into_iter().filter(wanted).collect();
-    let mut outcomes: Vec<Outcome> = INTERNAL
+    let mut outcomes: Vec<ProgramResult> = INTERNAL
         .iter()
         .filter(|(number, ..)| wanted(number))
-        .map(|(number, name, why)| Outcome::left_out(*number, name, why))
+        .map(|(number, name, why)| ProgramResult::left_out(*number, name, why))
         .collect();
     let mut leave_out = |number: u32, name: &str, why: &str| {
         let asked = numbers.contains(&number);
         numbers.retain(|other| *other != number);
-        outcomes.extend(asked.then(|| Outcome::left_out(number, name, why)));
+        outcomes.extend(asked.then(|| ProgramResult::left_out(number, name, why)));
     };
     if available_parallelism().map_or(1, NonZero::get) < 4 {
         leave_out(
@@ -161,7 +161,7 @@ pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<O
 }
 
 /// `-k`: what it asks a build of fio for, assay has.
-fn suite(request: &Request, fio: &Path, numbers: &[u32]) -> Command {
+fn suite(request: &FioTestArgs, fio: &Path, numbers: &[u32]) -> Command {
     let program = request.source.join(PROGRAM);
     let mut command = Command::new("python3");
     command.arg("-u").arg(program).arg("-k");
@@ -172,7 +172,7 @@ fn suite(request: &Request, fio: &Path, numbers: &[u32]) -> Command {
     command
 }
 
-fn outcomes_of(suite: &mut Command) -> Result<Vec<Outcome>> {
+fn outcomes_of(suite: &mut Command) -> Result<Vec<ProgramResult>> {
     let mut child = suite
         .stdout(Stdio::piped())
         .spawn()
@@ -193,7 +193,7 @@ fn outcomes_of(suite: &mut Command) -> Result<Vec<Outcome>> {
 
 /// `Test 8 FAILED:  bytes written mismatch, t0008-32eae1c5.fio`; what is not
 /// asked for is skipped and has no name.
-fn outcome(line: &str) -> Option<Outcome> {
+fn outcome(line: &str) -> Option<ProgramResult> {
     let (number, rest) = line.strip_prefix("Test ")?.split_once(' ')?;
     let number = number.parse().ok()?;
     let (what, name) = rest.trim_end().rsplit_once(' ')?;
@@ -203,7 +203,7 @@ fn outcome(line: &str) -> Option<Outcome> {
         let why = what.strip_prefix("FAILED:")?;
         Verdict::Failed(why.trim().trim_end_matches(',').to_owned())
     };
-    Some(Outcome {
+    Some(ProgramResult {
         number,
         name: name.to_owned(),
         verdict,

@@ -37,7 +37,7 @@ pub enum On {
     OtherFiles,
 }
 
-pub struct Job {
+pub struct TruthJob {
     pub name: &'static str,
     pub on: On,
     /// One cell each.
@@ -48,8 +48,8 @@ pub struct Job {
     pub words: &'static str,
 }
 
-const fn job(name: &'static str, on: On, cached: Cached, words: &'static str) -> Job {
-    Job {
+const fn job(name: &'static str, on: On, cached: Cached, words: &'static str) -> TruthJob {
+    TruthJob {
         name,
         on,
         engines: PSYNC,
@@ -60,11 +60,11 @@ const fn job(name: &'static str, on: On, cached: Cached, words: &'static str) ->
 }
 
 /// A job of `assay qualify`, on a file of its own.
-const fn qualify(on: On, words: &'static str) -> Job {
+const fn qualify(on: On, words: &'static str) -> TruthJob {
     job(words, on, NoFile, words).by(NONE)
 }
 
-impl Job {
+impl TruthJob {
     /// Name, and the neighbour if there is one.
     pub fn title(&self) -> String {
         let beside = match self.neighbour {
@@ -115,7 +115,7 @@ use On::{All, Ext4, Files, Main, OtherFiles};
 /// Size of files that are prepared; jobs use 8 MiB of it or all.
 pub const FILE_MIB: usize = 16;
 
-pub const JOBS: &[Job] = &[
+pub const JOBS: &[TruthJob] = &[
     job("write", All, NoFile, "fio --rw=write --bs=64k --size=8m"),
     job(
         "write, end_fsync",

@@ -20,7 +20,7 @@ use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around};
-use assay_workloads::{Observer, Step, StepOutcome, Together, WorkError};
+use assay_workloads::{ObservedStep, Observer, StepOutcome, Together, WorkError};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -282,7 +282,7 @@ impl<'a> Steps<'a> {
 }
 
 impl Observer for Steps<'_> {
-    fn begins(&mut self, step: Step<'_>) {
+    fn begins(&mut self, step: ObservedStep<'_>) {
         self.send(&FromAgent::TrialStarted {
             job: Box::new(step.job.clone()),
         });
@@ -296,7 +296,7 @@ impl Observer for Steps<'_> {
     }
 
     /// The counters are read last: the clock starts right after them.
-    fn clock_starts(&mut self, step: Step<'_>) {
+    fn clock_starts(&mut self, step: ObservedStep<'_>) {
         let old = |(taken, _): &(Instant, ProcessIoTable)| taken.elapsed() > YOUNG;
         if self.processes.as_ref().is_none_or(old) {
             self.look_at_processes();

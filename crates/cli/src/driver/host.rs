@@ -15,7 +15,7 @@ use assay_model::plan::Plan;
 use assay_model::text::clean;
 use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
 use assay_model::work::WorkOrder;
-use assay_target::{Session, Target, TargetError};
+use assay_target::{AgentSession, Target, TargetError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,7 @@ const MOST_NOTES: usize = 16 << 20;
 pub struct Host {
     // Before the session: it is dropped first, and with it the agent's input.
     requests: Requests,
-    session: Session,
+    session: AgentSession,
     names: Names,
     /// Length of all that it had to note so far.
     noted_bytes: usize,
@@ -96,7 +96,7 @@ impl Host {
     }
 
     fn greeted(
-        started: Result<Session, TargetError>,
+        started: Result<AgentSession, TargetError>,
         names: Names,
         patience: Duration,
     ) -> Result<Self, Failure> {

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::stored::lookup::data_folder;
 use assay_model::text::clean;
-use assay_target::labgrid::{Lab, Wanted};
+use assay_target::labgrid::{BoardFilter, Lab};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +23,6 @@ pub fn folder() -> Result<PathBuf, Failure> {
 }
 
 /// What there is to say before a board is there.
-pub fn waiting_for(wanted: &Wanted) -> String {
+pub fn waiting_for(wanted: &BoardFilter) -> String {
     clean(&format!("{wanted}: waiting for a board"))
 }

@@ -6,7 +6,7 @@ use crate::targets::lab;
 use crate::targets::on::On;
 use crate::targets::pool::{Crew, Ended, Event, Task};
 use assay_model::text::clean;
-use assay_target::labgrid::{Lab, Lease, Reservation, Wanted};
+use assay_target::labgrid::{BoardFilter, Lab, Lease, Reservation};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, F
     let mut several = Several::new(targets, words)?;
     // A board that is named is not to be the one that a reservation gets.
     let mut order: Vec<(usize, &On)> = targets.iter().enumerate().collect();
-    order.sort_by_key(|(_, target)| matches!(target, On::Labgrid(Wanted::Any(_))));
+    order.sort_by_key(|(_, target)| matches!(target, On::Labgrid(BoardFilter::Any(_))));
     for (place, target) in order {
         several.begin(place, target);
     }
@@ -81,11 +81,11 @@ impl<'a> Several<'a> {
             return;
         };
         match wanted {
-            Wanted::Place(name) => match lab.acquire(name) {
+            BoardFilter::Place(name) => match lab.acquire(name) {
                 Ok(lease) => self.start_on_board(place, target, lease),
                 Err(error) => self.fail(place, target, &error.into()),
             },
-            Wanted::Any(tags) => match lab.reserve(tags) {
+            BoardFilter::Any(tags) => match lab.reserve(tags) {
                 Ok(reservation) => {
                     self.crew.say(&lab::waiting_for(wanted));
                     self.waiting.push((place, target, reservation));

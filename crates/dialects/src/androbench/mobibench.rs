@@ -1,6 +1,6 @@
 //! The numbers of Mobibench.
 
-use super::{DatabaseProfile, Wanted};
+use super::{AndroBenchOptions, DatabaseProfile};
 use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{FilePhase, FileStart, Journal, Schema};
@@ -59,7 +59,7 @@ impl SyncMode {
 
 /// A small file of each thread, read, written and appended to; transactions
 /// over three tables.
-pub(super) fn profile(wanted: &Wanted) -> (Vec<FilePhase>, DatabaseProfile) {
+pub(super) fn profile(wanted: &AndroBenchOptions) -> (Vec<FilePhase>, DatabaseProfile) {
     let mode = wanted.sync_mode.unwrap_or_default();
     let of = |name, rw| {
         let record = wanted.record.unwrap_or(Bytes::kib(4));

@@ -1,7 +1,7 @@
 //! What AndroBench and Mobibench measure, as phases of
 //! `assay_model::work::androbench`.
 //!
-//! [`phases()`] makes them from a [`Wanted`]: a generation, and what the user
+//! [`phases()`] makes them from an [`AndroBenchOptions`]: a generation, and what the user
 //! changed of it.
 
 mod mobibench;
@@ -65,7 +65,7 @@ impl Like {
 
 /// What is asked for: `None` is the generation's own number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct AndroBenchOptions {
     /// Whose numbers are used.
     pub like: Like,
     /// Steps to measure, a name may end in `*`; empty: all.
@@ -108,7 +108,7 @@ struct DatabaseProfile {
 /// # Errors
 /// When an option does not belong to the generation, or nothing is left to
 /// measure.
-pub fn phases(wanted: &Wanted) -> Result<Vec<Phase>, Problem> {
+pub fn phases(wanted: &AndroBenchOptions) -> Result<Vec<Phase>, Problem> {
     check_options(wanted)?;
     let (files, database) = match wanted.like {
         Like::Modern => profiles::modern(),
@@ -126,7 +126,7 @@ pub fn phases(wanted: &Wanted) -> Result<Vec<Phase>, Problem> {
 
 /// Refuses options of Mobibench's where they mean nothing, and what would leave
 /// nothing to do.
-fn check_options(wanted: &Wanted) -> Result<(), Problem> {
+fn check_options(wanted: &AndroBenchOptions) -> Result<(), Problem> {
     let none = [
         ("--size", wanted.size == Some(Bytes(0))),
         ("--record", wanted.record == Some(Bytes(0))),
@@ -165,7 +165,7 @@ fn sized(phase: FilePhase, size: Option<Bytes>) -> FilePhase {
     }
 }
 
-fn database_phase(wanted: &Wanted, profile: &DatabaseProfile) -> DatabasePhase {
+fn database_phase(wanted: &AndroBenchOptions, profile: &DatabaseProfile) -> DatabasePhase {
     let mut statements: Vec<Statement> = Statement::ALL.to_vec();
     if !wanted.operations.is_empty() {
         statements.retain(|statement| wanted.operations.contains(statement));

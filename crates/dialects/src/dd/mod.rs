@@ -17,7 +17,7 @@ mod symbols;
 pub use error::DdError;
 pub use evidence::evidence;
 pub use help::HELP;
-pub use ladder::{Way, explanation, ways};
+pub use ladder::{DdWriteMode, explanation, ways};
 pub use output::{progress, statistics};
 pub use symbols::Status;
 
@@ -28,7 +28,7 @@ use std::path::PathBuf;
 
 /// What a command line asks for.
 #[derive(Clone, Debug)]
-pub enum Command {
+pub enum DdCommand {
     /// Help.
     Help,
     /// The version.
@@ -84,7 +84,7 @@ impl Default for OwnOptions {
 ///
 /// # Errors
 /// What dd would say of it.
-pub fn parse(words: &[String]) -> Result<Command, DdError> {
+pub fn parse(words: &[String]) -> Result<DdCommand, DdError> {
     let mut own = OwnOptions::default();
     let mut operands = Vec::new();
     let mut words = words.iter();
@@ -94,10 +94,10 @@ pub fn parse(words: &[String]) -> Result<Command, DdError> {
             break;
         }
         if word == "--help" {
-            return Ok(Command::Help);
+            return Ok(DdCommand::Help);
         }
         if word == "--version" {
-            return Ok(Command::Version);
+            return Ok(DdCommand::Version);
         }
         if !word.starts_with('-') || word == "-" {
             operands.push(word);
@@ -106,7 +106,7 @@ pub fn parse(words: &[String]) -> Result<Command, DdError> {
         option(word, &mut words, &mut own)?;
     }
     let invocation = build::invocation(&operands, own)?;
-    Ok(Command::Copy(Box::new(invocation)))
+    Ok(DdCommand::Copy(Box::new(invocation)))
 }
 
 /// One of assay's own options.

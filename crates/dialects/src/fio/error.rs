@@ -7,14 +7,14 @@ use thiserror::Error;
 
 /// Where an option was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct OptionLocation {
     /// The job file; `None`: the command line.
     pub file: Option<Arc<str>>,
     /// Its line, from 1; 0 on the command line.
     pub line: u32,
 }
 
-impl Place {
+impl OptionLocation {
     /// The command line.
     #[must_use]
     pub const fn command_line() -> Self {
@@ -26,7 +26,7 @@ impl Place {
 }
 
 /// `job.fio:12` or `command line`.
-impl fmt::Display for Place {
+impl fmt::Display for OptionLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             None => f.write_str("command line"),
@@ -40,7 +40,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct FioError {
     /// Where.
-    pub place: Place,
+    pub place: OptionLocation,
     /// In which section; `None`: outside of any.
     pub section: Option<String>,
     /// The option and its value as written; `None`: not about one.
@@ -52,7 +52,7 @@ pub struct FioError {
 impl FioError {
     /// A problem that is not about one option.
     #[must_use]
-    pub fn at(place: Place, problem: impl Into<String>) -> Self {
+    pub fn at(place: OptionLocation, problem: impl Into<String>) -> Self {
         Self {
             place,
             section: None,
@@ -64,7 +64,7 @@ impl FioError {
     /// A problem with the command line as a whole.
     #[must_use]
     pub fn usage(problem: impl Into<String>) -> Self {
-        Self::at(Place::command_line(), problem)
+        Self::at(OptionLocation::command_line(), problem)
     }
 
     /// Says in which section it is.

@@ -11,7 +11,7 @@ use assay_model::load::stats::SteadyCriterion;
 use assay_model::load::verify::{Verify, VerifyKind};
 use assay_model::units::Nanos;
 
-use super::error::Place;
+use super::error::OptionLocation;
 use std::path::PathBuf;
 
 /// One value for reads, writes and trims; `None`: not said.
@@ -19,7 +19,7 @@ pub(super) type Each<T> = [Option<T>; 3];
 
 /// A job while its options are read.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct JobDraft {
     /// What every copy gets. Fields that depend on several options are filled
     /// by [`resolve`](super::resolve).
     pub(super) stream: Stream,
@@ -36,7 +36,7 @@ pub(super) struct Job {
     /// Starts a new group.
     pub(super) new_group: bool,
     /// Names of files.
-    pub(super) names: Names,
+    pub(super) names: FileNaming,
     /// Block sizes.
     pub(super) sizes: Sizes,
     /// Options of the verify family; unused until `verify_kind` is known.
@@ -74,7 +74,7 @@ pub(super) struct Job {
     /// Options that were given, by their first names.
     pub(super) given: Vec<&'static str>,
     /// Options of engines that this section itself gave, and where.
-    pub(super) engine_options: Vec<(&'static str, Place)>,
+    pub(super) engine_options: Vec<(&'static str, OptionLocation)>,
     /// Length of all values that were given, here and globally: what a copy of
     /// this takes beside its fixed size.
     pub(super) value_bytes: usize,
@@ -82,7 +82,7 @@ pub(super) struct Job {
     pub(super) texts: Vec<(String, Option<String>)>,
 }
 
-impl Job {
+impl JobDraft {
     /// A job with fio's defaults.
     pub(super) fn new() -> Self {
         let mut stream = Stream::new("");
@@ -95,7 +95,7 @@ impl Job {
             copies: 1,
             stonewall: false,
             new_group: false,
-            names: Names::default(),
+            names: FileNaming::default(),
             sizes: Sizes::default(),
             verify: Verify::new(VerifyKind::Null),
             verify_kind: None,
@@ -147,7 +147,7 @@ impl Job {
 
 /// What names of files are made of.
 #[derive(Clone, Debug)]
-pub(super) struct Names {
+pub(super) struct FileNaming {
     /// `filename`, split.
     pub(super) named: Vec<String>,
     /// `directory`, split.
@@ -160,7 +160,7 @@ pub(super) struct Names {
     pub(super) open: u64,
 }
 
-impl Default for Names {
+impl Default for FileNaming {
     fn default() -> Self {
         Self {
             named: Vec::new(),

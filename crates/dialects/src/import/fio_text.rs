@@ -4,7 +4,7 @@
 use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::fio_words::{Copies, UNLABELLED, ended_with};
-use super::lines::{self, Line};
+use super::lines::{self, NumberedLine};
 use super::number::{after, leading, with_suffix};
 use assay_model::figures::Results;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ pub(super) fn is_job(line: &str) -> bool {
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("fio");
-    let mut reader = Reader::default();
+    let mut reader = FioTextReader::default();
     for line in whole_lines(text) {
         reader.line(&line, &mut all)?;
     }
@@ -40,7 +40,7 @@ struct Whole {
 fn whole_lines(text: &str) -> Vec<Whole> {
     let mut whole: Vec<Whole> = Vec::new();
     let mut open = false;
-    for Line { number, text } in lines::unquoted(text) {
+    for NumberedLine { number, text } in lines::unquoted(text) {
         let trimmed = text.trim();
         let begins = begins(trimmed);
         match whole.last_mut() {
@@ -108,7 +108,7 @@ fn begins(line: &str) -> bool {
 
 /// A figure of the job under way.
 #[derive(Debug)]
-struct Found {
+struct PendingFigure {
     direction: String,
     name: String,
     unit: String,
@@ -118,18 +118,18 @@ struct Found {
 
 /// Where in the text it is.
 #[derive(Debug, Default)]
-struct Reader {
+struct FioTextReader {
     job: Option<String>,
     direction: String,
     /// Name and unit of the percentiles that follow.
     percentiles: Option<(String, String)>,
-    found: Vec<Found>,
+    found: Vec<PendingFigure>,
     /// What each direction measured, in assay's words.
     labels: HashMap<String, String>,
     copies: Copies,
 }
 
-impl Reader {
+impl FioTextReader {
     fn line(&mut self, line: &Whole, all: &mut Collector) -> Result<(), ImportError> {
         let text = line.text.as_str();
         if let Some((name, rest)) = text.split_once(": (groupid=") {
@@ -276,7 +276,7 @@ impl Reader {
         if self.direction.is_empty() {
             return;
         }
-        self.found.push(Found {
+        self.found.push(PendingFigure {
             direction: self.direction.clone(),
             name: name.to_owned(),
             unit: unit.to_owned(),

@@ -19,7 +19,7 @@ const DECIDING: usize = 7;
 
 /// A figure of a text.
 #[derive(Clone, Debug, PartialEq)]
-struct Cell {
+struct IozoneFigure {
     /// Sizes, and in throughput mode who.
     of: String,
     /// iozone's word for the test.
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("iozone");
     let mut heading = Heading::default();
     let mut marks = Marks::default();
-    let mut table = rows::Table::default();
+    let mut table = rows::IozoneTable::default();
     let mut blocks = blocks::Blocks::default();
     let mut throughput = throughput::Throughput::default();
     for line in lines::unquoted(text) {

@@ -1,7 +1,7 @@
 //! What stands before the results.
 
 use super::plan::MACHINE;
-use super::{Command, table, throughput};
+use super::{IozoneCommand, table, throughput};
 use assay_model::work::iozone::RateUnit;
 
 /// What the banner says of the moment and the machine.
@@ -19,7 +19,7 @@ pub struct Moment<'a> {
 
 /// All lines up to the first row.
 #[must_use]
-pub fn banner(command: &Command, moment: Moment<'_>) -> String {
+pub fn banner(command: &IozoneCommand, moment: Moment<'_>) -> String {
     let output = &command.output;
     let mut lines = vec![
         "\tIozone: Performance Test of File I/O, as assay measures it".to_owned(),

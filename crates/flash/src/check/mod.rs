@@ -6,7 +6,7 @@
 
 mod world;
 
-pub use world::{Event, Rule};
+pub use world::{Rule, WorldEvent};
 
 use crate::policy::Policy;
 use std::collections::HashSet;
@@ -50,14 +50,14 @@ pub struct Hole {
     /// What is broken.
     pub rule: Rule,
     /// What happens until then.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DriverStep>,
 }
 
 /// An event, and what the driver did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct DriverStep {
     /// What happened.
-    pub event: Event,
+    pub event: WorldEvent,
     /// What was sent.
     pub did: Vec<&'static str>,
 }
@@ -65,7 +65,7 @@ pub struct Step {
 /// A state, and how it was reached.
 struct Seen {
     world: World,
-    from: Option<(usize, Event)>,
+    from: Option<(usize, WorldEvent)>,
 }
 
 /// Requests in a row that the world has room for before a transfer is left open.
@@ -127,7 +127,7 @@ fn search(policy: Policy) -> Checked {
 }
 
 /// The events until state `last`, and one more.
-fn way(seen: &[Seen], last: usize, event: Event) -> Vec<Step> {
+fn way(seen: &[Seen], last: usize, event: WorldEvent) -> Vec<DriverStep> {
     let mut steps = vec![step(seen, last, event)];
     let mut at = last;
     while let Some((from, event)) = seen[at].from {
@@ -138,8 +138,8 @@ fn way(seen: &[Seen], last: usize, event: Event) -> Vec<Step> {
     steps
 }
 
-fn step(seen: &[Seen], from: usize, event: Event) -> Step {
-    Step {
+fn step(seen: &[Seen], from: usize, event: WorldEvent) -> DriverStep {
+    DriverStep {
         event,
         did: seen[from].world.after(event).did,
     }
@@ -179,11 +179,11 @@ mod tests {
     fn the_holes_of_the_published_policy_are_found_by_shortest_ways() {
         let checked = check(Policy::OPEN).expect("it is within reach");
         assert!(checked.complete);
-        let way = |rule| -> Vec<Event> {
+        let way = |rule| -> Vec<WorldEvent> {
             let hole = checked.hole(rule).unwrap_or_else(|| panic!("{rule} holds"));
             hole.steps.iter().map(|step| step.event).collect()
         };
-        use Event::{Fails, Flush, PowerCut, Read, Write};
+        use WorldEvent::{Fails, Flush, PowerCut, Read, Write};
         assert_eq!(way(Rule::FlushedIsKept), [Write(0), Flush, PowerCut]);
         assert_eq!(way(Rule::ReadIsFresh), [Write(0), Read(0)]);
         assert_eq!(way(Rule::CardIsReady), [Write(0), Read(0)]);

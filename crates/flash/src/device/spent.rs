@@ -4,7 +4,7 @@ use crate::time::Picos;
 
 /// What a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub enum RequestPhase {
     /// Opening a transfer or going on with one: driver, command, firmware.
     Command,
     /// Fetching the first blocks of a read.
@@ -23,7 +23,7 @@ pub enum Phase {
     Reclaim,
 }
 
-impl Phase {
+impl RequestPhase {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Command,
@@ -54,11 +54,11 @@ impl Phase {
 
 /// The time of each phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent([Picos; Phase::ALL.len()]);
+pub struct Spent([Picos; RequestPhase::ALL.len()]);
 
 impl Spent {
     /// More time of a phase.
-    pub fn add(&mut self, phase: Phase, time: Picos) {
+    pub fn add(&mut self, phase: RequestPhase, time: Picos) {
         self.0[phase as usize] += time;
     }
 
@@ -71,7 +71,7 @@ impl Spent {
 
     /// Time of a phase.
     #[must_use]
-    pub const fn of(&self, phase: Phase) -> Picos {
+    pub const fn of(&self, phase: RequestPhase) -> Picos {
         self.0[phase as usize]
     }
 

@@ -9,11 +9,11 @@ mod model;
 mod published;
 
 pub use model::{FREE, Free, Model};
-pub use published::{Row, SOURCE, Tool, rows};
+pub use published::{PublishedRow, SOURCE, Tool, rows};
 
-use crate::device::{DeviceError, Phase};
+use crate::device::{DeviceError, RequestPhase};
 use crate::fit::fit;
-use crate::part::Part;
+use crate::part::DeviceModel;
 use crate::policy::Policy;
 use crate::workload::Timed;
 
@@ -35,9 +35,9 @@ pub struct Parameter {
 
 /// A figure of the table, or of a policy that was not measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct PublishedFigure {
     /// The line it stands in.
-    pub row: Row,
+    pub row: PublishedRow,
     /// The policy.
     pub policy: Policy,
     /// What was published, in the row's unit.
@@ -52,7 +52,7 @@ pub struct Cell {
     pub io_us: f64,
 }
 
-impl Cell {
+impl PublishedFigure {
     /// How far the model is off, in percent of what was published.
     #[must_use]
     pub fn error_percent(&self) -> Option<f64> {
@@ -70,7 +70,7 @@ impl Cell {
 
     /// Microseconds of a phase in an I/O, as the tool sees it.
     #[must_use]
-    pub fn phase_us(&self, phase: Phase) -> f64 {
+    pub fn phase_us(&self, phase: RequestPhase) -> f64 {
         self.as_the_tool_sees(self.timed.spent.of(phase).as_us())
     }
 
@@ -111,7 +111,7 @@ pub struct Experiment {
 /// A published figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Observation {
-    row: Row,
+    row: PublishedRow,
     policy: Policy,
     rate: f64,
 }
@@ -133,7 +133,7 @@ impl Experiment {
     /// # Errors
     /// When the part is missing, which a test rules out.
     pub fn of_table() -> Result<Self, ExperimentError> {
-        let part = Part::find(PART).ok_or(ExperimentError::NoPart)?;
+        let part = DeviceModel::find(PART).ok_or(ExperimentError::NoPart)?;
         Self::from(&Model {
             part,
             disks_factor: 1.05,
@@ -168,14 +168,14 @@ impl Experiment {
     ///
     /// # Errors
     /// When the part lacks what the policy needs.
-    pub fn cells(&self, policy: Policy) -> Result<Vec<Cell>, DeviceError> {
+    pub fn cells(&self, policy: Policy) -> Result<Vec<PublishedFigure>, DeviceError> {
         rows()
             .into_iter()
             .map(|row| self.cell(row, policy))
             .collect()
     }
 
-    fn cell(&self, row: Row, policy: Policy) -> Result<Cell, DeviceError> {
+    fn cell(&self, row: PublishedRow, policy: Policy) -> Result<PublishedFigure, DeviceError> {
         let seen =
             (self.observations.iter()).position(|seen| seen.row == row && seen.policy == policy);
         let left_out = match seen.and_then(|seen| self.without.get(seen)) {
@@ -183,7 +183,7 @@ impl Experiment {
             None => None,
         };
         let timed = self.model.time(&row, policy)?;
-        Ok(Cell {
+        Ok(PublishedFigure {
             row,
             policy,
             published: seen.map(|seen| self.observations[seen].rate),
@@ -197,7 +197,7 @@ impl Experiment {
 
 /// The sixteen figures.
 fn observations() -> Vec<Observation> {
-    let both = |row: Row| {
+    let both = |row: PublishedRow| {
         [(Policy::Closed, row.before), (Policy::OPEN, row.after)]
             .map(|(policy, rate)| Observation { row, policy, rate })
     };

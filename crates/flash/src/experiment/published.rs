@@ -28,7 +28,7 @@ impl Tool {
 
 /// One line of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct PublishedRow {
     /// Who measured.
     pub tool: Tool,
     /// What was done.
@@ -51,10 +51,10 @@ pub struct Row {
 
 /// The table.
 #[must_use]
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<PublishedRow> {
     use Direction::{Read, Write};
     use Tool::{Disks, Fio};
-    let row = |tool, workload, direction, block_size, unit, before, after| Row {
+    let row = |tool, workload, direction, block_size, unit, before, after| PublishedRow {
         tool,
         workload,
         block_size,

@@ -2,7 +2,7 @@
 
 use super::boundary::bytes;
 use super::series::Series;
-use super::{Finding, Why};
+use super::{TraitFinding, Why};
 
 /// Standard errors that an effect needs.
 const SIGMAS: f64 = 6.0;
@@ -84,7 +84,7 @@ fn is_adequate(fit: &Fit, points: &[(f64, f64, f64)]) -> bool {
 }
 
 /// Reads at random in S find their address in C of S cases.
-pub(super) fn map_span(series: &Series) -> Result<Finding, Why> {
+pub(super) fn map_span(series: &Series) -> Result<TraitFinding, Why> {
     let points = series.means();
     if points.len() < 6 {
         return Err(Why::TooFew);
@@ -101,7 +101,7 @@ pub(super) fn map_span(series: &Series) -> Result<Finding, Why> {
         return Err(Why::Unclear);
     }
     let step = libm::exp2(1.0 / f64::from(STEPS));
-    Ok(Finding::MapSpan {
+    Ok(TraitFinding::MapSpan {
         least: bytes(low / step),
         most: bytes(high * step),
         extra_us: best.slope,
@@ -112,7 +112,7 @@ pub(super) fn map_span(series: &Series) -> Result<Finding, Why> {
 const ALIKE: f64 = 0.15;
 
 /// A flush costs something by itself, and for what is in the buffer then, until that is full.
-pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
+pub(super) fn flush(series: &Series) -> Result<TraitFinding, Why> {
     let points = series.means();
     if points.len() < 5 {
         return Err(Why::TooFew);
@@ -122,14 +122,14 @@ pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
     }
     if let Some((line, at)) = filled(&points) {
         let end = points.get(at).map(|(burst, ..)| bytes(*burst));
-        return Ok(Finding::Flush {
+        return Ok(TraitFinding::Flush {
             flush_us: line.base,
             buffer: Some((line.slope * 1024.0, bytes(points[at - 1].0), end)),
         });
     }
     // What rises or falls in some other way is not alike.
     are_alike(&points).then_some(()).ok_or(Why::Unclear)?;
-    Ok(Finding::Flush {
+    Ok(TraitFinding::Flush {
         flush_us: fit(&points, |_| 0.0).base,
         buffer: None,
     })

@@ -84,7 +84,7 @@ impl Trait {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Finding {
+pub enum TraitFinding {
     /// `command + block * n` microseconds for n blocks of 512 bytes, and `ramp` more for each
     /// of the first `ramp_blocks`; with standard errors.
     Costs {
@@ -186,10 +186,10 @@ pub enum Why {
 
 /// What the answers say about a trait.
 #[must_use]
-pub fn find(what: Trait, answers: &Answers) -> Finding {
+pub fn find(what: Trait, answers: &Answers) -> TraitFinding {
     // The long write is no series: one course has many intervals.
     if !answers.all_of(what).all(|(_, series)| series.is_repeated()) {
-        return Finding::NotVisible(Why::TooFew);
+        return TraitFinding::NotVisible(Why::TooFew);
     }
     let found = match what {
         Trait::ReadCosts => costs::find(&answers.of(what, "")),
@@ -206,7 +206,7 @@ pub fn find(what: Trait, answers: &Answers) -> Finding {
         Trait::Recovery => other::recovery(&answers.of(what, "")),
         Trait::Queue => other::queue(&answers.of(what, "")),
     };
-    found.unwrap_or_else(Finding::NotVisible)
+    found.unwrap_or_else(TraitFinding::NotVisible)
 }
 
 #[cfg(test)]

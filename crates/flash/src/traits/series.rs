@@ -1,7 +1,7 @@
 //! What was measured for each point, and how much it varies.
 
 use super::Trait;
-use super::ask::Asked;
+use super::ask::TraitJob;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_stats::distributions::{normal_quantile, student};
 use std::collections::BTreeMap;
@@ -15,14 +15,14 @@ const TAIL: f64 = 0.001;
 
 /// One point: where, and the microseconds of each trial.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Point {
+pub struct SeriesPoint {
     /// A size, a count, a pause.
     pub x: f64,
     /// Microseconds of an I/O, trial by trial.
     pub us: Vec<f64>,
 }
 
-impl Point {
+impl SeriesPoint {
     /// The mean over the trials.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
@@ -51,7 +51,7 @@ impl Point {
 
 /// Points of one question, by `x`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series(pub Vec<Point>);
+pub struct Series(pub Vec<SeriesPoint>);
 
 impl Series {
     /// Trials beyond the first of each point: what is known of the noise comes from these.
@@ -71,7 +71,7 @@ impl Series {
     /// The standard deviation of a trial, as a share of its point's mean.
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     fn deviation(&self) -> f64 {
-        let squares = |point: &Point| -> f64 {
+        let squares = |point: &SeriesPoint| -> f64 {
             let mean = point.mean();
             let shares = point.us.iter().map(|us| us / mean - 1.0);
             shares.map(|share| share.powi(2)).sum()
@@ -85,7 +85,7 @@ impl Series {
     /// passed by chance as rarely as with many trials.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
-    pub fn error(&self, point: &Point) -> f64 {
+    pub fn error(&self, point: &SeriesPoint) -> f64 {
         let share = (self.deviation() * widened(self.freedom())).max(LEAST_NOISE);
         point.mean() * share / (point.us.len().max(1) as f64).sqrt()
     }
@@ -102,7 +102,7 @@ impl Series {
 
     /// The point at `x`.
     #[must_use]
-    pub fn at(&self, x: f64) -> Option<&Point> {
+    pub fn at(&self, x: f64) -> Option<&SeriesPoint> {
         self.0.iter().find(|point| (point.x - x).abs() < 1e-9)
     }
 
@@ -142,7 +142,7 @@ pub struct Answers {
 impl Answers {
     /// From the trials of the jobs that asked; those that did not complete say nothing.
     #[must_use]
-    pub fn of_trials(asked: &[Asked], trials: &[TrialRecord]) -> Self {
+    pub fn of_trials(asked: &[TraitJob], trials: &[TrialRecord]) -> Self {
         let mut answers = Self::default();
         for one in asked {
             let trials = trials.iter();
@@ -161,7 +161,7 @@ impl Answers {
                     .series
                     .entry((one.what.name(), one.part))
                     .or_default();
-                series.0.push(Point { x: one.x, us });
+                series.0.push(SeriesPoint { x: one.x, us });
             }
         }
         for series in answers.series.values_mut() {

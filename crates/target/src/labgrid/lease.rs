@@ -124,10 +124,10 @@ impl Reservation {
 
     fn place(&self) -> Result<Option<String>, LabError> {
         #[derive(Deserialize)]
-        struct State {
+        struct ReservationState {
             place: Option<String>,
         }
-        let state: State = self.lab.ask(&json!({"do": "poll", "token": self.token}))?;
+        let state: ReservationState = self.lab.ask(&json!({"do": "poll", "token": self.token}))?;
         Ok(state.place)
     }
 }

@@ -2,15 +2,13 @@
 //! hosts that its user has.
 
 mod address;
-mod configured;
 mod words;
 
 pub use address::{AddressError, SshAddress};
-pub use configured::configured;
 
 use crate::complaint::Complaints;
 use crate::remote::{Program, Remote};
-use crate::{AgentOrder, AgentThere, Session, Target, TargetError, WhenLost, staying};
+use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
 use std::process::Command;
 
@@ -89,17 +87,42 @@ impl Target for Ssh {
         self.0.agents.larger = true;
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.0.start()
     }
 
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         Err(TargetError::NotInFront(self.0.program.target()))
     }
 
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
         staying::carry_out(&self.0, order)
     }
+}
+
+/// The machines that a `config` of ssh names (ssh_config(5)): the words of its `Host`
+/// lines, without patterns. What a file includes, and what `Match` means, is ssh's.
+#[must_use]
+pub fn configured(config: &str) -> Vec<SshAddress> {
+    let mut found: Vec<SshAddress> = Vec::new();
+    for line in config.lines() {
+        let line = line.trim();
+        let mut words = line.split([' ', '\t', '=']).filter(|word| !word.is_empty());
+        if !words
+            .next()
+            .is_some_and(|word| word.eq_ignore_ascii_case("host"))
+        {
+            continue;
+        }
+        let names = words.map(|word| word.trim_matches('"'));
+        let plain = names.filter(|name| !name.contains(['*', '?', '!']));
+        for address in plain.filter_map(|name| format!("ssh://{name}").parse().ok()) {
+            if !found.contains(&address) {
+                found.push(address);
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::load::load_of;
 use super::{progress, settle};
 use crate::files::remove_if_there;
-use crate::{Context, Observer, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, Observer, StepOutcome, WorkError};
 use assay_engine::load::{LoadObserver, Note, run_until};
 use assay_engine::{held, layout, page_cache};
 use assay_model::load::PerDirection;
@@ -45,7 +45,7 @@ impl<'a> TestFiles<'a> {
     ) -> Result<(), WorkError> {
         let (job, paths) = (phase.job(), self.paths(phase));
         let paths_of_step: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let step = Step {
+        let step = ObservedStep {
             job: &job,
             paths: &paths_of_step,
         };
@@ -196,7 +196,7 @@ fn error_of(streams: &[&StreamReport]) -> Option<WorkError> {
 /// Tells the observer of a work what the observer of its load is told.
 struct Follower<'a> {
     observer: &'a mut dyn Observer,
-    step: Step<'a>,
+    step: ObservedStep<'a>,
     steps_done: u32,
     total: u64,
     began: Instant,

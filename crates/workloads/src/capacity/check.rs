@@ -2,7 +2,7 @@
 
 use super::store::BlockStore;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_model::job::Direction;
@@ -43,7 +43,7 @@ impl Checker {
         base: u64,
         length: u64,
         meter: &mut Meter,
-        (pulse, context): (&mut Pulse, &mut Context<'_>),
+        (progress, context): (&mut ProgressReporter, &mut Context<'_>),
     ) -> (Tally, Result<(), WorkError>) {
         let mut tally = Tally::default();
         let end = length - length % SECTOR_BYTES;
@@ -56,7 +56,7 @@ impl Checker {
             self.check_chunk(store, base, at, chunk, meter, &mut tally);
             at += chunk as u64;
             self.done += chunk as u64;
-            pulse.beat(context, self.done);
+            progress.report(context, self.done);
         }
         (tally, Ok(()))
     }

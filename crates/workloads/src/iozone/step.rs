@@ -1,13 +1,13 @@
 //! One step: a test on one file size with one record size, by all children.
 
-use super::access::{Method, Wanted, is_buffered_twice};
+use super::access::{AccessRequest, Method, is_buffered_twice};
 use super::buffers::Buffers;
-use super::child::{Came, Child, Shared};
+use super::child::{Came, Child, ChildrenState};
 use super::files::TestFile;
 use super::latencies;
 use super::remount::remount;
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, StepOutcome, WorkError};
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
@@ -23,7 +23,7 @@ const ERRORS_KEPT: usize = 16;
 
 /// What is to be done.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'a> {
+pub(super) struct StepSetup<'a> {
     pub(super) work: &'a Iozone,
     pub(super) row: Row,
     pub(super) test: Test,
@@ -63,7 +63,7 @@ impl Together {
     }
 }
 
-impl Step<'_> {
+impl StepSetup<'_> {
     /// Measures, and tells the observer what came of it.
     pub(super) fn run(
         self,
@@ -75,7 +75,7 @@ impl Step<'_> {
         }
         let job = self.job();
         let paths: Vec<&Path> = self.files.iter().map(|file| file.path.as_path()).collect();
-        let step = crate::Step {
+        let step = crate::ObservedStep {
             job: &job,
             paths: &paths,
         };
@@ -187,14 +187,14 @@ impl Step<'_> {
 
     fn measure(
         &self,
-        step: crate::Step<'_>,
+        step: crate::ObservedStep<'_>,
         buffers: &mut [Buffers],
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
-        let shared = Shared::new(self.files.len(), context.stop);
+        let shared = ChildrenState::new(self.files.len(), context.stop);
         match buffers {
             [buffers, ..] if self.files.len() == 1 => self.alone(step, buffers, &shared, context),
-            _ => self.crew(step, buffers, &shared, context),
+            _ => self.measure_threads(step, buffers, &shared, context),
         }
     }
 
@@ -202,16 +202,16 @@ impl Step<'_> {
     /// sleeping thread is awake.
     fn alone(
         &self,
-        step: crate::Step<'_>,
+        step: crate::ObservedStep<'_>,
         buffers: &mut Buffers,
-        shared: &Shared<'_>,
+        shared: &ChildrenState<'_>,
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
         let mut child = Child::ready(self.wanted(0), buffers, shared, 0)?;
         context.observer.clock_starts(step);
-        let pulse = self.pulse();
+        let progress = self.progress();
         let start = Instant::now();
-        let came = child.measure(&mut |done| pulse.tell(context, done));
+        let came = child.measure(&mut |done| progress.tell(context, done));
         let parent = start.elapsed();
         context.observer.clock_stopped();
         child.settle()?;
@@ -222,8 +222,8 @@ impl Step<'_> {
     }
 
     /// What a child opens.
-    pub(super) fn wanted(&self, number: usize) -> Wanted<'_> {
-        Wanted {
+    pub(super) fn wanted(&self, number: usize) -> AccessRequest<'_> {
+        AccessRequest {
             work: self.work,
             row: self.row,
             test: self.test,
@@ -245,10 +245,10 @@ impl Step<'_> {
     }
 
     /// For telling how far it is.
-    pub(super) fn pulse(&self) -> Pulse {
+    pub(super) fn progress(&self) -> ProgressReporter {
         let of_child = self.row.file_kib.saturating_mul(1024);
         let total = of_child.saturating_mul(self.files.len() as u64);
-        Pulse::new(self.test.to_string(), self.steps_done, Some(total))
+        ProgressReporter::new(self.test.to_string(), self.steps_done, Some(total))
     }
 
     /// What is stored.

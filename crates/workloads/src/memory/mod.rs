@@ -5,7 +5,7 @@ mod bandwidth;
 mod latency;
 pub(crate) mod stress;
 
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
 use assay_model::work::memory::{Found, Machine, Memory, MemoryStep};
@@ -60,7 +60,7 @@ impl Steps<'_> {
         context: &mut Context<'_>,
         measure: impl FnOnce(&mut Context<'_>, u32) -> Result<(Found, Outcome), WorkError>,
     ) -> Result<(), WorkError> {
-        let step = Step { job, paths: &[] };
+        let step = ObservedStep { job, paths: &[] };
         context.observer.begins(step);
         let machine = self.around.machine();
         context.observer.clock_starts(step);

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: usize = 5;
 
 /// Makes one write after the other; what returns is acknowledged.
-trait Writer: Send {
+trait StreamWriter: Send {
     fn write(&mut self, sequence: u64) -> io::Result<()>;
 }
 
@@ -92,7 +92,7 @@ fn verify(
         let known = known.get(number as usize).copied().unwrap_or_default();
         let stream = Stream { seed, number };
         let mut findings = Findings::of(kind, known);
-        let place = Place {
+        let place = StreamStorage {
             work,
             folder: made.as_ref().map_or(&*work.path, HeldFolder::path),
             number,
@@ -115,7 +115,7 @@ fn verify(
 }
 
 /// Where a stream writes.
-struct Place<'a> {
+struct StreamStorage<'a> {
     work: &'a Powercut,
     /// Leads into the folder of all files; the device's path where there is none.
     folder: &'a Path,
@@ -123,7 +123,7 @@ struct Place<'a> {
     kind: Kind,
 }
 
-impl Place<'_> {
+impl StreamStorage<'_> {
     /// Its file in the folder, or the device.
     fn file(&self) -> PathBuf {
         match self.work.device {

@@ -41,7 +41,7 @@ impl Recipe {
     /// SHA-256 of all that was written: holes are left out, because what a device has
     /// there is not the file's.
     pub(super) fn digest(&self) -> String {
-        let source = Source::new(self.seed);
+        let source = ContentSource::new(self.seed);
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; CHUNK];
         for (offset, length) in self.extents(CHUNK as u64) {
@@ -79,12 +79,12 @@ impl Recipe {
 }
 
 /// Makes the bytes of a seed.
-pub(super) struct Source {
+pub(super) struct ContentSource {
     seed: u64,
     base: Vec<u8>,
 }
 
-impl Source {
+impl ContentSource {
     pub(super) fn new(seed: u64) -> Self {
         let mut base = vec![0; PERIOD];
         fill_random(&mut base, &mut SplitMix64::new(seed));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn bytes_depend_on_their_offset_alone_and_sectors_differ() {
-        let source = Source::new(7);
+        let source = ContentSource::new(7);
         let mut whole = vec![0; 3 * PERIOD];
         source.fill(&mut whole, 0);
         for (at, length) in [(0, 200), (4090, 30), (PERIOD - 7, 5000), (2 * PERIOD, 1)] {
@@ -155,7 +155,7 @@ mod tests {
         let written: u64 = recipe.extents(1000).map(|(_, length)| length).sum();
         let holes = (0..11).filter(|n| recipe.is_hole(n * 4096)).count();
         assert!(holes > 0 && holes < 11);
-        let source = Source::new(3);
+        let source = ContentSource::new(3);
         let mut hasher = Sha256::new();
         for n in (0..11).filter(|n| !recipe.is_hole(n * 4096)) {
             let mut block = vec![0; if n == 10 { 5 } else { 4096 }];

@@ -22,12 +22,12 @@ pub(super) struct Scene {
     pub(super) seed: u64,
     /// Room that stays free.
     pub(super) reserve: u64,
-    known: Mutex<Known>,
+    known: Mutex<SceneFiles>,
 }
 
 /// What is known of the files.
 #[derive(Default)]
-struct Known {
+struct SceneFiles {
     /// The folder of all files; `None`: there is no file system yet.
     root: Option<PathBuf>,
     /// What files hold, by their names in the scenario.
@@ -66,9 +66,9 @@ impl Scene {
         let root = folder.join(SCENE);
         held::make_folders(&root, Mode::RWXU)
             .map_err(|error| WorkError::io("make", &root, &error))?;
-        *self.known() = Known {
+        *self.known() = SceneFiles {
             root: Some(root),
-            ..Known::default()
+            ..SceneFiles::default()
         };
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Scene {
         known.trees.retain(|folder, _| !within(folder));
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, SceneFiles> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

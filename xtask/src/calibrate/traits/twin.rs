@@ -3,10 +3,10 @@
 
 use super::trial;
 use anyhow::{Context, Result};
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
 use assay_flash::traits::Trait;
-use assay_flash::traits::ask::{Asked, BURST, Figure};
+use assay_flash::traits::ask::{BURST, Figure, TraitJob};
 use assay_model::job::{Flush, FlushCall, Job, Pattern, Pause, Rw};
 use assay_model::units::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ const SHORT: Nanos = Nanos::secs(2);
 
 /// Of one card.
 pub struct Twin<'a> {
-    pub part: &'a Part,
+    pub part: &'a DeviceModel,
     pub policy: Policy,
     /// The jobs that asked the card: a question to the twin begins with one of them.
-    pub asked: &'a [Asked],
+    pub asked: &'a [TraitJob],
     /// Where it is written down.
     pub folder: &'a Path,
 }
 
 impl Twin<'_> {
     /// Microseconds of an I/O of `job` on it.
-    fn us(&self, part: &Part, figure: Figure, job: &Job) -> Result<f64> {
-        let part = Part {
+    fn us(&self, part: &DeviceModel, figure: Figure, job: &Job) -> Result<f64> {
+        let part = DeviceModel {
             noise_percent: 0.0,
             ..part.clone()
         };
@@ -103,7 +103,7 @@ impl Twin<'_> {
 
     /// A block of a sequential write that goes on, if the card had no fast area.
     pub fn plain_block_us(&self) -> Result<f64> {
-        let part = Part {
+        let part = DeviceModel {
             slc: None,
             ..self.part.clone()
         };

@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 
 /// What figures are of: a direction, or all of them as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum EntryDirection {
     One(Ddir),
     Mixed,
 }
 
-impl Way {
+impl EntryDirection {
     /// All of them, in fio's order.
     pub(super) const ALL: [Self; 4] = [
         Self::One(Ddir::Read),
@@ -101,7 +101,7 @@ fn whole_ms(ns: u64) -> u64 {
 
 /// Streams that are reported as one, summed.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct JobEntry<'a> {
     /// The first: whose name, group and options stand for all.
     pub stream: &'a Stream,
     /// Its options as written.
@@ -110,7 +110,7 @@ pub(super) struct Entry<'a> {
     pub first: &'a StreamReport,
     /// How many streams.
     pub members: usize,
-    pub traffic: Vec<(Way, Traffic)>,
+    pub traffic: Vec<(EntryDirection, Traffic)>,
     pub sync: LatencyRecord,
     /// Time of all streams together.
     pub total_ms: u64,
@@ -130,7 +130,7 @@ pub(super) struct Entry<'a> {
     pub evidence: EntryEvidence,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> JobEntry<'a> {
     /// All entries, in the order of their first streams. Streams that are not
     /// to be shown are left out.
     pub(super) fn all(p: &Presentation<'a>) -> Vec<Self> {
@@ -192,7 +192,7 @@ impl<'a> Entry<'a> {
         &self.stream.stats
     }
 
-    pub(super) fn way(&self, wanted: Way) -> Option<&Traffic> {
+    pub(super) fn way(&self, wanted: EntryDirection) -> Option<&Traffic> {
         let found = self.traffic.iter().find(|(way, _)| *way == wanted);
         found.map(|(_, traffic)| traffic)
     }
@@ -200,8 +200,10 @@ impl<'a> Entry<'a> {
     /// I/Os and bytes of a direction as fio lists them: with all directions as
     /// one, everything is a read.
     pub(super) fn direction(&self, ddir: Ddir) -> Option<&Traffic> {
-        let as_one = (ddir == Ddir::Read).then(|| self.way(Way::Mixed)).flatten();
-        self.way(Way::One(ddir)).or(as_one)
+        let as_one = (ddir == Ddir::Read)
+            .then(|| self.way(EntryDirection::Mixed))
+            .flatten();
+        self.way(EntryDirection::One(ddir)).or(as_one)
     }
 
     /// Whether it did or met anything worth a paragraph.
@@ -251,17 +253,17 @@ fn depths<'a>(reports: impl Iterator<Item = &'a StreamReport>) -> DepthUse {
 }
 
 /// The I/O of all members in each way that their output has.
-fn traffic(unified: Unified, members: &[Member<'_>]) -> Vec<(Way, Traffic)> {
-    let shown = |way: &Way| match unified {
-        Unified::Split => *way != Way::Mixed,
-        Unified::Mixed => *way == Way::Mixed,
+fn traffic(unified: Unified, members: &[Member<'_>]) -> Vec<(EntryDirection, Traffic)> {
+    let shown = |way: &EntryDirection| match unified {
+        Unified::Split => *way != EntryDirection::Mixed,
+        Unified::Mixed => *way == EntryDirection::Mixed,
         Unified::Both => true,
     };
-    let ways = Way::ALL.into_iter().filter(shown);
+    let ways = EntryDirection::ALL.into_iter().filter(shown);
     ways.map(|way| (way, traffic_of(way, members))).collect()
 }
 
-fn traffic_of(way: Way, members: &[Member<'_>]) -> Traffic {
+fn traffic_of(way: EntryDirection, members: &[Member<'_>]) -> Traffic {
     let mut sum = Traffic::default();
     // By the load's own clock: a board's clock may be set while it runs.
     let start_ns = |r: &StreamReport| r.elapsed_ns.saturating_sub(r.runtime_ns);
@@ -295,7 +297,7 @@ fn traffic_of(way: Way, members: &[Member<'_>]) -> Traffic {
 }
 
 /// Latencies of each priority, if there are several.
-fn by_priority(way: Way, members: &[Member<'_>]) -> Vec<(IoPriority, LatencyRecord)> {
+fn by_priority(way: EntryDirection, members: &[Member<'_>]) -> Vec<(IoPriority, LatencyRecord)> {
     let mut apart: BTreeMap<IoPriority, Vec<&LatencyRecord>> = BTreeMap::new();
     for (_, _, report) in members {
         for ddir in Ddir::ALL.into_iter().filter(|&ddir| way.covers(ddir)) {

@@ -1,6 +1,6 @@
 //! The line on a terminal that says how far a load is.
 
-use super::number::{Scale, count};
+use super::number::{NumberScale, count};
 use assay_model::load::report::{LoadProgress, StreamProgress, StreamState};
 use assay_model::load::stats::Unified;
 use assay_model::load::{Ddir, Load, PerDirection, Stream};
@@ -162,7 +162,7 @@ impl<'a> Eta<'a> {
         let (least, most) = (sum(|s| &s.pace.rate_min), sum(|s| &s.pace.rate));
         let (least_iops, most_iops) = (sum(|s| &s.pace.rate_iops_min), sum(|s| &s.pace.rate_iops));
         if least + most > 0 {
-            let scale = Scale {
+            let scale = NumberScale {
                 bits: false,
                 ..self.scale()
             };
@@ -174,9 +174,9 @@ impl<'a> Eta<'a> {
         }
     }
 
-    fn scale(&self) -> Scale {
+    fn scale(&self) -> NumberScale {
         let stats = self.load.streams.last().map(|stream| &stream.stats);
-        stats.map_or_else(|| Scale::of(&Default::default()), Scale::of)
+        stats.map_or_else(|| NumberScale::of(&Default::default()), NumberScale::of)
     }
 
     fn rates_text(&self) -> String {

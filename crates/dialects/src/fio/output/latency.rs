@@ -6,7 +6,7 @@ use assay_stats::latency::Distribution;
 
 /// The figures of a distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Moments {
+pub(super) struct LatencyMoments {
     pub count: u64,
     pub min_ns: u64,
     pub max_ns: u64,
@@ -16,9 +16,9 @@ pub(super) struct Moments {
 
 /// `None` when nothing was recorded, or the record is damaged: then it gives
 /// no figures rather than wrong ones.
-pub(super) fn moments(record: &LatencyRecord) -> Option<Moments> {
+pub(super) fn moments(record: &LatencyRecord) -> Option<LatencyMoments> {
     let distribution = Distribution::of(record).ok()?;
-    Some(Moments {
+    Some(LatencyMoments {
         count: distribution.count(),
         min_ns: distribution.min_ns()?,
         max_ns: distribution.max_ns()?,

@@ -53,8 +53,8 @@ use super::JobText;
 use assay_judge::Judgement;
 use assay_model::load::report::{LoadReport, StreamReport};
 use assay_model::load::{Load, Stream};
-use entry::Entry;
-use group::Group;
+use entry::JobEntry;
+use group::RunGroup;
 use std::collections::BTreeSet;
 
 /// Everything that an output says.
@@ -85,22 +85,24 @@ type Member<'a> = (usize, &'a Stream, &'a StreamReport);
 
 /// What all outputs are made from.
 struct Figures<'a> {
-    entries: Vec<Entry<'a>>,
-    groups: Vec<Group>,
+    entries: Vec<JobEntry<'a>>,
+    groups: Vec<RunGroup>,
 }
 
 impl<'a> Figures<'a> {
     fn of(p: &Presentation<'a>) -> Self {
-        let entries = Entry::all(p);
+        let entries = JobEntry::all(p);
         let numbers: BTreeSet<u32> = p.load.streams.iter().map(|s| s.group).collect();
         let groups = numbers.into_iter();
         Self {
-            groups: groups.map(|number| Group::of(number, &entries)).collect(),
+            groups: groups
+                .map(|number| RunGroup::of(number, &entries))
+                .collect(),
             entries,
         }
     }
 
-    fn group(&self, entry: &Entry<'_>) -> Option<&Group> {
+    fn group(&self, entry: &JobEntry<'_>) -> Option<&RunGroup> {
         let mut groups = self.groups.iter();
         groups.find(|group| group.number == entry.stream.group)
     }

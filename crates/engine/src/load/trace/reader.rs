@@ -5,8 +5,8 @@ use super::{TraceAction, TraceStep, damaged};
 use crate::error::EngineError;
 use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
-use assay_trace::Source;
-use assay_trace::blktrace::{BlktraceSource, ByteOrder, Names};
+use assay_trace::TraceSource;
+use assay_trace::blktrace::{BlktraceSource, ByteOrder, DeviceFiles};
 use assay_trace::iolog::IologSource;
 use rustix::fs::{major, makedev, minor};
 use std::fs::{self, File};
@@ -164,7 +164,7 @@ fn begin(path: &Path, options: &Trace) -> Result<Replay, EngineError> {
     }
     let mut input = BufReader::with_capacity(PIECE, open(path)?);
     let start = input.fill_buf().map_err(failed)?;
-    let source: Box<dyn Source + Send> = match ByteOrder::of(start) {
+    let source: Box<dyn TraceSource + Send> = match ByteOrder::of(start) {
         Some(order) => {
             let align = options.align;
             Box::new(BlktraceSource::new(input, order, align, names(options)))
@@ -175,7 +175,7 @@ fn begin(path: &Path, options: &Trace) -> Result<Replay, EngineError> {
 }
 
 /// Which device is meant by a number: where all I/O goes elsewhere, none need be found.
-fn names(options: &Trace) -> Names {
+fn names(options: &Trace) -> DeviceFiles {
     match options.redirect.clone() {
         Some(path) => Box::new(move |_, _| Some(path.clone())),
         None => Box::new(|major, minor| device_node(Path::new("/dev"), major, minor)),

@@ -9,7 +9,7 @@ mod transaction;
 pub(crate) use super::thread_io::ThreadIo;
 use super::{progress, settle};
 use crate::meter::nanos;
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
@@ -68,7 +68,7 @@ impl Bench<'_> {
         let job = self.phase.job(statement);
         let paths = Database::files(self.folder, self.phase.journal);
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let step = Step {
+        let step = ObservedStep {
             job: &job,
             paths: &paths,
         };
@@ -88,7 +88,7 @@ impl Bench<'_> {
     fn measure(
         &mut self,
         statement: Statement,
-        step: Step<'_>,
+        step: ObservedStep<'_>,
         steps_done: u32,
         context: &mut Context<'_>,
         came: &mut StepOutcome,

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// How reading stands.
 #[derive(Debug)]
-pub(in crate::copy) struct State {
+pub(in crate::copy) struct ReadState {
     /// Where the input is read, as far as it has places.
     pub(in crate::copy) offset: u64,
     /// Why it has none.
@@ -30,7 +30,7 @@ pub(in crate::copy) struct State {
     pub(in crate::copy) ended: bool,
 }
 
-impl State {
+impl ReadState {
     pub(in crate::copy) fn new(work: &FileCopy, input: &End) -> Self {
         let place = seek(&input.fd, SeekFrom::Current(0));
         let flags = work.input_flags;

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// How writing stands.
 #[derive(Debug)]
-pub(in crate::copy) struct State {
+pub(in crate::copy) struct WriteState {
     /// Blocks of zeros become holes.
     pub(in crate::copy) sparse: bool,
     /// The last block became one.
@@ -27,7 +27,7 @@ pub(in crate::copy) struct State {
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::copy) struct Written {
+pub(in crate::copy) struct WriteResult {
     pub(in crate::copy) bytes: u64,
     /// Why it was not all.
     pub(in crate::copy) error: Option<Errno>,
@@ -44,7 +44,7 @@ impl Copier<'_> {
         &mut self,
         block: &[u8],
         context: &mut Context<'_>,
-    ) -> Result<Written, Halt> {
+    ) -> Result<WriteResult, Halt> {
         if self.work.output_flags.direct && (block.len() as u64) < self.work.output_block {
             self.end_direct(context);
         }
@@ -83,7 +83,7 @@ impl Copier<'_> {
         if self.work.output_flags.nocache && done > 0 {
             self.writing.cache.copied(&self.ends.output.fd, done as u64);
         }
-        Ok(Written {
+        Ok(WriteResult {
             bytes: done as u64,
             error,
         })

@@ -10,7 +10,7 @@ mod team;
 
 use super::Steps;
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
@@ -18,13 +18,13 @@ use assay_model::wire::NoteWeight;
 use assay_model::work::memory::{
     Found, Machine, Pattern, Stress, StressStep, Untested, stress_job,
 };
-use part::{Part, Swept};
+use part::{Swept, ThreadMemory};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use sweep::sweep_of;
-use team::{Place, Team, Word, serve};
+use team::{MemoryPlacement, StressReply, Team, serve};
 
 /// This much of the room is left to others, a quarter at most.
 const LEFT: u64 = 512 << 20;
@@ -52,9 +52,9 @@ pub(super) fn run(
             orders.push(order);
             let cpu = machine.cpus.get(number).copied();
             let (say, stop, done) = (say.clone(), &stop, &done);
-            scope.spawn(move || match Part::new(words, cpu, thread) {
+            scope.spawn(move || match ThreadMemory::new(words, cpu, thread) {
                 Ok(part) => serve(part, &to_do, &say, stop, done),
-                Err(error) => drop(say.send(Word::Failed(error))),
+                Err(error) => drop(say.send(StressReply::Failed(error))),
             });
         }
         drop(say);
@@ -79,13 +79,13 @@ pub(super) fn run(
 }
 
 /// Memory for [`random`], on whatever CPU.
-pub(crate) fn part(bytes: u64) -> io::Result<Part> {
+pub(crate) fn part(bytes: u64) -> io::Result<ThreadMemory> {
     let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-    Part::new(words, None, 0)
+    ThreadMemory::new(words, None, 0)
 }
 
 /// Writes random words and checks them: flips that were found, and bytes moved.
-pub(crate) fn random(part: &mut Part, seed: u64, stop: &AtomicBool) -> (u64, u64) {
+pub(crate) fn random(part: &mut ThreadMemory, seed: u64, stop: &AtomicBool) -> (u64, u64) {
     let done = AtomicU64::new(0);
     let phases = 0..Pattern::Random.phases();
     let swept = phases.map(|phase| {
@@ -131,7 +131,7 @@ fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
 }
 
 /// What the user should know before it begins.
-fn warn(parts: &[Place], machine: &Machine, context: &mut Context<'_>) {
+fn warn(parts: &[MemoryPlacement], machine: &Machine, context: &mut Context<'_>) {
     let mut note = |text| context.observer.note(NoteWeight::Warning, text);
     if parts.iter().any(|part| !part.locked) {
         note(
@@ -153,7 +153,7 @@ fn warn(parts: &[Place], machine: &Machine, context: &mut Context<'_>) {
 struct Tester<'a> {
     work: &'a Stress,
     team: Team<'a>,
-    parts: Vec<Place>,
+    parts: Vec<MemoryPlacement>,
     machine: Machine,
     began: Instant,
     /// The bit for a test of assay was flipped.
@@ -223,7 +223,7 @@ impl Tester<'_> {
         let words = step.tested_bytes / 8;
         let name = format!("{} (pass {})", pattern.name(), step.pass);
         let total = 8 * words * u64::from(pattern.phases());
-        let mut pulse = Pulse::new(name, steps_done, Some(total));
+        let mut progress = ProgressReporter::new(name, steps_done, Some(total));
         let began = Instant::now();
         // Each pass has random words of its own, and all phases of a pattern the same.
         let seed = context.seed ^ u64::from(step.pass);
@@ -231,7 +231,7 @@ impl Tester<'_> {
             let phase = step.end_phase;
             let before = 8 * words * u64::from(phase);
             let swept = self.team.sweep((pattern, phase, seed), |done| {
-                pulse.beat(context, before + 8 * done);
+                progress.report(context, before + 8 * done);
                 !context.stopped()
             })?;
             take(step, &swept);

@@ -11,7 +11,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What a word is, given where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum FillValue {
     /// Its address.
     Address,
     /// The complement of it.
@@ -32,9 +32,9 @@ pub(super) enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sweep {
     /// What has to be there.
-    pub(super) expected: Option<Value>,
+    pub(super) expected: Option<FillValue>,
     /// What is written.
-    pub(super) written: Option<Value>,
+    pub(super) written: Option<FillValue>,
     /// From the highest word to the lowest.
     pub(super) downwards: bool,
     /// Blocks are moved, in the place of all that.
@@ -77,24 +77,24 @@ pub(super) const fn sweep_of(pattern: Pattern, phase: u32) -> Sweep {
 }
 
 /// What is there after a phase.
-const fn value_of(pattern: Pattern, phase: u32) -> Value {
+const fn value_of(pattern: Pattern, phase: u32) -> FillValue {
     let odd = phase % 2 == 1;
     match pattern {
-        Pattern::Address if odd => Value::NotAddress,
-        Pattern::Address => Value::Address,
-        Pattern::MovingInversions => Value::Same(if odd { u64::MAX } else { 0 }),
-        Pattern::MovingInversionsRandom => Value::Random { not: odd },
-        Pattern::WalkingOnes => Value::Walking {
+        Pattern::Address if odd => FillValue::NotAddress,
+        Pattern::Address => FillValue::Address,
+        Pattern::MovingInversions => FillValue::Same(if odd { u64::MAX } else { 0 }),
+        Pattern::MovingInversionsRandom => FillValue::Random { not: odd },
+        Pattern::WalkingOnes => FillValue::Walking {
             shift: phase,
             not: false,
         },
-        Pattern::WalkingZeros => Value::Walking {
+        Pattern::WalkingZeros => FillValue::Walking {
             shift: phase,
             not: true,
         },
-        Pattern::Checkerboard => Value::Checkered { not: odd },
-        Pattern::BlockMove if odd => Value::Moved,
-        Pattern::Random | Pattern::BlockMove => Value::Random { not: false },
+        Pattern::Checkerboard => FillValue::Checkered { not: odd },
+        Pattern::BlockMove if odd => FillValue::Moved,
+        Pattern::Random | Pattern::BlockMove => FillValue::Random { not: false },
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Ground {
     pub(super) seed: u64,
 }
 
-impl Value {
+impl FillValue {
     /// What the words from a place on are.
     pub(super) fn fill(self, ground: Ground, from: usize, words: &mut [u64]) {
         let places = (from as u64..).zip(words.iter_mut());
@@ -219,8 +219,8 @@ mod tests {
             seed: 0,
         };
         let (mut plain, mut not) = ([0; 2], [0; 2]);
-        Value::Checkered { not: false }.fill(ground, 0, &mut plain);
-        Value::Checkered { not: true }.fill(ground, 0, &mut not);
+        FillValue::Checkered { not: false }.fill(ground, 0, &mut plain);
+        FillValue::Checkered { not: true }.fill(ground, 0, &mut not);
         assert_eq!(plain[0], !plain[1]);
         assert_eq!(plain[0], !not[0]);
     }

@@ -5,9 +5,9 @@ use crate::exit::{DONE, Failure};
 use crate::output::print;
 use assay_explain::table;
 use assay_flash::BLOCK_BYTES;
-use assay_flash::device::{Device, Phase};
-use assay_flash::part::Part;
-use assay_flash::workload::{Job, Timed, run as run_job};
+use assay_flash::device::{Device, RequestPhase};
+use assay_flash::part::DeviceModel;
+use assay_flash::workload::{SimulatedJob, Timed, run as run_job};
 use assay_model::units::{BytesPerSec, Iops, three_digits};
 use assay_report::text::clean;
 use serde_json::json;
@@ -39,7 +39,7 @@ pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
 }
 
 fn list() -> Result<ExitCode, Failure> {
-    let parts = Part::known();
+    let parts = DeviceModel::known();
     print(|out| {
         for part in &parts {
             writeln!(out, "{}", part.name)?;
@@ -52,8 +52,8 @@ fn list() -> Result<ExitCode, Failure> {
 }
 
 /// A known part, or one in a file.
-pub fn find(word: &str) -> Result<Part, Failure> {
-    if let Some(part) = Part::find(word) {
+pub fn find(word: &str) -> Result<DeviceModel, Failure> {
+    if let Some(part) = DeviceModel::find(word) {
         return Ok(part);
     }
     let refused = |why: String| Failure::usage(format!("{word}: {why}"));
@@ -66,10 +66,10 @@ pub fn find(word: &str) -> Result<Part, Failure> {
         return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
     }
     let text = fs::read_to_string(word).map_err(|error| refused(error.to_string()))?;
-    Part::parse(&text).map_err(|error| refused(error.to_string()))
+    DeviceModel::parse(&text).map_err(|error| refused(error.to_string()))
 }
 
-fn job(args: &SimulateArgs) -> Result<Job, Failure> {
+fn job(args: &SimulateArgs) -> Result<SimulatedJob, Failure> {
     let (bytes, span) = (args.bs.0, args.span.0);
     if bytes == 0 || bytes % BLOCK_BYTES != 0 || bytes > 1 << 30 {
         return Err(Failure::usage("--bs must be a multiple of 512, up to 1g"));
@@ -82,7 +82,7 @@ fn job(args: &SimulateArgs) -> Result<Job, Failure> {
         Pattern::Write | Pattern::RandWrite => 0,
         Pattern::RandRw => 50,
     };
-    Ok(Job {
+    Ok(SimulatedJob {
         read_percent,
         random: !matches!(args.rw, Pattern::Read | Pattern::Write),
         blocks: bytes / BLOCK_BYTES,
@@ -115,12 +115,13 @@ impl Figures {
 
     /// Microseconds of a phase in an I/O; of I/Os in flight together, all count.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    fn phase_us(&self, phase: Phase) -> f64 {
+    fn phase_us(&self, phase: RequestPhase) -> f64 {
         self.timed.spent.of(phase).as_us() / self.timed.ios.max(1) as f64
     }
 
-    fn value(&self, part: &Part, args: &SimulateArgs, device: &Device) -> serde_json::Value {
-        let phases = Phase::ALL.map(|phase| (phase.name().to_owned(), self.phase_us(phase).into()));
+    fn value(&self, part: &DeviceModel, args: &SimulateArgs, device: &Device) -> serde_json::Value {
+        let phases =
+            RequestPhase::ALL.map(|phase| (phase.name().to_owned(), self.phase_us(phase).into()));
         json!({
             "schema": 1,
             "part": part.name,
@@ -139,7 +140,12 @@ impl Figures {
         })
     }
 
-    fn write(&self, part: &Part, args: &SimulateArgs, out: &mut dyn Write) -> io::Result<()> {
+    fn write(
+        &self,
+        part: &DeviceModel,
+        args: &SimulateArgs,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         writeln!(out, "{}: simulated, {}", clean(&part.name), args.policy)?;
         crate::ui::paragraph(&format!("Figures: {}.", clean(&part.source)), 2, out)?;
         let (iops, rate) = (Iops(self.iops), BytesPerSec(self.rate));
@@ -149,7 +155,7 @@ impl Figures {
             "\n  {iops}, {rate}, {mean} µs for an I/O of {}",
             args.bs
         )?;
-        let spent = Phase::ALL.map(|phase| (phase, self.phase_us(phase)));
+        let spent = RequestPhase::ALL.map(|phase| (phase, self.phase_us(phase)));
         let rows = spent.into_iter().filter(|(_, us)| *us > 0.0);
         let rows = rows.map(|(phase, us)| vec![phase.name().to_owned(), three_digits(us)]);
         writeln!(out)?;

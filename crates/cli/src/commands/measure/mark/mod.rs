@@ -16,7 +16,7 @@ use crate::rounds::jobs::on_place;
 use crate::stored::owner;
 use args::MarkArgs;
 use assay_dialects::mark;
-use assay_dialects::mark::{FILL, ROUND, Scale, SdClass};
+use assay_dialects::mark::{FILL, MarkProfile, ROUND, SdClass};
 use assay_lang::{counted, tr};
 use assay_model::condition::Restore;
 use assay_model::job::Job;
@@ -171,9 +171,13 @@ fn plan(
     })
 }
 
-fn scale(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result<Scale, Failure> {
+fn scale(
+    args: &MarkArgs,
+    question: Question,
+    inspection: &Inspection,
+) -> Result<MarkProfile, Failure> {
     let seconds = args.seconds.unwrap_or(question.seconds());
-    Ok(Scale {
+    Ok(MarkProfile {
         file: file_size(args.size, question.file(inspection), Bytes(0), inspection)?,
         trial: Nanos::secs(seconds),
         engine: inspection.async_engines.first().copied(),

@@ -3,9 +3,9 @@
 use super::is_asked;
 use crate::commands::{Command, resume};
 use assay_explain::medium;
-use assay_flash::traits::ask::Asked;
+use assay_flash::traits::ask::TraitJob;
 use assay_flash::traits::series::Answers;
-use assay_flash::traits::{Finding, Trait, find};
+use assay_flash::traits::{Trait, TraitFinding, find};
 use assay_judge::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
@@ -25,7 +25,7 @@ pub struct Found {
 /// What is said about a trait.
 pub enum Said {
     /// What its figures show.
-    Found(Finding),
+    Found(TraitFinding),
     /// Why its figures may show nothing: they are not the device's.
     Refused(String),
     /// Why it was not asked: there is no flash.
@@ -38,7 +38,9 @@ impl Found {
     /// From the jobs of a run that asked for something.
     pub fn of(run: &Run) -> Self {
         let jobs = run.header.plan.jobs.iter();
-        let asked: Vec<Asked> = jobs.filter_map(|planned| Asked::of(&planned.job)).collect();
+        let asked: Vec<TraitJob> = jobs
+            .filter_map(|planned| TraitJob::of(&planned.job))
+            .collect();
         let answers = Answers::of_trials(&asked, &run.trials);
         let only = only(run);
         let said = |what: Trait| {
@@ -78,14 +80,14 @@ fn only(run: &Run) -> Vec<Trait> {
 }
 
 /// Of both directions.
-fn labels(run: &Run, asked: &[Asked]) -> BTreeSet<&'static str> {
+fn labels(run: &Run, asked: &[TraitJob]) -> BTreeSet<&'static str> {
     let trials = asked.iter().flat_map(|one| trials_of(run, one));
     let judged = trials.filter_map(judge);
     let sides = judged.flat_map(|judged| [judged.read, judged.write]);
     sides.flatten().map(|side| side.measured.label()).collect()
 }
 
-fn trials_of<'a>(run: &'a Run, asked: &Asked) -> impl Iterator<Item = &'a TrialRecord> {
+fn trials_of<'a>(run: &'a Run, asked: &TraitJob) -> impl Iterator<Item = &'a TrialRecord> {
     let name = asked.job.name.clone();
     let trials = run.trials.iter();
     trials.filter(move |trial| trial.job.name == name && trial.outcome == Outcome::Completed)

@@ -3,7 +3,7 @@
 use super::found::Found;
 use crate::ui::paragraph;
 use assay_flash::traits::Trait;
-use assay_flash::traits::ask::Asked;
+use assay_flash::traits::ask::TraitJob;
 use assay_lang::{counted, tr, translated};
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 fn trials_of_points(run: &Run) -> u32 {
     let jobs = run.header.plan.jobs.iter();
     let points = jobs
-        .filter(|planned| Asked::of(&planned.job).is_some_and(|asked| asked.what != Trait::Slc));
+        .filter(|planned| TraitJob::of(&planned.job).is_some_and(|asked| asked.what != Trait::Slc));
     points.map(|planned| planned.trials).max().unwrap_or(1)
 }
 

@@ -4,8 +4,8 @@ use super::super::check;
 use super::{Outcome, Table};
 use crate::ui::paragraph;
 use assay_explain::table;
-use assay_flash::device::Phase;
-use assay_flash::experiment::{Cell, Parameter, SOURCE};
+use assay_flash::device::RequestPhase;
+use assay_flash::experiment::{Parameter, PublishedFigure, SOURCE};
 use assay_flash::policy::Policy;
 use assay_model::units::three_digits;
 use std::io::{self, Write};
@@ -62,7 +62,7 @@ fn figures(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     table::write(&head, &rows.collect::<Vec<_>>(), 4, out)
 }
 
-fn names(cell: &Cell) -> Vec<String> {
+fn names(cell: &PublishedFigure) -> Vec<String> {
     [cell.row.tool.name(), cell.row.workload, cell.row.block_size]
         .map(str::to_owned)
         .to_vec()
@@ -158,9 +158,9 @@ fn difference(us: f64) -> String {
 }
 
 /// Phases that changed, the largest first, and what was left behind.
-fn parts(before: &Cell, after: &Cell) -> String {
+fn parts(before: &PublishedFigure, after: &PublishedFigure) -> String {
     let change = |phase| after.phase_us(phase) - before.phase_us(phase);
-    let mut parts = Phase::ALL
+    let mut parts = RequestPhase::ALL
         .map(|phase| (phase.name(), change(phase)))
         .to_vec();
     parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
@@ -174,7 +174,12 @@ fn parts(before: &Cell, after: &Cell) -> String {
     parts.join(", ")
 }
 
-fn cell<'a>(tables: &'a [Table], policy: Policy, workload: &str, size: &str) -> Option<&'a Cell> {
+fn cell<'a>(
+    tables: &'a [Table],
+    policy: Policy,
+    workload: &str,
+    size: &str,
+) -> Option<&'a PublishedFigure> {
     let table = tables.iter().find(|table| table.policy == policy)?;
     let mut cells = table.cells.iter();
     cells.find(|cell| cell.row.workload == workload && cell.row.block_size == size)
@@ -187,7 +192,7 @@ fn fate(tables: &[Table], out: &mut dyn Write) -> io::Result<()> {
         let after = cell(tables, Policy::OPEN, "randread", size)?;
         let published = (after.published? / before.published? - 1.0) * 100.0;
         let model = (after.model / before.model - 1.0) * 100.0;
-        Some((published, model, after.phase_us(Phase::Break)))
+        Some((published, model, after.phase_us(RequestPhase::Break)))
     };
     let (Some((small, small_model, cost)), Some((larger, larger_model, _))) =
         (both("8k"), both("16k"))

@@ -1,4 +1,4 @@
-//! Room in a file system, and the reserve that stays free.
+//! Free space in a file system, and the reserve that stays free.
 
 use super::scene::Scene;
 use crate::WorkError;
@@ -8,14 +8,14 @@ use std::path::Path;
 
 /// How full a file system is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct FreeSpace {
     /// Its size, without what only root may use.
     pub(super) size: u64,
     /// What this user may still write.
     pub(super) free: u64,
 }
 
-impl Room {
+impl FreeSpace {
     /// Looks at the file system of a path.
     pub(super) fn of(path: &Path) -> Result<Self, WorkError> {
         let stat = rustix::fs::statvfs(path)
@@ -45,7 +45,7 @@ pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), WorkEr
     else {
         return Ok(());
     };
-    let room = Room::of(folder)?;
+    let room = FreeSpace::of(folder)?;
     if bytes.saturating_add(scene.reserve) <= room.free {
         return Ok(());
     }

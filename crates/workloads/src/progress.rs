@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub(crate) const EVERY: Duration = Duration::from_millis(250);
 
 /// How far one step is.
-pub(crate) struct Pulse {
+pub(crate) struct ProgressReporter {
     step: String,
     steps_done: u32,
     total: Option<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct Pulse {
     told: Instant,
 }
 
-impl Pulse {
+impl ProgressReporter {
     /// Of a step that begins now.
     pub(crate) fn new(step: impl Into<String>, steps_done: u32, total: Option<u64>) -> Self {
         let now = Instant::now();
@@ -31,7 +31,7 @@ impl Pulse {
     }
 
     /// Tells how much is done, if it is time to.
-    pub(crate) fn beat(&mut self, context: &mut Context<'_>, done: u64) {
+    pub(crate) fn report(&mut self, context: &mut Context<'_>, done: u64) {
         let now = Instant::now();
         if now.duration_since(self.told) < EVERY {
             return;
