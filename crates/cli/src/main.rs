@@ -10,6 +10,7 @@ mod jobs;
 mod judging;
 mod output;
 mod rounds;
+mod scenarios;
 mod stored;
 mod targets;
 mod ui;
@@ -79,9 +80,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Qualify(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
             qualify::run(&args, on)
         }),
-        Command::Sweep(args) => {
-            targets::measure(&args.on, &own, args.json, |on| sweep::run(&args, on))
-        }
+        Command::Sweep(args) => targets::measure(&args.on, &own, args.json, |on| {
+            sweep::run(&args, commands::swept::parse, on)
+        }),
         Command::Mark(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
             mark::run(&args, on)
         }),

@@ -1,14 +1,14 @@
 //! `assay model limits`: ceilings of buses, and measured rates below them.
 
 use super::args::LimitsArgs;
-use crate::checks::toml_file::meant;
+use crate::checks::part::bus_mode;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use crate::ui::paragraph;
 use assay_explain::on_bus::OnBus;
 use assay_explain::table;
 use assay_model::job::Direction;
-use assay_model::limits::{Ceiling, all, find};
+use assay_model::limits::{Ceiling, all};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// Shows them.
 pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
     let ceilings = match &args.bus {
-        Some(word) => vec![known(word)?],
+        Some(word) => vec![bus_mode(word)?],
         None => all(),
     };
     let measured = measured(args, &ceilings)?;
@@ -29,18 +29,6 @@ pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
         print(|out| write_all(&ceilings, &measured, out))?;
     }
     Ok(DONE)
-}
-
-/// The mode of this name, or which one may be meant.
-pub fn known(word: &str) -> Result<Ceiling, Failure> {
-    find(word).ok_or_else(|| {
-        let modes: Vec<String> = all().into_iter().map(|ceiling| ceiling.mode).collect();
-        let modes: Vec<&str> = modes.iter().map(String::as_str).collect();
-        let meant = meant(&word.to_ascii_lowercase(), &modes);
-        Failure::usage(format!(
-            "no bus is called '{word}'{meant}: assay model limits lists all"
-        ))
-    })
 }
 
 fn measured(args: &LimitsArgs, ceilings: &[Ceiling]) -> Result<Vec<OnBus>, Failure> {

@@ -1,6 +1,7 @@
 //! `assay model simulate`: a job on a simulated part.
 
 use super::args::{Pattern, SimulateArgs};
+use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use assay_explain::table;
@@ -11,19 +12,15 @@ use assay_flash::workload::{SimulatedJob, Timed, run as run_job};
 use assay_model::units::{BytesPerSec, Iops, three_digits};
 use assay_report::text::clean;
 use serde_json::json;
-use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
-
-/// The longest file of a part.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// Simulates, and shows the figures.
 pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     let Some(word) = args.part.as_deref().filter(|_| !args.parts) else {
         return list();
     };
-    let part = find(word)?;
+    let part = device_model(word)?;
     let job = job(args)?;
     let device = Device::new(&part, args.policy);
     let mut device = device.map_err(|error| Failure::usage(error.to_string()))?;
@@ -49,24 +46,6 @@ fn list() -> Result<ExitCode, Failure> {
         Ok(())
     })?;
     Ok(DONE)
-}
-
-/// A known part, or one in a file.
-pub fn find(word: &str) -> Result<DeviceModel, Failure> {
-    if let Some(part) = DeviceModel::find(word) {
-        return Ok(part);
-    }
-    let refused = |why: String| Failure::usage(format!("{word}: {why}"));
-    let meta = fs::metadata(word).map_err(|error| {
-        refused(format!(
-            "no part is called so (--parts lists them), and as a file: {error}"
-        ))
-    })?;
-    if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
-    }
-    let text = fs::read_to_string(word).map_err(|error| refused(error.to_string()))?;
-    DeviceModel::parse(&text).map_err(|error| refused(error.to_string()))
 }
 
 fn job(args: &SimulateArgs) -> Result<SimulatedJob, Failure> {

@@ -3,16 +3,16 @@
 
 use super::QualifyArgs;
 use crate::checks::estimate;
-use crate::commands::measure::mem;
-use crate::commands::measure::scenario::{self, Built};
 use crate::driver::host::Host;
 use crate::driver::runs;
 use crate::driver::runs::Done;
 use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::works::{self, Request};
 use crate::exit::Failure;
+use crate::jobs::memory;
 use crate::jobs::suite;
 use crate::output::say;
+use crate::scenarios::{self, Built};
 use assay_lang::tr;
 use assay_model::plan::{Place, PlannedJob};
 use assay_model::run::{Run, RunStatus};
@@ -105,8 +105,8 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
             steps,
             written,
             time,
-        } = scenario::built(name, scale, place)?;
-        scenario::tools::are_there(host, &scenario)?;
+        } = scenarios::built(name, scale, place)?;
+        scenarios::tools::are_there(host, &scenario)?;
         say(&clean(&tr!(
             "then the scenario {name}, which writes up to {written} each time",
             name,
@@ -117,7 +117,7 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {
-        let (work, steps) = mem::short();
+        let (work, steps) = memory::short();
         once_ns += estimate::of_memory(steps.len()).0;
         works.push((work, steps.into_iter().map(planned).collect()));
     }

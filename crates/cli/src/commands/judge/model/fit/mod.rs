@@ -4,7 +4,7 @@ mod rates;
 mod show;
 
 use super::args::FitArgs;
-use super::simulate::find;
+use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::stored::lookup::{Stored, load, write_file};
@@ -66,7 +66,7 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
 
 /// The part that a fit begins with, of rates of that kind of device.
 fn start(args: &FitArgs, kind: &DeviceKind) -> Result<DeviceModel, Failure> {
-    find(args.part.as_deref().unwrap_or(DeviceModel::name_like(kind)))
+    device_model(args.part.as_deref().unwrap_or(DeviceModel::name_like(kind)))
 }
 
 fn of_file(args: &FitArgs) -> Result<Source, Failure> {

@@ -1,8 +1,9 @@
 //! From what a file says to what is carried out: scaled, in its place, each act with the
 //! job that says what it does.
 
-use super::file::{ActWanted, PlaceWanted, ScenarioFile, Step};
+use super::file::{ActWanted, ScenarioFile, Step};
 use super::job::job;
+use super::{Moved, PlaceWanted};
 use crate::checks::estimate;
 use crate::checks::toml_file::Mistake;
 use assay_model::job::FlushCall;
@@ -131,13 +132,6 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, M
         pace,
         action,
     })
-}
-
-/// Bytes that an act moves.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Moved {
-    pub read: u64,
-    pub written: u64,
 }
 
 /// What an act may take.

@@ -1,5 +1,6 @@
 //! File of a scenario: its head, and its steps in their order.
 
+use super::PlaceWanted;
 use super::action::{StepKeys, Word};
 use crate::checks::toml_file::{self, Keys, Mistake, size};
 use assay_model::work::scenario::{Action, Pace};
@@ -22,19 +23,6 @@ pub struct ScenarioFile {
     pub reserve: u64,
     /// Repetitions are written out.
     pub steps: Vec<Step>,
-}
-
-/// Kinds of place where a scenario or a step can be carried out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PlaceWanted {
-    /// In a folder only.
-    Folder,
-    /// On a scratch device only.
-    Device,
-    /// In both.
-    #[default]
-    Any,
 }
 
 /// Acts that begin together; one, unless it is a parallel step.

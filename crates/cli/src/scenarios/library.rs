@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_example_is_one_and_a_small_scale_leaves_little() {
-        let text = include_str!("../../../../../../examples/scenario.toml");
+        let text = include_str!("../../../../examples/scenario.toml");
         let file = super::super::file::parse(text).unwrap();
         let resolved = |scale| {
             let wanted = Wanted {

@@ -1,7 +1,7 @@
 //! The job that says of an act what it does: by it the evidence is judged, so it has to
 //! be true.
 
-use super::resolve::Moved;
+use super::Moved;
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::scenario::{
