@@ -34,7 +34,7 @@ pub(super) fn run(
     steps_done: u32,
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
-    let mut bench = Bench {
+    let mut bench = DatabaseBench {
         phase,
         folder,
         database: None,
@@ -48,7 +48,7 @@ pub(super) fn run(
 }
 
 /// What the steps of a phase share.
-struct Bench<'a> {
+struct DatabaseBench<'a> {
     phase: &'a DatabasePhase,
     folder: &'a Path,
     /// Made by the first step.
@@ -58,7 +58,7 @@ struct Bench<'a> {
     rng: SplitMix64,
 }
 
-impl Bench<'_> {
+impl DatabaseBench<'_> {
     fn step(
         &mut self,
         statement: Statement,
