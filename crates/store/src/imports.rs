@@ -1,8 +1,8 @@
 //! Results that were made elsewhere.
 
-use crate::annotations::{annotation, words};
 use crate::error::StoreError;
 use crate::record;
+use crate::record::{annotation, words};
 use crate::runs::Store;
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;

@@ -1,8 +1,8 @@
 //! Reading runs and trials, and finding what an id stands for.
 
-use crate::annotations::annotation;
 use crate::error::StoreError;
 use crate::record;
+use crate::record::{annotation, owner};
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
@@ -314,14 +314,6 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         trials_planned: row.get("trials_planned")?,
         data_lost: row.get("data_lost")?,
         annotation: annotation(row)?,
-    })
-}
-
-pub(crate) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
-    Ok(Owner {
-        pid: row.get("owner_pid")?,
-        boot_id: row.get("owner_boot_id")?,
-        start_ticks: row.get("owner_start_ticks")?,
     })
 }
 

@@ -12,6 +12,27 @@ use super::{Body, Chart, Form};
 use crate::words::text::width as columns_of;
 use maud::{Markup, PreEscaped, html};
 
+/// A rectangle between axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Area {
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+}
+
+impl Area {
+    /// Whether a place on the horizontal axis is in it.
+    pub fn holds(&self, px: f64) -> bool {
+        (self.left..=self.right).contains(&px)
+    }
+
+    /// The place that is in it next to one.
+    pub const fn within(&self, px: f64) -> f64 {
+        px.clamp(self.left, self.right)
+    }
+}
+
 /// What charts look like, by class; the colours are variables.
 pub const STYLE: &str = include_str!("style.css");
 /// The variables in light and in dark, a line each: `name light dark`.
