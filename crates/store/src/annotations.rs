@@ -3,14 +3,12 @@
 
 use crate::error::StoreError;
 use crate::record;
-use crate::record::{annotation, owner};
+use crate::rows::{annotation, owner};
 use crate::runs::{Owner, Store};
 use crate::select::Found;
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use std::io;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 impl Store {
     /// Gives an annotation to the run or import that is made next. Its name is taken only

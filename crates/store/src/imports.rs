@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::record;
-use crate::record::{annotation, words};
+use crate::rows::{annotation, words};
 use crate::runs::Store;
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;

@@ -1,16 +1,12 @@
 //! Records as they lie in the file: JSON, that of trials and imports
 //! zlib-compressed.
 
-use crate::Owner;
-use assay_model::annotation::Annotation;
 use assay_model::figures::Import;
 use assay_model::run::RunHeader;
 use assay_model::trial::TrialRecord;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use rusqlite::Row;
-use rusqlite::types::Type;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
@@ -89,37 +85,6 @@ fn from_blob<T: DeserializeOwned>(blob: &[u8]) -> io::Result<T> {
         return Err(too_long());
     }
     Ok(serde_json::from_slice(&json)?)
-}
-
-/// The annotation in a row with its columns, which are NULL where there is none.
-pub(crate) fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
-    let has_tags = row.get::<_, Option<String>>("tags")?.is_some();
-    Ok(Annotation {
-        name: row.get("name")?,
-        tags: match has_tags {
-            true => words(row, "tags")?,
-            false => Vec::new(),
-        },
-        note: row.get("note")?,
-    })
-}
-
-/// Words that are stored as a JSON list.
-pub(crate) fn words(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
-    let text: String = row.get(column)?;
-    record::words_from_text(&text).map_err(|error: io::Error| {
-        let index = row.as_ref().column_index(column).unwrap_or_default();
-        rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
-    })
-}
-
-/// Reads the owner of a run from a row.
-pub(crate) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
-    Ok(Owner {
-        pid: row.get("owner_pid")?,
-        boot_id: row.get("owner_boot_id")?,
-        start_ticks: row.get("owner_start_ticks")?,
-    })
 }
 
 #[cfg(test)]

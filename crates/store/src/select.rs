@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::record;
-use crate::record::{annotation, owner};
+use crate::rows::{annotation, owner};
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};

@@ -14,21 +14,21 @@ use maud::{Markup, PreEscaped, html};
 
 /// A rectangle between axes.
 #[derive(Clone, Copy, Debug)]
-pub struct Area {
-    pub left: f64,
-    pub right: f64,
-    pub top: f64,
-    pub bottom: f64,
+struct Area {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
 }
 
 impl Area {
     /// Whether a place on the horizontal axis is in it.
-    pub fn holds(&self, px: f64) -> bool {
+    fn holds(&self, px: f64) -> bool {
         (self.left..=self.right).contains(&px)
     }
 
     /// The place that is in it next to one.
-    pub const fn within(&self, px: f64) -> f64 {
+    const fn within(&self, px: f64) -> f64 {
         px.clamp(self.left, self.right)
     }
 }
