@@ -7,7 +7,7 @@ use assay_stats::requirement::{RequiredFigure, Requirement};
 use std::fmt;
 use std::str::FromStr;
 
-/// How large and long the jobs are.
+/// Size and duration of the jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkProfile {
     /// The test file, or the region used on a device.
@@ -84,7 +84,7 @@ const A2_DEPTH: u32 = 32;
 const APPLICATION_REGION: Bytes = Bytes::mib(256);
 
 impl SdClass {
-    /// All, in the order in which they are listed.
+    /// Every class, in the order in which they are listed.
     pub const ALL: [Self; 10] = [
         Self::A1,
         Self::A2,
@@ -98,7 +98,7 @@ impl SdClass {
         Self::V(90),
     ];
 
-    /// What it asks for.
+    /// Returns the requirements of the class.
     #[must_use]
     pub fn requirements(self) -> Vec<Requirement> {
         let mega = |mb: u16| f64::from(mb) * 1e6;
@@ -185,7 +185,7 @@ impl fmt::Display for SdClass {
 impl FromStr for SdClass {
     type Err = String;
 
-    /// Its name, in either case.
+    /// Parses the name of a class, in either case.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = |class: &Self| class.to_string().eq_ignore_ascii_case(text);
         let found = Self::ALL.into_iter().find(known);

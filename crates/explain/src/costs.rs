@@ -1,5 +1,5 @@
-//! What requests cost: by the model that made the figures, by a part that the user named, or
-//! by a fit of the run's own results.
+//! Costs of requests: by the model that made the figures, by a part that the user named, or by a
+//! fit of the run's own results.
 
 use crate::as_f64;
 use crate::fit_input::is_told;
@@ -19,7 +19,7 @@ use assay_model::storage::{DeviceKind, Storage};
 use assay_report::text::clean;
 use std::collections::BTreeSet;
 
-/// Where the costs of requests are known from.
+/// Costs of requests, by their source.
 #[derive(Clone, Debug)]
 pub enum Costs {
     /// The figures were made by this part.
@@ -35,11 +35,11 @@ pub enum Costs {
 /// A fit.
 #[derive(Clone, Debug)]
 pub struct Fitted {
-    /// What was fitted.
+    /// Fitted values.
     pub measured: Measured,
-    /// What came of the reads alone: what writes do beside their costs does not spoil it.
+    /// Fit of the reads alone, which the side effects of writes cannot spoil.
     reads: Estimated,
-    /// What came of all.
+    /// Fit of reads and writes together.
     all: Estimated,
 }
 
@@ -50,7 +50,7 @@ pub struct Phases {
     pub parts: Vec<(Kind, f64)>,
     /// Whose they are.
     pub known: Known,
-    /// Of a fit: its parameters.
+    /// Parameters of the fit.
     parameters: Vec<Parameter>,
 }
 
@@ -60,7 +60,7 @@ const FEWEST_SIZES: usize = 3;
 const MOST_IOS: u64 = 300_000;
 
 impl Costs {
-    /// Of the results under one condition.
+    /// Derives the costs from the results under one condition.
     pub fn of(observed: &[Observed<'_>], storage: &Storage, given: Option<&DeviceModel>) -> Self {
         if let Some(part) = given {
             return Self::Given(Box::new(part.clone()));
@@ -95,7 +95,7 @@ impl Costs {
         }
     }
 
-    /// Whether the figures were made by a model.
+    /// `true` if a model made the figures.
     pub const fn is_truth(&self) -> bool {
         matches!(self, Self::Truth(..))
     }
@@ -137,7 +137,7 @@ impl Fitted {
         }
     }
 
-    /// All parameters, each of the fit of its direction.
+    /// Returns all parameters, each from the fit of its direction.
     pub fn parameters(&self) -> Vec<Parameter> {
         let both = self.reads.parameters.iter().zip(&self.all.parameters);
         both.map(
@@ -172,7 +172,7 @@ impl Fitted {
 }
 
 impl Phases {
-    /// All of them.
+    /// Every format.
     pub fn total_us(&self) -> f64 {
         self.parts.iter().map(|(_, us)| us).sum()
     }

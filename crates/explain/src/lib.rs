@@ -232,7 +232,7 @@ fn keep_fastest_on_bus(results: &mut [Explanation<'_>]) {
 }
 
 impl Group<'_> {
-    /// What a scheduler did cannot be told: what is counted has it in it.
+    /// Explains that a scheduler's share cannot be told: the counted times include it.
     fn scheduler(&self) -> Option<String> {
         let counted = self.results.iter().filter(|one| one.of.requests.is_ok());
         let names: BTreeSet<String> = counted

@@ -24,11 +24,11 @@ pub struct Observation {
     pub blocks: u64,
     /// Bytes per second.
     pub rate: f64,
-    /// How well it is known, where it was measured more than once.
+    /// Precision of the rate, where it was measured more than once.
     pub repeated: Option<Repeated>,
 }
 
-/// What trials say of how well a rate is known.
+/// Precision of a rate, from repeated trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeated {
     /// The standard error of the rate, as a share of it.
@@ -37,14 +37,14 @@ pub struct Repeated {
     pub freedom: u32,
 }
 
-/// What was estimated.
+/// Result of an estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimated {
     /// The part with the estimates in their places.
     pub part: DeviceModel,
-    /// All that could be fitted; `error` is `None` for what the rates do not tell. From few
-    /// rates and trials a standard error is not well known itself: it is wider then, so that
-    /// twice of it holds as often as with many (by Student's t, of 95 %).
+    /// Fitted parameters; `error` is `None` where the rates do not determine one. With few rates
+    /// and trials a standard error is itself not well known: it is wider then, so that twice the
+    /// error holds as often as with many (by Student's t, 95 %).
     pub parameters: Vec<Parameter>,
     /// For each observation, the rate that the part has then.
     pub rates: Vec<f64>,
@@ -198,7 +198,8 @@ fn model(part: &DeviceModel) -> Model {
     }
 }
 
-/// What changes any rate when it changes by a tenth, or a microsecond.
+/// Returns the indices of parameters that change any rate when they change by a tenth, or a
+/// microsecond.
 fn sensitive(begin: &[f64], rates: impl Fn(&[f64]) -> Vec<f64>) -> Vec<usize> {
     let now = rates(begin);
     let matters = |at: &usize| {
@@ -349,7 +350,7 @@ mod tests {
         assert_eq!(untold, ["read.break", "read.resume", "write.break"]);
     }
 
-    /// Of writes alone: command and programming are only known as a sum.
+    /// Uses writes only: command and programming are then known only as a sum.
     #[test]
     fn what_only_others_could_tell_apart_is_untold() {
         let rng = &mut SplitMix64::new(2);

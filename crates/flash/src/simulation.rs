@@ -10,7 +10,7 @@ use std::io;
 pub struct Simulation {
     /// The part.
     pub part: DeviceModel,
-    /// What the host sends.
+    /// Policy of the host.
     pub policy: Policy,
 }
 
@@ -28,7 +28,7 @@ pub enum SimulationError {
         "no part is called '{name}' (assay model simulate --parts lists them), and as a file: {error}"
     )]
     File {
-        /// What was looked for.
+        /// Name or path that was looked for.
         name: String,
         /// Why it could not be read.
         error: io::Error,
@@ -38,7 +38,7 @@ pub enum SimulationError {
     Part {
         /// The file.
         name: String,
-        /// What is wrong with it.
+        /// Error in the part.
         error: PartError,
     },
     /// The policy needs what the part lacks.

@@ -1,4 +1,4 @@
-//! What benchmarks ask of a device, and what falls into the windows that they time.
+//! I/O that benchmarks ask of a device, and the part of it inside the windows that they time.
 
 use crate::device::{Device, RequestPhase, Spent};
 use crate::policy::BlockRequest;
@@ -9,7 +9,7 @@ use assay_model::rng::SplitMix64;
 /// A job with one I/O after the other, or as many in flight as the device takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedJob {
-    /// Of 100 I/Os, so many read.
+    /// Share of reads, in percent of the I/Os.
     pub read_percent: u8,
     /// At random places, or each behind the one before.
     pub random: bool,
@@ -25,16 +25,16 @@ pub struct SimulatedJob {
     pub seed: u64,
 }
 
-/// What was timed.
+/// Timed I/O of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timed {
     /// I/Os.
     pub ios: u64,
     /// From the first issue to the last end.
     pub time: Picos,
-    /// Where the requests spent it.
+    /// Time of the requests, by phase.
     pub spent: Spent,
-    /// Where flushes behind writes spent theirs.
+    /// Time of flushes behind writes, by phase.
     pub flushed: Spent,
     /// Programming that the card had still to do when the clock stopped.
     pub left: Picos,
@@ -59,7 +59,7 @@ impl Timed {
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// How a host issues the I/Os of a job.
+/// Issue of a job's I/Os by the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Issue {
     /// So many are in flight, 1 at least; those that the device does not take wait for it.
@@ -164,7 +164,7 @@ pub fn io(
     now
 }
 
-/// Where I/Os fall.
+/// Generator of I/O offsets.
 struct Places {
     rng: SplitMix64,
     slots: u64,

@@ -1,4 +1,4 @@
-//! How far a stream is, in both directions.
+//! Progress of a stream, in both directions.
 
 use crate::packet::{LONGEST, NotOfThisVersion, Packet};
 use crate::times::Times;
@@ -12,7 +12,7 @@ const KEPT: usize = 1 << 20;
 /// before it would have to wait for that.
 const WORTH_TELLING: u64 = 256 << 10;
 
-/// What there is to do for a connection.
+/// Next task for a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LinkTask {
     Send(Packet),
@@ -35,7 +35,7 @@ pub(crate) struct LinkSide {
     pub(crate) given_up: Option<Option<String>>,
 }
 
-/// What is written here.
+/// Data written on this side.
 #[derive(Debug, Default)]
 struct Outgoing {
     /// Not known to have arrived.
@@ -53,15 +53,15 @@ struct Outgoing {
     end_sent: bool,
 }
 
-/// What is written there.
+/// Data written on the other side.
 #[derive(Debug, Default)]
 struct Incoming {
     /// Not read yet.
     taken: VecDeque<u8>,
-    /// All that has arrived; the end counts as one.
+    /// Bytes that have arrived; the end counts as one.
     arrived: u64,
     ended: bool,
-    /// What the other side was told of that over this connection, and when.
+    /// Last count of arrived bytes that this connection told the other side, and the time.
     told: Option<(u64, Instant)>,
 }
 
@@ -124,7 +124,7 @@ impl LinkSide {
         Some(count)
     }
 
-    /// All that was written here has arrived there, the end included.
+    /// `true` if everything written here has arrived on the other side, the end included.
     pub(crate) fn is_delivered(&self) -> bool {
         self.outgoing.end_arrived
     }
@@ -135,7 +135,7 @@ impl LinkSide {
         self.incoming.ended && told == Some(self.incoming.arrived)
     }
 
-    /// What is to be done next.
+    /// Returns the next task.
     pub(crate) fn task(&mut self, times: Times, now: Instant) -> LinkTask {
         let due = match self.incoming.told {
             None => now,

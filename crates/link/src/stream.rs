@@ -22,7 +22,7 @@ pub struct LinkReader(Arc<SharedSide>);
 #[derive(Debug)]
 pub struct LinkWriter(Arc<SharedSide>);
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It broke, or another one took its place.
@@ -99,7 +99,7 @@ impl Link {
         self.change(|_| ());
     }
 
-    /// How long the other side has not been heard.
+    /// Returns the time since the other side was last heard.
     #[must_use]
     pub fn silent_for(&self) -> Duration {
         self.lock().heard.elapsed()
@@ -113,13 +113,13 @@ impl Link {
         });
     }
 
-    /// Whether it was given up.
+    /// `true` if the link was given up.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.lock().given_up.is_some()
     }
 
-    /// Whether it goes over a connection now.
+    /// `true` if the link has a connection now.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.lock().connected
@@ -273,7 +273,7 @@ impl Write for LinkWriter {
         Ok(bytes.len())
     }
 
-    /// What was written is on its way.
+    /// Does nothing: written data is already on its way.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

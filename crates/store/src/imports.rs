@@ -55,7 +55,7 @@ impl Store {
         })
     }
 
-    /// All imports, newest first.
+    /// Returns all imports, newest first.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 /// one is the newer.
 const NEWEST_FIRST: &str = "ORDER BY started_unix_ms DESC, runs.rowid DESC";
 
-/// What an id stands for.
+/// Record that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A run of assay's own: [`Store::load`].
@@ -33,7 +33,7 @@ impl Found {
 }
 
 impl Store {
-    /// All runs, newest first.
+    /// Returns all runs, newest first.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -239,7 +239,7 @@ impl Store {
 /// Trials of a run that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SomeTrials {
-    /// All of them.
+    /// Returns the sum of the phases, in microseconds.
     All,
     /// Those of one job.
     OfJob(String),

@@ -19,14 +19,14 @@ use std::time::Duration;
 
 /// Connecting is over before the first line, which ssh limits itself (`ConnectTimeout`).
 const SILENCE: Duration = Duration::from_secs(30);
-/// What an agent may take to clean up before the link is cut; it goes on cleaning
-/// up without.
+/// Time limit for an agent to clean up before the link is cut; without a link the agent goes on
+/// cleaning up.
 pub(crate) const PARTING: Duration = Duration::from_secs(60);
 
 /// A program that carries out a command on another machine, with its own standard
 /// streams as those of the command, byte by byte.
 pub(crate) trait Program: Clone + Send + 'static {
-    /// What the machine is called.
+    /// Returns the name of the machine.
     fn target(&self) -> String;
 
     /// The program with the words that make it carry out that command.
@@ -45,7 +45,7 @@ pub(crate) struct Remote<P> {
     pub(crate) program: P,
     pub(crate) agents: Agents,
     pub(crate) when_lost: WhenLost,
-    /// How long the shell over there may say nothing.
+    /// Longest permitted silence of the shell on the machine.
     pub(crate) silence: Duration,
     /// Who is told what becomes of the link, a line at a time.
     pub(crate) tell: fn(&str),
@@ -179,7 +179,7 @@ pub(crate) fn not_there(
 }
 
 impl Failed {
-    /// What went wrong.
+    /// Converts the failure into an error for the user.
     pub(crate) fn into_error(self, program: &impl Program) -> TargetError {
         let target = program.target();
         let complaints = self.complaints;

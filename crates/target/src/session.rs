@@ -9,23 +9,23 @@ use std::io::{Read, Write};
 use std::process::Child;
 use std::time::Duration;
 
-/// How long the other side of a link may take to end that was given up.
+/// Time limit for the other side of an abandoned link to end.
 const CUT: Duration = Duration::from_secs(1);
 
 /// A running agent and its stream. Dropping it closes the stream, which
 /// tells the agent to clean up, and waits until the agent is gone.
 pub struct AgentSession {
-    /// What the agent says.
+    /// Output of the agent.
     pub reader: Box<dyn Read + Send>,
     /// To the agent; taken by whoever talks. The agent sees the end of its
     /// input when this is dropped.
     pub writer: Option<Box<dyn Write + Send>>,
     carrier: Carrier,
-    /// How long the agent may take to end; `None`: all the time that it needs.
+    /// Time limit for the agent to end; `None`: no limit.
     parting: Option<Duration>,
 }
 
-/// What carries the stream.
+/// Carrier of the stream.
 enum Carrier {
     /// The agent itself.
     Agent(Child),
@@ -35,7 +35,7 @@ enum Carrier {
     Kept(Kept),
 }
 
-/// What a link complains about, so far.
+/// Function that returns the complaint of a link so far.
 pub(crate) type Complaint = Box<dyn Fn() -> Option<String> + Send>;
 
 impl AgentSession {
@@ -115,8 +115,8 @@ impl AgentSession {
         }
     }
 
-    /// What ends the stream at once, as long as this session is there: for a machine
-    /// whose power is gone.
+    /// Returns a function that ends the stream at once, as long as this session exists: for a
+    /// machine whose power is gone.
     #[must_use]
     pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
         match &self.carrier {
@@ -150,7 +150,7 @@ impl AgentSession {
         }
     }
 
-    /// What the link to the agent complains about, in one line.
+    /// Returns the complaint of the link to the agent, in one line.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         match &self.carrier {
@@ -193,7 +193,7 @@ fn streams(child: &mut Child) -> (Box<dyn Read + Send>, Option<Box<dyn Write + S
     )
 }
 
-/// What an agent still says is for nobody; one that cannot say it would not end.
+/// Reads and drops the remaining output of an agent; an agent that cannot write would not end.
 fn drain(reader: &mut impl Read, watchdog: &Watchdog) {
     let mut chunk = [0; 4096];
     while !watchdog.has_barked() && reader.read(&mut chunk).is_ok_and(|read| read > 0) {}

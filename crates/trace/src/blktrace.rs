@@ -19,10 +19,10 @@ const VERSION: u32 = 7;
 /// Bytes of a sector, whatever the device says.
 const SECTOR: u64 = 512;
 
-/// What happened: the lower half of `action`.
+/// Event codes: the lower half of `action`.
 const QUEUED: u32 = 1;
 const COMPLETED: u32 = 8;
-/// What it is about: bits of the upper half of `action`.
+/// Category bits: the upper half of `action`.
 const WRITE: u32 = 1 << (1 + 16);
 const FLUSH: u32 = 1 << (2 + 16);
 const NOTIFY: u32 = 1 << (10 + 16);

@@ -1,4 +1,4 @@
-//! What a recording is made of.
+//! Statistics of a recording.
 
 use crate::Action;
 use crate::fit::alignment;
@@ -13,16 +13,16 @@ const PARTS: usize = 20;
 /// More are not under way at a time: completions that a trace lost are not waited for.
 const MOST_UNDER_WAY: usize = 16_384;
 
-/// What a recording is made of.
+/// Statistics of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Description {
     /// The format that it was read from.
     pub format: &'static str,
     /// From its first I/O or flush to its last.
     pub span_ns: u64,
-    /// Its files, and how far each reaches in bytes.
+    /// Files of the recording, each with the end of its last I/O, in bytes.
     pub files: Vec<(String, u64)>,
-    /// All I/O.
+    /// I/O of each direction.
     pub directions: PerDirection<DirectionUse>,
     /// fsync, fdatasync and flushes of the device.
     pub flushes: u64,
@@ -37,11 +37,11 @@ pub struct Description {
 /// I/O of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DirectionUse {
-    /// How many.
+    /// Number of I/Os.
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How many began where the one before, of the same file and direction, had ended.
+    /// Number of I/Os that began where the previous one, of the same file and direction, had ended.
     pub sequential_ios: u64,
     /// Lengths and how many I/Os had them, the most frequent first.
     pub sizes: Vec<(u32, u64)>,
@@ -56,7 +56,7 @@ pub struct Depth {
     pub max: u64,
 }
 
-/// What was done in a part of the time.
+/// I/O in a part of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rate {
     /// I/Os that began.
@@ -101,7 +101,7 @@ pub fn describe(recording: &Recording) -> Description {
 struct TraceTally {
     uses: PerDirection<DirectionUse>,
     sizes: PerDirection<BTreeMap<u32, u64>>,
-    /// Where the latest I/O of a file and direction ended.
+    /// End offset of the latest I/O of each file and direction.
     ends: HashMap<(usize, &'static str), u64>,
     extents: HashMap<usize, u64>,
     flushes: u64,

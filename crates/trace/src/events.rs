@@ -16,7 +16,7 @@ use std::io;
 /// Bytes of a sector, whatever the device says.
 const SECTOR: u64 = 512;
 
-/// How far the block layer was with an I/O.
+/// Stage of an I/O in the block layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockStage {
     /// It came from above: what programs and file systems asked for.
@@ -34,11 +34,11 @@ pub struct BlockEvent {
     pub at_ns: u64,
     /// `MAJOR:MINOR`.
     pub device: String,
-    /// How far it was.
+    /// Stage of the I/O.
     pub stage: BlockStage,
     /// A flush was asked for before it, or it is one.
     pub flush: bool,
-    /// What there is besides the flush.
+    /// Action besides the flush.
     pub action: Option<Action>,
 }
 

@@ -9,12 +9,12 @@ use std::io;
 /// a multiple of this.
 const FILES_ALIGN: u64 = 1 << 20;
 
-/// What becomes of I/O behind the end of storage that is smaller than what was recorded.
+/// Treatment of I/O beyond the end of storage that is smaller than the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shrink {
     /// It begins at the start again: what was sequential stays so.
     Wrap,
-    /// All offsets become smaller by the same factor: what was far apart stays so.
+    /// Scales all offsets by the same factor: distant offsets stay distant.
     Scale,
 }
 
@@ -136,7 +136,7 @@ pub fn alignment(recording: &Recording) -> u64 {
     1 << bits.trailing_zeros()
 }
 
-/// How far each file reaches.
+/// Returns the end of the last I/O in each file.
 fn extents(recording: &Recording) -> Vec<u64> {
     let mut extents = vec![0_u64; recording.files.len()];
     for step in &recording.steps {
@@ -148,7 +148,7 @@ fn extents(recording: &Recording) -> Vec<u64> {
     extents
 }
 
-/// Where each file begins.
+/// Returns the start of each file in the joint address space.
 fn bases(extents: &[u64]) -> Vec<u64> {
     let mut next = 0_u64;
     let base = |extent: &u64| {

@@ -74,7 +74,7 @@ impl<R: BufRead> IologSource<R> {
         Ok(source)
     }
 
-    /// Whether there was one more line.
+    /// Reads the next line; returns `false` at the end.
     fn read_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         self.line_number += 1;
@@ -129,7 +129,7 @@ impl<R: BufRead> IologSource<R> {
         Ok(Some(TraceEvent { file, action, time }))
     }
 
-    /// What stands behind the time.
+    /// Parses the fields after the time.
     fn parse_action(&mut self, fields: &[&[u8]]) -> Result<IologLine, String> {
         match *fields {
             [] if self.version == Version::Two => Ok(IologLine::Nothing),

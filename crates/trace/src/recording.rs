@@ -17,18 +17,18 @@ pub struct RecordedStep {
     pub at_ns: u64,
     /// Index into [`Recording::files`].
     pub file: usize,
-    /// What happened.
+    /// Action of the step.
     pub action: Action,
 }
 
 /// A trace that was read. Its steps are in the order of their times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// What the format is called.
+    /// Name of the format.
     pub format: &'static str,
     /// The files, or `MAJOR:MINOR` of the devices.
     pub files: Vec<PathBuf>,
-    /// What happened.
+    /// Steps of the recording, in the order of their times.
     pub steps: Vec<RecordedStep>,
 }
 
@@ -82,7 +82,8 @@ impl Recording {
         })
     }
 
-    /// Where I/Os were seen as they came, these are taken; else as they went to the driver.
+    /// Reads a text trace. Takes I/Os as they were queued where the trace has them, else as they
+    /// were issued to the driver.
     fn of_text(mut input: impl BufRead) -> io::Result<Self> {
         let mut seen = Vec::new();
         let mut files = Vec::new();

@@ -27,8 +27,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often it is looked whether the copy is to stop or to report while it
-/// waits for a pipe or a terminal.
+/// Interval at which a request to stop or to report is noticed while the copy waits for a pipe or a
+/// terminal.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Why a copy ends before its time.

@@ -1,4 +1,4 @@
-//! What is measured while the clock of a step runs.
+//! Measurement while the clock of a step runs.
 
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
@@ -24,7 +24,7 @@ pub(crate) struct Meter {
     read: DirectionMeter,
     write: DirectionMeter,
     flush: Histogram,
-    /// Of groups of writes, each with the flush that followed it.
+    /// Histogram of groups of writes, each with the flush that followed it.
     durable: Option<Histogram>,
     /// When the first write since the last flush began.
     unflushed_since_ns: Option<u64>,

@@ -5,10 +5,10 @@ use crate::meter::nanos;
 use assay_model::work::WorkProgress;
 use std::time::{Duration, Instant};
 
-/// How often is told how far a step is.
+/// Interval at which the progress of a step is reported.
 pub(crate) const EVERY: Duration = Duration::from_millis(250);
 
-/// How far one step is.
+/// Progress of one step.
 pub(crate) struct ProgressReporter {
     step: String,
     steps_done: u32,
@@ -18,7 +18,7 @@ pub(crate) struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Of a step that begins now.
+    /// Creates the progress of a step that begins now.
     pub(crate) fn new(step: impl Into<String>, steps_done: u32, total: Option<u64>) -> Self {
         let now = Instant::now();
         Self {

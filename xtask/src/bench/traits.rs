@@ -17,7 +17,7 @@ const ROUNDS: usize = 3;
 const TRIALS: &str = "12";
 /// Blocks of 512 bytes that `assay traits` asks for.
 const ASKED: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-/// Those of sizes in between.
+/// Block counts between those of `ASKED`, in blocks of 512 bytes.
 const BLOCKS: [u32; 6] = [3, 12, 48, 96, 192, 768];
 /// A predicted rate may be off by so much.
 const MOST_OFF: f64 = 0.10;
@@ -68,7 +68,7 @@ fn judge(ratios: &Ratios) -> Result<()> {
     limits.end()
 }
 
-/// What was said of the card.
+/// Findings about the card.
 struct CardFinding {
     sentence: String,
     us: Option<Costs>,
@@ -88,7 +88,7 @@ impl Costs {
     }
 }
 
-/// What the jobs of the last run that bear the names of its questions say.
+/// Reads the findings from the jobs of the last run that bear the names of the trait questions.
 fn costs(assay: &Path, bed: &Scratch) -> Result<CardFinding> {
     let mut command = Command::new(assay);
     command.args(["traits", "--of", "last", "--json"]);

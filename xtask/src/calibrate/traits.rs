@@ -26,9 +26,9 @@ use twin::Twin;
 struct CardDraw {
     /// The seed of the first one; each other has the next.
     seed: u64,
-    /// How many.
+    /// Number of cards.
     cards: u64,
-    /// Whether what was not seen is printed, too.
+    /// True if missed findings are printed too.
     misses: bool,
 }
 

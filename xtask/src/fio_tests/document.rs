@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// What `docs/compat/fio.md` takes the results from.
+/// Source of the results in `docs/compat/fio.md`.
 const FILE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../crates/dialects/src/fio/compat_tests.md"

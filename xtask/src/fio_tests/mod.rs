@@ -25,7 +25,7 @@ assay under the name of fio.
 As root, all parts of the programs run. What fails leaves its output in the
 folder fio-tests beside the build.";
 
-/// What was asked for.
+/// Command-line request.
 #[derive(Debug, PartialEq, Eq)]
 struct FioTestArgs {
     source: PathBuf,

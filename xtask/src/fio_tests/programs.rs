@@ -9,13 +9,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
-/// Those that use fio as a user does, of all versions: fio 3.33 has them up to
-/// 26, and from 1003 to 1012.
+/// Test programs that use fio as a user does, for all versions: fio 3.33 has them up to 26, and
+/// from 1003 to 1012.
 const BLACK_BOX: [u32; 44] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
     27, 28, 29, 30, 31, 33, 34, 35, 36, 37, 1003, 1004, 1006, 1010, 1011, 1012, 1013, 1017,
 ];
-/// What runs them, in fio's source tree.
+/// Program that runs the tests, in fio's source tree.
 const PROGRAM: &str = "t/run-fio-tests.py";
 /// The one that needs SciPy.
 const STEADY_STATE: u32 = 1004;
@@ -23,7 +23,8 @@ const STEADY_STATE: u32 = 1004;
 /// The one whose job names four processors.
 const FOUR_PROCESSORS: u32 = 9;
 
-/// Those that look into fio, or at what assay refuses, and why they are left out.
+/// Programs that test fio's internals or features that assay refuses, with the reason for leaving
+/// each out.
 const INTERNAL: [(u32, &str, &str); 11] = [
     (1000, "t/axmap", "a unit test of fio's own bitmap"),
     (1001, "t/ieee754", "a unit test of fio's own float format"),
@@ -54,7 +55,7 @@ const INTERNAL: [(u32, &str, &str); 11] = [
     ),
 ];
 
-/// What became of a program.
+/// Outcome of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProgramResult {
     pub(super) number: u32,

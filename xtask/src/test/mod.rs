@@ -8,7 +8,7 @@ use crate::{agents, board, labgrid, measure, prerequisites, python, servers};
 use anyhow::{Result, bail};
 use stage::{StageFailure, Stages, TestStage};
 
-/// All stages, in order. One that fails does not keep the others from running.
+/// Stages in order. A failed stage does not keep the others from running.
 const STAGES: [TestStage; 10] = [
     TestStage {
         name: "programs",
@@ -91,7 +91,7 @@ impl<'a> TestArgs<'a> {
         }
     }
 
-    /// Whether a package is named: `--workspace` would make cargo ignore it.
+    /// Returns true if a package is named: `--workspace` would make cargo ignore it.
     fn names_a_package(&self) -> bool {
         let words = self.words.iter().take_while(|word| **word != "--");
         let mut words = words.copied();

@@ -12,7 +12,7 @@ use std::thread::available_parallelism;
 /// Within the build folder: skips that tests have noted.
 const SKIPS: &str = "skipped-tests";
 
-/// How many tests a program runs at a time.
+/// Environment variable that sets how many tests a program runs at a time.
 const THREADS: &str = "RUST_TEST_THREADS";
 
 /// The end of the command's report, once tests have run.

@@ -19,9 +19,9 @@ pub struct TestStage {
 pub enum Stages {
     /// Every one.
     All,
-    /// Those that name no package.
+    /// Commands that name no package.
     Workspace,
-    /// Those with `--full` that name no package.
+    /// Commands with `--full` that name no package.
     Full,
 }
 

@@ -8,13 +8,13 @@ pub struct TestTally {
     passed: usize,
     /// Tests that failed, as `PROGRAM: TEST`, and programs that ended without a result.
     failed: Vec<String>,
-    /// What each of these tests said.
+    /// Output of the failed tests.
     why: Vec<String>,
-    /// How many tests were skipped for each reason.
+    /// Number of tests skipped for each reason.
     skipped: BTreeMap<String, usize>,
     /// The test program under way.
     program: String,
-    /// Whether the program under way has given no result yet.
+    /// True if the running program has given no result yet.
     is_open: bool,
     /// The number of tests that the program under way has announced.
     announced: usize,

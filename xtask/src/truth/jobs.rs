@@ -1,6 +1,6 @@
 //! Jobs: what is asked of assay, on a file in a known state.
 
-/// What is in the page cache of the file when the command starts.
+/// Part of the file that is in the page cache when the command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cached {
     /// There is no file; on a device nothing is cached.
@@ -22,7 +22,7 @@ pub enum Neighbour {
     ReadsTheDevice,
 }
 
-/// Where a job runs.
+/// Topologies on which a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// On all topologies.
@@ -86,7 +86,7 @@ impl TruthJob {
         }
     }
 
-    /// Whether the file is assay's own, which it makes and removes.
+    /// Returns true if assay makes and removes the file itself.
     pub fn has_own_file(&self) -> bool {
         self.words.starts_with("qualify")
     }

@@ -12,12 +12,12 @@ const CACHE: f64 = 0.05;
 const NEAR: f64 = 0.015;
 /// Events of one moment may come in either order.
 const SLACK: Micros = 5;
-/// What a file system writes besides the file, where the sectors of the file are not known.
+/// Bytes that a file system may write besides the file, if the sectors of the file are unknown.
 const METADATA: u64 = 64 << 10;
 const SECTOR: u64 = 512;
 const PAGE: u64 = 4096;
 
-/// What is known of the storage and of the job, none of it from assay.
+/// Facts about the storage and the job, none of them from assay.
 pub struct Scene<'a> {
     pub device: &'a [SyscallEvent],
     /// `None`: any file of the file system.
@@ -39,7 +39,7 @@ pub struct Scene<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truth {
     pub label: Vec<&'static str>,
-    /// Of the latency; empty where there is nothing to say.
+    /// Correct labels of the latency; empty if there is none to check.
     pub latency: Vec<&'static str>,
     pub share: f64,
 }
@@ -203,8 +203,8 @@ impl Scene<'_> {
         )
     }
 
-    /// Whether the device was told to flush after the last write that reached it, and had done so
-    /// when the clock stopped; or loses nothing.
+    /// Returns true if the device was told to flush after the last write that reached it, and had
+    /// finished when the clock stopped; or if it cannot lose data.
     fn is_durable(&self, phase: &MeasuredPhase) -> bool {
         if !self.is_volatile {
             return true;

@@ -60,7 +60,7 @@ struct Options {
     write: bool,
     /// Folder for the traces of the last cell.
     keep: Option<PathBuf>,
-    /// All labels are taken for this one, to see the harness fail.
+    /// Label that replaces all others, to see the harness fail.
     force_label: Option<String>,
 }
 
@@ -204,7 +204,7 @@ impl TruthCell {
     }
 }
 
-/// What all cells use.
+/// Tools and folders shared by all cells.
 struct Bench {
     tracer: Tracer,
     program: PathBuf,

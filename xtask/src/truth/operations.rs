@@ -32,7 +32,7 @@ pub struct Operation {
     pub bytes: Option<u64>,
 }
 
-/// All operations, by their ends.
+/// Returns all operations, ordered by their ends.
 pub fn operations(calls: &[SyscallEvent]) -> Vec<Operation> {
     let mut under_way: HashMap<u32, (String, u64, u64, Micros)> = HashMap::new();
     let mut requests: HashMap<&str, (OperationKind, u32, Micros)> = HashMap::new();

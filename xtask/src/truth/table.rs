@@ -97,7 +97,7 @@ impl TruthRow {
     }
 }
 
-/// All rows, and what could not be measured.
+/// Rows of the table, and the cells that could not be measured.
 #[derive(Default)]
 pub struct TruthTable {
     rows: Vec<TruthRow>,

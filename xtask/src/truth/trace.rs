@@ -1,5 +1,5 @@
-//! What the kernel says: two private instances of its tracer, one for the system calls of a process
-//! tree, one for a device and the page cache of its files. Nothing of assay takes part.
+//! Traces of the kernel: two private instances of its tracer, one for the system calls of a process
+//! tree, one for a device and the page cache of its files. assay itself takes no part.
 
 use anyhow::{Context, Result, bail};
 use assay_testkit::Mount;
@@ -208,8 +208,8 @@ impl Tracer {
         command
     }
 
-    /// All that happened since it began: of the process tree, and of the device. The kernel's text
-    /// stays in the folder `keep`.
+    /// Ends the trace and returns all events since its start: those of the process tree, and those
+    /// of the device. The kernel's text is kept in the folder `keep`.
     pub fn end(&self, keep: Option<&Path>) -> Result<(Vec<SyscallEvent>, Vec<SyscallEvent>)> {
         let read = |folder: &Path, name: &str| {
             put(folder, "tracing_on", "0")?;

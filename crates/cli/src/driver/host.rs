@@ -26,7 +26,7 @@ const GREETING: Duration = Duration::from_secs(30);
 /// Time within which it undoes the settings of killed runs.
 const UNDOING: Duration = Duration::from_secs(120);
 
-/// What an agent may have to note in all.
+/// Limit on the bytes of all notes of an agent.
 const MOST_NOTES: usize = 16 << 20;
 
 /// A session with an agent.
@@ -84,7 +84,7 @@ impl Host {
         Self::greeted(target.start(), names(target), patience)
     }
 
-    /// What ends the link to the agent at once, as long as this host is there.
+    /// Returns a function that ends the link to the agent at once, as long as this host exists.
     pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
         self.session.cutter()
     }
@@ -170,7 +170,7 @@ impl Host {
         }
     }
 
-    /// What the kernel offers to be set of the storage behind a path.
+    /// Asks for the values that the kernel offers for settings of the storage behind a path.
     pub fn offers(&mut self, path: &Path, subjects: Vec<Subject>) -> Result<Vec<Offered>, Failure> {
         let path = path.to_owned();
         match self.ask(&ToAgent::Offers { path, subjects })? {
@@ -200,8 +200,8 @@ impl Host {
         }
     }
 
-    /// What is behind a path. One of several processes waits until it is known that no other
-    /// one measures there.
+    /// Inspects a path. One of several processes waits until it is known that no other one measures
+    /// there.
     pub fn inspect(&mut self, path: &Path) -> Result<Inspection, Failure> {
         let path = path.to_owned();
         match self.ask(&ToAgent::Inspect { path })? {
@@ -213,7 +213,7 @@ impl Host {
         }
     }
 
-    /// All disks of the machine.
+    /// Asks for all disks of the machine.
     pub fn devices(&mut self) -> Result<DeviceList, Failure> {
         match self.ask(&ToAgent::Devices)? {
             FromAgent::Devices(list) => Ok(*list),
@@ -221,7 +221,7 @@ impl Host {
         }
     }
 
-    /// What the machine is like, and the storage behind a path.
+    /// Asks for the state of the machine, and of the storage behind a path.
     pub fn checkup(&mut self, path: Option<&Path>) -> Result<Checkup, Failure> {
         let path = path.map(Path::to_owned);
         match self.ask(&ToAgent::Checkup { path })? {

@@ -24,8 +24,8 @@ pub fn short() -> (Work, Vec<Job>) {
     (Work::Memory(Box::new(work)), steps)
 }
 
-/// Its steps, as far as they are known: how many CPUs the target has, and so what its
-/// steps with all of them are called, is not. The work's own order is a random one.
+/// Returns the known steps: the target's number of CPUs is unknown, and so are the names of steps
+/// that use all of them. The work's own order is a random one.
 pub fn steps(work: &Memory) -> Vec<Job> {
     let mut steps = Vec::new();
     if let Some(bandwidth) = &work.bandwidth {

@@ -45,9 +45,9 @@ pub struct ActWanted {
     pub prepares: bool,
     /// It goes on until the others of its step have ended.
     pub background: bool,
-    /// How fast, and by when.
+    /// Pace and deadline of its operations.
     pub pace: Pace,
-    /// What.
+    /// Action of the act.
     pub action: Action,
 }
 

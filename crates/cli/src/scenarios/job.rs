@@ -141,7 +141,7 @@ fn rate(pace: &Pace, block: u64) -> Option<RateLimit> {
     })
 }
 
-/// What an act does, in words.
+/// Describes the action of an act.
 fn words(action: &Action) -> String {
     let sync = |sync: Sync| match sync {
         Sync::None => String::new(),

@@ -42,11 +42,11 @@ pub struct Moved {
 pub struct Built {
     /// The resolved scenario.
     pub scenario: Scenario,
-    /// What it measures; names begin with that of the scenario.
+    /// Steps that it measures; their names begin with that of the scenario.
     pub steps: Vec<Job>,
-    /// What it writes at most.
+    /// Limit on the bytes that it writes.
     pub written: Bytes,
-    /// What it may take each time.
+    /// Estimated time of each repetition.
     pub time: Nanos,
 }
 

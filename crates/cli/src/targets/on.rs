@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 pub const AGENT: &str = "--serve-as-assay-agent";
 /// The flag.
 const FLAG: &str = "--on";
-/// What the name of a lab's place begins with.
+/// Prefix of a lab place's name.
 const PLACE: &str = "labgrid:";
 
-/// Where to measure.
+/// Target of the measurement.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
     /// Measure on another machine: ssh://user@host:port (only the host is required), adb:SERIAL
@@ -117,7 +117,7 @@ impl fmt::Display for On {
 }
 
 impl OnArgs {
-    /// All targets, with those that files name; none: this machine.
+    /// Returns all targets, with those that files name; empty: this machine.
     pub fn targets(&self) -> Result<Vec<On>, Failure> {
         let mut targets = Vec::new();
         for on in &self.on {
@@ -201,7 +201,7 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
     }
 }
 
-/// What becomes of a link; a line that is drawn over may be there.
+/// Reports the state of a link, without tearing a live line.
 fn tell(line: &str) {
     Voice::new().say(&format!("assay: {}", clean(line)));
 }

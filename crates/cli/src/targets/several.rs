@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often reservations are looked at.
+/// Time between two checks of reservations.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Runs a command's words on each target; the highest of their exit codes.
@@ -38,12 +38,12 @@ pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, F
     Ok(ExitCode::from(signalled.unwrap_or(worst)))
 }
 
-/// What came of a target.
+/// Outcome of a target.
 struct Outcome {
     name: String,
     code: u8,
     out: Vec<u8>,
-    /// What went wrong, in words.
+    /// Description of the failure.
     trouble: Option<String>,
 }
 
@@ -54,7 +54,7 @@ struct Several<'a> {
     lab: Option<Arc<Lab>>,
     /// Places of the tasks under way, by their numbers.
     places: BTreeMap<usize, usize>,
-    /// Those that wait for a board.
+    /// Targets that wait for a board.
     waiting: Vec<(usize, &'a On, Reservation)>,
     done: BTreeMap<usize, Outcome>,
 }
@@ -166,7 +166,7 @@ fn outcome(ended: Ended) -> Outcome {
     }
 }
 
-/// What each wrote, in the order of the targets; documents of JSON in one array.
+/// Writes the output of each target, in the order of the targets; JSON documents go into one array.
 fn write_results<'a>(
     all: impl Iterator<Item = &'a Outcome>,
     json: bool,

@@ -5,7 +5,7 @@ use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{FilePhase, FileStart, Journal, Schema};
 
-/// How files are read and written, in the order of Mobibench's numbers.
+/// Access mode of files, in the order of Mobibench's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
     /// Through the page cache.
@@ -28,8 +28,8 @@ pub enum SyncMode {
 }
 
 impl SyncMode {
-    /// All modes. Mobibench's `MS_ASYNC` is not among them: on Linux it does
-    /// nothing, so it is what [`Self::Mmap`] is.
+    /// Every mode. Mobibench's `MS_ASYNC` is not among them: on Linux it does nothing, so it is the
+    /// same as [`Self::Mmap`].
     pub const ALL: [Self; 8] = [
         Self::Normal,
         Self::Osync,

@@ -32,7 +32,7 @@ pub enum Like {
 }
 
 impl Like {
-    /// All of them.
+    /// Number of sectors in the block.
     pub const ALL: [Self; 4] = [
         Self::Modern,
         Self::AndroBench3,
@@ -51,7 +51,7 @@ impl Like {
         }
     }
 
-    /// What it is, in words.
+    /// Returns a description of the generation.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Like {
     }
 }
 
-/// What is asked for: `None` is the generation's own number.
+/// Requested parameters: `None` is the generation's own value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AndroBenchOptions {
     /// Whose numbers are used.
@@ -80,13 +80,13 @@ pub struct AndroBenchOptions {
     pub transactions: Option<u64>,
     /// Statements to measure; empty: all.
     pub operations: Vec<Statement>,
-    /// Of Mobibench: tables in a transaction.
+    /// Tables in a transaction (Mobibench).
     pub tables: Option<u32>,
-    /// Of Mobibench: size of a record.
+    /// Size of a record (Mobibench).
     pub record: Option<Bytes>,
-    /// Of Mobibench: how files are written and read.
+    /// Access mode of files (Mobibench).
     pub sync_mode: Option<SyncMode>,
-    /// Of Mobibench: threads, each with a file of its own.
+    /// Threads, each with its own file (Mobibench).
     pub threads: Option<u32>,
 }
 
@@ -189,7 +189,7 @@ fn described(phase: FilePhase) -> FilePhase {
     }
 }
 
-/// Those steps that are wanted.
+/// Selects the requested steps.
 fn chosen(phases: Vec<Phase>, only: &[String]) -> Result<Vec<Phase>, Problem> {
     if only.is_empty() {
         return Ok(phases);

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub struct DdWriteMode {
     /// dd's words for it.
     pub name: &'static str,
-    /// What its rate is.
+    /// Meaning of its rate.
     pub says: &'static str,
 }
 

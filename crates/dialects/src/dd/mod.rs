@@ -26,7 +26,7 @@ use assay_model::gnu::quoted_c;
 use assay_model::work::copy::FileCopy;
 use std::path::PathBuf;
 
-/// What a command line asks for.
+/// Action that a command line requests.
 #[derive(Clone, Debug)]
 pub enum DdCommand {
     /// Help.
@@ -40,11 +40,11 @@ pub enum DdCommand {
 /// A copy, and how it is told.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// What dd is to do.
+    /// Copy to make.
     pub copy: FileCopy,
-    /// What it tells.
+    /// Amount of output on standard error.
     pub status: Status,
-    /// What is odd about the operands, in dd's words without its name.
+    /// Warnings about the operands, in dd's words without its name.
     pub warnings: Vec<String>,
     /// assay's own options.
     pub own: OwnOptions,
@@ -63,7 +63,7 @@ pub struct OwnOptions {
     pub annotation: Annotation,
     /// The four ways to write, one after the other.
     pub ladder: bool,
-    /// What is on a device may go (only the ladder asks for this word).
+    /// Permission to destroy data on a device (only the ladder asks for this flag).
     pub destroy_data: bool,
 }
 

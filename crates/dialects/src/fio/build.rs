@@ -14,10 +14,10 @@ use assay_model::load::stats::SteadyCriterion;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// What names of files and values of options may take, copied for all streams.
+/// Limit on the bytes of file names and option values, copied for all streams.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What a load is made of, while sections are read.
+/// Builder of a load, filled while sections are read.
 pub(super) struct Builder<'a> {
     env: &'a dyn Environment,
     /// Most streams (`--max-jobs`).
@@ -26,25 +26,25 @@ pub(super) struct Builder<'a> {
     readonly: bool,
     /// Options are checked, but no stream is made.
     dry: bool,
-    /// What the global sections so far say.
+    /// Options of the global sections so far.
     pub(super) global: JobDraft,
     /// The streams so far.
     pub(super) streams: Vec<Stream>,
     /// The options of each of them, as written.
     pub(super) texts: Vec<JobText>,
-    /// What is probably not meant, in order.
+    /// Warnings about probable mistakes, in order.
     pub(super) warnings: Vec<String>,
     /// Options as they were read, if that is to be shown.
     pub(super) parsing: Option<Vec<String>>,
-    /// What has no effect, in order.
+    /// Notes on options without effect, in order.
     pub(super) notes: Vec<String>,
     /// Options without effect that were noted.
     noted: BTreeSet<&'static str>,
-    /// How many sections have a name; `wait_for` needs one only.
+    /// Number of sections with each name; `wait_for` needs exactly one.
     sections: HashMap<String, u32>,
-    /// How many streams there are, or would be.
+    /// Number of streams that there are, or would be.
     jobs: u64,
-    /// What the names and values of the streams so far take.
+    /// Bytes of the names and values of the streams so far.
     bytes: u64,
     wave: u32,
     group: u32,
@@ -361,7 +361,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// What one `exitall` says holds for all jobs, as in fio.
+    /// Applies one `exitall` to all jobs, as in fio.
     pub(super) fn finish(&mut self) {
         if !self.exit_all {
             for stream in &mut self.streams {

@@ -20,7 +20,7 @@ pub(super) struct Arguments {
     pub(super) files: Vec<PathBuf>,
     /// `--section`.
     pub(super) wanted: Vec<String>,
-    /// How results are written.
+    /// Output options.
     pub(super) output: OutputOptions,
     /// `--parse-only`.
     pub(super) parse_only: bool,
@@ -47,24 +47,24 @@ pub(super) struct Arguments {
 /// Options of a job on the command line.
 #[derive(Debug)]
 pub(super) struct CommandLineJob {
-    /// Its name; `global` for those before the first.
+    /// Name of the job; `global` for options before the first.
     pub(super) name: String,
-    /// Its options.
+    /// Options of the job.
     pub(super) entries: Vec<IniEntry>,
 }
 
-/// What an argument is.
+/// Kind of an argument.
 #[derive(Clone, Copy)]
 enum ArgumentKind {
     Flag(&'static Flag),
     Option(&'static str, bool),
 }
 
-/// What a command line holds.
+/// A parsed command line.
 pub(super) enum Parsed {
     /// Jobs and how to run them.
     Jobs(Box<Arguments>),
-    /// What needs no jobs, such as the version.
+    /// A request that needs no jobs, such as the version.
     Answer(FioCommand),
 }
 
@@ -139,8 +139,8 @@ fn utf8(arg: &OsString) -> Result<&str, FioError> {
         .ok_or_else(|| FioError::usage(format!("'{}' is not UTF-8", arg.to_string_lossy())))
 }
 
-/// What `--name` or `-name` is. As with fio's getopt, an unambiguous beginning
-/// is enough, and flags have letters.
+/// Identifies `--name` or `-name`. As with fio's getopt, an unambiguous prefix is enough, and flags
+/// have letters.
 fn recognise(dashed: &str) -> Result<ArgumentKind, FioError> {
     let name = dashed.trim_start_matches('-');
     let mut letters = name.chars();
@@ -311,7 +311,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Whether a section is to be run.
+    /// `true` if a section is to be run.
     pub(super) fn wants(&self, section: &str) -> bool {
         self.wanted.is_empty()
             || super::ini::is_global(section)

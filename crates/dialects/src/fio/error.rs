@@ -1,16 +1,16 @@
-//! What is wrong with a job file or a command line, and where.
+//! Errors of a job file or a command line, with their place.
 
 use assay_model::text::{clean, shorten};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Where an option was written.
+/// Position of an option in a file or on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionLocation {
     /// The job file; `None`: the command line.
     pub file: Option<Arc<str>>,
-    /// Its line, from 1; 0 on the command line.
+    /// Line number, from 1; 0 on the command line.
     pub line: u32,
 }
 
@@ -35,17 +35,17 @@ impl fmt::Display for OptionLocation {
     }
 }
 
-/// What is wrong with a job file or a command line: one line that says where,
-/// what and what to do.
+/// An error in a job file or a command line: one line that tells where it is, what is wrong and
+/// what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct FioError {
-    /// Where.
+    /// Place where it runs.
     pub place: OptionLocation,
     /// In which section; `None`: outside of any.
     pub section: Option<String>,
     /// The option and its value as written; `None`: not about one.
     pub option: Option<String>,
-    /// What is wrong, and what to do.
+    /// Description of the error, and the remedy.
     pub problem: String,
 }
 
@@ -94,7 +94,7 @@ const QUOTED: usize = 100;
 /// Longest line that is said.
 const LINE: usize = 400;
 
-/// What was written, to be quoted: no control characters, and not long.
+/// Quotes input text: without control characters, and shortened.
 pub(super) fn quoted(text: &str) -> String {
     shorten(&clean(text), QUOTED)
 }

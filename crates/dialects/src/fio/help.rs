@@ -1,4 +1,4 @@
-//! What `--help`, `--cmdhelp` and `--enghelp` say, from the tables.
+//! Texts of `--help`, `--cmdhelp` and `--enghelp`, made from the tables.
 
 use super::flags::{FLAGS, Takes};
 use super::options::{self, ENGINES, GROUPS, OptionDef, OptionType, Support};
@@ -96,7 +96,7 @@ const fn mark(support: Support) -> &'static str {
     }
 }
 
-/// All about an option.
+/// Describes an option in full.
 fn describe(option: &OptionDef) -> String {
     let mut text = format!("{:>20}: {}\n", option.name, option.help);
     let mut line = |name: &str, value: &str| {
@@ -132,7 +132,7 @@ fn describe(option: &OptionDef) -> String {
     text
 }
 
-/// What an option takes, in words.
+/// Describes the values that an option accepts.
 pub(super) fn form(kind: OptionType) -> String {
     match kind {
         OptionType::Flag => "0 or 1".to_owned(),

@@ -8,27 +8,27 @@ use std::sync::Arc;
 /// An option as written.
 #[derive(Clone, Debug)]
 pub(super) struct IniEntry {
-    /// Its name.
+    /// Name of the option.
     pub(super) name: String,
-    /// What follows the `=`; `None`: there is none.
+    /// Text after the `=`; `None` if there is none.
     pub(super) value: Option<String>,
-    /// Where it is.
+    /// Position of the entry.
     pub(super) place: OptionLocation,
 }
 
 /// A part of a job file.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
-    /// What is between the brackets.
+    /// Text between the brackets.
     pub(super) name: String,
-    /// Where it begins.
+    /// Position of the section's start.
     pub(super) place: OptionLocation,
-    /// Its lines, included ones too.
+    /// Lines of the section, included ones too.
     pub(super) entries: Vec<IniEntry>,
 }
 
 impl Section {
-    /// Whether its options are for the jobs below it.
+    /// `true` if the options apply to the jobs below.
     pub(super) fn is_global(&self) -> bool {
         is_global(&self.name)
     }

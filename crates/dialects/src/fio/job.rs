@@ -20,8 +20,8 @@ pub(super) type Each<T> = [Option<T>; 3];
 /// A job while its options are read.
 #[derive(Clone, Debug)]
 pub(super) struct JobDraft {
-    /// What every copy gets. Fields that depend on several options are filled
-    /// by [`resolve`](super::resolve).
+    /// Properties of every copy. [`resolve`](super::resolve) fills fields that depend on several
+    /// options.
     pub(super) stream: Stream,
     /// Name of the section, from which names of files are made.
     pub(super) section: String,
@@ -53,7 +53,7 @@ pub(super) struct JobDraft {
     pub(super) priorities: CommandPriorities,
     /// The steady state's criterion, limit and whether that is in percent.
     pub(super) steady: Option<(SteadyCriterion, f64, bool)>,
-    /// Its window.
+    /// Window of the steady-state check.
     pub(super) steady_duration: Nanos,
     /// Not looked at in the beginning.
     pub(super) steady_ramp: Nanos,
@@ -139,13 +139,13 @@ impl JobDraft {
         }
     }
 
-    /// Whether an option was given, in this section or globally.
+    /// `true` if an option was given, in this section or globally.
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.given.contains(&name)
     }
 }
 
-/// What names of files are made of.
+/// Parts of file names.
 #[derive(Clone, Debug)]
 pub(super) struct FileNaming {
     /// `filename`, split.
@@ -172,7 +172,7 @@ impl Default for FileNaming {
     }
 }
 
-/// What block sizes are made of, for reads, writes and trims.
+/// Block sizes for reads, writes and trims, as options give them.
 #[derive(Clone, Debug)]
 pub(super) struct Sizes {
     /// `bs`.

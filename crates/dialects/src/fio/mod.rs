@@ -36,14 +36,14 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What `--version` prints and the JSON carries: a version of fio, because
-/// programs made for fio look at it, with assay's own behind it.
+/// Version that `--version` prints and the JSON carries: a version of fio, because programs made
+/// for fio look at it, followed by assay's own.
 pub const VERSION: &str = concat!("fio-3.41-assay-", env!("CARGO_PKG_VERSION"));
 
 /// Most jobs without `--max-jobs`; fio's limit.
 const MOST_JOBS: u64 = 4096;
 
-/// What a command line asks for.
+/// Action that a command line requests.
 #[derive(Debug)]
 pub enum FioCommand {
     /// Jobs to run.
@@ -54,7 +54,7 @@ pub enum FioCommand {
     InflateLog(PathBuf),
     /// The jobs were to be checked only, and are right.
     ParsedOnly {
-        /// What is probably not meant, and what has no effect.
+        /// Warnings about probable mistakes, and notes on options without effect.
         warnings: Vec<String>,
         /// The options as they were read (`--debug=parse`).
         parsing: Vec<String>,
@@ -70,13 +70,13 @@ pub struct Invocation {
     pub jobs: Vec<JobText>,
     /// The options of global sections, as written (the last file's).
     pub global_options: Vec<(String, Option<String>)>,
-    /// How and where results are written.
+    /// Output options: format and destination of results.
     pub output: OutputOptions,
-    /// What is probably not meant.
+    /// Warnings about probable mistakes.
     pub warnings: Vec<String>,
     /// The options as they were read (`--debug=parse`).
     pub parsing: Vec<String>,
-    /// What has no effect.
+    /// Notes on options without effect.
     pub notes: Vec<String>,
     /// Warnings are errors (`--warnings-fatal`): further ones, since with it
     /// there are none yet.

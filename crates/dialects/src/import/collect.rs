@@ -132,7 +132,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Whether there is a figure of which nobody said what it measured.
+    /// `true` if there is a figure without a record of what it measured.
     pub(super) fn has_unrecorded(&self) -> bool {
         let is_mixed = |figure: &Figure| {
             let name = [figure.condition.clone(), figure.metric.clone()];

@@ -35,7 +35,7 @@ fn unquoted(text: &str) -> Option<String> {
     })
 }
 
-/// All documents with the lines they begin in.
+/// Splits the text into documents, each with the number of its first line.
 fn documents(text: &str, all: &mut Collector) -> Result<Vec<(usize, FioJson)>, ImportError> {
     let mut found = Vec::new();
     let mut others: Vec<&str> = Vec::new();
@@ -238,7 +238,7 @@ fn unlabelled(name: &str, direct: bool) -> String {
 /// Takes the figures of a direction.
 struct Taker<'a> {
     all: &'a mut Collector,
-    /// What all their names begin with.
+    /// Prefix of all their names.
     start: String,
     measured: Option<String>,
 }

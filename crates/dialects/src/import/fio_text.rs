@@ -9,7 +9,7 @@ use super::number::{after, leading, with_suffix};
 use assay_model::figures::Results;
 use std::collections::HashMap;
 
-/// Whether a line is the first one of a job's results.
+/// `true` if a line is the first one of a job's results.
 pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=")
 }
@@ -59,7 +59,7 @@ fn whole_lines(text: &str) -> Vec<Whole> {
     whole
 }
 
-/// What fio's lines begin with.
+/// Prefixes of fio's result lines.
 const BEGINNINGS: [&str; 29] = [
     "read:",
     "read :",
@@ -91,7 +91,7 @@ const BEGINNINGS: [&str; 29] = [
     "evidence",
     "Disk stats",
 ];
-/// Of lines without figures.
+/// Prefixes of lines without figures.
 const OTHERS: [&str; 12] = [
     "fio-", "Starting", "Jobs:", "READ:", "WRITE:", "TRIM:", "fio:", "READ ", "WRITE ", "$ ", "# ",
     "...",
@@ -116,7 +116,7 @@ struct PendingFigure {
     line: usize,
 }
 
-/// Where in the text it is.
+/// State of the reader: its place in the text, and the results so far.
 #[derive(Debug, Default)]
 struct FioTextReader {
     job: Option<String>,
@@ -124,7 +124,7 @@ struct FioTextReader {
     /// Name and unit of the percentiles that follow.
     percentiles: Option<(String, String)>,
     found: Vec<PendingFigure>,
-    /// What each direction measured, in assay's words.
+    /// Label of each direction, in assay's words.
     labels: HashMap<String, String>,
     copies: Copies,
 }

@@ -77,7 +77,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-/// What figures of a file and record size begin with.
+/// Returns the prefix of figures for a file size and record size.
 fn sizes(file_kib: &str, record_kib: &str) -> String {
     format!("{file_kib} kB file, {record_kib} kB records")
 }

@@ -44,7 +44,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// Every generation.
     pub const ALL: [Self; 6] = [
         Self::FioJson,
         Self::FioText,
@@ -67,7 +67,7 @@ impl Format {
         }
     }
 
-    /// What a person calls it.
+    /// Returns the name of the format, for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -81,12 +81,12 @@ impl Format {
     }
 }
 
-/// What a text has, and how it was read.
+/// Results of a text, with the format it was read in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
     /// The program that wrote it.
     pub format: Format,
-    /// What it has.
+    /// Results of the text.
     pub results: Results,
 }
 

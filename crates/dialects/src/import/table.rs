@@ -18,7 +18,7 @@ use decimal::Quantity;
 use head::{Head, Role};
 use sheet::{Sheet, SheetRow};
 
-/// Whether it begins as a table of figures does.
+/// `true` if the text begins as a table of figures does.
 pub(super) fn has_columns(text: &str) -> bool {
     sheet::head(text).is_some_and(|cells| Head::of(&cells).shape().is_some() && cells.len() > 1)
 }
@@ -33,7 +33,7 @@ pub(super) fn is_separated(text: &str) -> bool {
     cells(text) > 1 && cells(text) == cells(below)
 }
 
-/// What a row of a table is about.
+/// Subject of a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Figures,
@@ -102,7 +102,7 @@ impl TableReader<'_> {
         }
     }
 
-    /// What a figure measured, if the table says so in assay's words.
+    /// Returns the label of a figure, if the table gives it in assay's words.
     fn measured(&self, row: &SheetRow) -> Result<Option<String>, ImportError> {
         let Some(word) = self.head.cell(row, Role::Measured) else {
             return Ok(None);

@@ -27,7 +27,7 @@ use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// What the words ask for.
+/// Action that a command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IozoneRequest {
     /// `-h`: the flags.
@@ -41,11 +41,11 @@ pub enum IozoneRequest {
 /// A command that measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IozoneCommand {
-    /// What to do.
+    /// Work to carry out.
     pub work: Iozone,
-    /// How to show it.
+    /// Output options.
     pub output: Output,
-    /// What iozone has no words for.
+    /// Options that iozone does not have.
     pub own: Own,
 }
 
@@ -76,14 +76,14 @@ impl Default for Own {
     }
 }
 
-/// How results are shown.
+/// Output options: form of the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "iozone's switches, each independent of the others"
 )]
 pub struct Output {
-    /// What the flags say in the banner, in their order.
+    /// Lines that the flags add to the banner, in their order.
     pub remarks: Vec<String>,
     /// The unit of rates.
     pub unit: RateUnit,
@@ -103,7 +103,7 @@ pub struct Output {
     pub short: bool,
     /// The columns of `-E` are shown.
     pub extended: bool,
-    /// Those of tests 11 and 12 too.
+    /// Adds the columns of tests 11 and 12.
     pub vectors: bool,
     /// Files are mapped: there are no columns of streams.
     pub mapped: bool,
@@ -115,7 +115,7 @@ pub struct Output {
     pub line_bytes: u64,
 }
 
-/// What is wrong with a command line: one line that says what, and what to do.
+/// An error in a command line: one line that tells what is wrong and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct IozoneError(pub String);
 

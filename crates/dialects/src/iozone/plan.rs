@@ -385,8 +385,8 @@ impl Draft {
         })
     }
 
-    /// What is mapped is not read and written by calls: iozone leaves those
-    /// tests out.
+    /// Leaves out tests that iozone cannot do on mapped files: mapped files are not read and
+    /// written by calls.
     fn leave_out_streams(&mut self) -> Result<(), IozoneError> {
         self.output.mapped = self.work.mapped.is_some() || self.map_sync == MapSync::Async;
         if !self.output.mapped {

@@ -4,9 +4,9 @@ use super::blocks::processor_percent;
 use super::{IozoneCommand, Output};
 use assay_model::work::iozone::{Child, IozoneStep, RateUnit, Row, Test};
 
-/// What a test is called in throughput mode.
+/// Names of a test in throughput mode.
 struct TestLabels {
-    /// Those who do it; some are indented.
+    /// Name of the children that do the test; some are indented.
     doers: &'static str,
     /// Tabs after it, for the children's line and the parent's.
     tabs: [&'static str; 2],
@@ -93,7 +93,7 @@ pub fn opening(output: &Output, row: Row) -> String {
     )
 }
 
-/// What follows the tests of each number of children.
+/// Text after the tests of each number of children.
 pub const CLOSING: &str = "\n\n";
 
 /// The lines of a test.

@@ -1,8 +1,9 @@
-//! All that can happen under a policy, searched for what must not.
+//! Exhaustive search for broken rules among everything that can happen under a policy.
 //!
-//! A breadth-first search through every state of a small world: three blocks, three writes,
-//! reads, flushes, a timer, one failure, a power cut, in every order. What is found is found
-//! by a shortest way; what is not found cannot happen in a world of that size.
+//! A breadth-first search through every state of a small world: three blocks, three writes, reads,
+//! flushes, a timer, one failure, a power cut, in every order. Each broken rule is found by a
+//! shortest path; a rule that the search does not find broken cannot be broken in a world of that
+//! size.
 
 mod world;
 
@@ -15,7 +16,7 @@ use world::World;
 /// States at most; the searches need less than a tenth.
 const MOST_STATES: usize = 1_000_000;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The policy.
@@ -24,20 +25,20 @@ pub struct Checked {
     pub states: usize,
     /// States of these with an open transfer.
     pub open_states: usize,
-    /// Whether these are all.
+    /// `true` if these are all states.
     pub complete: bool,
     /// For each rule that can be broken, a shortest way to it.
     pub holes: Vec<Hole>,
 }
 
 impl Checked {
-    /// Whether a rule holds in all states.
+    /// `true` if a rule holds in all states.
     #[must_use]
     pub fn holds(&self, rule: Rule) -> bool {
         self.complete && self.hole(rule).is_none()
     }
 
-    /// How a rule can be broken.
+    /// Returns the shortest way to break a rule.
     #[must_use]
     pub fn hole(&self, rule: Rule) -> Option<&Hole> {
         self.holes.iter().find(|hole| hole.rule == rule)
@@ -47,18 +48,18 @@ impl Checked {
 /// A way to break a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// What is broken.
+    /// Broken rule.
     pub rule: Rule,
-    /// What happens until then.
+    /// Steps that break it.
     pub steps: Vec<DriverStep>,
 }
 
 /// An event, and what the driver did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverStep {
-    /// What happened.
+    /// Event of the step.
     pub event: WorldEvent,
-    /// What was sent.
+    /// Commands that the driver sent.
     pub did: Vec<&'static str>,
 }
 

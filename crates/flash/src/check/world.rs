@@ -16,7 +16,7 @@ const MOST_WRITES: u8 = 3;
 /// After so many ticks without a request the timer ends an open transfer.
 const TIMER_TICKS: u8 = 2;
 
-/// What must never be.
+/// Rule that a policy must keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// A power cut loses what a flush has promised.
@@ -32,7 +32,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All of them.
+    /// Every rule.
     pub const ALL: [Self; 5] = [
         Self::FlushedIsKept,
         Self::ReadIsFresh,
@@ -66,7 +66,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What can happen.
+/// Event that can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WorldEvent {
     /// The user writes a block.
@@ -134,7 +134,7 @@ impl Card {
     }
 }
 
-/// All there is.
+/// Full state of the model: host, card, and promised data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     host: Host,
@@ -152,13 +152,13 @@ pub struct World {
     over: bool,
 }
 
-/// What follows an event.
+/// Result of an event.
 pub struct Next {
     /// The world then.
     pub world: World,
-    /// What the driver did, in words.
+    /// Descriptions of the driver's actions.
     pub did: Vec<&'static str>,
-    /// What it broke.
+    /// Rules that the event broke.
     pub broken: Vec<Rule>,
 }
 
@@ -177,12 +177,12 @@ impl World {
         }
     }
 
-    /// Whether a transfer is open.
+    /// `true` if a transfer is open.
     pub fn has_open(&self) -> bool {
         self.card.open.is_some()
     }
 
-    /// All that can happen now.
+    /// Returns every event that can happen now.
     pub fn events(&self) -> Vec<WorldEvent> {
         if self.over {
             return Vec::new();
@@ -204,7 +204,7 @@ impl World {
         events
     }
 
-    /// What follows `event`.
+    /// Returns the result of `event`.
     pub fn after(&self, event: WorldEvent) -> Next {
         let mut next = Next {
             world: self.clone(),

@@ -1,4 +1,4 @@
-//! What the layout of flash costs: pages, erase units, mapping units.
+//! Costs of the flash layout: pages, erase units, mapping units.
 
 use crate::part::{Flash, blocks};
 use crate::policy::BlockRequest;
@@ -30,12 +30,12 @@ impl Layout {
         }
     }
 
-    /// What a read takes more because it lies across boundaries.
+    /// Returns the extra time of a read that crosses boundaries.
     pub fn read(&self, request: &BlockRequest) -> Picos {
         across(request, self.page) + across(request, self.unit)
     }
 
-    /// What a write takes more because it covers mapping units in part.
+    /// Returns the extra time of a write that covers mapping units in part.
     pub fn merge(&self, request: &BlockRequest) -> Picos {
         let (unit, cost) = self.map;
         let end = request.block.saturating_add(request.blocks);
@@ -52,7 +52,7 @@ impl Layout {
         cost.times(parts)
     }
 
-    /// What a write takes more because another unit has to be closed for it.
+    /// Returns the extra time of a write for which another unit has to be closed.
     pub fn touch(&mut self, request: &BlockRequest) -> Picos {
         let unit = request.block / self.unit.0;
         if let Some(at) = self.open.iter().position(|open| *open == unit) {

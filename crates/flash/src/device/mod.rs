@@ -35,11 +35,11 @@ pub enum DeviceError {
 pub struct CompletedRequest {
     /// When the host knew of its end.
     pub end: Picos,
-    /// Where its time went, from its issue on.
+    /// Time spent in each phase, from its issue on.
     pub spent: Spent,
 }
 
-/// What one direction costs.
+/// Costs of one direction.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
     ramp: Picos,
@@ -79,7 +79,7 @@ pub struct Device {
     slc: Option<Bucket>,
     map: Option<Regions>,
     layout: Option<Layout>,
-    /// Where the last write ended.
+    /// Block after the last one written.
     written_to: u64,
     while_busy: u64,
     noise_percent: f64,
@@ -164,8 +164,8 @@ impl Device {
         self.while_busy
     }
 
-    /// What the card has still to program at that moment, though the host was told that it
-    /// is done. What sits in a volatile cache is not counted.
+    /// Returns the programming time that remains at that moment, although the host was told that
+    /// the writes are done. Data in a volatile cache is not counted.
     #[must_use]
     pub fn unfinished(&self, at: Picos) -> Picos {
         let busy = self.units.iter().map(|free| *free - at).max();
@@ -278,7 +278,7 @@ impl Device {
         begun
     }
 
-    /// What a write leaves in the card beside its data.
+    /// Accounts for the work that a write leaves in the card, beside its data.
     fn store(&mut self, request: &BlockRequest, begun: Picos, course: &mut Course) {
         let follows = request.block == self.written_to;
         self.written_to = request.block.saturating_add(request.blocks);
@@ -336,7 +336,7 @@ fn write_costs(part: &DeviceModel) -> Costs {
     }
 }
 
-/// How far a request is.
+/// Progress of a request.
 struct Course {
     now: Picos,
     spent: Spent,

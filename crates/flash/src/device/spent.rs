@@ -1,8 +1,8 @@
-//! Where the time of requests went.
+//! Time of requests by phase.
 
 use crate::time::Picos;
 
-/// What a request waits for.
+/// Phase of a request: the part that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestPhase {
     /// Opening a transfer or going on with one: driver, command, firmware.
@@ -24,7 +24,7 @@ pub enum RequestPhase {
 }
 
 impl RequestPhase {
-    /// All of them.
+    /// Every phase.
     pub const ALL: [Self; 8] = [
         Self::Command,
         Self::Ramp,
@@ -36,7 +36,7 @@ impl RequestPhase {
         Self::Reclaim,
     ];
 
-    /// Its word.
+    /// Name of the phase.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Spent {
         self.0[phase as usize] += time;
     }
 
-    /// All that `other` spent, too.
+    /// Adds all times of `other`.
     pub fn add_all(&mut self, other: &Self) {
         for (time, more) in self.0.iter_mut().zip(&other.0) {
             *time += *more;
@@ -75,7 +75,7 @@ impl Spent {
         self.0[phase as usize]
     }
 
-    /// Of all phases.
+    /// Returns the sum over all phases.
     #[must_use]
     pub fn total(&self) -> Picos {
         self.0.iter().copied().sum()

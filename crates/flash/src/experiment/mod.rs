@@ -23,13 +23,13 @@ pub const PART: &str = "rtsx-sd-pro-plus-128";
 /// A parameter with its error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// Of its value.
+    /// Unit of the value.
     pub unit: &'static str,
     /// The estimate.
     pub value: f64,
-    /// Its standard error; `None` where the table does not tell it.
+    /// Standard error; `None` where the table does not determine it.
     pub error: Option<f64>,
 }
 
@@ -40,20 +40,20 @@ pub struct PublishedFigure {
     pub row: PublishedRow,
     /// The policy.
     pub policy: Policy,
-    /// What was published, in the row's unit.
+    /// Published figure, in the row's unit.
     pub published: Option<f64>,
-    /// What the model says.
+    /// Prediction of the model.
     pub model: f64,
-    /// What it says when it was fitted without this figure.
+    /// Prediction of the model when fitted without this figure.
     pub left_out: Option<f64>,
-    /// How the simulated time of an I/O was spent.
+    /// Simulated time of an I/O, by phase.
     pub timed: Timed,
     /// Microseconds of an I/O as the tool sees it.
     pub io_us: f64,
 }
 
 impl PublishedFigure {
-    /// How far the model is off, in percent of what was published.
+    /// Returns the model's error, in percent of the published figure.
     #[must_use]
     pub fn error_percent(&self) -> Option<f64> {
         self.published
@@ -101,7 +101,7 @@ fn percent(value: f64, of: f64) -> f64 {
 pub struct Experiment {
     /// The fitted model.
     pub model: Model,
-    /// Its parameters.
+    /// Fitted parameters.
     pub parameters: Vec<Parameter>,
     observations: Vec<Observation>,
     /// For each observation, the model that was fitted without it.
@@ -164,10 +164,10 @@ impl Experiment {
         })
     }
 
-    /// All lines of the table under a policy.
+    /// Returns all cells of the table under a policy.
     ///
     /// # Errors
-    /// When the part lacks what the policy needs.
+    /// When the part lacks a parameter that the policy needs.
     pub fn cells(&self, policy: Policy) -> Result<Vec<PublishedFigure>, DeviceError> {
         rows()
             .into_iter()

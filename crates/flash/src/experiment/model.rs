@@ -8,7 +8,7 @@ use crate::policy::Policy;
 use crate::workload::{SimulatedJob, Timed, disks, run};
 use assay_model::job::Direction;
 
-/// What is fitted, and what is not.
+/// Model of the published table: fitted and fixed parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// Card, bus and host.
@@ -19,16 +19,16 @@ pub struct Model {
 
 /// A parameter that is fitted.
 pub struct Free {
-    /// Its name, as in the file of a part.
+    /// Name of the parameter, as in the file of a part.
     pub name: &'static str,
-    /// Of its value.
+    /// Unit of the value.
     pub unit: &'static str,
     get: fn(&Model) -> f64,
     set: fn(&mut Model, f64),
 }
 
-/// All that are fitted. The time of a block that is read is the wire's, and the sizes of
-/// the ramps were chosen beforehand.
+/// Every fitted parameter. The time of a block that is read is the wire's, and the sizes of the
+/// ramps were chosen beforehand.
 pub const FREE: [Free; 9] = [
     Free {
         name: "read.command",
@@ -123,7 +123,7 @@ impl Model {
         })
     }
 
-    /// What the tool makes longer.
+    /// Returns the factor by which a tool lengthens times.
     #[must_use]
     pub const fn factor(&self, tool: Tool) -> f64 {
         match tool {

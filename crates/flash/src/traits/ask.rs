@@ -11,13 +11,13 @@ use assay_stats::percentile::Percentile;
 /// A job, and which point of which series it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraitJob {
-    /// What it is about.
+    /// Trait that the job is about.
     pub what: Trait,
     /// Which of several series.
     pub part: &'static str,
-    /// Where on the axis: bytes, a count or seconds.
+    /// Position on the axis: bytes, a count or seconds.
     pub x: f64,
-    /// What of its measurement counts.
+    /// Figure of the measurement that counts.
     pub figure: Figure,
     /// The job.
     pub job: Job,
@@ -51,7 +51,7 @@ impl TraitJob {
     }
 }
 
-/// What of a measurement counts.
+/// Figure of a measurement that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// The mean latency of reads.
@@ -69,7 +69,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// What counts of the points of a series.
+    /// Returns the figure that counts for the points of a series.
     fn about(what: Trait, part: &str) -> Self {
         match (what, part) {
             (Trait::ReadCosts, _) => Self::TypicalRead,
@@ -109,7 +109,7 @@ impl Figure {
     }
 }
 
-/// What may be asked, where.
+/// Limits of the questions: region, times, and permitted operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     /// The region to work on.
@@ -120,7 +120,7 @@ pub struct Scope {
     pub trial: Nanos,
     /// The longest of the write that goes on.
     pub fill: Nanos,
-    /// Whether to write.
+    /// `true` if writes are permitted.
     pub writes: bool,
     /// One I/O after the other.
     pub engine: EngineKind,
@@ -130,7 +130,7 @@ pub struct Scope {
 
 const K: u64 = 1024;
 const M: u64 = 1024 * K;
-/// Where addresses should not matter.
+/// Region in which addresses should not matter.
 const NEAR: u64 = 64 * M;
 /// The same, for what comes back to the same places.
 const VERY_NEAR: u64 = 2 * M;
@@ -138,11 +138,11 @@ const VERY_NEAR: u64 = 2 * M;
 pub const BURST: u32 = 64;
 /// Random writes go on for so long before they are measured without pauses.
 const TIRING: Nanos = Nanos::secs(2);
-/// What ends after so many bytes ends before this.
+/// Time limit of jobs that end after a number of bytes.
 const LONG: Nanos = Nanos::secs(60);
 
 impl Scope {
-    /// All jobs that fit in.
+    /// Returns all jobs that fit in.
     #[must_use]
     pub fn jobs(&self) -> Vec<TraitJob> {
         let mut all = self.sizes();

@@ -12,7 +12,7 @@ use assay_model::units::Bytes;
 const SIGMAS: f64 = 6.0;
 /// Share of a read that it needs.
 const SHARE: f64 = 0.015;
-/// How much better than the next best explanation it must be, in squared standard errors.
+/// Required distance to the next best explanation, in squared standard errors.
 const CLEAR: f64 = 16.0;
 /// The squared standard errors that are left for each point, at most.
 const LEFT: f64 = 9.0;
@@ -79,7 +79,7 @@ fn steps(across: &Series, beside: &Series) -> Vec<BoundaryStep> {
     across.0.iter().filter_map(of).collect()
 }
 
-/// All explanations by so many boundaries, the best first.
+/// Returns all explanations with `count` boundaries, the best first.
 fn all_of(count: usize, steps: &[BoundaryStep]) -> Vec<Explained> {
     let mut all: Vec<Vec<usize>> = vec![Vec::new()];
     for _ in 0..count {

@@ -1,4 +1,4 @@
-//! What an I/O costs, and each of its blocks.
+//! Costs of an I/O and of each of its blocks.
 
 use super::series::Series;
 use super::{TraitFinding, Why};

@@ -9,17 +9,16 @@ use assay_model::units::Nanos;
 const SIGMAS: f64 = 6.0;
 /// Share of the smaller time that it needs.
 const SHARE: f64 = 0.03;
-/// What a difference that is told may be off, as a share of it; [`SLIGHT`] where that is more.
+/// Permitted error of a reported difference, as a share of it; [`SLIGHT`] where that is more.
 const OFF: f64 = 0.15;
-/// What a difference that is told may be off, as a share of an I/O: half of the least
-/// difference.
+/// Permitted error of a reported difference, as a share of an I/O: half of the least difference.
 const SLIGHT: f64 = SHARE / 2.0;
 /// Standard errors in what it may be off: chance adds up to more in 1 of 100 cases.
 const SURE: f64 = 2.6;
 /// An effect is over when so much of it is left.
 const REST: f64 = 0.1;
 
-/// How much more the second takes than the first, when that is more than noise.
+/// Returns the extra time of the second point over the first, when that is more than noise.
 fn more(series: &Series, first: &SeriesPoint, second: &SeriesPoint) -> Result<f64, Why> {
     let extra = second.mean() - first.mean();
     let error = series.error(first).hypot(series.error(second));
@@ -127,7 +126,7 @@ const LEAST_INTERVALS: usize = 4;
 const CLIFF: f64 = 1.2;
 /// Nine of ten intervals of a level are within this share of its median.
 const TIGHT: f64 = 0.15;
-/// What trials may differ.
+/// Permitted difference between trials.
 const AGREE: f64 = 0.2;
 
 /// Every course has one cliff, at the same place.

@@ -1,4 +1,4 @@
-//! What was measured for each point, and how much it varies.
+//! Measured values of each point, and their variation.
 
 use super::Trait;
 use super::ask::TraitJob;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const LEAST_NOISE: f64 = 0.003;
 /// Fewer degrees of freedom than this tell nothing of the noise.
 const LEAST_FREEDOM: usize = 3;
-/// Of the quantiles that say how much wider an error is.
+/// Tail probability of the quantiles that widen an error.
 const TAIL: f64 = 0.001;
 
 /// One point: where, and the microseconds of each trial.
@@ -61,8 +61,8 @@ impl Series {
         points.map(|point| point.us.len().saturating_sub(1)).sum()
     }
 
-    /// Whether the points were measured often enough to know their noise: twice on average,
-    /// and three times where there are only two of them.
+    /// `true` if the points were measured often enough to know their noise: twice on average, and
+    /// three times where there are only two of them.
     #[must_use]
     pub fn is_repeated(&self) -> bool {
         self.freedom() >= self.0.len().max(LEAST_FREEDOM)
@@ -106,7 +106,7 @@ impl Series {
         self.0.iter().find(|point| (point.x - x).abs() < 1e-9)
     }
 
-    /// Where, mean and standard error of each point.
+    /// Returns the position, mean and standard error of each point.
     #[must_use]
     pub fn means(&self) -> Vec<(f64, f64, f64)> {
         let points = self.0.iter();
@@ -128,11 +128,11 @@ fn widened(freedom: usize) -> f64 {
 pub struct Course {
     /// Bytes of each interval.
     pub bytes: Vec<f64>,
-    /// Of an interval.
+    /// Length of an interval, in seconds.
     pub seconds: f64,
 }
 
-/// All that was answered.
+/// Measured answers: series and courses.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     series: BTreeMap<(&'static str, &'static str), Series>,
@@ -170,7 +170,7 @@ impl Answers {
         answers
     }
 
-    /// Of series that are made up.
+    /// Builds answers from given series.
     #[cfg(test)]
     pub(super) fn of_series(all: impl IntoIterator<Item = (Trait, &'static str, Series)>) -> Self {
         let all = all.into_iter();
@@ -189,7 +189,7 @@ impl Answers {
         found.cloned().unwrap_or_default()
     }
 
-    /// All series of a trait with their parts.
+    /// Returns all series of a trait with their parts.
     pub fn all_of(&self, what: Trait) -> impl Iterator<Item = (&'static str, &Series)> {
         let series = self.series.iter();
         series

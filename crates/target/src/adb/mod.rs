@@ -14,7 +14,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What a serial may take; adb may have to start its server first.
+/// Time limit of a serial number query; adb may have to start its server first.
 const ASKING: Duration = Duration::from_secs(60);
 /// The longest answer that is a serial.
 const LONGEST_SERIAL: u64 = 400;
@@ -38,8 +38,8 @@ impl Adb {
         Self(Remote::new(Client { device, program }))
     }
 
-    /// What becomes of the agent when its link is lost, and who is told, a line at a
-    /// time.
+    /// Sets the behaviour for a lost link, and the function that tells the user about it, a line at
+    /// a time.
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
         self.0.when_lost = when_lost;

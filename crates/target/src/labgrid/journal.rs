@@ -26,7 +26,7 @@ struct Head {
     owner: String,
 }
 
-/// What became of a place.
+/// Journal entry: state of a place.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct JournalEntry {
     place: String,
@@ -141,15 +141,15 @@ fn unwritable(path: &Path, error: &io::Error) -> LabError {
     ))
 }
 
-/// What became of a place that a dead process held.
+/// A place that a dead process held, and the result of releasing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freed {
     /// The place.
     pub place: String,
-    /// Its coordinator.
+    /// Coordinator of the place.
     pub coordinator: String,
-    /// Whether it was still held and is released now; otherwise somebody released it,
-    /// or it changed since, and it was left alone.
+    /// `true` if it was still held and is released now; otherwise it was released by somebody, or
+    /// changed since, and was left alone.
     pub released: bool,
 }
 
@@ -181,8 +181,8 @@ pub fn release_stale(data: &Path) -> (Vec<Freed>, Result<(), LabError>) {
     (freed, ended)
 }
 
-/// Whether a living process of the same name holds a place. One that was only asked for
-/// is then that process's, whatever became of the asking.
+/// `true` if a living process of the same name holds a place. A place that was only requested then
+/// belongs to that process, whatever became of the request.
 fn holds(living: &Read, head: &Head, place: &str) -> bool {
     living.0.as_ref() == Some(head) && living.1.contains_key(place)
 }
@@ -252,7 +252,7 @@ fn journals(folder: &Path) -> Journals {
 
 /// Places with when they were acquired; `None`: they were asked for.
 type HeldPlaces = BTreeMap<String, Option<f64>>;
-/// What a journal says.
+/// Content of a journal.
 type Read = (Option<Head>, HeldPlaces);
 
 /// The first line, and what was held at last. A line that was not written whole says

@@ -31,12 +31,11 @@ use std::time::Duration;
 
 /// Names the coordinator, as for labgrid's own client.
 const COORDINATOR: &str = "LG_COORDINATOR";
-/// Where it is if nobody says otherwise, as for labgrid's own client.
+/// Default address of the coordinator, as for labgrid's own client.
 const DEFAULT_COORDINATOR: &str = "127.0.0.1:20408";
-/// Of what is said between here and `session.py`.
+/// Version of the protocol between this program and `session.py`.
 const VERSION: u32 = 1;
-/// What the session may take for an answer: it waits for the coordinator, and that for
-/// exporters.
+/// Time limit for an answer of the session: it waits for the coordinator, and that for exporters.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The longest answer: all places of a large lab.
 const LONGEST: u64 = 64 << 20;
@@ -50,16 +49,16 @@ pub struct Lab {
 /// A place as its coordinator knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct LabPlace {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
-    /// Its tags.
+    /// Tags of the place.
     pub tags: BTreeMap<String, String>,
     /// Who has acquired it; empty: nobody.
     pub acquired: String,
 }
 
 impl LabPlace {
-    /// Whether it has all these tags; its name counts as one, as in a reservation.
+    /// `true` if the place has all these tags; its name counts as one, as in a reservation.
     #[must_use]
     pub fn has(&self, tags: &BTreeMap<String, String>) -> bool {
         tags.iter().all(|(tag, value)| match self.tags.get(tag) {
@@ -69,7 +68,7 @@ impl LabPlace {
     }
 }
 
-/// What a place is once it is acquired.
+/// Properties of an acquired place.
 #[derive(Deserialize)]
 struct Acquired {
     place: String,
@@ -99,7 +98,7 @@ impl Lab {
         }))
     }
 
-    /// All places.
+    /// Returns all places.
     ///
     /// # Errors
     /// When the coordinator does not answer.
@@ -190,7 +189,7 @@ impl Lab {
     }
 }
 
-/// How a board is reached, from what its exporter says.
+/// Returns the ssh address of a board, from its exporter's data.
 fn address(address: Option<&str>, user: &str, port: u16) -> Result<SshAddress, String> {
     let host = address.ok_or("it has no NetworkService, so its board cannot be reached")?;
     let host = match host.contains(':') {

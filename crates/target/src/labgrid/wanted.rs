@@ -10,8 +10,8 @@ use thiserror::Error;
 
 const SCHEME: &str = "labgrid:";
 const RESERVE: &str = "reserve?";
-/// How often a reservation is looked at. It is kept as long as somebody asks at least
-/// once a minute.
+/// Time between two checks of a reservation. A reservation is kept as long as its owner asks at
+/// least once a minute.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Which board is asked for.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What going there again may take at a time.
+/// Time limit of one attempt to reconnect.
 const ATTEMPT: Duration = Duration::from_secs(60);
 /// Between two attempts, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);

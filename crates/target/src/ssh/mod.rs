@@ -12,9 +12,9 @@ use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost,
 use std::ffi::OsString;
 use std::process::Command;
 
-/// What is asked of ssh whatever its settings: no questions, no terminal, no
-/// tunnels, no connection that outlives this one, and an end when the other side is
-/// gone (after 2 minutes; a board under load may be slow to answer).
+/// Options that ssh gets whatever its settings: no questions, no terminal, no tunnels, no
+/// connection that outlives this one, and an end when the other side is gone (after 2 minutes; a
+/// board under load may be slow to answer).
 const OPTIONS: [&str; 7] = [
     "BatchMode=yes",
     "ConnectTimeout=20",
@@ -44,8 +44,8 @@ impl Ssh {
         Self(Remote::new(Client { address, program }))
     }
 
-    /// What becomes of the agent when its link is lost, and who is told, a line at a
-    /// time.
+    /// Sets the behaviour for a lost link, and the function that tells the user about it, a line at
+    /// a time.
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
         self.0.when_lost = when_lost;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// The test files in a folder of assay's own.
 pub(super) struct TestFiles<'a> {
     folder: &'a Path,
-    /// Of each file: how many bytes of it were really written.
+    /// Bytes of each file that were really written.
     written: Vec<u64>,
 }
 
@@ -153,7 +153,7 @@ fn evict(path: &Path) -> Result<(), WorkError> {
     Ok(page_cache::evict(&file, path)?)
 }
 
-/// What a phase moves, if no thread ends another.
+/// Returns the bytes that a phase transfers if no thread ends another.
 fn bytes_to_move(phase: &FilePhase) -> u64 {
     let whole = phase.all_bytes().0;
     match phase.ios {
@@ -203,7 +203,7 @@ struct Follower<'a> {
 }
 
 impl LoadObserver for Follower<'_> {
-    /// What failed is told with the step.
+    /// Passes on warnings only; failures are reported with the step.
     fn note(&mut self, note: &Note) {
         if let Note::Warning(text) = note {
             self.observer.note(NoteWeight::Warning, text.clone());

@@ -11,7 +11,7 @@ use assay_model::work::capacity::{SECTOR, SECTOR_BYTES, Tally};
 
 /// Read at a time.
 pub(super) const CHUNK: usize = 1 << 20;
-/// Where a chunk cannot be read, this much is tried at a time.
+/// Size in bytes of each read attempt within an unreadable chunk.
 const PIECE: usize = 4096;
 /// So many chunks that cannot be read are tried piece by piece: each piece may
 /// take seconds.

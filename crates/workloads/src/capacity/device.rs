@@ -55,7 +55,7 @@ fn write(
     })
 }
 
-/// Whether something is not as it was written.
+/// Checks a device; returns true if any data differs from the data written.
 fn check(
     path: &Path,
     store: &mut DirectFile,

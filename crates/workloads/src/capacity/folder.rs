@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What has been written.
+/// Data written by a fill.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
     pub(super) parts: Vec<Part>,
@@ -30,7 +30,7 @@ impl Filled {
     }
 }
 
-/// What ended a file.
+/// Reason why a file ended.
 #[derive(Debug)]
 enum End {
     /// It has its length.

@@ -1,4 +1,4 @@
-//! Whether storage holds as much as it says: filled and read back, or probed.
+//! Capacity check: storage is filled and read back, or probed.
 
 mod check;
 mod device;
@@ -160,7 +160,7 @@ fn write_files(
     done
 }
 
-/// Whether something is not as it was written.
+/// Checks the files; returns true if any data differs from the data written.
 fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<bool, WorkError> {
     let files = files::list(folder, fill)?;
     let Some(first) = files.values().next() else {

@@ -35,7 +35,7 @@ const LEAST_BLOCKS: u64 = 256;
 /// Blocks written at a time in the search for the first lost one.
 const FAN: u64 = 64;
 
-/// What a probe works with.
+/// State of a running probe.
 pub(super) struct Probe<'a, 'c> {
     pub(super) store: &'a mut dyn BlockStore,
     pub(super) meter: &'a mut Meter,

@@ -8,7 +8,7 @@ use assay_model::work::StepDetail;
 use assay_model::work::capacity::CapacityStep;
 use std::path::Path;
 
-/// What came of a step.
+/// Result of a step.
 pub(super) struct Measured {
     pub(super) found: CapacityStep,
     pub(super) done: Result<(), WorkError>,

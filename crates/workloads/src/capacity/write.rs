@@ -13,7 +13,7 @@ use std::io;
 /// Flushed after so many chunks, so that the device's cache does not hide how
 /// far the writing has really come.
 pub(super) const CHUNKS_PER_FLUSH: u32 = 16;
-/// Where a chunk cannot be written, this much is tried at a time.
+/// Size in bytes of each write attempt within an unwritable chunk.
 const PIECE: usize = 4096;
 /// So many chunks that cannot be written are tried piece by piece: each piece
 /// may take seconds.

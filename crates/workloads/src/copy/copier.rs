@@ -85,7 +85,7 @@ impl<'a> Copier<'a> {
         self.tick = self.started + TICK;
     }
 
-    /// What failed first.
+    /// Returns the first failure.
     pub(super) fn error(&self) -> Option<&str> {
         self.failure.as_deref()
     }
@@ -120,7 +120,7 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// What is read is written as it came.
+    /// Copies blocks as they are read, without conversion.
     fn straight(&mut self, buffer: &mut [u8], context: &mut Context<'_>) -> Result<(), Halt> {
         while let Come::Bytes(count) = self.next_block(buffer, context)? {
             let written = self.write(&buffer[..count], context)?;
@@ -138,7 +138,7 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// What is read is converted, and blocks are made anew.
+    /// Converts the input and assembles new output blocks.
     fn converted(
         &mut self,
         input: &mut [u8],
@@ -307,7 +307,7 @@ impl<'a> Copier<'a> {
         self.fail(text, context);
     }
 
-    /// What short blocks are filled up with.
+    /// Returns the byte that pads short blocks.
     pub(super) const fn padding(&self) -> u8 {
         match self.work.conversion.records {
             Some(Records::Block | Records::Unblock) => b' ',

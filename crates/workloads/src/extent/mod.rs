@@ -57,7 +57,7 @@ pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport
     Ok(WorkReport::Steps)
 }
 
-/// All samples of one kind.
+/// Takes all samples of one kind.
 fn step(
     work: &Extent,
     of: SampleKind,

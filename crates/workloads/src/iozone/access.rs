@@ -14,7 +14,7 @@ use rustix::io::{Errno, IoSlice, IoSliceMut, pread, preadv, pwrite, pwritev, rea
 use std::fs::File;
 use std::path::Path;
 
-/// How a record is reached.
+/// System calls that transfer a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     /// It is the next one: `read(2)`, `write(2)`.
@@ -44,7 +44,7 @@ impl Method {
     }
 }
 
-/// Whether a test goes through C's streams, which know no flags of files.
+/// Returns true if a test uses C streams, which have no open flags.
 pub(super) const fn is_buffered_twice(test: Test) -> bool {
     matches!(
         test,
@@ -52,7 +52,7 @@ pub(super) const fn is_buffered_twice(test: Test) -> bool {
     )
 }
 
-/// What is opened.
+/// Opened file, mapping or stream.
 enum AccessFile {
     File(File),
     /// The file is kept for its flush.
@@ -69,7 +69,7 @@ pub(super) struct Access<'a> {
     record: u64,
 }
 
-/// What is to be opened.
+/// Parameters for opening a test file.
 #[derive(Clone, Copy)]
 pub(super) struct AccessRequest<'a> {
     pub(super) work: &'a Iozone,
@@ -97,8 +97,8 @@ impl<'a> Access<'a> {
         })
     }
 
-    /// What iozone does before its clock starts: a flush, and before sequential
-    /// reads of one child one record, then back to the start.
+    /// Carries out iozone's steps before its clock starts: a flush, and, before sequential reads by
+    /// one child, one record and a return to the start.
     pub(super) fn warm_up(&self, read_one: bool, buffers: &mut Buffers) -> Result<(), WorkError> {
         let (AccessFile::File(file) | AccessFile::Mapped(file, ..)) = &self.way else {
             return Ok(());

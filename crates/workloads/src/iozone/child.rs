@@ -1,5 +1,4 @@
-//! What one child does in a test: its file is opened, its clock runs, its file
-//! is closed.
+//! One child of a test: opens its file, runs its clock, closes the file.
 
 use super::access::{Access, AccessRequest, is_buffered_twice};
 use super::buffers::Buffers;
@@ -16,7 +15,7 @@ use assay_stats::histogram::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the children of a step share.
+/// State shared by the children of a step.
 pub(super) struct ChildrenState<'a> {
     /// The work is to end.
     pub(super) stop: &'a AtomicBool,
@@ -42,7 +41,7 @@ impl<'a> ChildrenState<'a> {
     }
 }
 
-/// What came of a child.
+/// Results of a child.
 #[derive(Debug, Default)]
 pub(super) struct Came {
     pub(super) figures: Figures,
@@ -52,11 +51,11 @@ pub(super) struct Came {
     pub(super) flush: Histogram,
     pub(super) cpu: CpuUse,
     pub(super) entries: Vec<RecordLatency>,
-    /// What it read is not what was written.
+    /// Mismatch between the data read and the data written.
     pub(super) mismatch: Option<String>,
     /// It did all that there was.
     pub(super) whole: bool,
-    /// What ended it early.
+    /// Failure that ended the child early.
     pub(super) failure: Option<ChildFailure>,
 }
 
@@ -74,7 +73,7 @@ pub(super) struct Child<'a> {
     access: Option<Access<'a>>,
     order: RecordOrder,
     records: u64,
-    /// Of these so many were measured.
+    /// Number of records measured.
     done: u64,
     buffers: &'a mut Buffers,
     shared: &'a ChildrenState<'a>,
@@ -138,7 +137,7 @@ impl<'a> Child<'a> {
         came
     }
 
-    /// What counts beside the records.
+    /// Carries out the flush and the close that count as part of the measurement.
     fn finish(&mut self, start: Instant, came: &mut Came) {
         let work = self.wanted.work;
         if work.flush
@@ -182,8 +181,7 @@ impl<'a> Child<'a> {
         ChildFailure { error, record }
     }
 
-    /// All records, one clock reading for each; the time that was spent on
-    /// other things.
+    /// Processes all records with one clock reading each, and returns the time spent on other work.
     fn pass(&mut self, start: Instant, tell: &mut dyn FnMut(u64), came: &mut Came) -> Duration {
         let work = self.wanted.work;
         let Some(access) = &mut self.access else {
@@ -247,8 +245,8 @@ impl<'a> Child<'a> {
         idle
     }
 
-    /// What follows the clock: the rest of a file that was not written whole
-    /// because another child was done, a flush, and the file is closed.
+    /// Finishes after the clock has stopped: writes the rest of a file cut short because another
+    /// child was done, flushes and closes the file.
     pub(super) fn settle(mut self) -> Result<(), WorkError> {
         let Some(mut access) = self.access.take() else {
             return Ok(());

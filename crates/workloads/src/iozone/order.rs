@@ -133,7 +133,7 @@ impl RecordOrder {
     }
 }
 
-/// Where an order is.
+/// Position in an order.
 #[derive(Debug)]
 pub(super) struct OrderCursor<'a> {
     order: &'a RecordOrder,

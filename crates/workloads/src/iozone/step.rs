@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// I/O errors told one by one.
 const ERRORS_KEPT: usize = 16;
 
-/// What is to be done.
+/// Description of a step.
 #[derive(Clone, Copy)]
 pub(super) struct StepSetup<'a> {
     pub(super) work: &'a Iozone,
@@ -33,7 +33,7 @@ pub(super) struct StepSetup<'a> {
     pub(super) steps_done: u32,
 }
 
-/// What the children came to, and the time from start to the end of the last.
+/// Results of the children, and the time from the start to the last end.
 pub(super) struct Together {
     pub(super) children: Vec<Came>,
     pub(super) parent: Duration,
@@ -91,7 +91,7 @@ impl StepSetup<'_> {
         came
     }
 
-    /// What is told of a step that was measured, and what the work makes of it.
+    /// Builds the outcome of a measured step, and its result for the work.
     fn end(&self, mut together: Together) -> (Outcome, StepOutcome, Result<(), WorkError>) {
         let told = self.outcome(&together);
         if let Some(error) = together.failure() {
@@ -221,7 +221,7 @@ impl StepSetup<'_> {
         })
     }
 
-    /// What a child opens.
+    /// Returns the parameters for opening a child's file.
     pub(super) fn wanted(&self, number: usize) -> AccessRequest<'_> {
         AccessRequest {
             work: self.work,
@@ -232,8 +232,8 @@ impl StepSetup<'_> {
         }
     }
 
-    /// Whether a child writes; in mixed tests every second one does, or as many
-    /// as `-+p` leaves.
+    /// Returns true if a child writes; in mixed tests every second child does, or the number that
+    /// `-+p` leaves.
     fn child_writes(&self, number: usize) -> bool {
         if self.test != Test::Mixed {
             return self.test.writes();
@@ -251,7 +251,7 @@ impl StepSetup<'_> {
         ProgressReporter::new(self.test.to_string(), self.steps_done, Some(total))
     }
 
-    /// What is stored.
+    /// Builds the outcome to be stored.
     fn outcome(&self, together: &Together) -> StepOutcome {
         let single = self.work.children.is_empty();
         let children: Vec<_> = together.children.iter().map(|came| came.figures).collect();

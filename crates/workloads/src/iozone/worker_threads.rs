@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Where children wait.
+/// Gates at which children wait.
 #[derive(Default)]
 struct Gates {
     /// Until all are ready; then the clock runs.
@@ -29,7 +29,7 @@ impl Gates {
     }
 }
 
-/// What a child says.
+/// Message from a child, with its number.
 type ChildMessage<T> = (usize, T);
 
 impl StepSetup<'_> {
@@ -127,7 +127,7 @@ impl StepSetup<'_> {
         Ok(Together { children, parent })
     }
 
-    /// What the children came to, in their order.
+    /// Collects the results of the children.
     fn follow(
         &self,
         shared: &ChildrenState<'_>,

@@ -78,7 +78,7 @@ struct PassRequest {
     stores: Stores,
 }
 
-/// What it says.
+/// Message from a thread.
 enum BandwidthReply {
     /// It has its arrays: where they lie.
     Ready(Result<ArrayPlacement, std::io::Error>),
@@ -86,7 +86,7 @@ enum BandwidthReply {
     Done((u64, u64), u64),
 }
 
-/// Where the arrays of a thread lie.
+/// Location of a thread's arrays.
 struct ArrayPlacement {
     cpu: Option<u32>,
     words: usize,
@@ -172,7 +172,7 @@ struct Team {
 }
 
 impl Team {
-    /// All kernels, in an order that the seed decides.
+    /// Measures all kernels, in an order drawn from the seed.
     fn measure(
         &self,
         work: &Bandwidth,
@@ -241,7 +241,8 @@ impl Team {
         Ok(places)
     }
 
-    /// How long a pass takes from its first begin to its last end, and page faults with I/O.
+    /// Returns the duration of a pass from the first begin to the last end, and the page faults
+    /// with I/O.
     fn pass(&self, order: PassRequest) -> Result<(u64, u64), WorkError> {
         for thread in &self.orders {
             thread.send(order).map_err(|_| lost_threads())?;

@@ -14,7 +14,7 @@ use std::time::Instant;
 const LOADS: u64 = 1 << 20;
 /// Passes over each working set.
 const PASSES: usize = 5;
-/// Where the kernel does not tell how long a line is.
+/// Assumed size of a cache line in bytes if the kernel does not report it.
 const LINE_BYTES: u32 = 64;
 
 /// Walks through each working set, the smallest first.

@@ -12,15 +12,15 @@ use assay_model::work::memory::{Found, Machine, Memory, MemoryStep};
 use assay_model::work::{StepDetail, WorkReport};
 use std::io;
 
-/// What only the agent can look up about the machine that it runs on.
+/// Machine information that only the agent can look up.
 pub trait Surroundings {
     /// Caches, nodes, room.
     fn machine(&self) -> Machine;
-    /// How often CPUs were slowed down for heat since boot.
+    /// Returns the number of thermal throttling events since boot, over all CPUs.
     fn throttled(&self) -> Option<u64>;
     /// Bytes of this process between two addresses that are in huge pages.
     fn huge_bytes(&self, from: u64, to: u64) -> Option<u64>;
-    /// Where in the machine's memory an address of this process is.
+    /// Returns the physical address of an address of this process.
     fn physical(&self, address: u64) -> Option<u64>;
 }
 

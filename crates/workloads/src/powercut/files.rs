@@ -45,7 +45,7 @@ impl StreamWriter for Renamer {
     }
 }
 
-/// All that the file holds.
+/// Reads the whole file.
 fn read(place: &StreamStorage<'_>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     held::open_to_read(&place.file())?.read_to_end(&mut bytes)?;
@@ -115,8 +115,8 @@ impl StreamWriter for Appender {
     }
 }
 
-/// All acknowledged records are there, in their order; behind them there may be more, or
-/// a part of one.
+/// Checks that all acknowledged records are there in order. After them there may be more records,
+/// or a part of one.
 pub(super) fn verify_appended(
     place: &StreamStorage<'_>,
     stream: Stream,
@@ -152,7 +152,7 @@ pub(super) fn verify_appended(
     findings.judge_order();
 }
 
-/// What a record holds: its worst sector.
+/// Returns the content of a record's worst sector.
 fn worst(stream: Stream, sequence: u64, record: &[u8]) -> Sector {
     let sectors = (0_u32..).zip(record.chunks_exact(SECTOR));
     let rank = |sector: &Sector| match sector {

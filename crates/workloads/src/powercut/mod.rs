@@ -114,7 +114,7 @@ fn verify(
     Ok(report)
 }
 
-/// Where a stream writes.
+/// Location that a stream writes to.
 struct StreamStorage<'a> {
     work: &'a Powercut,
     /// Leads into the folder of all files; the device's path where there is none.
@@ -124,7 +124,7 @@ struct StreamStorage<'a> {
 }
 
 impl StreamStorage<'_> {
-    /// Its file in the folder, or the device.
+    /// Returns the stream's file in the folder, or the device.
     fn file(&self) -> PathBuf {
         match self.work.device {
             true => self.work.path.clone(),
@@ -132,7 +132,7 @@ impl StreamStorage<'_> {
         }
     }
 
-    /// Where it begins there: streams have parts of a device of their own.
+    /// Returns the offset at which the stream begins: each stream has its own part of a device.
     fn base(&self) -> u64 {
         match self.work.device {
             true => slots::EXTENT * (u64::from(self.number) + 1),
@@ -168,7 +168,7 @@ fn boot_id() -> Option<String> {
     Some(id.trim().to_owned())
 }
 
-/// What is wrong with a stream.
+/// Findings about a stream.
 struct Findings {
     found: StreamFound,
     lost: Vec<u64>,

@@ -15,7 +15,7 @@ use std::io;
 use std::io::IoSlice;
 use std::os::unix::fs::FileExt;
 
-/// Of a device each stream has so many bytes, for slots of the largest kind.
+/// Bytes of a device for each stream, enough for slots of the largest kind.
 pub(super) const EXTENT: u64 = SLOTS * (16 << 10);
 
 /// Overwrites slots.
@@ -28,7 +28,7 @@ pub(super) struct SlotWriter {
 }
 
 impl SlotWriter {
-    /// All slots hold what is not a write yet, on the storage.
+    /// Fills every slot with content that is not yet a write, and flushes it to the storage.
     pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
         let path = place.file();
         let failed = |doing, error: io::Error| WorkError::io(doing, &path, &error);

@@ -17,13 +17,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// How often a wish to stop is looked for.
+/// Interval at which a stop request is noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The streams, and the folder that they write in; `None` for a device.
 type Prepared = (Vec<Box<dyn StreamWriter>>, Option<HeldFolder>);
 
-/// What a stream says.
+/// Message from a stream.
 enum StreamMessage {
     Word(Word),
     Failed(String),
@@ -95,7 +95,7 @@ fn drive(
     }
 }
 
-/// All streams, and the folder of their files, with what they begin with on the storage.
+/// Prepares all streams and the folder of their files, with their initial content on the storage.
 pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError> {
     let made = match work.device {
         true => None,

@@ -1,5 +1,5 @@
-//! What files of scenarios hold. It follows from a seed and the offset alone, so that
-//! whoever checks needs no copy, and knows the digest without having been there.
+//! Content of the files of scenarios. It is derived from a seed and the offset alone, so that a
+//! check needs no copy and can compute the digest by itself.
 
 use assay_engine::buffer::fill_random;
 use assay_model::rng::SplitMix64;
@@ -14,21 +14,21 @@ const MARK_STEP: usize = 4096;
 /// Bytes that are hashed at a time.
 const CHUNK: usize = 1 << 20;
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recipe {
-    /// Of the bytes.
+    /// Seed of the bytes.
     pub(super) seed: u64,
     /// Length.
     pub(super) bytes: u64,
-    /// Of a hundred blocks so many are holes.
+    /// Percentage of blocks that are holes.
     pub(super) holes_percent: u8,
     /// Size of these blocks.
     pub(super) block: u64,
 }
 
 impl Recipe {
-    /// Whether the block at an offset is a hole.
+    /// Returns true if the block at an offset is a hole.
     pub(super) fn is_hole(&self, offset: u64) -> bool {
         if self.holes_percent == 0 {
             return false;

@@ -68,8 +68,8 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// How much is allocated and how much written, so that the level is reached and the
-/// reserve stays.
+/// Returns the bytes to allocate and the bytes to write, so that the level is reached and the
+/// reserve remains.
 fn plan(spec: &Filling, room: FreeSpace, reserve: u64) -> Result<(u64, u64), WorkError> {
     let used = room.size.saturating_sub(room.free);
     let level = u128::from(room.size) * u128::from(spec.percent.min(100)) / 100;

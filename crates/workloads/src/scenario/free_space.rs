@@ -6,12 +6,12 @@ use assay_engine::held::shown;
 use assay_model::units::Bytes;
 use std::path::Path;
 
-/// How full a file system is.
+/// Size and free space of a file system.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FreeSpace {
-    /// Its size, without what only root may use.
+    /// Size in bytes, without the part reserved for root.
     pub(super) size: u64,
-    /// What this user may still write.
+    /// Bytes that this user may still write.
     pub(super) free: u64,
 }
 

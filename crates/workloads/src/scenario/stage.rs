@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often the acts under way are looked at, and how often that is told.
+/// Interval at which the acts under way are polled.
 const LOOK: Duration = Duration::from_millis(5);
 const LOOKS_TO_TELL: u32 = 50;
 
@@ -115,7 +115,7 @@ fn tell(
     first_error.map_or(Ok(()), Err)
 }
 
-/// All acts at the same time, each on its thread.
+/// Runs all acts concurrently, each on its own thread.
 fn play_all(
     stage: &Stage,
     plays: Vec<Box<dyn Play + '_>>,

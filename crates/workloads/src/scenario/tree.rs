@@ -128,7 +128,7 @@ struct Forest<'a> {
     order: Vec<usize>,
     next: Vec<u32>,
     source: ContentSource,
-    /// Of each file as a whole.
+    /// Latencies of whole files.
     latencies: Histogram,
 }
 
@@ -259,7 +259,7 @@ impl Forest<'_> {
         Ok(done)
     }
 
-    /// All that was made is made durable together.
+    /// Flushes everything created, in one go.
     fn settle(&self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let together = matches!(self.spec.sync, Sync::AtEnd | Sync::EveryBytes(_));
         if !together || self.spec.act == TreeAct::Read {

@@ -24,7 +24,7 @@ pub(super) struct FileWriter<'a> {
     scene: &'a Scene,
     path: PathBuf,
     file: File,
-    /// Where it begins.
+    /// Offset at which the file's data begins.
     base: u64,
     recipe: Recipe,
     source: ContentSource,
@@ -168,7 +168,7 @@ impl Flusher {
         }
     }
 
-    /// All is written.
+    /// Makes the last flush after everything is written.
     pub(super) fn end(
         &mut self,
         file: &File,

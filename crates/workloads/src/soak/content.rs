@@ -1,4 +1,4 @@
-//! What a block holds: sectors that each tell of which write, block and place they are.
+//! Content of a block: sectors that each name their write, block and position.
 
 use assay_model::work::soak::{Held, SECTOR};
 
@@ -42,13 +42,13 @@ const fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What a sector says that it is.
+/// Identity stored in a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SectorHead {
     number: u64,
     block: u64,
     place: u64,
-    /// All of its bytes are as such a sector has them.
+    /// True if all bytes of the sector are intact.
     whole: bool,
 }
 
@@ -69,7 +69,7 @@ fn said(sector: &[u8], seed: u64) -> Option<SectorHead> {
     })
 }
 
-/// What a block holds that is not what was written last.
+/// Classifies the content of a block that differs from its last write.
 pub(super) fn held(found: &[u8], expected: &[u8], seed: u64, number: u64, block: u64) -> Held {
     if found.iter().all(|byte| *byte == 0) {
         return Held::Zeros;
@@ -135,8 +135,8 @@ fn flipped(
     }
 }
 
-/// Whether every sector is a whole one of a write to this block, or was never written:
-/// so a write looks that was under way. What has other sectors was damaged.
+/// Returns true if every sector is an intact sector of a write to this block, or was never written,
+/// as after an interrupted write. Any other sector means damage.
 pub(super) fn is_interrupted(found: &[u8], seed: u64, block: u64) -> bool {
     let mut sectors = found.chunks_exact(SECTOR);
     sectors.all(|sector| {

@@ -28,9 +28,9 @@ const INTERVAL: Nanos = Nanos::secs(1);
 /// Blocks that may fail to be written before there is no use in going on.
 const MOST_SUSPECTS: usize = 64;
 
-/// What only the agent can look up.
+/// Device information that only the agent can look up.
 pub trait Surroundings {
-    /// What the device says of its life now.
+    /// Returns the device's current health.
     fn health(&self) -> Option<Health>;
 }
 
@@ -67,7 +67,7 @@ pub fn run(
     Ok(WorkReport::Steps)
 }
 
-/// What a stretch does.
+/// Kind of stretch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StretchKind {
     Resuming,
@@ -138,7 +138,7 @@ impl Soaker<'_> {
         done
     }
 
-    /// What a stretch came to.
+    /// Builds the step of a stretch from its result.
     fn step(&self, kind: StretchKind, came: Came) -> SoakStep {
         let block = self.work.block_bytes;
         SoakStep {
@@ -281,7 +281,7 @@ struct Beside {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What it has done.
+/// Counters of the thread.
 #[derive(Default)]
 struct MemoryCounts {
     stop: AtomicBool,

@@ -74,7 +74,7 @@ fn writes(rng: &mut Draw) -> WriteCosts {
     }
 }
 
-/// What is not there costs nothing.
+/// Draws the flash costs; an absent effect has a cost of zero.
 fn flash(rng: &mut Draw) -> Flash {
     let cost = |rng: &mut Draw, least, most| {
         if rng.coin() {

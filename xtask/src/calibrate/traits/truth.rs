@@ -1,9 +1,9 @@
-//! Whether a finding is what the card has.
+//! Check of a finding against the card's true traits.
 //!
-//! Two questions that are apart. Must it be seen? Only where the effect is large against the
-//! noise of the drawn cards, at least a tenth of an I/O, and within what is asked. Is it right?
-//! That is asked of every statement, seen or not to be seen: it has to tell the card's parameters,
-//! or what its noiseless twin does in a case that was not asked.
+//! There are two separate questions. Must the trait be seen? Only if its effect is large against
+//! the noise of the drawn cards, at least a tenth of an I/O, and within the measured range. Is the
+//! finding right? This is checked for every statement: it must match the card's parameters, or the
+//! behaviour of its noiseless twin in a case that was not measured.
 
 use super::twin::{Reads, Twin};
 use anyhow::Result;
@@ -18,15 +18,14 @@ const LARGE: f64 = 0.1;
 const NEAR: f64 = 0.1;
 /// The same of what is the difference of two levels or the length of one.
 const ROUGHLY: f64 = 0.15;
-/// What a difference may be off in any case, as a share of an I/O: half of the least that is
-/// stated.
+/// Tolerance for any difference, as a share of an I/O: half of the smallest that is stated.
 const SLIGHT: f64 = 0.015;
 /// Seconds of a long write until the fast area is full, that leave a level on both sides.
 const CLIFF_SECONDS: std::ops::Range<f64> = 2.0..45.0;
-/// How much slower it has to become then.
+/// Minimum slowdown factor of a cliff.
 const CLIFF: f64 = 1.25;
 
-/// How a finding relates to the truth.
+/// Relation of a finding to the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingMark {
     /// A statement that is right, or nothing where nothing has to be seen.
@@ -60,7 +59,7 @@ impl Card<'_> {
         matches!(self.policy, Policy::Open { .. })
     }
 
-    /// Whether the card has that trait, where it has to be seen.
+    /// Returns true if the card has that trait strongly enough that it must be seen.
     fn is_visible(&self, what: Trait) -> Result<bool> {
         let part = self.part;
         let flash = part.flash.as_ref();
@@ -121,14 +120,14 @@ impl Card<'_> {
         }
     }
 
-    /// What the addresses in memory cover.
+    /// Returns the span that the address map in memory covers.
     fn span(&self) -> Option<Bytes> {
         let map = self.part.map.as_ref()?;
         Some(Bytes::kib(u64::from(map.regions) * map.region_kib))
     }
 
-    /// Where a write that goes on becomes slow, if it does: the area fills as fast as data come
-    /// and empties as fast as they are folded.
+    /// Returns the amount after which a sustained write becomes slow, if it does: the area fills at
+    /// the rate of incoming data and empties at the rate of folding.
     fn cliff(&self) -> Result<Option<Cliff>> {
         let Some(slc) = &self.part.slc else {
             return Ok(None);

@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 
 /// A long pause: more than any card has to do in the background.
 const REST: Nanos = Nanos::secs(30);
-/// What a long series of I/Os takes at least, so that what was rested is used up.
+/// Minimum duration of a long series of I/Os, so that the effect of the rest is used up.
 const LONG: Nanos = Nanos::secs(10);
-/// Of what is the same again and again, so much is enough.
+/// Duration that is enough for a uniform series of I/Os.
 const SHORT: Nanos = Nanos::secs(2);
 
-/// Of one card.
+/// Noiseless twin of a card.
 pub struct Twin<'a> {
     pub part: &'a DeviceModel,
     pub policy: Policy,
     /// The jobs that asked the card: a question to the twin begins with one of them.
     pub asked: &'a [TraitJob],
-    /// Where it is written down.
+    /// Folder in which the twin is described.
     pub folder: &'a Path,
 }
 

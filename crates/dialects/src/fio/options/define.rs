@@ -1,4 +1,4 @@
-//! What a line of the table consists of.
+//! Fields of a line of the option table.
 
 use super::reader::{OptionReader, not_one_of};
 use crate::fio::job::{Each, JobDraft};
@@ -16,19 +16,19 @@ pub struct OptionDef {
     pub aliases: &'static [&'static str],
     /// Engines that have it; empty: all jobs have it.
     pub engines: &'static [&'static str],
-    /// What it takes.
+    /// Kind of value that the option accepts.
     pub(in crate::fio) kind: OptionType,
     /// Default, as it would be written; empty: none.
     pub default: &'static str,
-    /// What it is for.
+    /// Help text.
     pub help: &'static str,
-    /// How far assay supports it.
+    /// Level of assay's support.
     pub support: Support,
-    /// What it sets.
+    /// Setter of the option.
     pub(in crate::fio) set: Set,
 }
 
-/// How far assay supports an option.
+/// Level of assay's support for an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// As in fio.
@@ -41,7 +41,7 @@ pub enum Support {
     Refused(&'static str),
 }
 
-/// What an option takes.
+/// Kind of value that an option accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fio) enum OptionType {
     /// 0 or 1.
@@ -66,7 +66,7 @@ pub(in crate::fio) enum OptionType {
     OptionalText(&'static str),
 }
 
-/// What an option sets.
+/// Setter of an option, by the kind of its value.
 #[derive(Clone, Copy)]
 pub(in crate::fio) enum Set {
     /// Nothing.
@@ -94,7 +94,7 @@ pub(in crate::fio) enum Set {
 }
 
 impl OptionDef {
-    /// Its name and aliases.
+    /// Returns the name and the aliases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }

@@ -1,4 +1,4 @@
-//! How much and how long; engine, depth, caches and flushes.
+//! Options for amount and duration of I/O; engine, depth, caches and flushes.
 
 use super::define::{OptionDef, TimeUnit};
 use super::engines::{engine, simulated};

@@ -41,7 +41,7 @@ pub struct OptionGroup {
     pub options: &'static [OptionDef],
 }
 
-/// All options, in groups.
+/// Every option, in groups.
 pub static GROUPS: &[OptionGroup] = &[
     OptionGroup {
         title: "Jobs and their order",
@@ -101,7 +101,7 @@ pub static GROUPS: &[OptionGroup] = &[
     },
 ];
 
-/// All options.
+/// Returns every option.
 pub fn all() -> impl Iterator<Item = &'static OptionDef> {
     GROUPS.iter().flat_map(|group| group.options)
 }

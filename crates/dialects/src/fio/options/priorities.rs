@@ -112,7 +112,7 @@ fn up_to(reader: &mut OptionReader<'_>, text: &str, most: u8) -> Result<u8, Stri
 }
 
 impl CommandPriorities {
-    /// What I/Os of `engine` get; nothing where it cannot hand priorities over.
+    /// Returns the priorities for I/Os of `engine`; none where it cannot pass priorities on.
     ///
     /// # Errors
     /// If both ways to choose I/Os are used.

@@ -12,7 +12,7 @@ pub(in crate::fio) struct OptionReader<'a> {
     pub(in crate::fio) base_1000: bool,
     /// The machine.
     pub(in crate::fio) env: &'a dyn Environment,
-    /// What surprised while reading.
+    /// Notes made while reading.
     pub(in crate::fio) notes: Vec<String>,
 }
 

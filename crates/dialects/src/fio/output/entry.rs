@@ -1,5 +1,4 @@
-//! What one entry of an output stands for: a stream, or several that are
-//! reported as one.
+//! Entry of an output: a stream, or several that are reported as one.
 
 use super::Member;
 use super::Presentation;
@@ -16,7 +15,7 @@ use assay_model::trial::CpuUse;
 use assay_stats::latency::pooled;
 use std::collections::BTreeMap;
 
-/// What figures are of: a direction, or all of them as one.
+/// Scope of figures: one direction, or all directions as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryDirection {
     One(Ddir),
@@ -24,7 +23,7 @@ pub(super) enum EntryDirection {
 }
 
 impl EntryDirection {
-    /// All of them, in fio's order.
+    /// Every scope, in fio's order.
     pub(super) const ALL: [Self; 4] = [
         Self::One(Ddir::Read),
         Self::One(Ddir::Write),
@@ -39,25 +38,25 @@ impl EntryDirection {
         }
     }
 
-    /// Whether it stands for that direction too.
+    /// `true` if the scope includes that direction.
     fn covers(self, ddir: Ddir) -> bool {
         self == Self::Mixed || self == Self::One(ddir)
     }
 }
 
-/// All I/O of an entry in one way.
+/// I/O of an entry in one scope.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic {
     pub bytes: u64,
     pub ios: u64,
     pub short_ios: u64,
     pub dropped_ios: u64,
-    /// Of the stream that took longest.
+    /// Run time of the stream that took longest, in milliseconds.
     pub runtime_ms: u64,
     pub submission: LatencyRecord,
     pub completion: LatencyRecord,
     pub total: LatencyRecord,
-    /// Of each priority that single I/Os had; none if all had the same.
+    /// Latencies by priority of single I/Os; empty if all had the same.
     pub priorities: Vec<(IoPriority, LatencyRecord)>,
     pub samples: Samples,
 }
@@ -104,11 +103,11 @@ fn whole_ms(ns: u64) -> u64 {
 pub(super) struct JobEntry<'a> {
     /// The first: whose name, group and options stand for all.
     pub stream: &'a Stream,
-    /// Its options as written.
+    /// Options of the job as written.
     pub text: Option<&'a JobText>,
-    /// What became of it.
+    /// Report of the entry's first stream.
     pub first: &'a StreamReport,
-    /// How many streams.
+    /// Number of streams.
     pub members: usize,
     pub traffic: Vec<(EntryDirection, Traffic)>,
     pub sync: LatencyRecord,
@@ -131,8 +130,8 @@ pub(super) struct JobEntry<'a> {
 }
 
 impl<'a> JobEntry<'a> {
-    /// All entries, in the order of their first streams. Streams that are not
-    /// to be shown are left out.
+    /// Returns all entries, in the order of their first streams. Streams that are not to be shown
+    /// are left out.
     pub(super) fn all(p: &Presentation<'a>) -> Vec<Self> {
         let mut groups: Vec<Vec<Member<'a>>> = Vec::new();
         let reports = p.load.streams.iter().zip(&p.report.streams);
@@ -206,7 +205,7 @@ impl<'a> JobEntry<'a> {
         self.way(EntryDirection::One(ddir)).or(as_one)
     }
 
-    /// Whether it did or met anything worth a paragraph.
+    /// `true` if the entry did or met anything worth a paragraph.
     pub(super) fn did_anything(&self) -> bool {
         self.errno != 0 || self.traffic.iter().any(|(_, t)| t.ios > 0 || t.bytes > 0)
     }

@@ -12,7 +12,7 @@ mod tests;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Before that much has passed, fio says nothing about the end.
 const SILENCE_NS: u64 = 3 * SECOND_NS;
-/// What fio's JSON has for an unknown time left.
+/// Value in fio's JSON for an unknown remaining time, in seconds.
 const UNKNOWN_S: u64 = 2_147_483_647;
 
 /// Makes that line from one progress after another.
@@ -213,7 +213,7 @@ impl<'a> Eta<'a> {
     }
 }
 
-/// Whether fio counts it among the jobs that run.
+/// `true` if fio counts the state among the running jobs.
 const fn runs(state: StreamState) -> bool {
     use StreamState::{Flushing, PreReading, Ramp, Running, Verifying};
     matches!(state, Running | Verifying | Flushing | PreReading | Ramp)

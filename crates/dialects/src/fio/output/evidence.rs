@@ -1,4 +1,4 @@
-//! What an entry's figures measured, in one line or one object.
+//! Evidence for an entry's figures, in one line or one object.
 
 use super::Member;
 use super::Presentation;
@@ -12,7 +12,7 @@ use assay_stats::latency::{Distribution, pooled_where_any};
 use assay_stats::percentile::Percentile;
 use std::fmt::Write as _;
 
-/// What the figures of an entry measured.
+/// Evidence for the figures of an entry.
 #[derive(Debug)]
 pub(super) struct EntryEvidence {
     /// Directions that moved bytes.
@@ -33,7 +33,7 @@ pub(super) struct EntryEvidence {
     data_mismatches: u64,
 }
 
-/// What a direction's figures measured.
+/// Evidence for a direction's figures.
 #[derive(Debug, Default)]
 struct Conclusion {
     label: String,
@@ -301,8 +301,8 @@ fn conclude(parts: &[DirectionLabel<'_>], without: &str) -> Conclusion {
     }
 }
 
-/// What was seen of one storage, as all its streams say; nothing where they
-/// were on several.
+/// Returns a value that the streams of one storage agree on; the default where they were on
+/// several.
 fn common<T: Default + PartialEq>(
     judged: &[&DirectionEvidence],
     get: impl Fn(&DirectionEvidence) -> T,
@@ -341,7 +341,7 @@ fn alone(evidence: &DirectionEvidence) -> Conclusion {
     }
 }
 
-/// Of all their bytes; `None` when it is not known for one of them.
+/// Returns the device's share of all bytes; `None` when it is unknown for one of the streams.
 fn common_share(judged: &[&DirectionEvidence]) -> Option<f64> {
     let mut device = 0.0;
     for evidence in judged {

@@ -1,4 +1,4 @@
-//! What all entries of a group moved together ("Run status group").
+//! Totals of all entries of a group ("Run status group").
 
 use super::entry::{EntryDirection, JobEntry, per_second};
 use super::number::NumberScale;
@@ -15,7 +15,7 @@ pub(super) struct RunGroup {
 #[derive(Clone, Copy, Debug)]
 struct GroupRates {
     bytes: u64,
-    /// Of all together, over the longest run time.
+    /// Rate of all entries together, over the longest run time.
     bytes_per_s: u64,
     least_bytes_per_s: u64,
     most_bytes_per_s: u64,

@@ -70,10 +70,10 @@ fn ascending(percents: &[f64]) -> Vec<f64> {
 
 /// Upper ends of the classes of `latency_ns` and `latency_us`, in their unit.
 pub(super) const CLASSES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
-/// Of `latency_ms`; a class without an upper end follows.
+/// Upper bounds of the `latency_ms` classes; a class without an upper bound follows.
 pub(super) const CLASSES_MS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
-/// How many operations fell into each of fio's classes of latency.
+/// Number of operations in each of fio's latency classes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Classes {
     /// Below 1 us.
@@ -101,7 +101,7 @@ impl Classes {
     }
 }
 
-/// How many ends the value has reached.
+/// Returns the number of bounds that the value has reached.
 fn place(value: u64, ends: &[u64]) -> usize {
     ends.iter().take_while(|&&end| value >= end).count()
 }

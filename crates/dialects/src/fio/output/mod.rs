@@ -60,15 +60,15 @@ use std::collections::BTreeSet;
 /// Everything that an output says.
 #[derive(Clone, Debug)]
 pub struct Presentation<'a> {
-    /// What was asked for.
+    /// Load that was asked for.
     pub load: &'a Load,
-    /// What came of it.
+    /// Report of the load.
     pub report: &'a LoadReport,
     /// The options of each stream of the load, in its order.
     pub jobs: &'a [JobText],
     /// Options of the global sections, as they are written.
     pub global_options: &'a [(String, Option<String>)],
-    /// What each stream's figures measured; `None`: nothing was measured.
+    /// Labels of each stream's figures; `None` if nothing was measured.
     pub judgements: &'a [Option<Judgement>],
     /// Version string, such as `fio-3.41-assay-0.1.0`.
     pub version: &'a str,
@@ -83,7 +83,7 @@ pub struct Presentation<'a> {
 /// A stream and its report.
 type Member<'a> = (usize, &'a Stream, &'a StreamReport);
 
-/// What all outputs are made from.
+/// Figures that all outputs are made from.
 struct Figures<'a> {
     entries: Vec<JobEntry<'a>>,
     groups: Vec<RunGroup>,

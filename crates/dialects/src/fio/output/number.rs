@@ -42,7 +42,7 @@ pub(super) fn count(number: u64, digits: u8) -> String {
     prefixed(u128::from(number), digits, false)
 }
 
-/// How sizes and rates of a job are written.
+/// Format of a job's sizes and rates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberScale {
     /// Places of a number.
@@ -82,7 +82,7 @@ impl NumberScale {
     }
 }
 
-/// What latencies are shown in.
+/// Unit that latencies are shown in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeUnit {
     Nanos,

@@ -1,4 +1,4 @@
-//! What fio says before the first I/O.
+//! Text that fio prints before the first I/O.
 
 use super::number::NumberScale;
 use assay_model::load::blocks::RwPattern;

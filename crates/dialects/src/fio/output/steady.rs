@@ -1,4 +1,4 @@
-//! Whether a steady state was reached.
+//! Result of the steady-state check.
 
 use super::number::{NumberScale, count};
 use super::tree::{JsonValue, Map};
@@ -6,7 +6,7 @@ use assay_model::load::report::SteadyStateReached;
 use assay_model::load::stats::SteadyCriterion;
 use std::iter::repeat_n;
 
-/// What is looked at, and whether at its slope.
+/// Returns the name of the criterion, and `true` if it is a slope.
 const fn criterion(criterion: SteadyCriterion) -> (&'static str, bool) {
     match criterion {
         SteadyCriterion::Iops => ("iops", false),
@@ -43,8 +43,8 @@ pub(super) fn line(steady: &SteadyStateReached, scale: NumberScale) -> String {
     )
 }
 
-/// What fio shows of a window that is not full yet: zeros for what is missing.
-/// Its readers divide by the length of the list.
+/// Pads the values of a window that is not full yet with zeros, as fio does. Its readers divide by
+/// the length of the list.
 fn list(values: &[u64], length: usize) -> Vec<JsonValue> {
     let missing = length.saturating_sub(values.len());
     let all = values.iter().copied().chain(repeat_n(0, missing));

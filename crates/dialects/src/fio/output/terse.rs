@@ -164,7 +164,7 @@ impl TerseLine {
         self.add_real(figures.stdev_ns / 1000.0);
     }
 
-    /// Those of the whole latency where asked for, else of the completion.
+    /// Adds the percentiles of total latency where asked for, else of completion latency.
     fn add_percentiles(&mut self, entry: &JobEntry<'_>, traffic: &Traffic) {
         let stats = entry.stats();
         let record = match (stats.lat_percentiles, stats.clat_percentiles) {

@@ -239,7 +239,7 @@ fn exponent(text: &str) -> usize {
     }
 }
 
-/// What a suffix multiplies with. Times are in microseconds.
+/// Returns the factor of a suffix. Times are in microseconds.
 fn factor(word: &str, domain: Domain) -> Option<i128> {
     Some(match (word, domain) {
         ("us", _) => 1,

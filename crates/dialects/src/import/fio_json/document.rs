@@ -49,7 +49,7 @@ pub(super) struct FioJsonJob {
     trim: Option<Direction>,
     mixed: Option<Direction>,
     pub(super) sync: Option<Sync>,
-    /// What assay adds: what each direction measured.
+    /// Label of each direction, which assay adds.
     #[serde(default)]
     assay: BTreeMap<String, Value>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Sync {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Latency {
-    /// What is absent is not told: fio has 0 where nothing was counted.
+    /// Number of samples; `None` when absent. fio has 0 where nothing was counted.
     #[serde(rename = "N")]
     count: Option<f64>,
     max: Option<f64>,
@@ -92,8 +92,7 @@ impl FioJson {
         self.jobs.iter().chain(&self.client_stats)
     }
 
-    /// Whether `earlier` is an interim report of the same run: it began when
-    /// this one did.
+    /// `true` if `earlier` is an interim report of the same run: it began when this one did.
     pub(super) fn goes_on_from(&self, earlier: &Self) -> bool {
         let (Some(one), Some(other)) = (self.jobs.first(), earlier.jobs.first()) else {
             return false;
@@ -147,7 +146,7 @@ impl FioJsonJob {
 }
 
 impl Direction {
-    /// Whether there was any I/O: fio has all directions in every job.
+    /// `true` if there was any I/O: fio has all directions in every job.
     pub(super) fn moved(&self) -> bool {
         let mut told = [self.io_bytes, self.total_ios]
             .into_iter()

@@ -1,9 +1,9 @@
-//! What the columns of a table are, by their names.
+//! Roles of a table's columns, by their names.
 
 use super::Shape;
 use super::sheet::SheetRow;
 
-/// What a column has.
+/// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Condition,
@@ -68,7 +68,7 @@ struct Column {
     role: Option<Role>,
 }
 
-/// All columns.
+/// Roles of all columns.
 #[derive(Debug)]
 pub(super) struct Head {
     columns: Vec<Column>,
@@ -82,7 +82,7 @@ impl Head {
         }
     }
 
-    /// How figures lie below these columns; `None` where there are none.
+    /// Returns the layout of figures below these columns; `None` where there are none.
     pub(super) fn shape(&self) -> Option<Shape> {
         let has = |role| self.place(role).is_some();
         if has(Role::Operands) && has(Role::Reported) {

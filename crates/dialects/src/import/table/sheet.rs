@@ -35,8 +35,8 @@ fn is_row(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with('#')
 }
 
-/// What separates cells: a comma only where nothing else may, because it is
-/// the decimal mark of many languages.
+/// Detects the cell separator: a comma only when there is no other candidate, because it is the
+/// decimal mark of many languages.
 fn separator(head: &str) -> Option<u8> {
     [b'\t', b';', b',']
         .into_iter()

@@ -1,4 +1,4 @@
-//! What the replay options make of the events of a trace.
+//! Conversion of a trace's events under the replay options.
 
 use super::{TraceAction, TraceStep};
 use crate::error::EngineError;
@@ -6,7 +6,7 @@ use assay_model::load::trace::Trace;
 use assay_trace::{EventTime, TraceEvent, TraceSource};
 use std::path::{Path, PathBuf};
 
-/// Where all I/O goes with `replay_redirect`.
+/// Index of the file that receives all I/O with `replay_redirect`.
 const REDIRECTED: usize = 0;
 
 /// The steps of a trace, one after the other.
@@ -143,7 +143,7 @@ impl Replay {
     }
 }
 
-/// Whether the options make sense.
+/// Checks that the options are valid.
 pub(super) fn check(options: &Trace, path: &Path) -> Result<(), EngineError> {
     if options.align > 0 && !options.align.is_power_of_two() {
         return Err(super::damaged(

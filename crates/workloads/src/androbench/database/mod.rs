@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 pub(crate) use transaction::Transaction;
 
-/// How often progress is told, and a word to stop heard.
+/// Interval at which progress is reported and a stop request is noticed.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 
 /// A new database, and each statement as a step.
@@ -47,7 +47,7 @@ pub(super) fn run(
     bench.database.map_or(Ok(()), Database::close)
 }
 
-/// What the steps of a phase share.
+/// State shared by the steps of a phase.
 struct DatabaseBench<'a> {
     phase: &'a DatabasePhase,
     folder: &'a Path,
@@ -84,7 +84,7 @@ impl DatabaseBench<'_> {
         error.map_or(Ok(()), Err)
     }
 
-    /// What was measured until something failed is in `came`.
+    /// Measures the transactions. After a failure, `came` holds the results so far.
     fn measure(
         &mut self,
         statement: Statement,
@@ -131,7 +131,7 @@ impl DatabaseBench<'_> {
     }
 }
 
-/// What transactions of a statement tell.
+/// Builds the detail of a statement's transactions.
 pub(crate) fn detail(
     phase: &DatabasePhase,
     statement: Statement,

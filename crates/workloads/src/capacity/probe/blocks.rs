@@ -14,12 +14,12 @@ pub(super) const LENGTH: usize = 4096;
 /// Bytes of a block.
 pub(super) const BLOCK: u64 = LENGTH as u64;
 
-/// What a block was found to hold.
+/// Content found in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockContent {
-    /// What was written to it.
+    /// Data written to this block.
     Own,
-    /// What was written to another address, this one.
+    /// Data written to another address, given here.
     Other(u64),
     /// Neither.
     Lost,
@@ -50,7 +50,7 @@ impl Marker {
         let _ = write_block(store, meter, at, block);
     }
 
-    /// What a block holds.
+    /// Reads a block and returns its content.
     pub(super) fn look(
         &self,
         store: &mut dyn BlockStore,

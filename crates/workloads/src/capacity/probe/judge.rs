@@ -1,10 +1,10 @@
-//! What the blocks hold, and what that says about the device.
+//! Conclusion about the device from the content of its blocks.
 
 use super::blocks::{BLOCK, BlockContent};
 use assay_model::work::capacity::Kind;
 use std::collections::{BTreeMap, HashMap};
 
-/// What the device is, or where its kind has to be looked at more closely.
+/// Kind of device, or a range that needs a closer look to determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
     Sure(Kind),
@@ -38,8 +38,8 @@ pub(super) fn judge(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Guess 
         .unwrap_or(Guess::Sure(Kind::Damaged))
 }
 
-/// Whether addresses repeat: every block then holds what was written last to
-/// any address that is the same, or nothing.
+/// Checks for repeating addresses: every block then holds the last data written to any equivalent
+/// address, or nothing.
 fn wrapped(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
     let distances = held.iter().filter_map(|(at, held)| match held {
         BlockContent::Other(other) => Some(at.abs_diff(*other)),
@@ -87,8 +87,8 @@ fn wrapped(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
     })
 }
 
-/// Whether everything is lost from some point on. What is lost may show marks
-/// of other lost blocks, where all of them go to the same place.
+/// Checks that everything is lost from some address on. Lost blocks may show marks of other lost
+/// blocks, if all of them go to the same place.
 fn ends_somewhere(held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
     let (&lost, _) = held.iter().find(|(_, held)| **held != BlockContent::Own)?;
     let (&holds, _) = held.range(..lost).next_back()?;

@@ -10,7 +10,7 @@ use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fdatasync, fsync, s
 use rustix::io::{Errno, write};
 use std::time::Instant;
 
-/// How writing stands.
+/// State of writing.
 #[derive(Debug)]
 pub(in crate::copy) struct WriteState {
     /// Blocks of zeros become holes.
@@ -20,12 +20,12 @@ pub(in crate::copy) struct WriteState {
     /// Flushes that are still to be made.
     pub(in crate::copy) fdatasync: bool,
     pub(in crate::copy) fsync: bool,
-    /// What `nocache` drops goes to the end of the output.
+    /// True if `nocache` drops the pages up to the end of the output.
     pub(in crate::copy) drop_to_end: bool,
     pub(in crate::copy) cache: DropCache,
 }
 
-/// What became of a write.
+/// Result of a write.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::copy) struct WriteResult {
     pub(in crate::copy) bytes: u64,
@@ -173,8 +173,7 @@ impl Copier<'_> {
     }
 }
 
-/// Whether there is nothing but zeros. Data mostly shows that in its first
-/// bytes.
+/// Returns true if a block contains only zeros. Most data differs from that in its first bytes.
 fn is_zero(block: &[u8]) -> bool {
     let (words, rest) = block.as_chunks::<16>();
     words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)

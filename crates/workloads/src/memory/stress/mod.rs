@@ -1,8 +1,7 @@
-//! Whether memory keeps what is written to it: patterns over as much of it as is
-//! safe, on all CPUs at once.
+//! Memory test: patterns over as much memory as is safe, on all CPUs at once.
 //!
-//! A phase of a pattern goes over all of the memory. When one finds a flip, the step
-//! ends with it and is stored before the next phase begins.
+//! A phase of a pattern covers all of the memory. If a phase finds a flip, the step ends with it
+//! and is stored before the next phase begins.
 
 mod part;
 mod sweep;
@@ -130,7 +129,7 @@ fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
     Ok(bytes)
 }
 
-/// What the user should know before it begins.
+/// Warns the user before the test begins.
 fn warn(parts: &[MemoryPlacement], machine: &Machine, context: &mut Context<'_>) {
     let mut note = |text| context.observer.note(NoteWeight::Warning, text);
     if parts.iter().any(|part| !part.locked) {
@@ -181,7 +180,7 @@ impl Tester<'_> {
         limit.is_some_and(|limit| self.began.elapsed() >= limit)
     }
 
-    /// All phases of a pattern. Each that finds a flip ends a step, which is stored.
+    /// Runs all phases of a pattern. Each phase that finds a flip ends a step, which is stored.
     fn pattern(
         &mut self,
         pattern: Pattern,

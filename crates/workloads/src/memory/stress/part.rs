@@ -21,7 +21,7 @@ pub(crate) struct ThreadMemory {
     pub(super) locked: bool,
 }
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Default)]
 pub(super) struct Swept {
     /// Bytes written and read.
@@ -46,7 +46,7 @@ impl ThreadMemory {
         })
     }
 
-    /// Its first address, and its bytes.
+    /// Returns the first address and the size in bytes.
     pub(super) fn place(&self) -> (u64, u64) {
         (self.address(), 8 * self.cells.len() as u64)
     }

@@ -9,10 +9,10 @@ pub(super) const BLOCK: usize = 4096;
 /// Increment of `SplitMix64`, and its mixer (Steele, Lea, Flood 2014).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a word is, given where it is.
+/// Value of a word, given its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FillValue {
-    /// Its address.
+    /// Address of the word.
     Address,
     /// The complement of it.
     NotAddress,
@@ -31,9 +31,9 @@ pub(super) enum FillValue {
 /// One way over all of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sweep {
-    /// What has to be there.
+    /// Value expected before the sweep.
     pub(super) expected: Option<FillValue>,
-    /// What is written.
+    /// Value that is written.
     pub(super) written: Option<FillValue>,
     /// From the highest word to the lowest.
     pub(super) downwards: bool,
@@ -76,7 +76,7 @@ pub(super) const fn sweep_of(pattern: Pattern, phase: u32) -> Sweep {
     }
 }
 
-/// What is there after a phase.
+/// Returns the value in memory after a phase.
 const fn value_of(pattern: Pattern, phase: u32) -> FillValue {
     let odd = phase % 2 == 1;
     match pattern {
@@ -109,7 +109,7 @@ pub(super) struct Ground {
 }
 
 impl FillValue {
-    /// What the words from a place on are.
+    /// Fills words with their values, from a position on.
     pub(super) fn fill(self, ground: Ground, from: usize, words: &mut [u64]) {
         let places = (from as u64..).zip(words.iter_mut());
         match self {
@@ -161,7 +161,7 @@ impl Ground {
     }
 }
 
-/// How far a word is turned at a place.
+/// Returns the number of bits by which the word at a position is rotated.
 const fn bits(place: u64) -> u32 {
     (place % 64) as u32
 }

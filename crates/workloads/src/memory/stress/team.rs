@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// What a thread is asked to do.
+/// Request to a thread.
 #[derive(Clone, Copy)]
 pub(super) enum StressRequest {
     /// A phase of a pattern with a seed.
@@ -19,7 +19,7 @@ pub(super) enum StressRequest {
     Flip(Bit),
 }
 
-/// What it says.
+/// Message from a thread.
 pub(super) enum StressReply {
     Failed(io::Error),
     Ready(MemoryPlacement),
@@ -27,7 +27,7 @@ pub(super) enum StressReply {
     Flipped,
 }
 
-/// Where the memory of a thread is.
+/// Location of a thread's memory.
 pub(super) struct MemoryPlacement {
     pub(super) thread: u32,
     pub(super) cpu: Option<u32>,
@@ -93,8 +93,8 @@ impl Team<'_> {
         Ok(parts)
     }
 
-    /// All threads do a sweep; `alive` is called a few times a second, and says whether
-    /// to go on.
+    /// Runs a sweep on all threads; `alive` is called a few times a second, and returns true to
+    /// continue.
     pub(super) fn sweep(
         &self,
         (pattern, phase, seed): (Pattern, u32, u64),

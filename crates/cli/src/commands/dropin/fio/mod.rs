@@ -68,8 +68,8 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     }
 }
 
-/// What the words ask for. Job files are read here; what they may ask of a machine is
-/// asked of the one that they run on.
+/// Parses the command line. Job files are read here; their questions about a machine go to the one
+/// that they run on.
 fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<FioCommand, Failure> {
     let parsed = match there {
         None => fio::parse(words, &Machine),
@@ -81,9 +81,9 @@ fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<FioCommand, Fai
     parsed.map_err(of_fio)
 }
 
-/// What is no failure is said on standard output when the results go to a file,
-/// as fio does it: programs that run fio take words on standard error for one.
-/// Where results are on standard output, nothing else is.
+/// Returns the function for messages that are no failures: to standard output when the results go
+/// to a file, as in fio, since programs that run fio take text on standard error for a failure.
+/// Otherwise standard output holds only results.
 fn talk(output: &OutputOptions) -> Talk {
     match output.path {
         // Nobody listening is no reason to stop.

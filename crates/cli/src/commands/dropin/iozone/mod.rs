@@ -170,9 +170,8 @@ fn measure(
     done.conclude()
 }
 
-/// What is behind the first file, or behind the folder that it will be in, where
-/// the agent is. A file that is there but cannot be looked at is refused by the
-/// work, by name.
+/// Inspects the first file, or the folder that it will be in, on the agent's machine. An existing
+/// file that cannot be inspected is refused by the work, by name.
 fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
     let path = file.to_owned();
     if let Ok(inspection) = host.inspect(file) {
@@ -218,7 +217,7 @@ fn opening(command: &IozoneCommand, words: &[String], inspection: &Inspection) -
     )
 }
 
-/// What stands below the rows.
+/// Prints the text below the rows.
 fn show(command: &IozoneCommand, done: &Done) -> Result<(), Failure> {
     if done.run.trials.is_empty() {
         return Ok(());
@@ -287,7 +286,7 @@ fn closing(command: &IozoneCommand, done: &Done) -> String {
     text
 }
 
-/// What a cell of single mode measured.
+/// Returns the label of a cell in single mode.
 fn label_of(matrices: &[Matrix], test: Test, row: Row) -> Option<String> {
     let title = format!("{} report", test.title());
     let matrix = matrices.iter().find(|matrix| matrix.title == title)?;

@@ -72,7 +72,7 @@ fn job(args: &SimulateArgs) -> Result<SimulatedJob, Failure> {
     })
 }
 
-/// What came out.
+/// Figures of a simulation.
 struct Figures {
     timed: Timed,
     iops: f64,

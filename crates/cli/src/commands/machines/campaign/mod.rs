@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often boards that others hold are asked for again.
+/// Time between two requests for boards that others hold.
 const LOOK: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
@@ -129,7 +129,7 @@ fn boards(part: &PartOfFile, places: &[LabPlace]) -> Result<Vec<Board>, Failure>
     }
 }
 
-/// What would be used.
+/// Lists the boards that would be used.
 fn list(parts: &[(Part, Vec<Board>)], places: &[LabPlace]) -> Result<ExitCode, Failure> {
     let holder = |board: &Board| {
         let Board::Place(name) = board else { return "" };
@@ -386,7 +386,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// What there is, for whoever goes on by hand.
+/// Prints the runs, for a user who continues by hand.
 fn say_how_to_compare(parts: &[Part], store: &Path) {
     for part in parts.iter().filter(|part| !part.runs().is_empty()) {
         say(&clean(&format!(

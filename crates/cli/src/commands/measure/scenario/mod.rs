@@ -105,7 +105,7 @@ fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved
     resolve_in(found, &wanted)
 }
 
-/// What will be done, and what it writes.
+/// Announces the steps, and the paths that they write.
 fn announce(
     args: &ScenarioArgs,
     found: &Found,

@@ -8,7 +8,7 @@ use assay_model::work::Work;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What is run under each condition.
+/// Command to run under each condition.
 pub enum Swept {
     /// The jobs of a plan.
     Jobs(Source),

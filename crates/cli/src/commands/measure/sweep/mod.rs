@@ -120,7 +120,7 @@ fn begin(
     execute(args, host, &header, store, Vec::new(), target)
 }
 
-/// What is run under the conditions.
+/// Returns the command to run under the conditions.
 fn source(args: &SweepArgs, path: &Path, read: ReadCommand) -> Result<Swept, Failure> {
     if !args.command.is_empty() {
         return read(&args.command, path);
@@ -129,7 +129,7 @@ fn source(args: &SweepArgs, path: &Path, read: ReadCommand) -> Result<Swept, Fai
     Ok(Swept::Jobs(from_file.map_or(Source::Suite, Source::File)))
 }
 
-/// How many rounds are planned.
+/// Plans the number of rounds.
 fn schedule(
     args: &SweepArgs,
     jobs: &Jobs,
@@ -206,7 +206,7 @@ fn execute(
     plans::close(header.clone(), &mut store, executed, target)?.present(args.json)
 }
 
-/// Whether a sweep may end, asked after each trial.
+/// Returns a function that decides if a sweep may end, to be called after each trial.
 fn enough<'a>(
     header: &'a RunHeader,
     done: &[TrialRecord],
@@ -232,7 +232,7 @@ fn enough<'a>(
     }
 }
 
-/// What the trials say so far: all pairs of conditions, as `assay rank` judges them.
+/// Compares the trials so far: all pairs of conditions, as `assay rank` judges them.
 fn found(header: &RunHeader, trials: &[TrialRecord]) -> Found {
     let mut figures = of_trials(header, trials);
     figures.retain(|figure| figure.primary);

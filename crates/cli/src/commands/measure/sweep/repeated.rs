@@ -31,13 +31,13 @@ use std::process::ExitCode;
 /// Said when the user asks to stop.
 const STOPPING: &str = "stopping; finished steps are kept, and all settings are put back";
 
-/// Where a work is repeated, and under what.
+/// Place and conditions for the repetitions of a work.
 pub struct Bed {
     /// The storage whose settings are varied.
     pub inspection: Inspection,
     /// The same as the work finds it.
     pub bench: Inspection,
-    /// What of it may be written.
+    /// Part of it that may be written.
     pub place: Place,
     /// The conditions.
     pub conditions: Vec<Condition>,
@@ -185,7 +185,7 @@ fn check_place(host: &mut Host, work: &Work, bed: &Bed) -> Result<(), Failure> {
     }
 }
 
-/// What is a standard stream here is one of the agent's own there.
+/// Refuses paths of standard streams: on the agent's side they are the agent's own.
 fn refuse_own_streams(work: &Work, bed: &Bed) -> Result<(), Failure> {
     let streams = [
         "/dev/stdin",

@@ -1,4 +1,4 @@
-//! What a stored run says about each trait.
+//! Conclusions of a stored run on each trait.
 
 use super::is_asked;
 use crate::commands::{Command, resume};
@@ -12,19 +12,19 @@ use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::BTreeSet;
 
-/// All that was found.
+/// Conclusions of a run, and the data behind them.
 pub struct Found {
-    /// What was measured, for drawing.
+    /// Measured answers, for drawing.
     pub answers: Answers,
-    /// What its trials measured, each label once.
+    /// Labels of its trials, each once.
     pub labels: BTreeSet<&'static str>,
-    /// What is said about each trait.
+    /// Conclusion on each trait.
     pub traits: Vec<(Trait, Said)>,
 }
 
-/// What is said about a trait.
+/// Conclusion on a trait.
 pub enum Said {
-    /// What its figures show.
+    /// Finding that the figures show.
     Found(TraitFinding),
     /// Why its figures may show nothing: they are not the device's.
     Refused(String),
@@ -71,7 +71,7 @@ impl Found {
     }
 }
 
-/// What `--only` named; nothing means all.
+/// Returns the traits that `--only` named; empty means all.
 fn only(run: &Run) -> Vec<Trait> {
     match resume::began(run) {
         Ok(Some(Command::Traits(args))) => args.only,
@@ -79,7 +79,7 @@ fn only(run: &Run) -> Vec<Trait> {
     }
 }
 
-/// Of both directions.
+/// Returns the labels of both directions.
 fn labels(run: &Run, asked: &[TraitJob]) -> BTreeSet<&'static str> {
     let trials = asked.iter().flat_map(|one| trials_of(run, one));
     let judged = trials.filter_map(judge);

@@ -1,4 +1,4 @@
-//! What the traits are of: the run, the device, and how much of it was asked.
+//! Heading of the traits: the run, the device, and the part of it that was asked.
 
 use super::found::Found;
 use crate::ui::paragraph;
@@ -11,7 +11,7 @@ use assay_report::text::clean;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Of each trait's points; 1 where only the long write was asked for.
+/// Returns the number of trials of each trait's points; 1 where only the long write was asked for.
 fn trials_of_points(run: &Run) -> u32 {
     let jobs = run.header.plan.jobs.iter();
     let points = jobs

@@ -154,7 +154,7 @@ fn plan(args: &TraitsArgs, inspection: &Inspection, place: Place) -> Result<Plan
     })
 }
 
-/// Whether it is among these, or one of them is compared with it; none means all.
+/// `true` if a trait is among these, or one of them is compared with it; an empty list means all.
 fn is_asked(what: Trait, only: &[Trait]) -> bool {
     let compared = what == Trait::Break && only.contains(&Trait::Deferred);
     only.is_empty() || only.contains(&what) || compared

@@ -5,7 +5,7 @@ use assay_flash::traits::{Trait, TraitFinding, Why};
 use assay_lang::tr;
 use assay_model::units::{Bytes, BytesPerSec, three_digits};
 
-/// What a trait is called.
+/// Returns the title of a trait.
 pub fn title(what: Trait) -> &'static str {
     match what {
         Trait::ReadCosts => tr!("Cost of a read"),
@@ -22,7 +22,7 @@ pub fn title(what: Trait) -> &'static str {
     }
 }
 
-/// What is said about it, one sentence.
+/// Returns the conclusion on a trait, one sentence.
 pub fn sentence(said: &Said) -> String {
     match said {
         Said::Refused(why) => tr!("refused: its figures are not the device's ({why})", why),

@@ -22,7 +22,7 @@ struct Area {
 }
 
 impl Area {
-    /// Whether a place on the horizontal axis is in it.
+    /// Returns true if a position on the horizontal axis is inside the area.
     fn holds(&self, px: f64) -> bool {
         (self.left..=self.right).contains(&px)
     }
@@ -33,7 +33,7 @@ impl Area {
     }
 }
 
-/// What charts look like, by class; the colours are variables.
+/// Style sheet of the charts, by class; the colours are variables.
 pub const STYLE: &str = include_str!("style.css");
 /// The variables in light and in dark, a line each: `name light dark`.
 const COLOURS: &str = include_str!("colours.txt");

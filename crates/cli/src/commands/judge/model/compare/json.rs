@@ -6,7 +6,7 @@ use assay_flash::device::RequestPhase;
 use assay_flash::experiment::{Parameter, PublishedFigure, SOURCE};
 use serde_json::{Map, Value, json};
 
-/// All of it.
+/// Returns the whole outcome as JSON.
 pub fn value(outcome: &Outcome) -> Value {
     json!({
         "schema": 1,
@@ -64,7 +64,7 @@ fn phases(of: impl Fn(RequestPhase) -> f64) -> Value {
     Value::Object(Map::from_iter(phases))
 }
 
-/// What each further policy saved or cost, in microseconds of an I/O.
+/// Returns the time that each further policy saved or cost, in microseconds of an I/O.
 fn changes(tables: &[Table]) -> Vec<Value> {
     let Some((base, others)) = tables.split_first() else {
         return Vec::new();

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// The policies of the published table.
 const PUBLISHED: [Policy; 2] = [Policy::Closed, Policy::OPEN];
-/// What else could have been sent.
+/// Alternative policies.
 const ALTERNATIVES: [Policy; 4] = [
     Policy::Closed,
     Policy::OPEN,
@@ -47,14 +47,14 @@ fn policies(args: &CompareArgs) -> Vec<Policy> {
     }
 }
 
-/// All that is shown.
+/// Data to show.
 struct Outcome {
     experiment: Experiment,
     /// The table of each policy that was asked for.
     tables: Vec<Table>,
     /// The tables of what else could have been sent.
     alternatives: Vec<Table>,
-    /// What each policy can break.
+    /// Rules that each policy can break.
     checked: Vec<Result<Checked, OutOfReach>>,
     fit: Errors,
     left_out: Errors,

@@ -112,7 +112,7 @@ fn parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// What a policy saved or cost, for each line.
+/// Writes the time that a policy saved or cost, for each line.
 fn changes(base: &Table, other: &Table, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
@@ -249,7 +249,7 @@ fn hidden(tables: &[Table], out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// What else could have been sent.
+/// Writes the table of alternative policies.
 fn trade(tables: &[Table], out: &mut dyn Write) -> io::Result<()> {
     let Some((base, others)) = tables.split_first() else {
         return Ok(());

@@ -17,9 +17,9 @@ use assay_model::storage::DeviceKind;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What is fitted.
+/// Rates to fit, and the start of the fit.
 struct Source {
-    /// Its name.
+    /// Name, for messages and reports.
     name: String,
     lines: Vec<FittedRate>,
     left_out: Vec<LeftOut>,
@@ -27,7 +27,7 @@ struct Source {
     policy: Policy,
 }
 
-/// What came of it.
+/// Result of a fit.
 struct Fit<'a> {
     source: &'a Source,
     estimated: Estimated,
