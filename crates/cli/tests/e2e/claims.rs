@@ -78,7 +78,7 @@ fn a_datasheet_that_is_none_is_refused_with_the_line_and_the_reason() {
     for (sheet, said) in [
         (
             format!("{SHEET}seq_reed_mb_s = 3\n"),
-            "line 6: unknown field `seq_reed_mb_s`",
+            "line 6: there is no key seq_reed_mb_s (did you mean seq_read_mb_s?)",
         ),
         (SHEET.replace("300", "\"300\""), "line 3: "),
         (SHEET.replace("= 60", "="), "line 4: "),
@@ -86,7 +86,7 @@ fn a_datasheet_that_is_none_is_refused_with_the_line_and_the_reason() {
             SHEET.replace("300", "-3"),
             "seq_read_mb_s must be a number above 0",
         ),
-        (SHEET.replace("part = ", "# "), "missing field `part`"),
+        (SHEET.replace("part = ", "# "), "part is missing"),
     ] {
         let refused = with_sheet(&bed, &sheet).refusal();
         assert!(refused.contains("sheet.toml"), "{refused}");

@@ -37,7 +37,7 @@ fn listed(bed: &Bed, words: &[&str]) -> serde_json::Value {
 #[test]
 fn a_name_stands_for_its_run_until_another_gets_it() {
     let (bed, first) = named();
-    let second = bed.short_run(&bed.folder());
+    let second = bed.short_run(&bed.folder_named("second"));
     let second = second.run_id().expect("an id");
     let shown = bed.run(&["show", "base"]);
     shown.assert_code(0);
@@ -51,7 +51,7 @@ fn a_name_stands_for_its_run_until_another_gets_it() {
     bed.run(&["tag", "base", "--no-name"]).assert_code(0);
     bed.run(&["tag", second, "--name", "base"]).assert_code(0);
     assert!(bed.run(&["show", "base"]).out.contains(second));
-    let folder = bed.folder();
+    let folder = bed.folder_named("third");
     let line = bed.refused(&["qualify", text(&folder), "--name", "base"]);
     assert!(line.contains("is called 'base' already"), "{line}");
     assert_eq!(listed(&bed, &[])["runs"].as_array().map(Vec::len), Some(2));

@@ -468,7 +468,7 @@ fn what_cannot_be_varied_is_refused_before_anything_runs() {
     let refused = |words: &[&str]| bed.refused(&[&["sweep", text(&folder)][..], words].concat());
     for (vary, says) in [
         (format!("file:{path}=much"), "offers a whole number"),
-        (format!("file:{path}=all"), "name the values"),
+        (format!("file:{path}=all"), "name them"),
         (format!("file:{path}.not=1"), "there is"),
         ("vm.no_such=1".to_owned(), "dirty_ratio"),
         ("affinity=0-4000".to_owned(), "the processors 0"),

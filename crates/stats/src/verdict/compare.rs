@@ -229,7 +229,10 @@ fn adjust(candidates: &[Result<Candidate, Unjudged>], options: &Options) -> Vec<
         } else {
             benjamini_hochberg(&p, options.false_discovery)
         };
-        for ((i, _), adjusted) in family.into_iter().zip(adjusted) {
+        for ((i, _), mut adjusted) in family.into_iter().zip(adjusted) {
+            // The interval beside the word has the confidence 1 - alpha: a word never
+            // contradicts it, however many discoveries there are.
+            adjusted.level = adjusted.level.min(options.alpha);
             all[i] = Some(adjusted);
         }
     }

@@ -574,3 +574,44 @@ proptest! {
         prop_assert_eq!(there.p_adjusted.is_some(), back.p_adjusted.is_some());
     }
 }
+
+#[test]
+fn no_word_contradicts_the_interval_beside_it() {
+    // Nineteen clear differences let Benjamini and Hochberg's level rise to 10 %; the last
+    // metric has p about .07, and so an interval that includes 0.
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    for number in 0..20 {
+        let (low, high) = match number {
+            0 => (
+                [100.0, 104.0, 96.0, 102.0, 98.0],
+                [103.7, 109.7, 100.7, 107.7, 101.7],
+            ),
+            _ => (
+                [100.0, 101.0, 99.0, 100.5, 99.5],
+                [200.0, 202.0, 198.0, 201.0, 199.0],
+            ),
+        };
+        for (side, values) in [(&mut a, low), (&mut b, high)] {
+            let metric = Figure {
+                metric: format!("m{number}"),
+                primary: false,
+                ..of_values(&values)
+            };
+            side.push(metric);
+        }
+    }
+    let compared = compare(&a, &b);
+    let found = compared
+        .lines
+        .iter()
+        .filter(|line| matches!(line.verdict.word(), "faster" | "slower"));
+    assert_eq!(found.count(), 19);
+    let last = compared
+        .lines
+        .iter()
+        .find(|line| line.metric == "m0")
+        .unwrap();
+    let (low, high) = last.change.unwrap().interval.unwrap();
+    assert!(low < 0.0 && high > 0.0, "{low} {high}");
+    assert_eq!(last.verdict.word(), "no conclusion");
+}
