@@ -44,10 +44,13 @@ impl Explained<'_> {
         let flash = self.no_flash.is_none();
         let results = self.groups.iter().flat_map(|group| &group.results);
         section.facts(results.filter_map(|one| one.answer(flash)).collect());
-        let bus = self.bus.as_ref().map(of_bus);
-        section.say(bus.unwrap_or_else(|| tr!(
-            "The ceiling of the bus cannot be told: the system does not say how it runs, and --bus was not given"
-        ).to_owned()), None);
+        let bus = self.bus.as_ref().map(of_bus).unwrap_or_else(|| {
+            let why = tr!(
+                "The ceiling of the bus cannot be told: the system does not say how it runs, and --bus was not given"
+            );
+            why.to_owned()
+        });
+        section.say(bus, None);
         if let Some(why) = &self.no_flash {
             let said = tr!(
                 "Nothing is said about erase units, mapping or garbage collection: {why}",
@@ -90,7 +93,7 @@ impl Explained<'_> {
 }
 
 impl Group<'_> {
-    /// What the times of the requests were taken from.
+    /// Says where the costs of requests come from.
     fn section(&self) -> Section {
         let title = match self.condition {
             Some(condition) => tr!("Costs under {condition}", condition = clean(condition)),
