@@ -1,5 +1,6 @@
 //! What was found, for people and for programs.
 
+use super::draw::name_of;
 use super::found::{Found, Said};
 use super::head;
 use super::words::{sentence, title};
@@ -28,7 +29,7 @@ pub fn document(run: &Run, found: &Found) -> Document {
     summary.facts(facts(true));
     head::say(run, found, &mut summary);
     document.push(summary);
-    let mut others = Section::new("not-seen", tr!("Not found"));
+    let mut others = Section::new("not-determined", tr!("Not determined"));
     others.facts(facts(false));
     document.push(others);
     let mut measured = Section::new("measured", tr!("What was measured"));
@@ -41,7 +42,7 @@ fn series(found: &Found) -> Table {
     let all = found.traits.iter();
     let all = all.flat_map(|(what, _)| found.answers.all_of(*what).map(move |one| (*what, one)));
     let row = |(what, (part, series)): (Trait, (&str, &Measured))| {
-        let (places, times) = ends(series);
+        let (places, times) = ends(what, series);
         let name = match part {
             "" => title(what).to_owned(),
             part => format!("{}: {part}", title(what)),
@@ -61,7 +62,7 @@ fn series(found: &Found) -> Table {
 }
 
 /// From which `x` to which, and the range of microseconds.
-fn ends(series: &Measured) -> (String, String) {
+fn ends(what: Trait, series: &Measured) -> (String, String) {
     let means: Vec<f64> = series.0.iter().map(|point| point.mean()).collect();
     let low = means.iter().copied().fold(f64::INFINITY, f64::min);
     let high = means.iter().copied().fold(0.0, f64::max);
@@ -70,7 +71,8 @@ fn ends(series: &Measured) -> (String, String) {
         _ => return Default::default(),
     };
     let times = format!("{} .. {} µs", three_digits(low), three_digits(high));
-    (format!("{first} .. {last}"), times)
+    let places = [first, last].map(|x| name_of(what, x));
+    (places.join(" .. "), times)
 }
 
 /// A bar for each point, by the logarithm of its time.

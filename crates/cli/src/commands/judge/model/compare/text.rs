@@ -80,7 +80,8 @@ fn figures(figures: &Table) -> Section {
         ]);
         (row, None)
     });
-    let mut section = Section::new("figures", figures.policy.to_string());
+    let title = format!("Published and simulated figures: {}", figures.policy);
+    let mut section = Section::new("figures", title);
     let numbers = ["published", "model", "error", "left out"];
     section.table(table(&["tool", "workload", "bs", "unit"], numbers, rows));
     section
