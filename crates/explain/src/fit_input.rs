@@ -12,6 +12,8 @@ use assay_model::job::is_named;
 use assay_model::job::{Direction, FileState, OpenSync, Rw};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
+use assay_model::units::three_digits;
+use assay_report::document::{Column, Section, Table, TableRow};
 use assay_report::summary::Summary;
 use assay_report::text::clean;
 use serde_json::{Value, json};
@@ -50,6 +52,35 @@ pub fn parameters(all: &[Parameter]) -> Vec<Value> {
         })
     };
     all.iter().map(one).collect()
+}
+
+/// Parameters with their standard errors for people; behind them those that cannot be told.
+pub fn say_parameters(all: &[Parameter], section: &mut Section) {
+    let row = |parameter: &Parameter| {
+        Some(TableRow::new(vec![
+            parameter.name.into(),
+            parameter.unit.into(),
+            three_digits(parameter.value).into(),
+            three_digits(parameter.error?).into(),
+        ]))
+    };
+    section.table(Table {
+        columns: vec![
+            Column::text(tr!("parameter")),
+            Column::text(tr!("unit")),
+            Column::number(tr!("value")),
+            Column::number(tr!("std. error")),
+        ],
+        rows: all.iter().filter_map(row).collect(),
+    });
+    let untold = all.iter().filter(|parameter| parameter.error.is_none());
+    let untold: Vec<&str> = untold.map(|parameter| parameter.name).collect();
+    if !untold.is_empty() {
+        section.say(
+            tr!("Cannot be told: {what}", what = untold.join(", ")),
+            None,
+        );
+    }
 }
 
 /// A result that is not fitted.

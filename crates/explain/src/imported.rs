@@ -3,15 +3,14 @@
 use crate::fit_input::of_imports;
 use crate::on_bus::OnBus;
 use crate::on_bus::parse_rate;
-use crate::table::paragraph;
 use crate::{DeviceFacts, USUAL_REQUEST};
 use assay_lang::{tr, translated};
 use assay_model::figures::{Figure, Import, Sample};
 use assay_model::job::Direction;
 use assay_model::units::three_digits;
+use assay_report::document::{Document, Section};
 use assay_report::text::clean;
 use serde_json::{Value, json};
-use std::io::{self, Write};
 
 /// Results that were made elsewhere, explained as far as they go.
 pub struct Explained<'i> {
@@ -61,27 +60,22 @@ impl<'i> Explained<'i> {
         })
     }
 
-    /// Writes the explanation for people.
-    ///
-    /// # Errors
-    /// If `out` cannot be written.
-    pub fn write(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    /// The explanation for people.
+    #[must_use]
+    pub fn document(&self) -> Document {
         let tool = clean(&self.import.results.tool);
-        writeln!(
-            out,
-            "{}",
-            tr!("Import {id} of {tool}", id = self.import.id, tool)
-        )?;
-        paragraph(&tr!("No fit: {why}", why = self.refused), 2, columns, out)?;
+        let title = tr!("Import {id} of {tool}", id = self.import.id, tool);
+        let mut document = Document::new(title);
+        let mut section = Section::new("summary", "");
+        let figures = self.figures.iter();
+        section.list(figures.map(ExplainedFigure::sentence).collect());
         let why = tr!(
             "Cannot be told: where the time went. An import has figures, no times of single I/Os and no evidence"
         );
-        paragraph(why, 2, columns, out)?;
-        for figure in &self.figures {
-            writeln!(out)?;
-            figure.write(columns, out)?;
-        }
-        Ok(())
+        section.say(why, None);
+        section.say(tr!("No fit: {why}", why = self.refused), None);
+        document.push(section);
+        document
     }
 }
 
@@ -127,7 +121,7 @@ impl<'f> ExplainedFigure<'f> {
         }
     }
 
-    fn write(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    fn sentence(&self) -> String {
         let said = format!(
             "{}: {} {}; {}",
             self.name(),
@@ -135,10 +129,9 @@ impl<'f> ExplainedFigure<'f> {
             clean(&self.figure.unit),
             self.measured()
         );
-        paragraph(&said, 0, columns, out)?;
         match &self.on_bus {
-            Some(on_bus) => paragraph(&self.placed(on_bus), 2, columns, out),
-            None => Ok(()),
+            Some(on_bus) => format!("{said}. {}", self.placed(on_bus)),
+            None => said,
         }
     }
 

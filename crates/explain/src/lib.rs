@@ -12,7 +12,6 @@ pub mod on_bus;
 mod requests;
 mod show;
 mod suggestions;
-pub mod table;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -1,83 +1,64 @@
 //! An explanation for people and for programs.
 
 use crate::costs::Costs;
-use crate::fit_input::parameters;
+use crate::fit_input::{parameters, say_parameters};
 use crate::kinds::{Kind, Share};
 use crate::on_bus::OnBus;
-use crate::table::{paragraph, write_parameters};
 use crate::words::{known, nothing, percent, time, title, word};
 use crate::{Explained, Explanation, Group};
 use assay_lang::{counted, tr};
 use assay_report::describe;
+use assay_report::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
 use assay_report::reference::of_bus;
-use assay_report::text::{clean, pad, pad_left, width, wrap};
+use assay_report::text::clean;
+use assay_report::words::style::Tone;
 use serde_json::{Value, json};
-use std::io::{self, Write};
 
 impl Explained<'_> {
-    /// Writes the explanation for people, in lines of at most `columns` columns where words allow.
-    ///
-    /// # Errors
-    /// If `out` cannot be written.
-    pub fn write(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
-        self.write_head(columns, out)?;
+    /// The explanation for people: the largest part of the time of each result first.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        let header = &self.run.header;
+        let device = clean(&header.storage.words());
+        let mut document = Document::new(tr!("Run {id}: {device}", id = header.id, device));
+        document.push(self.summary());
+        let flash = self.no_flash.is_none();
         for group in &self.groups {
-            group.write((self.no_flash.is_none(), columns), out)?;
+            let results = group.results.iter();
+            results.for_each(|one| document.push(one.section(flash)));
+            document.push(group.section());
         }
-        for one in &self.without {
-            writeln!(out)?;
-            paragraph(
-                &format!("{}: {}", clean(&one.job.name), nothing(one.why)),
-                0,
-                columns,
-                out,
-            )?;
-        }
-        if !self.warnings.is_empty() {
-            writeln!(out, "\n{}", tr!("What else held it up"))?;
-        }
-        for warning in &self.warnings {
-            paragraph(
-                &format!("{}: {}", warning.message(4), warning.remedy()),
-                2,
-                columns,
-                out,
-            )?;
-        }
-        Ok(())
+        let mut without = Section::new("without", tr!("Without an explanation"));
+        let jobs = self.without.iter();
+        let jobs = jobs.map(|one| format!("{}: {}", clean(&one.job.name), nothing(one.why)));
+        without.list(jobs.collect());
+        document.push(without);
+        let mut warnings = Section::new("warnings", tr!("What else held it up"));
+        warnings.warnings(&self.warnings);
+        document.push(warnings);
+        document
     }
 
-    fn write_head(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
-        let storage = &self.run.header.storage;
-        writeln!(
-            out,
-            "{}",
-            tr!(
-                "Run {id}: {device}",
-                id = self.run.header.id,
-                device = clean(&storage.words())
-            )
-        )?;
-        if let Some(bus) = &self.bus {
-            paragraph(&of_bus(bus), 2, columns, out)?;
-        } else {
-            paragraph(
-                tr!(
-                    "The ceiling of the bus cannot be told: the system does not say how it runs, and --bus was not given"
-                ),
-                2,
-                columns,
-                out,
-            )?;
-        }
+    fn summary(&self) -> Section {
+        let mut section = Section::new("summary", "");
+        let flash = self.no_flash.is_none();
+        let results = self.groups.iter().flat_map(|group| &group.results);
+        section.facts(results.filter_map(|one| one.answer(flash)).collect());
+        let bus = self.bus.as_ref().map(of_bus).unwrap_or_else(|| {
+            let why = tr!(
+                "The ceiling of the bus cannot be told: the system does not say how it runs, and --bus was not given"
+            );
+            why.to_owned()
+        });
+        section.say(bus, None);
         if let Some(why) = &self.no_flash {
             let said = tr!(
                 "Nothing is said about erase units, mapping or garbage collection: {why}",
                 why
             );
-            paragraph(&said, 2, columns, out)?;
+            section.say(said, None);
         }
-        Ok(())
+        section
     }
 
     /// The explanation for programs.
@@ -112,45 +93,43 @@ impl Explained<'_> {
 }
 
 impl Group<'_> {
-    fn write(&self, (flash, columns): (bool, usize), out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out)?;
-        if let Some(condition) = self.condition {
-            writeln!(
-                out,
-                "{}",
-                tr!("Under {condition}", condition = clean(condition))
-            )?;
-        }
+    /// Says where the costs of requests come from.
+    fn section(&self) -> Section {
+        let title = match self.condition {
+            Some(condition) => tr!("Costs under {condition}", condition = clean(condition)),
+            None => tr!("Costs of requests").to_owned(),
+        };
+        let mut section = Section::new("costs", title);
         match &self.costs {
-            Costs::Truth(part, policy) => {
-                let said = tr!(
+            Costs::Truth(part, policy) => section.say(
+                tr!(
                     "Simulated: the time of each phase is that of the model of {part} (policy {policy})",
                     part = clean(&part.name),
                     policy
-                );
-                paragraph(&said, 0, columns, out)?;
-            }
-            Costs::Given(part) => {
-                let said = tr!(
+                ),
+                None,
+            ),
+            Costs::Given(part) => section.say(
+                tr!(
                     "Costs of requests: those of the part {part}, as it was named",
                     part = clean(&part.name)
-                );
-                paragraph(&said, 0, columns, out)?;
-            }
-            Costs::Unknown(why) => paragraph(&tr!("No fit: {why}", why), 0, columns, out)?,
+                ),
+                None,
+            ),
+            Costs::Unknown(why) => section.say(tr!("No fit: {why}", why), None),
             Costs::Fitted(fitted) => {
                 let lines = fitted.measured.lines.len() as u64;
-                let said = counted!(lines, "Fit of {n} result:", "Fit of {n} results:");
-                writeln!(out, "{said}")?;
-                write_parameters(&fitted.parameters(), columns, out)?;
+                section.say(
+                    counted!(lines, "Fit of {n} result:", "Fit of {n} results:"),
+                    None,
+                );
+                say_parameters(&fitted.parameters(), &mut section);
             }
         }
         if let Some(said) = self.scheduler() {
-            paragraph(&said, 0, columns, out)?;
+            section.say(said, None);
         }
-        self.results
-            .iter()
-            .try_for_each(|one| one.write((flash, columns), out))
+        section
     }
 
     fn value(&self) -> Value {
@@ -180,7 +159,36 @@ impl Group<'_> {
 }
 
 impl Explanation<'_> {
-    fn write(&self, (flash, columns): (bool, usize), out: &mut dyn Write) -> io::Result<()> {
+    /// Parts worth a row, the largest first.
+    fn largest(&self) -> Vec<&Share> {
+        let parts = self.account.shares.iter();
+        let mut parts: Vec<&Share> = parts.filter(|one| self.part(one).abs() >= 0.0005).collect();
+        parts.sort_by(|a, b| b.us.total_cmp(&a.us));
+        parts
+    }
+
+    fn part(&self, share: &Share) -> f64 {
+        share.us / self.account.total_us
+    }
+
+    fn title(&self, share: &Share, flash: bool) -> &'static str {
+        title(share.kind, flash, self.account.of_kind(Kind::Bus) > 0.0)
+    }
+
+    /// The largest part of the time, beside the name of the job.
+    fn answer(&self, flash: bool) -> Option<(String, String)> {
+        let largest = *self.largest().first()?;
+        let said = tr!(
+            "{percent} of {time} for each {direction}: {part}",
+            percent = percent(self.part(largest)),
+            time = time(self.account.total_us),
+            direction = describe::direction(self.of.direction),
+            part = self.title(largest, flash)
+        );
+        Some((clean(&self.of.name()), said))
+    }
+
+    fn section(&self, flash: bool) -> Section {
         let one = &self.of;
         let head = tr!(
             "{job}: {time} for each {direction} ({label})",
@@ -189,7 +197,7 @@ impl Explanation<'_> {
             direction = describe::direction(one.direction),
             label = one.label.map_or(tr!("differs"), assay_lang::translated)
         );
-        writeln!(out, "\n{head}")?;
+        let mut section = Section::new("result", head);
         let about = counted!(
             one.trials as u64,
             "{what}; {ios} I/Os in {n} trial, latency {mean} on average, {median} in the median",
@@ -199,63 +207,44 @@ impl Explanation<'_> {
             mean = time(one.mean_us),
             median = time(one.median_us)
         );
-        paragraph(&about, 2, columns, out)?;
-        self.write_shares((flash, columns), out)?;
-        if let Some(on_bus) = &self.on_bus {
-            paragraph(&on_bus.sentence(), 2, columns, out)?;
+        section.say(about, None);
+        section.table(self.shares(flash));
+        let untold = self.account.untold.iter();
+        let untold = untold.map(|what| tr!("Cannot be told: {what}", what));
+        let said = self.on_bus.as_ref().map(OnBus::sentence).into_iter();
+        said.chain(self.facts.iter().cloned())
+            .chain(untold)
+            .for_each(|said| section.say(said, None));
+        if !self.helps.is_empty() {
+            section.say(tr!("What would help most"), Some(Tone::Strong));
         }
-        for fact in &self.facts {
-            paragraph(fact, 2, columns, out)?;
-        }
-        for untold in &self.account.untold {
-            paragraph(
-                &tr!("Cannot be told: {what}", what = untold),
-                2,
-                columns,
-                out,
-            )?;
-        }
-        for (number, help) in self.helps.iter().enumerate() {
-            if number == 0 {
-                writeln!(out, "  {}", tr!("What would help most"))?;
-            }
-            paragraph(
-                &format!("{}. {}", number + 1, help.sentence),
-                4,
-                columns,
-                out,
-            )?;
-        }
-        Ok(())
+        section.list(
+            self.helps
+                .iter()
+                .map(|help| help.sentence.clone())
+                .collect(),
+        );
+        section
     }
 
-    fn write_shares(&self, (flash, columns): (bool, usize), out: &mut dyn Write) -> io::Result<()> {
-        let on_bus = self.account.of_kind(Kind::Bus) > 0.0;
-        let titles = self
-            .account
-            .shares
-            .iter()
-            .map(|share| title(share.kind, flash, on_bus));
-        let widest = titles.map(width).max().unwrap_or_default();
-        for share in &self.account.shares {
-            let part = share.us / self.account.total_us;
-            if part.abs() < 0.0005 {
-                continue;
-            }
-            let line = format!(
-                "  {}  {}  {}  ",
-                pad(title(share.kind, flash, on_bus), widest),
-                pad_left(&time(share.us), 9),
-                pad_left(&percent(part), 7)
-            );
-            let room = columns.saturating_sub(width(&line)).max(20);
-            let mut before = line;
-            for basis in wrap(&share.basis, room) {
-                writeln!(out, "{before}{basis}")?;
-                before = " ".repeat(width(&before));
-            }
+    fn shares(&self, flash: bool) -> Table {
+        let row = |share: &Share| {
+            TableRow::new(vec![
+                self.title(share, flash).into(),
+                time(share.us).into(),
+                percent(self.part(share)).into(),
+                Cell::Text(share.basis.clone()),
+            ])
+        };
+        Table {
+            columns: vec![
+                Column::text(tr!("part of the time")),
+                Column::number(tr!("time")),
+                Column::number(tr!("share")),
+                Column::text(tr!("basis")).keep(Keep::IfRoom),
+            ],
+            rows: self.largest().into_iter().map(row).collect(),
         }
-        Ok(())
     }
 
     fn value(&self) -> Value {

@@ -1,5 +1,6 @@
 //! The words of `assay explain`.
 
+use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
@@ -38,6 +39,8 @@ pub struct ExplainArgs {
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
     #[command(flatten)]
     pub store: StoreArgs,
 }

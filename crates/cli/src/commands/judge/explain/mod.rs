@@ -5,13 +5,12 @@ pub mod args;
 use crate::checks::part::bus_mode;
 use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, style};
+use crate::output::print;
 use crate::stored::lookup::{Stored, load};
 use crate::stored::sources::split_condition;
 use args::ExplainArgs;
 use assay_explain::{DeviceFacts, Explained, ExplainedImport};
 use assay_lang::in_english;
-use assay_model::run::Run;
 use assay_model::units::Bytes;
 use assay_report::summary::Summary;
 use std::process::ExitCode;
@@ -22,13 +21,21 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let (name, condition) = split_condition(&args.run);
     let stored = load(&args.store, name)?;
     let explain = || match &stored {
-        Stored::Run(run) => of_run(run, condition, &facts, args.json),
-        Stored::Import(import) => {
-            let explained =
-                ExplainedImport::of(import, condition, &facts).map_err(Failure::usage)?;
+        Stored::Run(run) => {
+            let summary = Summary::of(run);
+            let explained = Explained::of(&summary, condition, &facts);
+            let explained = explained.map_err(Failure::usage)?;
             match args.json {
                 true => print(|out| writeln!(out, "{:#}", explained.value())),
-                false => print(|out| explained.write(style().width, out)),
+                false => args.output.show(&explained.document()),
+            }
+        }
+        Stored::Import(import) => {
+            let explained = ExplainedImport::of(import, condition, &facts);
+            let explained = explained.map_err(Failure::usage)?;
+            match args.json {
+                true => print(|out| writeln!(out, "{:#}", explained.value())),
+                false => args.output.show(&explained.document()),
             }
         }
     };
@@ -49,18 +56,4 @@ fn facts(args: &ExplainArgs) -> Result<DeviceFacts, Failure> {
         part: args.part.as_deref().map(device_model).transpose()?,
         request: args.request,
     })
-}
-
-fn of_run(
-    run: &Run,
-    condition: Option<&str>,
-    facts: &DeviceFacts,
-    json: bool,
-) -> Result<(), Failure> {
-    let summary = Summary::of(run);
-    let explained = Explained::of(&summary, condition, facts).map_err(Failure::usage)?;
-    match json {
-        true => print(|out| writeln!(out, "{:#}", explained.value())),
-        false => print(|out| explained.write(style().width, out)),
-    }
 }

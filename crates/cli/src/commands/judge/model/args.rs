@@ -1,5 +1,6 @@
 //! The command line of `assay model`.
 
+use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::ui::values::parse_size;
 use assay_explain::on_bus::parse_rate;
@@ -59,6 +60,8 @@ pub struct LimitsArgs {
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
 }
 
 const COMPARE_HELP: &str = "\
@@ -79,6 +82,8 @@ pub struct CompareArgs {
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
 }
 
 /// `assay model check`.
@@ -91,6 +96,8 @@ pub struct CheckArgs {
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
 }
 
 const FIT_HELP: &str = "\
@@ -130,6 +137,8 @@ pub struct FitArgs {
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
     #[command(flatten)]
     pub store: StoreArgs,
 }
@@ -173,6 +182,8 @@ pub struct SimulateArgs {
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
 }
 
 /// Patterns, in fio's words.

@@ -3,11 +3,11 @@
 use super::args::CheckArgs;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::output::print;
-use crate::ui::paragraph;
 use assay_flash::check::{Checked, Hole, Rule, check};
 use assay_flash::policy::Policy;
+use assay_report::document::{Document, Section};
+use assay_report::words::style::Tone;
 use serde_json::{Value, json};
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 const USUAL: [Policy; 5] = [
@@ -36,7 +36,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         let value = json!({ "schema": 1, "policies": values });
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| checked.iter().try_for_each(|checked| write(checked, out)))?;
+        args.output.show(&document(&checked))?;
     }
     let sound = checked
         .iter()
@@ -70,31 +70,49 @@ fn trace(hole: &Hole) -> Vec<Value> {
         .collect()
 }
 
-/// The same for people.
-pub fn write(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
+/// The answer for each policy, then its rules.
+fn document(checked: &[Checked]) -> Document {
+    let mut document = Document::new("What each policy can break".to_owned());
+    let mut summary = Section::new("summary", "");
+    let answer = |checked: &Checked| {
+        let (said, tone) = match (checked.holes.len(), checked.complete) {
+            (0, true) => ("all rules hold".to_owned(), Tone::Good),
+            (0, false) => ("open: not all states were searched".to_owned(), Tone::Care),
+            (broken, _) => (
+                format!("{broken} of {} rules can be broken", Rule::ALL.len()),
+                Tone::Bad,
+            ),
+        };
+        (checked.policy.to_string(), said, Some(tone))
+    };
+    summary.toned_facts(checked.iter().map(answer).collect());
+    document.push(summary);
+    checked.iter().for_each(|one| document.push(section(one)));
+    document
+}
+
+/// The rules of a policy, each with the steps that break it.
+pub fn section(checked: &Checked) -> Section {
     let all = if checked.complete { "all" } else { "the first" };
-    writeln!(
-        out,
+    let title = format!(
         "{} ({all} {} states, {} with an open transfer)",
         checked.policy, checked.states, checked.open_states
-    )?;
+    );
+    let mut section = Section::new("policy", title);
     for rule in Rule::ALL {
-        let word = match (checked.hole(rule), checked.complete) {
-            (Some(_), _) => "BROKEN",
-            (None, true) => "holds",
-            (None, false) => "open",
+        let hole = checked.hole(rule);
+        let (word, tone) = match (hole, checked.complete) {
+            (Some(_), _) => ("BROKEN", Some(Tone::Bad)),
+            (None, true) => ("holds", None),
+            (None, false) => ("open", Some(Tone::Care)),
         };
-        writeln!(out, "  {word:<6}  {rule}")?;
-        let Some(hole) = checked.hole(rule) else {
-            continue;
-        };
-        for step in &hole.steps {
-            let sent = match step.did.as_slice() {
-                [] => String::new(),
-                did => format!(": {}", did.join(", ")),
-            };
-            paragraph(&format!("{}{sent}", step.event), 12, out)?;
-        }
+        section.toned_facts(vec![(format!("{word:<6}"), rule.to_string(), tone)]);
+        let steps = hole.iter().flat_map(|hole| &hole.steps);
+        let steps = steps.map(|step| match step.did.as_slice() {
+            [] => step.event.to_string(),
+            did => format!("{}: {}", step.event, did.join(", ")),
+        });
+        section.list(steps.collect());
     }
-    Ok(())
+    section
 }

@@ -4,13 +4,11 @@ use super::args::LimitsArgs;
 use crate::checks::part::bus_mode;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
-use crate::ui::paragraph;
 use assay_explain::on_bus::OnBus;
-use assay_explain::table;
 use assay_model::job::Direction;
 use assay_model::limits::{Ceiling, all};
+use assay_report::document::{Column, Document, Section, Table, TableRow};
 use serde_json::{Value, json};
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Shows them.
@@ -26,7 +24,7 @@ pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
         let value = json!({ "schema": 1, "limits": limits, "measured": measured });
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| write_all(&ceilings, &measured, out))?;
+        args.output.show(&document(&ceilings, &measured))?;
     }
     Ok(DONE)
 }
@@ -60,36 +58,44 @@ fn value(ceiling: &Ceiling) -> Value {
     })
 }
 
-fn write_all(ceilings: &[Ceiling], measured: &[OnBus], out: &mut dyn Write) -> io::Result<()> {
+/// Measured rates first, then the ceilings.
+fn document(ceilings: &[Ceiling], measured: &[OnBus]) -> Document {
     // 101.4 and 100.7 are two figures.
     let mb = |rate: f64| match rate / 1e6 {
-        rate if rate < 1000.0 => format!("{rate:.1}"),
-        rate => format!("{rate:.0}"),
+        rate if rate < 1000.0 => format!("{rate:.1}").into(),
+        rate => format!("{rate:.0}").into(),
     };
-    let rows = ceilings.iter().map(|ceiling| {
-        vec![
-            ceiling.bus.to_owned(),
-            ceiling.mode.clone(),
+    let row = |ceiling: &Ceiling| {
+        TableRow::new(vec![
+            ceiling.bus.into(),
+            ceiling.mode.clone().into(),
             mb(ceiling.nominal),
             mb(ceiling.read),
             mb(ceiling.write),
-        ]
+        ])
+    };
+    let mut section = Section::new("limits", "");
+    for measured in measured {
+        section.say(measured.sentence(), None);
+    }
+    section.table(Table {
+        columns: ["bus", "mode"]
+            .map(Column::text)
+            .into_iter()
+            .chain(["nominal", "read", "write"].map(Column::number))
+            .collect(),
+        rows: ceilings.iter().map(row).collect(),
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    writeln!(out, "MB/s (1 MB is 1000000 bytes)")?;
-    table::write(&["bus", "mode", "nominal", "read", "write"], &rows, 2, out)?;
-    let [ceiling] = ceilings else {
+    if let [ceiling] = ceilings {
+        section.say(ceiling.formula.as_str(), None);
+        section.say(ceiling.source, None);
+    } else {
         let note = "Ceilings count the framing of data, not commands, interrupts or the device. \
                     --bus MODE shows a formula and its source, --json all of them.";
-        writeln!(out)?;
-        return paragraph(note, 0, out);
-    };
-    writeln!(out)?;
-    paragraph(&ceiling.formula, 2, out)?;
-    paragraph(ceiling.source, 2, out)?;
-    for measured in measured {
-        writeln!(out)?;
-        paragraph(&measured.sentence(), 0, out)?;
+        section.say(note, None);
     }
-    Ok(())
+    let title = "Payload ceilings of buses in MB/s (1 MB is 1000000 bytes)";
+    let mut document = Document::new(title.to_owned());
+    document.push(section);
+    document
 }

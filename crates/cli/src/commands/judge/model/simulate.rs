@@ -4,21 +4,22 @@ use super::args::{Pattern, SimulateArgs};
 use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
-use assay_explain::table;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, RequestPhase};
 use assay_flash::part::DeviceModel;
 use assay_flash::workload::{SimulatedJob, Timed, run as run_job};
 use assay_model::units::{BytesPerSec, Iops, three_digits};
+use assay_report::document::{Column, Document, Section, Table, TableRow};
 use assay_report::text::clean;
+use assay_report::words::style::Tone;
 use serde_json::json;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Simulates, and shows the figures.
 pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     let Some(word) = args.part.as_deref().filter(|_| !args.parts) else {
-        return list();
+        args.output.show(&known_parts())?;
+        return Ok(DONE);
     };
     let part = device_model(word)?;
     let job = job(args)?;
@@ -30,22 +31,20 @@ pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
         let value = figures.value(&part, args, &device);
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| figures.write(&part, args, out))?;
+        args.output.show(&figures.document(&part, args))?;
     }
     Ok(DONE)
 }
 
-fn list() -> Result<ExitCode, Failure> {
-    let parts = DeviceModel::known();
-    print(|out| {
-        for part in &parts {
-            writeln!(out, "{}", part.name)?;
-            crate::ui::paragraph(&part.about, 2, out)?;
-            crate::ui::paragraph(&format!("Figures: {}.", part.source), 2, out)?;
-        }
-        Ok(())
-    })?;
-    Ok(DONE)
+fn known_parts() -> Document {
+    let mut document = Document::new("Parts that assay knows".to_owned());
+    for part in DeviceModel::known() {
+        let mut section = Section::new("part", part.name);
+        section.say(part.about, None);
+        section.say(format!("Figures: {}.", part.source), None);
+        document.push(section);
+    }
+    document
 }
 
 fn job(args: &SimulateArgs) -> Result<SimulatedJob, Failure> {
@@ -119,34 +118,31 @@ impl Figures {
         })
     }
 
-    fn write(
-        &self,
-        part: &DeviceModel,
-        args: &SimulateArgs,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        writeln!(out, "{}: simulated, {}", clean(&part.name), args.policy)?;
-        crate::ui::paragraph(&format!("Figures: {}.", clean(&part.source)), 2, out)?;
+    fn document(&self, part: &DeviceModel, args: &SimulateArgs) -> Document {
+        let title = format!("{}: simulated, {}", clean(&part.name), args.policy);
         let (iops, rate) = (Iops(self.iops), BytesPerSec(self.rate));
         let mean = three_digits(self.timed.mean_us());
-        writeln!(
-            out,
-            "\n  {iops}, {rate}, {mean} µs for an I/O of {}",
-            args.bs
-        )?;
+        let mut section = Section::new("simulation", "");
+        let answer = format!("{iops}, {rate}, {mean} µs for an I/O of {}", args.bs);
+        section.say(answer, Some(Tone::Strong));
         let spent = RequestPhase::ALL.map(|phase| (phase, self.phase_us(phase)));
         let rows = spent.into_iter().filter(|(_, us)| *us > 0.0);
-        let rows = rows.map(|(phase, us)| vec![phase.name().to_owned(), three_digits(us)]);
-        writeln!(out)?;
-        table::write(&["phase", "µs"], &rows.collect::<Vec<_>>(), 1, out)?;
+        let row = |(phase, us): (RequestPhase, f64)| {
+            TableRow::new(vec![phase.name().into(), three_digits(us).into()])
+        };
+        section.table(Table {
+            columns: vec![Column::text("phase"), Column::number("µs")],
+            rows: rows.map(row).collect(),
+        });
         let left = self.timed.left.as_us();
         if left > 0.0 {
-            writeln!(
-                out,
-                "\n  {} µs of programming are left when the clock stops",
-                three_digits(left)
-            )?;
+            let left = three_digits(left);
+            let said = format!("{left} µs of programming are left when the clock stops");
+            section.say(said, None);
         }
-        Ok(())
+        section.say(format!("Figures: {}.", clean(&part.source)), None);
+        let mut document = Document::new(title);
+        document.push(section);
+        document
     }
 }

@@ -1,6 +1,7 @@
 //! The words of `assay traits`.
 
 use crate::exit::EXIT_CODES;
+use crate::stored::formats::DocumentArgs;
 use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
@@ -45,6 +46,8 @@ pub struct TraitsArgs {
     /// Print the traits as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub output: DocumentArgs,
     #[command(flatten)]
     pub store: KeepArgs,
     #[command(flatten)]

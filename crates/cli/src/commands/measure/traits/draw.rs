@@ -131,7 +131,7 @@ fn axis(what: Trait, places: &[f64]) -> Axis {
     clippy::cast_sign_loss,
     reason = "bytes, counts and milliseconds of jobs"
 )]
-fn name_of(what: Trait, x: f64) -> String {
+pub fn name_of(what: Trait, x: f64) -> String {
     match what {
         Trait::OpenUnits | Trait::Queue => format!("{x}"),
         Trait::Deferred | Trait::Recovery => format!("{x} ms"),

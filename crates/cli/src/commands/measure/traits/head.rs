@@ -1,15 +1,15 @@
 //! Heading of the traits: the run, the device, and the part of it that was asked.
 
 use super::found::Found;
-use crate::ui::paragraph;
 use assay_flash::traits::Trait;
 use assay_flash::traits::ask::TraitJob;
 use assay_lang::{counted, tr, translated};
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
+use assay_report::document::Section;
 use assay_report::text::clean;
+use assay_report::words::style::Tone;
 use serde_json::{Value, json};
-use std::io::{self, Write};
 
 /// Returns the number of trials of each trait's points; 1 where only the long write was asked for.
 fn trials_of_points(run: &Run) -> u32 {
@@ -26,12 +26,9 @@ fn completed(run: &Run) -> usize {
         .count()
 }
 
-/// The run and its device; where, how often and what was measured; how far it came, unless
-/// that is all of it.
-pub fn write(run: &Run, found: &Found, out: &mut dyn Write) -> io::Result<()> {
+/// Says where, how often and what was measured, and how far it came unless that is all of it.
+pub fn say(run: &Run, found: &Found, section: &mut Section) {
     let header = &run.header;
-    let device = clean(&header.storage.words());
-    writeln!(out, "{}", tr!("Run {id}: {device}", id = header.id, device))?;
     let each = counted!(
         trials_of_points(run),
         "{n} trial of each point",
@@ -52,7 +49,7 @@ pub fn write(run: &Run, found: &Found, out: &mut dyn Write) -> io::Result<()> {
             labels = labels.join(", ")
         ),
     };
-    paragraph(&said, 2, out)?;
+    section.say(said, None);
     let (done, planned) = (completed(run), header.plan.order.len());
     if run.status != RunStatus::Finished || done < planned {
         let status = translated(run.status.word());
@@ -62,9 +59,8 @@ pub fn write(run: &Run, found: &Found, out: &mut dyn Write) -> io::Result<()> {
             done,
             planned
         );
-        paragraph(&far, 2, out)?;
+        section.say(far, Some(Tone::Care));
     }
-    writeln!(out)
 }
 
 /// The same for programs, with the traits.

@@ -102,7 +102,7 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
     }
     match args.json {
         true => print(|out| writeln!(out, "{:#}", show::value(run, &found))),
-        false => print(|out| show::write(run, &found, out)),
+        false => args.output.show(&show::document(run, &found)),
     }
 }
 

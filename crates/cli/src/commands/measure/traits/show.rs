@@ -1,50 +1,78 @@
 //! Findings, for people and for programs.
 
+use super::draw::name_of;
 use super::found::{Found, Said};
 use super::head;
 use super::words::{sentence, title};
-use crate::ui::paragraph;
 use assay_flash::traits::series::Series as Measured;
 use assay_flash::traits::{Trait, TraitFinding};
-use assay_lang::in_english;
+use assay_lang::{in_english, tr};
 use assay_model::run::Run;
 use assay_model::units::three_digits;
+use assay_report::document::{Column, Document, Keep, Section, Table, TableRow};
+use assay_report::text::clean;
 use serde_json::{Value, json};
-use std::io::{self, Write};
 
-/// Each trait with its series and its sentence, behind what they are of.
-pub fn write(run: &Run, found: &Found, out: &mut dyn Write) -> io::Result<()> {
-    head::write(run, found, out)?;
-    for (what, said) in &found.traits {
-        writeln!(out, "{}", title(*what))?;
-        for (part, series) in found.answers.all_of(*what) {
-            let ends = ends(series);
-            let part = if part.is_empty() {
-                String::new()
-            } else {
-                format!("{part} ")
-            };
-            writeln!(out, "  {part}{}  {ends}", bars(series))?;
-        }
-        paragraph(&sentence(said), 2, out)?;
+/// What was found first, then what was not, and the series behind both.
+pub fn document(run: &Run, found: &Found) -> Document {
+    let header = &run.header;
+    let device = clean(&header.storage.words());
+    let mut document = Document::new(tr!("Run {id}: {device}", id = header.id, device));
+    let facts = |seen: bool| {
+        let traits = found.traits.iter();
+        let traits = traits.filter(|(_, said)| (status(said) == "seen") == seen);
+        traits
+            .map(|(what, said)| (title(*what).to_owned(), sentence(said)))
+            .collect()
+    };
+    let mut summary = Section::new("summary", "");
+    summary.facts(facts(true));
+    head::say(run, found, &mut summary);
+    document.push(summary);
+    let mut others = Section::new("not-determined", tr!("Not determined"));
+    others.facts(facts(false));
+    document.push(others);
+    let mut measured = Section::new("measured", tr!("What was measured"));
+    measured.table(series(found));
+    document.push(measured);
+    document
+}
+
+fn series(found: &Found) -> Table {
+    let all = found.traits.iter();
+    let all = all.flat_map(|(what, _)| found.answers.all_of(*what).map(move |one| (*what, one)));
+    let row = |(what, (part, series)): (Trait, (&str, &Measured))| {
+        let (places, times) = ends(what, series);
+        let name = match part {
+            "" => title(what).to_owned(),
+            part => format!("{}: {part}", title(what)),
+        };
+        let cells = [name, places, times, bars(series)];
+        TableRow::new(cells.map(Into::into).to_vec())
+    };
+    Table {
+        columns: vec![
+            Column::text(""),
+            Column::number(tr!("points")),
+            Column::number(tr!("latency")),
+            Column::text(tr!("course")).keep(Keep::IfRoom),
+        ],
+        rows: all.map(row).collect(),
     }
-    Ok(())
 }
 
 /// From which `x` to which, and the range of microseconds.
-fn ends(series: &Measured) -> String {
+fn ends(what: Trait, series: &Measured) -> (String, String) {
     let means: Vec<f64> = series.0.iter().map(|point| point.mean()).collect();
     let low = means.iter().copied().fold(f64::INFINITY, f64::min);
     let high = means.iter().copied().fold(0.0, f64::max);
     let (first, last) = match (series.0.first(), series.0.last()) {
         (Some(first), Some(last)) => (first.x, last.x),
-        _ => return String::new(),
+        _ => return Default::default(),
     };
-    format!(
-        "{first} .. {last}: {} .. {} µs",
-        three_digits(low),
-        three_digits(high)
-    )
+    let times = format!("{} .. {} µs", three_digits(low), three_digits(high));
+    let places = [first, last].map(|x| name_of(what, x));
+    (places.join(" .. "), times)
 }
 
 /// A bar for each point, by the logarithm of its time.

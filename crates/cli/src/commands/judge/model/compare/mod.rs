@@ -28,7 +28,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
         let value = json::value(&outcome);
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| text::write(&outcome, out))?;
+        args.output.show(&text::document(&outcome))?;
     }
     Ok(DONE)
 }

@@ -2,53 +2,74 @@
 
 use super::super::check;
 use super::{Outcome, Table};
-use crate::ui::paragraph;
-use assay_explain::table;
+use assay_explain::fit_input::say_parameters;
 use assay_flash::device::RequestPhase;
 use assay_flash::experiment::{Parameter, PublishedFigure, SOURCE};
 use assay_flash::policy::Policy;
 use assay_model::units::three_digits;
-use std::io::{self, Write};
+use assay_report::document::{self, Block, Column, Document, Section, TableRow};
 
-/// Writes all of it.
-pub fn write(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "The multi-block experiment")?;
-    paragraph(SOURCE, 2, out)?;
+/// The answer, then what it rests on.
+pub fn document(outcome: &Outcome) -> Document {
+    let mut document = Document::new("The multi-block experiment".to_owned());
+    let mut summary = Section::new("summary", "");
+    summary.say(errors(outcome), None);
+    summary.say(SOURCE, None);
+    document.push(summary);
+    let alternatives = &outcome.alternatives;
+    let answers = [fate(alternatives), trade(alternatives)];
+    answers
+        .into_iter()
+        .flatten()
+        .for_each(|one| document.push(one));
     for table in &outcome.tables {
-        figures(table, out)?;
+        document.push(figures(table));
     }
-    errors(outcome, out)?;
-    parameters(&outcome.experiment.parameters, out)?;
+    document.push(parameters(&outcome.experiment.parameters));
     if let Some((base, others)) = outcome.tables.split_first() {
         for other in others {
-            changes(base, other, out)?;
+            document.push(changes(base, other));
         }
     }
-    fate(&outcome.alternatives, out)?;
-    hidden(&outcome.alternatives, out)?;
-    writeln!(out, "\nWhat can be broken, in every order of events")?;
+    if let Some(hidden) = hidden(alternatives) {
+        document.push(hidden);
+    }
+    let title = "What can be broken, in every order of events";
+    let mut broken = Section::new("broken", title);
     for checked in &outcome.checked {
         match checked {
-            Ok(checked) => check::write(checked, out)?,
-            Err(out_of_reach) => paragraph(&out_of_reach.to_string(), 0, out)?,
+            Ok(checked) => broken.blocks.push(Block::Details(check::section(checked))),
+            Err(out_of_reach) => broken.say(out_of_reach.to_string(), None),
         }
     }
-    trade(&outcome.alternatives, out)
+    document.push(broken);
+    document
 }
 
-fn figures(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n{}", table.policy)?;
-    let head = [
-        "tool",
-        "workload",
-        "bs",
-        "unit",
-        "published",
-        "model",
-        "error",
-        "left out",
-    ];
-    let rows = table.cells.iter().map(|cell| {
+/// A table whose first columns are words, and whose others are numbers.
+fn table<'a>(
+    words: &[&'a str],
+    numbers: impl IntoIterator<Item = &'a str>,
+    rows: impl Iterator<Item = (Vec<String>, Option<String>)>,
+) -> document::Table {
+    let words = words.iter().copied().map(Column::text);
+    let row = |(cells, note): (Vec<String>, Option<String>)| TableRow {
+        cells: cells.into_iter().map(document::Cell::from).collect(),
+        note,
+    };
+    document::Table {
+        columns: words
+            .chain(numbers.into_iter().map(Column::number))
+            .collect(),
+        rows: rows.map(row).collect(),
+    }
+}
+
+/// Columns that name a figure.
+const NAMES: [&str; 3] = ["tool", "workload", "bs"];
+
+fn figures(figures: &Table) -> Section {
+    let rows = figures.cells.iter().map(|cell| {
         let mut row = names(cell);
         row.extend([
             cell.row.unit.to_owned(),
@@ -57,9 +78,13 @@ fn figures(table: &Table, out: &mut dyn Write) -> io::Result<()> {
             signed_percent(cell.error_percent()),
             signed_percent(cell.left_out_percent()),
         ]);
-        row
+        (row, None)
     });
-    table::write(&head, &rows.collect::<Vec<_>>(), 4, out)
+    let title = format!("Published and simulated figures: {}", figures.policy);
+    let mut section = Section::new("figures", title);
+    let numbers = ["published", "model", "error", "left out"];
+    section.table(table(&["tool", "workload", "bs", "unit"], numbers, rows));
+    section
 }
 
 fn names(cell: &PublishedFigure) -> Vec<String> {
@@ -81,62 +106,52 @@ fn signed_percent(percent: Option<f64>) -> String {
     percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:+.1} %"))
 }
 
-fn errors(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+fn errors(outcome: &Outcome) -> String {
     let (fit, left_out) = (&outcome.fit, &outcome.left_out);
-    writeln!(out)?;
-    paragraph(
-        &format!(
-            "Error of the fit: {:.1} % on average, {:.1} % at most, with {} parameters for {} \
-             figures. Of each figure predicted by a fit without it: {:.1} % on average, {:.1} % \
-             at most. The model explains these figures; it does not predict others as well.",
-            fit.mean,
-            fit.worst,
-            outcome.experiment.parameters.len(),
-            fit.count,
-            left_out.mean,
-            left_out.worst,
-        ),
-        0,
-        out,
+    format!(
+        "Error of the fit: {:.1} % on average, {:.1} % at most, with {} parameters for {} \
+         figures. Of each figure predicted by a fit without it: {:.1} % on average, {:.1} % \
+         at most. The model explains these figures; it does not predict others as well.",
+        fit.mean,
+        fit.worst,
+        outcome.experiment.parameters.len(),
+        fit.count,
+        left_out.mean,
+        left_out.worst,
     )
 }
 
-fn parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\nParameters, fitted to all published figures")?;
-    table::write_parameters(parameters, crate::output::style().width, out)?;
-    paragraph(
+fn parameters(parameters: &[Parameter]) -> Section {
+    let title = "Parameters, fitted to all published figures";
+    let mut section = Section::new("parameters", title);
+    say_parameters(parameters, &mut section);
+    section.say(
         "Not fitted: 5.05 µs for a block that is read, as on the wire of SDR104; ramps of 16 KiB \
          (read) and 64 KiB (write); 150 ms until the timer ends a transfer; requests of 512 KiB.",
-        2,
-        out,
-    )
+        None,
+    );
+    section
 }
 
-/// Writes the time that a policy saved or cost, for each line.
-fn changes(base: &Table, other: &Table, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "\nWhat {} saved or cost beside {}, µs of an I/O",
-        other.policy, base.policy
-    )?;
-    let pairs = base.cells.iter().zip(&other.cells);
-    let rows = pairs.clone().map(|(before, after)| {
+/// What a policy saved or cost, for each line.
+fn changes(base: &Table, other: &Table) -> Section {
+    let rows = base.cells.iter().zip(&other.cells).map(|(before, after)| {
         let mut row = names(after);
         row.extend([
             three_digits(before.io_us),
             three_digits(after.io_us),
             difference(after.io_us - before.io_us),
         ]);
-        row
+        (row, Some(parts(before, after)))
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    let head = ["tool", "workload", "bs", "before", "after", "change"];
-    let notes: Vec<String> = pairs.map(|(before, after)| parts(before, after)).collect();
-    table::write_noted(&head, &rows, &notes, (3, crate::output::style().width), out)?;
-    for sentence in MEANINGS {
-        paragraph(sentence, 2, out)?;
-    }
-    Ok(())
+    let title = format!(
+        "What {} saved or cost beside {}, µs of an I/O",
+        other.policy, base.policy
+    );
+    let mut section = Section::new("changes", title);
+    section.table(table(&NAMES, ["before", "after", "change"], rows));
+    section.list(MEANINGS.map(str::to_owned).to_vec());
+    section
 }
 
 const MEANINGS: [&str; 4] = [
@@ -186,7 +201,7 @@ fn cell<'a>(
 }
 
 /// The regression that decided.
-fn fate(tables: &[Table], out: &mut dyn Write) -> io::Result<()> {
+fn fate(tables: &[Table]) -> Option<Section> {
     let both = |size| {
         let before = cell(tables, Policy::Closed, "randread", size)?;
         let after = cell(tables, Policy::OPEN, "randread", size)?;
@@ -194,36 +209,30 @@ fn fate(tables: &[Table], out: &mut dyn Write) -> io::Result<()> {
         let model = (after.model / before.model - 1.0) * 100.0;
         Some((published, model, after.phase_us(RequestPhase::Break)))
     };
-    let (Some((small, small_model, cost)), Some((larger, larger_model, _))) =
-        (both("8k"), both("16k"))
-    else {
-        return Ok(());
-    };
-    writeln!(out, "\nWhat decided its fate")?;
-    paragraph(
-        &format!(
+    let (small, small_model, cost) = both("8k")?;
+    let (larger, larger_model, _) = both("16k")?;
+    let mut section = Section::new("fate", "What decided its fate");
+    section.say(
+        format!(
             "Random reads of 8 KiB: {small:+.0} % (model {small_model:+.0} %); of 16 KiB: \
              {larger:+.0} % ({larger_model:+.0} %). Each finds the transfer of the one before \
              open and pays {cost:.0} µs to end it. A test of sequential rates alone does not \
              show it."
         ),
-        2,
-        out,
-    )
+        None,
+    );
+    Some(section)
 }
 
 /// The busy time that nobody timed.
-fn hidden(tables: &[Table], out: &mut dyn Write) -> io::Result<()> {
+fn hidden(tables: &[Table]) -> Option<Section> {
     let written = |policy| cell(tables, policy, "seq write", "10M");
-    let random = cell(tables, Policy::OPEN, "randwrite", "1M");
-    let (Some(open), Some(safe), Some(random)) =
-        (written(Policy::OPEN), written(Policy::OPEN_SAFE), random)
-    else {
-        return Ok(());
-    };
-    writeln!(out, "\nWhat the window of GNOME Disks does not see")?;
-    paragraph(
-        &format!(
+    let (open, safe) = (written(Policy::OPEN)?, written(Policy::OPEN_SAFE)?);
+    let random = cell(tables, Policy::OPEN, "randwrite", "1M")?;
+    let title = "What the window of GNOME Disks does not see";
+    let mut section = Section::new("hidden", title);
+    section.say(
+        format!(
             "In this fit, {:.0} ms of programming are left when the {:.0} ms of a written sample \
              end: fsync sends a card without a cache nothing, and the card programs while the \
              next page is read, which nobody times. With the flush ending the transfer the rate \
@@ -237,48 +246,37 @@ fn hidden(tables: &[Table], out: &mut dyn Write) -> io::Result<()> {
             random.row.unit,
             random.row.before,
         ),
-        2,
-        out,
-    )?;
-    paragraph(
+        None,
+    );
+    section.say(
         "The table alone cannot tell this from a card that really writes faster in long \
          transfers and stalls more in random ones (garbage collection); a read behind the last \
          write, timed, would.",
-        2,
-        out,
-    )
+        None,
+    );
+    Some(section)
 }
 
-/// Writes the table of alternative policies.
-fn trade(tables: &[Table], out: &mut dyn Write) -> io::Result<()> {
-    let Some((base, others)) = tables.split_first() else {
-        return Ok(());
-    };
-    writeln!(
-        out,
-        "\nThe better trade: the model's rates beside {}",
-        base.policy
-    )?;
-    let names_of: Vec<String> = others
-        .iter()
-        .map(|table| table.policy.to_string())
-        .collect();
-    let mut head = vec!["tool", "workload", "bs"];
-    head.extend(names_of.iter().map(String::as_str));
+/// What else could have been sent.
+fn trade(tables: &[Table]) -> Option<Section> {
+    let (base, others) = tables.split_first()?;
+    let policies: Vec<String> = others.iter().map(|one| one.policy.to_string()).collect();
     let rows = base.cells.iter().enumerate().map(|(line, before)| {
         let mut row = names(before);
         let after = others.iter().filter_map(|table| table.cells.get(line));
         row.extend(
             after.map(|after| signed_percent(Some((after.model / before.model - 1.0) * 100.0))),
         );
-        row
+        (row, None)
     });
-    table::write(&head, &rows.collect::<Vec<_>>(), 3, out)?;
-    paragraph(
+    let title = format!("The better trade: the model's rates beside {}", base.policy);
+    let mut section = Section::new("trade", title);
+    section.table(table(&NAMES, policies.iter().map(String::as_str), rows));
+    section.say(
         "open-after-2 opens a transfer only when two requests have followed each other: random \
          I/O stays at the baseline, sequential reads keep most of the gain, and it breaks no \
          rule. What its writes do not gain is the programming that a flush has to wait for.",
-        2,
-        out,
-    )
+        None,
+    );
+    Some(section)
 }

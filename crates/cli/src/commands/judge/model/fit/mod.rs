@@ -53,7 +53,7 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
     }
     match args.json {
         true => print(|out| writeln!(out, "{:#}", fit.value()))?,
-        false => print(|out| fit.write(out))?,
+        false => args.output.show(&fit.document())?,
     }
     if let Some(path) = &args.write_part {
         say(&format!(

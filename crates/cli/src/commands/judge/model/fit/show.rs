@@ -1,12 +1,13 @@
 //! Results of a fit, for people and for programs.
 
 use super::Fit;
-use crate::ui::paragraph;
-use assay_explain::fit_input::{FittedRate, parameters};
-use assay_explain::table::{write as write_table, write_parameters};
+use assay_explain::fit_input::{FittedRate, parameters, say_parameters};
+use assay_lang::counted;
 use assay_model::units::BytesPerSec;
+use assay_report::document::{Cell, Column, Document, Section, Table, TableRow};
+use assay_report::text::clean;
+use assay_report::words::style::Tone;
 use serde_json::{Value, json};
-use std::io::{self, Write};
 
 /// By how much a rate of the model is off.
 fn off_percent(line: &FittedRate, rate: f64) -> f64 {
@@ -43,60 +44,52 @@ impl Fit<'_> {
         })
     }
 
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// The parameters, then the rates behind them.
+    pub(super) fn document(&self) -> Document {
         let source = self.source;
-        writeln!(
-            out,
-            "{}: {} {}, fitted from {} on\n",
-            source.name,
-            source.lines.len(),
-            if source.lines.len() == 1 {
-                "rate"
-            } else {
-                "rates"
-            },
-            source.start.name
-        )?;
-        write_parameters(
-            &self.estimated.parameters,
-            crate::output::style().width,
-            out,
-        )?;
-        writeln!(out)?;
-        self.write_rates(out)?;
-        writeln!(out)?;
-        if !source.left_out.is_empty() {
-            writeln!(out, "Left out")?;
-            let said = source.left_out.iter();
-            let mut said: Vec<String> = said
-                .map(|one| format!("{}: {}", one.job, one.why))
-                .collect();
-            // Both directions of a mix have the same reason.
-            said.dedup();
-            said.iter().try_for_each(|line| paragraph(line, 2, out))?;
-            writeln!(out)?;
-        }
+        let rates = counted!(source.lines.len() as u64, "{n} rate", "{n} rates");
+        let title = format!(
+            "{}: {rates}, fitted from {} on",
+            clean(&source.name),
+            clean(&source.start.name)
+        );
+        let mut document = Document::new(title);
+        let mut parameters = Section::new("parameters", "");
+        say_parameters(&self.estimated.parameters, &mut parameters);
         if let Some(said) = self.misfit() {
-            paragraph(&said, 0, out)?;
-            writeln!(out)?;
+            parameters.say(said, Some(Tone::Care));
         }
-        let device = match source.lines.iter().all(|line| line.job.is_some()) {
-            true => "",
-            false => {
-                "Rates must be of the device, not of the page cache, with one I/O after the other. "
-            }
-        };
-        let rest = "What no rate depends on keeps the value of the part that the fit began with; of \
-                    others that cannot be told the sum counts, and not the values.";
-        let (read, write) = (
-            source.start.read.ramp_blocks,
-            source.start.write.ramp_blocks,
+        document.push(parameters);
+        let mut rates = Section::new("rates", "Rates");
+        rates.table(self.rates());
+        document.push(rates);
+        let mut left_out = Section::new("left-out", "Left out");
+        let said = source.left_out.iter();
+        let mut said: Vec<String> = said
+            .map(|one| format!("{}: {}", clean(&one.job), one.why))
+            .collect();
+        // Both directions of a mix have the same reason.
+        said.dedup();
+        left_out.list(said);
+        document.push(left_out);
+        let mut notes = Section::new("notes", "Not fitted");
+        if source.lines.iter().any(|line| line.job.is_none()) {
+            let device = "Rates must be of the device, not of the page cache, with one I/O after \
+                          the other.";
+            notes.say(device, None);
+        }
+        let start = &source.start;
+        notes.say(
+            format!(
+                "Ramps of {} (read) and {} (write) blocks of 512 bytes are not fitted. What no \
+                 rate depends on keeps the value of the part that the fit began with; of others \
+                 that cannot be told the sum counts, and not the values.",
+                start.read.ramp_blocks, start.write.ramp_blocks
+            ),
+            None,
         );
-        let ramps = format!(
-            "Not fitted: ramps of {} (read) and {} (write) blocks of 512 bytes. ",
-            read, write
-        );
-        paragraph(&format!("{device}{ramps}{rest}"), 0, out)
+        document.push(notes);
+        document
     }
 
     /// Rates that these parameters do not have.
@@ -117,24 +110,30 @@ impl Fit<'_> {
         })
     }
 
-    fn write_rates(&self, out: &mut dyn Write) -> io::Result<()> {
-        let lines = self.source.lines.iter().zip(&self.estimated.rates);
-        let rows = lines.map(|(line, rate)| {
-            vec![
-                line.job.clone().unwrap_or_default(),
+    /// Rates of a file have no job.
+    fn rates(&self) -> Table {
+        let lines = &self.source.lines;
+        let job = lines.iter().any(|line| line.job.is_some());
+        let words = job.then_some("job").into_iter().chain(["rw", "bs"]);
+        let numbers = ["measured", "model", "error"].map(Column::number);
+        let row = |(line, rate): (&FittedRate, &f64)| {
+            let job = job.then(|| {
+                line.job
+                    .as_deref()
+                    .map_or(Cell::Empty, |job| clean(job).into())
+            });
+            let others = [
                 line.pattern.clone(),
                 line.size.clone(),
                 BytesPerSec(line.seen.rate).to_string(),
                 BytesPerSec(*rate).to_string(),
                 format!("{:+.1} %", off_percent(line, *rate)),
-            ]
-        });
-        let mut rows: Vec<Vec<String>> = rows.collect();
-        let mut head = vec!["job", "rw", "bs", "measured", "model", "error"];
-        if rows.iter().all(|row| row[0].is_empty()) {
-            head.remove(0);
-            rows.iter_mut().for_each(|row| drop(row.remove(0)));
+            ];
+            TableRow::new(job.into_iter().chain(others.map(Cell::from)).collect())
+        };
+        Table {
+            columns: words.map(Column::text).chain(numbers).collect(),
+            rows: lines.iter().zip(&self.estimated.rates).map(row).collect(),
         }
-        write_table(&head, &rows, head.len() - 3, out)
     }
 }
