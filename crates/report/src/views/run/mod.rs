@@ -156,12 +156,11 @@ fn place(summary: &Summary<'_>) -> String {
             options = clean(&mount.options.join(",")),
             source = clean(&mount.source)
         ),
-        None if matches!(summary.run.header.plan.place, Place::Device { .. }) => {
-            tr!("{path}, the device itself", path)
-        }
         None if matches!(summary.run.header.plan.place, Place::Simulated { .. }) => {
             tr!("{path}: figures are computed, not measured", path)
         }
+        // Only files have free space around them.
+        None if storage.available.is_none() => tr!("{path}, the device itself", path),
         None => tr!("{path}, mount not known", path),
     }
 }
