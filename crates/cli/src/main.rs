@@ -24,8 +24,8 @@ use commands::judge::{compare, explain, model, power, rank};
 use commands::language;
 use commands::machines::{agent, campaign, devices, doctor};
 use commands::measure::{
-    capacity, disks, mark, mem, powercut, qualify, replay, run as run_file, scenario, soak, sweep,
-    traits, watch,
+    capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
+    sweep, traits, watch,
 };
 use commands::results::{import, list, plot, report, rm, show, tag};
 use commands::usage;
@@ -105,6 +105,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
         Command::Disks(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
             disks::run(&args, on)
+        }),
+        Command::Ping(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            ping::run(&args, on)
         }),
         Command::Capacity(args) => {
             targets::measure(&args.shared.on, &own, args.shared.json, |on| {

@@ -58,7 +58,18 @@ fn of_trial(job: &Job, set: bool, restore: &Restore) -> Nanos {
     }
     let runs = job.runtime.unwrap_or_else(|| of_bytes(bytes()));
     let setting = if set { CONDITION.0 } else { 0 };
-    Nanos(runs.0 + AROUND_A_TRIAL.0 + setting + restore.idle.0)
+    Nanos(runs.0 + pauses(job) + AROUND_A_TRIAL.0 + setting + restore.idle.0)
+}
+
+/// Pauses of a job that only bytes limit; elsewhere its time includes them.
+fn pauses(job: &Job) -> u64 {
+    match (job.pause, job.io_size, job.runtime) {
+        (Some(pause), Some(limit), None) => {
+            let between = job.bs.0.saturating_mul(pause.after.into());
+            pause.time.0.saturating_mul(limit.0 / between.max(1))
+        }
+        _ => 0,
+    }
 }
 
 /// Estimates the time of `assay mem` steps.

@@ -28,6 +28,7 @@ use measure::capacity::CapacityArgs;
 use measure::disks::DisksArgs;
 use measure::mark::args::MarkArgs;
 use measure::mem::MemArgs;
+use measure::ping::PingArgs;
 use measure::powercut::args::PowercutArgs;
 use measure::qualify::QualifyArgs;
 use measure::replay::args::ReplayArgs;
@@ -74,8 +75,8 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     (
         key!("Measure"),
         &[
-            "qualify", "sweep", "run", "replay", "mark", "disks", "capacity", "soak", "mem",
-            "scenario", "traits", "watch", "powercut",
+            "qualify", "sweep", "run", "replay", "mark", "disks", "ping", "capacity", "soak",
+            "mem", "scenario", "traits", "watch", "powercut",
         ],
     ),
     (
@@ -124,6 +125,8 @@ pub enum Command {
     Iozone(ToolArgs),
     /// Sample throughput and access time across a whole device or file.
     Disks(DisksArgs),
+    /// Measure the latency of single random reads, as ioping does.
+    Ping(PingArgs),
     /// Check for fake capacity and bad blocks, as f3 and H2testw do.
     Capacity(CapacityArgs),
     /// Write and verify for hours to weeks: errors, throughput, wear.

@@ -43,6 +43,7 @@ mod outputs;
 mod over_adb;
 mod over_ssh;
 mod paired;
+mod ping;
 mod plot;
 mod powercut;
 mod reads;

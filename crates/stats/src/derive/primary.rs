@@ -14,8 +14,8 @@ const FLUSH: &str = "flush_lat_p50";
 ///
 /// - `durable_write_lat_p50` instead of the write side when the job flushes
 ///   after every small write: then write and flush are what is waited for;
-/// - the mean latency when the pace is limited, for then the rate says only
-///   what was asked for;
+/// - the mean latency when the pace is limited, by a rate or by a pause after each I/O,
+///   for then the rate says only what was asked for;
 /// - transactions per second where these are what the job is for;
 /// - the rate or the latency of memory where that is; of a stress of it, nothing;
 /// - the time that an act of a scenario takes, where its pace is not given;
@@ -39,7 +39,8 @@ pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
         Some(Purpose::Act) if job.rate.is_none() => return vec!["act_time"],
         _ => {}
     }
-    let (read, write) = if job.rate.is_some() {
+    let pauses = job.pause.is_some_and(|pause| pause.after == 1);
+    let (read, write) = if job.rate.is_some() || pauses {
         ("read_lat_mean", "write_lat_mean")
     } else if job.bs.0 >= BANDWIDTH_FROM_BYTES {
         ("read_bw", "write_bw")
@@ -79,8 +80,8 @@ pub(crate) fn decides_between(metric: &str, a: bool, b: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::job::{FlushCall, RateLimit, Rw};
-    use assay_model::units::Bytes;
+    use assay_model::job::{FlushCall, Pause, RateLimit, Rw};
+    use assay_model::units::{Bytes, Nanos};
 
     fn deciding(rw: Rw, bs: Bytes, edit: fn(&mut Job)) -> Vec<&'static str> {
         let mut job = Job::new("job", rw, bs, Bytes::mib(64));
@@ -145,6 +146,18 @@ mod tests {
         assert!(decides_between("log: flush_lat_p50", true, false));
         assert!(!decides_between("log: flush_lat_p50", false, false));
         assert!(!decides_between("log: write_bw", true, false));
+    }
+
+    #[test]
+    fn with_a_pause_after_each_io_latency_decides() {
+        let paused = |after| {
+            let mut job = Job::new("job", Rw::RandRead, Bytes::kib(4), Bytes::mib(64));
+            let time = Nanos::millis(200);
+            job.pause = Some(Pause { after, time });
+            primary_metrics(&job)
+        };
+        assert_eq!(paused(1), ["read_lat_mean"]);
+        assert_eq!(paused(4), ["read_iops"], "a burst has a rate");
     }
 
     #[test]

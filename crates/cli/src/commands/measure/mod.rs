@@ -4,6 +4,7 @@ pub mod capacity;
 pub mod disks;
 pub mod mark;
 pub mod mem;
+pub mod ping;
 pub mod powercut;
 pub mod qualify;
 pub mod replay;

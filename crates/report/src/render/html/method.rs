@@ -16,7 +16,7 @@ fn written(plan: &Plan) -> String {
     let region = match &plan.place {
         Place::File { .. } => {
             return tr!(
-                "An existing file was read ({size}); nothing was written",
+                "An existing file or device was read ({size}); nothing was written",
                 size
             );
         }

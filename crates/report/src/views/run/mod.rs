@@ -5,18 +5,19 @@ mod tables;
 use super::{findings, provenance};
 use crate::document::{Document, Section};
 use crate::results::describe;
-use crate::results::key_figures::{Belief, KeyFigures};
+use crate::results::key_figures::{Belief, KeyFigure, KeyFigures};
 use crate::results::ladder::Ladder;
 use crate::results::reference;
 use crate::results::stopping;
-use crate::results::summary::{Group, Summary};
+use crate::results::summary::{Group, JobSummary, Summary};
 use crate::results::sweep::{Sweep, by_condition};
 use crate::results::warnings::{self, Warning};
-use crate::words::format::utc;
+use crate::words::format::{quantity, utc};
 use crate::words::identity;
 use crate::words::style::Tone;
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
+use assay_model::metric::Unit;
 use assay_model::plan::Place;
 use assay_model::run::Run;
 use assay_model::storage::Backing;
@@ -43,6 +44,40 @@ pub fn document(run: &Run) -> Document {
         document.push(in_short(&KeyFigures::of(&summary, &found)));
     }
     document
+}
+
+/// A run of single reads with pauses: their latency first.
+#[must_use]
+pub fn ping(run: &Run) -> Document {
+    let summary = Summary::of(run);
+    let mut document = Document::new(identity::name(&run.header.storage));
+    let found = warnings::collect(&summary);
+    let mut digest = KeyFigures::of(&summary, &found);
+    digest.lines = summary.jobs.iter().filter_map(latency).collect();
+    document.push(in_short(&digest));
+    document.push(Section {
+        title: tr!("Run").to_owned(),
+        ..origin(&summary)
+    });
+    document.push(warnings_of(&found));
+    document
+}
+
+/// Smallest, typical and largest latency over all trials, with its label.
+fn latency(job: &JobSummary<'_>) -> Option<KeyFigure> {
+    let figure = |statistic| job.figure(&format!("read_lat_{statistic}"));
+    let (min, median, max) = (figure("min")?, figure("p50")?, figure("max")?);
+    let shown = |ns| quantity(Unit::Nanos, ns);
+    Some(KeyFigure {
+        subject: tr!("Latency").to_owned(),
+        text: tr!(
+            "min {min}, median {median}, max {max}; measured: {label}",
+            min = shown(min.stats.min),
+            median = shown(median.stats.median),
+            max = shown(max.stats.max),
+            label = max.labels
+        ),
+    })
 }
 
 /// A run for a mail: the answer first, and how to get it again.
@@ -156,12 +191,11 @@ fn place(summary: &Summary<'_>) -> String {
             options = clean(&mount.options.join(",")),
             source = clean(&mount.source)
         ),
-        None if matches!(summary.run.header.plan.place, Place::Device { .. }) => {
-            tr!("{path}, the device itself", path)
-        }
         None if matches!(summary.run.header.plan.place, Place::Simulated { .. }) => {
             tr!("{path}: figures are computed, not measured", path)
         }
+        // Only files have free space around them.
+        None if storage.available.is_none() => tr!("{path}, the device itself", path),
         None => tr!("{path}, mount not known", path),
     }
 }

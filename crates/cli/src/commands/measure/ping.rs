@@ -1,0 +1,137 @@
+//! `assay ping PATH`: latency of single random reads with pauses between them.
+
+use crate::checks::admission::{self, Need};
+use crate::checks::{estimate, free_space};
+use crate::driver::announce::announce;
+use crate::driver::host::Host;
+use crate::driver::measuring::MeasureArgs;
+use crate::driver::runs::{header, random, run_id};
+use crate::driver::{leftovers, plans};
+use crate::exit::{EXIT_CODES, Failure};
+use crate::output::{print, say, style};
+use crate::rounds::jobs::on_place;
+use crate::stored::owner;
+use crate::ui::values::{parse_size, parse_time};
+use assay_lang::tr;
+use assay_model::condition::Restore;
+use assay_model::job::{Job, Pause, Rw};
+use assay_model::plan::{Place, Plan, PlannedJob, interleave};
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::{Inspection, PathKind};
+use assay_report::{terminal, views};
+use assay_target::Target;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Smallest logical block of any device; direct reads are multiples of it.
+const SECTOR: u64 = 512;
+
+/// `assay ping`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct PingArgs {
+    /// A directory (a test file is made in it and removed), a file or a block device (only
+    /// read, even if mounted), or a simulated device.
+    pub path: PathBuf,
+    /// Number of requests in a trial.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub count: u32,
+    /// Pause after each request.
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_time)]
+    pub interval: Nanos,
+    /// Size of a request.
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = parse_size)]
+    pub bs: Bytes,
+    /// Size of the test file, or of the region that is read [default: 64M in a directory, else
+    /// the whole file or device].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// Number of trials.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
+/// Pings a path on a target.
+pub fn run(args: &PingArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    admission::can_be_stored(&args.path)?;
+    let store_path = args.shared.store.path()?;
+    let mut host = Host::start(target)?;
+    let inspection = host.inspect(&args.path)?;
+    let place = admit(&inspection)?;
+    let plan = plan(args, &inspection, place)?;
+    // Only now: a path that is refused leaves no store behind.
+    let mut store = args.shared.store.open(&store_path)?;
+    leftovers::clear(&mut host, &mut store, &plan.place)?;
+    let duration = estimate::of_plan(&plan);
+    announce(&plan, &inspection, host.target(), duration, store.path());
+    let header = header(plan, inspection, host.names());
+    store.begin_run(&header, &owner::this_process())?;
+    let all = |_: &[_], _: &_| false;
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
+    let done = plans::close(header, &mut store, executed, target)?;
+    if args.shared.json || !done.stored {
+        return done.present(args.shared.json);
+    }
+    print(|out| terminal::write(&views::run::ping(&done.run), style(), &[], out))?;
+    let id = &done.run.header.id;
+    say(&tr!("Stored as run {id}: assay show {id}", id));
+    done.conclude()
+}
+
+/// The place to read. The agent never writes to a [`Place::File`], and does not ask for a
+/// device that nobody else uses.
+fn admit(inspection: &Inspection) -> Result<Place, Failure> {
+    let need = Need {
+        writes_device: false,
+        ..Need::anything(false)
+    };
+    Ok(match admission::admit(inspection, need)? {
+        Place::Device { path } => Place::File { path },
+        place => place,
+    })
+}
+
+fn plan(args: &PingArgs, inspection: &Inspection, place: Place) -> Result<Plan, Failure> {
+    let whole = match inspection.kind {
+        PathKind::Directory { .. } => Bytes::mib(64),
+        PathKind::File { length: size, .. }
+        | PathKind::Device { size }
+        | PathKind::Simulated { size } => size,
+    };
+    let size = free_space::file_size(args.size, whole, Bytes(0), inspection)?;
+    let mut jobs = [job(args, size)?];
+    on_place(&place, &mut jobs)?;
+    let seed = args.shared.seed.unwrap_or_else(random);
+    let trials = args.trials;
+    Ok(Plan {
+        run_id: run_id(),
+        seed,
+        place,
+        file_size: size,
+        jobs: jobs.map(|job| PlannedJob { job, trials }).into(),
+        conditions: Vec::new(),
+        restore: Restore::default(),
+        order: interleave(&[trials], seed),
+    })
+}
+
+/// The requests of one trial: direct, at random places, one at a time.
+fn job(args: &PingArgs, size: Bytes) -> Result<Job, Failure> {
+    let bs = args.bs;
+    if bs.0 == 0 || bs.0 % SECTOR != 0 || bs > size {
+        return Err(Failure::usage(format!(
+            "--bs {bs}: a request is a multiple of {SECTOR} bytes, and at most {size}"
+        )));
+    }
+    let mut job = Job::new("ping", Rw::RandRead, bs, size);
+    job.direct = true;
+    job.io_size = Some(Bytes(bs.0.saturating_mul(args.count.into())));
+    job.pause = Some(Pause {
+        after: 1,
+        time: args.interval,
+    });
+    Ok(job)
+}
