@@ -121,7 +121,7 @@ fn plan(args: &PingArgs, inspection: &Inspection, place: Place) -> Result<Plan, 
 /// The requests of one trial: direct, at random places, one at a time.
 fn job(args: &PingArgs, size: Bytes) -> Result<Job, Failure> {
     let bs = args.bs;
-    if bs.0 == 0 || bs.0 % SECTOR != 0 || bs > size {
+    if bs.0 == 0 || !bs.0.is_multiple_of(SECTOR) || bs > size {
         return Err(Failure::usage(format!(
             "--bs {bs}: a request is a multiple of {SECTOR} bytes, and at most {size}"
         )));
