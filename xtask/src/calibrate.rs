@@ -52,7 +52,7 @@ pub fn run() -> Result<()> {
     limits.end()
 }
 
-/// What a comparison does in earnest, with a drift of 10 % and without.
+/// Checks the regular comparison, with a drift of 10 % and without.
 fn one_look(limits: &mut Limits) -> Result<()> {
     for (cv, drift) in [(0.02, 0.0), (0.02, 0.1), (0.05, 0.1), (0.10, 0.1)] {
         for n in [4, 6, 8, 10, 20] {
@@ -256,7 +256,7 @@ fn table_of_power(limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// What `assay power` promises, against the judge that compares.
+/// Checks the promises of `assay power` against the judge that compares.
 fn promises_of_power(limits: &mut Limits) {
     for n in [3, 4, 5, 6, 8, 10, 20] {
         for cv in [0.01, 0.02, 0.05, 0.10] {
@@ -299,7 +299,7 @@ fn order_of_tables(limits: &mut Limits) {
     }
 }
 
-/// What the order is worth: without it nearly everything is a difference.
+/// Checks the benefit of interleaving: without it nearly every comparison finds a difference.
 fn one_after_another(limits: &mut Limits) -> Result<()> {
     for (n, expected) in [(3, 40.0), (5, 88.0), (10, 100.0)] {
         let tally = simulated(&Scene {

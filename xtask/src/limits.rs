@@ -3,7 +3,7 @@
 use crate::run::{cargo, run};
 use anyhow::{Result, bail};
 
-/// What was checked so far.
+/// Results of the checks so far.
 #[derive(Debug, Default)]
 pub struct Limits {
     missed: Vec<String>,

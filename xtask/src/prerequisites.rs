@@ -61,10 +61,10 @@ const PROGRAMS: [(&str, &str); 48] = [
     ("xmllint", "libxml2-utils"),
 ];
 
-/// What is to be done about missing programs.
+/// Remedy for missing programs.
 #[derive(Debug, PartialEq, Eq)]
 enum Remedy {
-    /// All are there.
+    /// No program is missing.
     Nothing,
     /// Install these packages.
     Install(Vec<&'static str>),

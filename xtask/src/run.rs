@@ -38,7 +38,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(out.stdout).context("the output is not UTF-8")
 }
 
-/// Where cargo puts what it builds.
+/// Returns cargo's target folder.
 pub fn build_folder() -> Result<PathBuf> {
     let mut metadata = cargo();
     metadata.args(["metadata", "--no-deps", "--format-version", "1"]);

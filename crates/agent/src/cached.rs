@@ -75,8 +75,7 @@ fn sum_of<'a>(
     Some(sum)
 }
 
-/// Whether a path has pages in the page cache, or hides whether it has.
-/// Pipes and character devices have none.
+/// Returns true if a path may have pages in the page cache. Pipes and character devices have none.
 fn may_be_cached(path: &Path) -> bool {
     match std::fs::metadata(path) {
         Ok(meta) => meta.is_file() || meta.file_type().is_block_device(),

@@ -1,4 +1,4 @@
-//! What the machine is like, and what others do on it.
+//! State of the machine, and the activity of other processes on it.
 
 use crate::inspect::inspect;
 use assay_model::checkup::{Checkup, DiskUse, Others};
@@ -16,7 +16,7 @@ use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long others are looked at.
+/// Duration for which other processes are observed.
 const LOOK: Duration = Duration::from_secs(1);
 /// So many of them are told.
 const MOST_PROCESSES: usize = 8;

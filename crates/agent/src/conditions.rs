@@ -60,7 +60,7 @@ pub(crate) struct Conditions<'a> {
     /// the end.
     turned: Vec<Turned>,
     journal: Option<Journal>,
-    /// Where journals are.
+    /// Folder of the journals.
     journals: PathBuf,
     in_force: Option<usize>,
 }
@@ -69,9 +69,9 @@ pub(crate) struct Conditions<'a> {
 #[derive(Clone, Debug)]
 struct Turned {
     knob: Knob,
-    /// What it was; `None` for a command.
+    /// Value before the change; `None` for a command.
     old: Option<String>,
-    /// What it was set to last; `None` when it was not set itself.
+    /// Value last set; `None` if the knob was not set itself.
     last: Option<String>,
     /// The last attempt to set it went well.
     made: bool,
@@ -114,7 +114,7 @@ impl<'a> Conditions<'a> {
         })
     }
 
-    /// Where the file system is mounted that its conditions make.
+    /// Returns the mount point of the file system that the conditions make.
     pub(crate) fn mount_point(&self) -> Option<&Path> {
         match self.knobs.get(&Subject::Mkfs)?.first() {
             Some(Knob::FileSystem { point, .. }) => Some(point),
@@ -169,7 +169,7 @@ impl<'a> Conditions<'a> {
         self.look(&settings)
     }
 
-    /// What of the settings is in force.
+    /// Reads the settings in force.
     fn look(&self, settings: &[&Setting]) -> Result<Vec<InForce>, String> {
         let mut found = Vec::new();
         for setting in settings {
@@ -330,10 +330,10 @@ impl Conditions<'_> {
         put_back(self.roots, &turned)
     }
 
-    /// Whether the condition of a trial that just ended is in force still.
+    /// Checks that the condition of a trial that just ended is still in force.
     ///
     /// # Errors
-    /// What has changed meanwhile: one line.
+    /// If a setting has changed meanwhile: one line that says which.
     pub(crate) fn still(&self) -> Result<(), String> {
         let Some(condition) = self.in_force.and_then(|index| self.all.get(index)) else {
             return Ok(());

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// All disks. Nothing is written.
+/// Lists all disks, without writing anything.
 pub(crate) fn list(roots: &Roots) -> DeviceList {
     let mut devices = devices::list(roots);
     for device in &mut devices {
@@ -28,7 +28,7 @@ pub(crate) fn list(roots: &Roots) -> DeviceList {
     }
 }
 
-/// What only opening it tells.
+/// Adds the use that shows only when the device is opened.
 fn open(roots: &Roots, device: &mut ListedDevice) {
     if device.in_use.is_empty() {
         let name = &device.layer.name;
@@ -90,7 +90,8 @@ fn put(identity: &mut DeviceIdentity, name: &str, register: Option<String>) {
     }
 }
 
-/// What EXT_CSD says and the kernel did not (it shows life times since 4.16).
+/// Fills in the fields of EXT_CSD that the kernel did not report (it reports life times since
+/// 4.16).
 fn fill_in(identity: &mut DeviceIdentity) {
     let bytes = identity.raw.get(EXT_CSD).and_then(|text| from_hex(text));
     let Some(register) = bytes.as_deref().and_then(ExtCsd::parse) else {

@@ -81,7 +81,7 @@ pub(crate) fn receive_small<M: DeserializeOwned>(
     Ok(Some(message))
 }
 
-/// What one message is made of.
+/// Reads the body of one message.
 fn body(reader: &mut impl Read) -> Result<Option<Vec<u8>>, FrameError> {
     let mut length = [0; 4];
     match first_bytes(reader, &mut length)? {

@@ -4,7 +4,7 @@
 
 use assay_model::evidence::Glance;
 
-/// How often at first.
+/// Initial interval between glances, in nanoseconds.
 const FIRST_STEP_NS: u64 = 1_000_000_000;
 /// As many are kept as a chart can show.
 const MOST: usize = 300;
@@ -48,7 +48,7 @@ impl Glances {
         self.due_ns = elapsed_ns - elapsed_ns % self.step_ns + self.step_ns;
     }
 
-    /// All that were kept, in order.
+    /// Returns the kept glances, in order.
     pub(crate) fn taken(&self) -> &[Glance] {
         &self.taken
     }

@@ -1,4 +1,4 @@
-//! What reaches the agent: requests, and the end of the session.
+//! Input of the agent: requests, and the end of the session.
 
 use crate::frame::{FrameError, receive_small};
 use crate::last_resort::LastResort;
@@ -27,8 +27,8 @@ pub(crate) enum Event {
     RunWork(Box<WorkOrder>, Arc<Controls>),
 }
 
-/// How a session ends: the host closed the stream or a signal came (`Ok`), or
-/// one of the streams broke.
+/// End of a session: the host closed the stream or a signal came (`Ok`), or one of the streams
+/// broke.
 type End = Result<(), FrameError>;
 
 /// The events in the order they came.
@@ -80,7 +80,7 @@ impl Inbox {
         None
     }
 
-    /// How the session ended.
+    /// Returns the end of the session.
     pub(crate) fn close(self) -> End {
         self.ended.unwrap_or(Ok(()))
     }
@@ -95,7 +95,7 @@ impl Ending {
         let _ = self.events.send(Err(how));
     }
 
-    /// What ends the process if that does not end the session.
+    /// Returns the last resort, which ends the process if the session does not end.
     pub(crate) fn last_resort(&self) -> LastResort {
         self.last_resort.clone()
     }

@@ -1,4 +1,4 @@
-//! What is behind a path, and what may be done there.
+//! Inspection of a path: its storage, and the permitted operations.
 
 use crate::devices::{self, is_held};
 use crate::simulated;

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a load may take to end when there is no host any more.
+/// Time limit for a load to end after the host is gone.
 const ALONE: Duration = Duration::from_secs(10);
 /// The same when the host went although the load was to stop already: its user
 /// does not want to wait.

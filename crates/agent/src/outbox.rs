@@ -1,5 +1,5 @@
-//! What the agent says, written by a thread of its own: a host that reads
-//! slowly never holds up a trial or the evidence around it.
+//! Output of the agent, written by a thread of its own: a host that reads slowly never delays a
+//! trial or the evidence around it.
 
 use crate::frame::{FrameError, encode};
 use crate::inbox::{Ending, Event, Inbox};
@@ -26,7 +26,7 @@ struct Shared {
 struct State {
     /// Encoded messages, oldest first.
     queue: VecDeque<Vec<u8>>,
-    /// How far the work is, newer than all of `queue`. Only the latest counts.
+    /// Latest progress, newer than everything in `queue`. Older progress is discarded.
     progress: Option<Vec<u8>>,
     closed: bool,
 }

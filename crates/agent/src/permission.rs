@@ -1,4 +1,4 @@
-//! Whether something may be written: nobody else uses it.
+//! Permission to write: the target must not be in use.
 
 use crate::inspect::uses;
 use assay_engine::held::shown;
@@ -10,11 +10,10 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// What the user should know of files that are written although a loop device
-/// is on them.
+/// Returns warnings about files that are written although a loop device is backed by them.
 ///
 /// # Errors
-/// When that device is in use, or a file is swap space.
+/// If that device is in use, or a file is swap space.
 pub(crate) fn not_owned(path: &Path, uses: Vec<FileUse>) -> Result<Vec<String>, Refusal> {
     let mut warnings = Vec::new();
     for FileUse {

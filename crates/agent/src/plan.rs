@@ -58,7 +58,7 @@ struct Runner<'a> {
     outbox: &'a Outbox,
     inbox: &'a mut Inbox,
     plan: &'a Plan,
-    /// What is done before the next trial.
+    /// Preparation before the next trial.
     restore: Restore,
     stop: &'a AtomicBool,
 }

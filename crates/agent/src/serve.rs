@@ -108,7 +108,7 @@ struct Session {
     inbox: Inbox,
     last_resort: LastResort,
     roots: Roots,
-    /// Where it was pushed to.
+    /// Folder to which the agent was pushed.
     folder: Option<PathBuf>,
 }
 

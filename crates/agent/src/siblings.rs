@@ -11,12 +11,12 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What the name of an agent's folder begins with (`assay_target::boot`).
+/// Prefix of the names of agents' folders (`assay_target::boot`).
 const PREFIX: &str = "assay-agent-";
-/// What an agent may take to end a trial, undo settings and remove test files.
+/// Time limit for an agent to end a trial, undo settings and remove test files.
 const ENDING: Duration = Duration::from_secs(60);
 const LOOKS: Duration = Duration::from_millis(50);
-/// What the answer may take.
+/// Time limit for the answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Ends agents beside the one of this folder that have lost their host; how many.
@@ -49,7 +49,8 @@ fn end(folder: &Path) -> bool {
     true
 }
 
-/// Whether it says that it ends, once it knows that nobody comes.
+/// Returns true if the agent answers that it ends; asks again while it does not know whether its
+/// host comes back.
 fn is_ending(folder: &Path) -> bool {
     loop {
         match ask(folder) {

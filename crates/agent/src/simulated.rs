@@ -8,7 +8,7 @@ use assay_probe::roots::Roots;
 use assay_probe::system;
 use std::path::Path;
 
-/// Whether a path is one of a simulated device.
+/// Returns true if a path names a simulated device.
 pub(crate) fn means(path: &Path) -> bool {
     storage::simulated(path).is_some()
 }
@@ -31,7 +31,7 @@ pub(crate) fn storage(path: &Path) -> Result<Storage, String> {
     ))
 }
 
-/// What is behind such a path.
+/// Inspects the simulated device behind such a path.
 ///
 /// # Errors
 /// As [`storage()`].

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where and for whom trials run.
+/// Environment of trials: the machine, the storage and the run.
 pub(crate) struct Bench<'a> {
     pub(crate) roots: &'a Roots,
     pub(crate) storage: &'a Storage,
@@ -33,7 +33,7 @@ pub(crate) struct Ended {
     pub(crate) fatal: Option<Fatal>,
 }
 
-/// What there is of a trial that could not begin.
+/// Builds the record of a trial that could not begin.
 pub(crate) fn not_begun(
     job: &Job,
     trial: u32,
@@ -53,7 +53,7 @@ pub(crate) fn not_begun(
     }
 }
 
-/// What became of an attempt to run the job.
+/// Outcome of an attempt to run the job.
 struct Attempt {
     result: Result<Measurement, EngineError>,
     evidence: Option<Evidence>,

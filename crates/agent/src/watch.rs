@@ -63,8 +63,8 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// What takes long comes after the counters: I/O is measured until now, or
-    /// from now on.
+    /// Takes the counters before anything slow, so that the I/O is measured up to now, or from now
+    /// on.
     fn counters_first(&self) -> Moment {
         let counters = snapshot(self.roots, self.storage);
         let file_cache = page_cache::look(&self.file);
@@ -77,7 +77,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What takes long comes before the counters: the clock starts after them.
+    /// Takes the counters after everything slow, because the clock starts after them.
     fn counters_last(&self) -> Moment {
         let processes = self.processes();
         let file_cache = page_cache::look(&self.file);
@@ -161,8 +161,8 @@ mod tests {
         }
     }
 
-    /// Whether the counters are read before the processes are, on a system with
-    /// one process, whose account is a pipe: it tells when it is read.
+    /// Returns true if the counters are read before the processes, on a system with one process,
+    /// whose account is a pipe that shows when it is read.
     fn counters_come_first(start: Start) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let process = folder.path().join("proc/4711");

@@ -24,8 +24,7 @@ use named::NamedFiles;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the work is to end, and whether dirty pages
-/// have left.
+/// Interval at which the end of the work, and the writeback of dirty pages, are checked.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Fewer bytes on a disk that is not watched are not worth a remark.
@@ -60,7 +59,7 @@ pub(crate) fn run(
     watching.with_command()
 }
 
-/// What is told while it is looked on.
+/// Message sent while watching.
 pub(crate) enum Told {
     /// A line for the user.
     Remark(String),

@@ -67,7 +67,7 @@ pub(crate) fn run(
     outbox.send(&done)
 }
 
-/// Where and for whom a work is carried out.
+/// Environment in which a work is carried out.
 struct Workshop<'a> {
     roots: &'a Roots,
     outbox: &'a Outbox,
@@ -151,7 +151,7 @@ impl Workshop<'_> {
     }
 }
 
-/// What nobody else may use meanwhile.
+/// Opens and locks everything that no other program may use meanwhile.
 fn held(work: &dyn WorkSpec) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusal> {
     Ok((devices_of(work)?, files_of(work)?))
 }
@@ -170,7 +170,7 @@ fn look_on(
     watching::run(roots, watch, context.stop, &mut tell).map(WorkReport::Watch)
 }
 
-/// What an error makes of the run.
+/// Converts an error into the end of the run.
 fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
     if matches!(error, WorkError::Stopped) {
         return RunEnd::Cancelled;

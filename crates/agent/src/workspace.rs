@@ -1,5 +1,4 @@
-//! Where trials do their I/O: a folder of assay's own, a file that is only
-//! read, or a whole device.
+//! Workspace of trials: a folder of assay's own, a file that is only read, or a whole device.
 //!
 //! The folder is called `.assay-RUN` and holds `owner.json`, locked for as long
 //! as the run lives. A folder of that name whose owner file is not locked was

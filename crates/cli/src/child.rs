@@ -17,13 +17,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The word that makes this program a part; no command of assay and no option.
 const PART: &str = "--serve-as-part-of-assay";
-/// What the line of a failure begins with, for the process that started this one: a
-/// character that no line for people has.
+/// Prefix of a failure's line for the process that started this one: a character that no line for
+/// people has.
 const FAILURE: char = '\u{1c}';
 /// The same of the line that says what is about to be measured, and what stands in it
 /// between machine and devices.
 const CLAIM: char = '\u{1d}';
-/// What stands between that word and the command.
+/// Number of arguments between that word and the command.
 const WORDS: usize = 3;
 /// The display of the process that started this one draws over its lines.
 const LIVE: &str = "live";
@@ -33,17 +33,17 @@ static THIS: OnceLock<Part> = OnceLock::new();
 /// A part: where it measures, and for whom.
 #[derive(Debug)]
 pub struct Part {
-    /// What the user calls the target.
+    /// User's name of the target.
     pub name: String,
-    /// How it is reached.
+    /// Address of the target.
     pub address: String,
-    /// Whether progress is to be reported often, for a display.
+    /// `true` if progress is to be reported often, for a display.
     pub live: bool,
-    /// Where the answer to its claim comes from; `None` once it was asked for.
+    /// Source of the answer to its claim; `None` once the answer was requested.
     answers: Mutex<Option<Receiver<String>>>,
 }
 
-/// What this process is a part as; `None`: a user started it.
+/// Returns the part that this process is; `None` if a user started it.
 pub fn this() -> Option<&'static Part> {
     THIS.get()
 }
@@ -61,7 +61,7 @@ pub fn read_failure(line: &str) -> Option<&str> {
     line.strip_prefix(FAILURE)
 }
 
-/// What a part is about to measure.
+/// Storage that a part is about to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The start of the machine; empty: it is not known, and no other's.
@@ -91,7 +91,7 @@ impl Claim {
         }
     }
 
-    /// Whether both would measure the same.
+    /// `true` if both would measure the same storage.
     pub fn is_of_the_same(&self, other: &Self) -> bool {
         !self.boot_id.is_empty() && self == other
     }

@@ -9,13 +9,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
 
-/// All went well.
+/// Exit code of success.
 pub const DONE: ExitCode = ExitCode::SUCCESS;
 /// Something failed; finished trials are kept.
 pub const FAILED: u8 = 1;
 /// The command cannot be carried out as given.
 pub const USAGE: u8 = 2;
-/// What was asked for was not reached: slower than it may be, or a class missed.
+/// Exit code for a missed requirement: slower than permitted, or a class missed.
 pub const MISSED: u8 = 3;
 /// Data read back was not what had been written.
 pub const DATA_MISMATCH: u8 = 4;
@@ -74,12 +74,12 @@ impl Failure {
         Self { message, ..self }
     }
 
-    /// Whether the command cannot be carried out as given.
+    /// `true` if the command cannot be carried out as given.
     pub fn is_usage(&self) -> bool {
         self.code == USAGE
     }
 
-    /// Whether the device or the target went away.
+    /// `true` if the device or the target went away.
     pub fn is_lost(&self) -> bool {
         self.code == LOST
     }
@@ -89,7 +89,7 @@ impl Failure {
         self.code
     }
 
-    /// What the command ends with.
+    /// Returns the exit code of the command.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }

@@ -18,8 +18,8 @@ const SAME_KEY: Duration = Duration::from_millis(300);
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicI32>);
 
-/// What becomes of SIGINT where whoever started this process had it ignored, as
-/// a shell without job control does for what runs in the background.
+/// Treatment of a SIGINT that was ignored when this process started, as shells without job control
+/// do for background commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupts {
     /// It is caught all the same: a run is to be stopped in order by whoever

@@ -10,6 +10,7 @@ mod jobs;
 mod judging;
 mod output;
 mod rounds;
+mod scenarios;
 mod stored;
 mod targets;
 mod ui;
@@ -79,9 +80,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Qualify(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
             qualify::run(&args, on)
         }),
-        Command::Sweep(args) => {
-            targets::measure(&args.on, &own, args.json, |on| sweep::run(&args, on))
-        }
+        Command::Sweep(args) => targets::measure(&args.on, &own, args.json, |on| {
+            sweep::run(&args, commands::swept::parse, on)
+        }),
         Command::Mark(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
             mark::run(&args, on)
         }),
@@ -167,8 +168,8 @@ fn run_tool(name: &str, tool: Tool, words: &[OsString]) -> Result<ExitCode, Fail
     targets::measure(&on, &command, json, |target| tool(own, target))
 }
 
-/// What follows `assay TOOL`, or the name of a link that is called like the tool:
-/// its own words, which no other parser may see.
+/// Returns the arguments after `assay TOOL`, or after a link named like the tool: they belong to
+/// the tool, and no other parser may see them.
 fn words_of<'a>(tool: &str, words: &'a [OsString]) -> Option<&'a [OsString]> {
     let (program, rest) = words.split_first()?;
     if Path::new(program).file_name() == Some(OsStr::new(tool)) {
@@ -178,8 +179,8 @@ fn words_of<'a>(tool: &str, words: &'a [OsString]) -> Option<&'a [OsString]> {
     (command == tool).then_some(rest)
 }
 
-/// What the local target starts: an agent on its standard streams, or one in
-/// front, which is told its descriptors.
+/// Serves the local target: runs an agent on the standard streams, or one in front, which is told
+/// its descriptors.
 fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
     let number = |word: &OsString| word.to_str()?.parse().ok();
     let served = match words {

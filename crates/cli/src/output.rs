@@ -31,7 +31,7 @@ fn note_loss(said: &io::Result<()>) {
     }
 }
 
-/// Whether something that was said so far did not get out.
+/// `true` if a message so far could not be written.
 pub fn talk_was_lost() -> bool {
     TALK_LOST.load(Ordering::Relaxed)
 }
@@ -56,7 +56,7 @@ pub fn print_while_read(
     }
 }
 
-/// Whether a file may be written that its user has named for results.
+/// Checks that a file that the user named for results may be written.
 ///
 /// # Errors
 /// When it is a block device, or a file that the kernel works on.
@@ -82,18 +82,18 @@ pub fn print_columns() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Whether [`say`] speaks to a terminal.
+/// `true` if [`say`] writes to a terminal.
 pub fn talks_to_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Whether standard output is a terminal.
+/// `true` if standard output is a terminal.
 pub fn prints_to_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// How standard output is to be written: colour only for a terminal that wants
-/// it (<https://no-color.org>).
+/// Returns the style of standard output: colour only for a terminal that wants it
+/// (<https://no-color.org>).
 pub fn style() -> Style {
     Style {
         color: prints_to_terminal() && colour_wanted(),
@@ -102,8 +102,8 @@ pub fn style() -> Style {
     }
 }
 
-/// Whether the locale's characters are UTF-8: the first variable that is set
-/// decides (POSIX, 8.2). Where none is, all that is read here today does.
+/// `true` if the locale's encoding is UTF-8: the first variable that is set decides (POSIX, 8.2).
+/// UTF-8 is assumed where none is set.
 fn speaks_utf8() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     let mut set = names.iter().filter_map(std::env::var_os);
@@ -114,7 +114,7 @@ fn speaks_utf8() -> bool {
     })
 }
 
-/// Whether the user has not switched colour off.
+/// `true` unless the user has switched colour off.
 pub fn colour_wanted() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")

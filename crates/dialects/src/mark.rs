@@ -7,9 +7,9 @@ use assay_stats::requirement::{RequiredFigure, Requirement};
 use std::fmt;
 use std::str::FromStr;
 
-/// How large and long the jobs are.
+/// Size and duration of the jobs.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct MarkProfile {
     /// The test file, or the region used on a device.
     pub file: Bytes,
     /// The longest time of a trial.
@@ -22,7 +22,7 @@ pub struct Scale {
 /// The four tests of the usual disk marks, each read and written: sequential
 /// 1 MiB with 8 and with 1 in flight, random 4 KiB with 32 and with 1.
 #[must_use]
-pub fn marks(scale: &Scale) -> Vec<Job> {
+pub fn marks(scale: &MarkProfile) -> Vec<Job> {
     let tests = [
         ("seq1m-q8t1", false, Bytes::mib(1), 8),
         ("seq1m-q1t1", false, Bytes::mib(1), 1),
@@ -41,7 +41,7 @@ pub fn marks(scale: &Scale) -> Vec<Job> {
 }
 
 /// A job past the page cache that goes on until its time is over.
-fn direct(scale: &Scale, name: &str, rw: Rw, bs: Bytes, depth: u32) -> Job {
+fn direct(scale: &MarkProfile, name: &str, rw: Rw, bs: Bytes, depth: u32) -> Job {
     let mut job = Job::new(name, rw, bs, scale.file);
     job.direct = true;
     job.time_based = true;
@@ -84,7 +84,7 @@ const A2_DEPTH: u32 = 32;
 const APPLICATION_REGION: Bytes = Bytes::mib(256);
 
 impl SdClass {
-    /// All, in the order in which they are listed.
+    /// Every class, in the order in which they are listed.
     pub const ALL: [Self; 10] = [
         Self::A1,
         Self::A2,
@@ -98,7 +98,7 @@ impl SdClass {
         Self::V(90),
     ];
 
-    /// What it asks for.
+    /// Returns the requirements of the class.
     #[must_use]
     pub fn requirements(self) -> Vec<Requirement> {
         let mega = |mb: u16| f64::from(mb) * 1e6;
@@ -128,8 +128,8 @@ impl SdClass {
 
     /// The jobs that show whether it is met.
     #[must_use]
-    pub fn jobs(self, scale: &Scale) -> Vec<Job> {
-        let region = Scale {
+    pub fn jobs(self, scale: &MarkProfile) -> Vec<Job> {
+        let region = MarkProfile {
             file: scale.file.min(APPLICATION_REGION),
             ..*scale
         };
@@ -185,7 +185,7 @@ impl fmt::Display for SdClass {
 impl FromStr for SdClass {
     type Err = String;
 
-    /// Its name, in either case.
+    /// Parses the name of a class, in either case.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = |class: &Self| class.to_string().eq_ignore_ascii_case(text);
         let found = Self::ALL.into_iter().find(known);
@@ -200,7 +200,7 @@ impl FromStr for SdClass {
 /// Specification, in short): first the whole capacity is written twice in
 /// sequence, then each round writes at random.
 #[must_use]
-pub fn steady_state(scale: &Scale) -> [Job; 2] {
+pub fn steady_state(scale: &MarkProfile) -> [Job; 2] {
     let mut fill = Job::new(FILL, Rw::Write, Bytes::kib(128), scale.file);
     fill.direct = true;
     fill.time_based = true;
@@ -220,8 +220,8 @@ pub const ROUND: &str = "steady-round";
 mod tests {
     use super::*;
 
-    fn scale(engine: Option<EngineKind>) -> Scale {
-        Scale {
+    fn scale(engine: Option<EngineKind>) -> MarkProfile {
+        MarkProfile {
             file: Bytes::gib(1),
             trial: Nanos::secs(5),
             engine,

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// A clock that only goes forward. The real one is [`MonotonicClock`]; tests
 /// of the loop bring their own.
 pub(crate) trait Clock: Copy + Send + Sync {
-    /// Whether it is that of the machine: what the machine did meanwhile belongs to it.
+    /// True if this is the machine's clock, so that the machine's activity meanwhile belongs to its
+    /// time.
     const REAL: bool = true;
 
     /// Nanoseconds since an arbitrary but fixed moment.

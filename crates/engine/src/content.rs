@@ -1,9 +1,9 @@
-//! What the blocks of a load hold when they are written.
+//! Contents of the blocks that a load writes.
 //!
-//! By default it is random. Blocks of up to 128 KiB are changed in every byte
-//! for each write (80 ns for 4 KiB): compressors of file systems look at so much
-//! together, in whatever order it was written, and must not find a block that
-//! resembles another. Larger blocks only get marks, to spare the processor.
+//! The default is random data. Blocks of up to 128 KiB are changed in every byte for each write (80
+//! ns for 4 KiB): file system compressors look at that much together, in whatever order it was
+//! written, and must not find a block that resembles another. Larger blocks only get marks, to save
+//! CPU time.
 
 mod mixture;
 pub(crate) mod pattern;
@@ -76,7 +76,7 @@ impl Filler {
 }
 
 impl Content {
-    /// What the jobs of a plan do not ask for.
+    /// Creates content that only loads ask for, never the jobs of a plan.
     fn of_load(content: &WriteContent, seed: u64, loads: Loads) -> Option<Self> {
         let made_to_measure = content.compress_percent.is_some() || content.dedupe_percent > 0;
         if made_to_measure {
@@ -97,7 +97,7 @@ struct Kept {
     base: Box<[u8]>,
     scramble: bool,
     numbers: SplitMix64,
-    /// What tells this filler's marks from anything else.
+    /// Key that separates this filler's marks from other data.
     disguise: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What can go wrong before or around the I/O itself. Failed I/Os of a trial
-//! are data, not errors: see `assay_model::trial::IoErrors`.
+//! Errors before or around the I/O itself. Failed I/Os of a trial are data, not errors: see
+//! `assay_model::trial::IoErrors`.
 
 use crate::held::shown;
 use assay_model::job::EngineKind;
@@ -39,7 +39,7 @@ pub enum EngineError {
         "cannot start {number} threads: {source}: lower numjobs or allow more (ulimit -u, the pids limit of the cgroup)"
     )]
     Threads {
-        /// How many the job asks for.
+        /// Number of threads that the job asks for.
         number: u32,
         /// The kernel's answer.
         source: io::Error,
@@ -57,9 +57,9 @@ pub enum EngineError {
     /// The job contradicts itself or its file.
     #[error("job '{job}': {problem}")]
     Job {
-        /// Its name.
+        /// Name of the job.
         job: String,
-        /// What does not fit, and what to do.
+        /// Contradiction, and its remedy.
         problem: String,
     },
     /// Stopped from outside.

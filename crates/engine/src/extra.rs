@@ -1,4 +1,4 @@
-//! What a stream of a load can ask for, and the jobs of a plan never do.
+//! Features that a stream of a load can use, and the jobs of a plan never do.
 
 /// That loads can be run. A program without them has no such value, and the compiler
 /// leaves out what needs one.
@@ -30,7 +30,7 @@ type Part<T> = std::marker::PhantomData<T>;
 
 #[cfg(feature = "loads")]
 impl<T> Extra<T> {
-    /// What `make` gives; without loads it is not called.
+    /// Stores the result of `make`; without loads, `make` is not called.
     pub(crate) fn new(make: impl FnOnce() -> Option<T>) -> Self {
         Self(make())
     }

@@ -44,15 +44,15 @@ pub(crate) struct SharedGaps {
     overlap: Mutex<Overlap>,
 }
 
-/// What one worker told since the last look.
+/// Gaps reported by one worker since the last look.
 #[derive(Debug, Default)]
 struct HandedIn {
     gaps: Vec<Span>,
-    /// All its gaps until then are told.
+    /// Time until which the worker has reported all of its gaps, in nanoseconds.
     told_until_ns: u64,
 }
 
-/// Where the gaps of all workers overlap.
+/// Overlap of the gaps of all workers.
 #[derive(Debug, Default)]
 struct Overlap {
     /// Gaps that reach beyond what all workers told of.
@@ -70,7 +70,7 @@ impl SharedGaps {
         })
     }
 
-    /// Where the worker of that number, from 0 on, hands in its gaps.
+    /// Returns the handle through which a worker, numbered from 0, reports its gaps.
     pub(crate) fn of_worker(self: &Arc<Self>, number: usize) -> WorkerGaps {
         WorkerGaps {
             shared: Arc::clone(self),
@@ -178,7 +178,7 @@ impl WorkerGaps {
         self.told_until(measured_from_ns);
     }
 
-    /// Whether a gap of that length is worth handing in.
+    /// Returns true if a gap of that length is worth reporting.
     #[inline]
     pub(crate) const fn is_of_interest(&self, length_ns: u64) -> bool {
         length_ns > self.threshold_ns
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a worker went through: completion times, ascending.
+    /// Plays the completion times of each worker, in ascending order.
     fn play(shared: &Arc<SharedGaps>, completions: &[Vec<u64>], look_every: usize) {
         let mut sides: Vec<_> = (0..completions.len())
             .map(|number| shared.of_worker(number))

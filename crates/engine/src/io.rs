@@ -19,7 +19,7 @@ pub(crate) struct OpenFile {
     /// Opened as the job wants it. (`/dev/null` for engines that do not do I/O
     /// to an open file.)
     pub(crate) file: File,
-    /// Its number among the files of the worker, from 0.
+    /// Index among the files of the worker, from 0.
     pub(crate) number: u32,
     pub(crate) path: PathBuf,
     /// Size when it was opened.
@@ -74,7 +74,7 @@ pub(crate) struct IoUnit {
     pub(crate) ddir: Ddir,
     /// [`OpenFile::number`].
     pub(crate) file: u32,
-    /// Where in the file the block starts.
+    /// Offset of the block in the file.
     pub(crate) offset: u64,
     /// Length of the block; its buffer may be longer.
     pub(crate) length: u32,
@@ -83,14 +83,14 @@ pub(crate) struct IoUnit {
     pub(crate) buf: IoBuf,
     /// When it was handed to the engine, on the worker's clock.
     pub(crate) submitted_ns: u64,
-    /// Its own, where the engine can hand it over.
+    /// Priority of this I/O, if the engine can pass it on.
     pub(crate) priority: IoPriority,
     /// The worker's own mark.
     pub(crate) tag: u32,
 }
 
 impl IoUnit {
-    /// What is left to move: its place in the file and in memory.
+    /// Returns the remainder to transfer: its offset in the file and its memory.
     #[inline]
     pub(crate) fn remainder(&mut self) -> (u64, &mut [u8]) {
         (
@@ -114,7 +114,7 @@ pub(crate) struct Completion {
     pub(crate) result: Result<u32, i32>,
 }
 
-/// What became of an I/O that was queued.
+/// Status of an I/O that was queued.
 #[derive(Debug)]
 pub(crate) enum QueueStatus {
     /// It is already done (synchronous engines).
@@ -127,7 +127,7 @@ pub(crate) enum QueueStatus {
 
 /// A way to hand I/O to the kernel.
 pub(crate) trait IoEngine {
-    /// Whether `queue` returns before the I/O is done.
+    /// Returns true if `queue` returns before the I/O is done.
     fn is_asynchronous(&self) -> bool;
 
     /// A file was opened: I/O to it follows.

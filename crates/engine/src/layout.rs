@@ -79,11 +79,10 @@ fn write_back(file: &File, path: &Path) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether the kernel knows of no hole in a file; `None` when it cannot be
-/// asked. Extents that were reserved but never written count as holes on file
-/// systems that say so (ext4, XFS, btrfs do). One that keeps no such books
-/// (FAT, many over a network) answers that all is data: `true` there only means
-/// that nothing speaks against it.
+/// Returns true if the kernel reports no hole in a file; `None` if it cannot be asked. Extents that
+/// were reserved but never written count as holes on file systems that report them (ext4, XFS,
+/// btrfs do). File systems that do not track holes (FAT, many network file systems) report
+/// everything as data: there `true` only means that no hole is known.
 #[must_use]
 pub fn is_written(file: &File) -> Option<bool> {
     is_part_written(file, 0..file.metadata().ok()?.len())

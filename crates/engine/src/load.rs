@@ -29,7 +29,7 @@ use assay_model::load::report::{FilePart, LoadProgress, LoadReport};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// What can be asked of a load under way, from any thread.
+/// Controls of a load under way, usable from any thread.
 #[derive(Debug, Default)]
 pub struct Controls {
     /// End all streams now.
@@ -46,16 +46,15 @@ pub trait LoadObserver {
     /// are the paths of each stream (by its index in the load), with the part
     /// of each that it works on.
     fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<(PathBuf, FilePart)>)]);
-    /// All streams of the wave have their ramps behind them, by the clock: they
-    /// are on their way and measured. Only called where one has a ramp, and is
-    /// not over before.
+    /// Called when every stream of the wave has finished its ramp, by the clock, and is measured.
+    /// It is called only if a stream has a ramp and did not end before.
     fn ramp_ended(&mut self, _wave: u32) {}
     /// The clocks that give the rates of these streams have just stopped, or are about to go
     /// on with another pass. They wait for the answer before anything else is done: what was
     /// written is read back, files are closed or removed, a command of the user runs. Only
     /// called for streams to which that happens.
     fn clocks_turn(&mut self, _wave: u32, _turn: Turn, _streams: &[u32]) {}
-    /// All streams of the wave have just ended.
+    /// Called when every stream of the wave has just ended.
     fn wave_ended(&mut self, wave: u32);
     /// A few times a second.
     fn progress(&mut self, progress: &LoadProgress);
@@ -64,7 +63,7 @@ pub trait LoadObserver {
     fn interim(&mut self, report: LoadReport);
 }
 
-/// What a clock that stands still between the passes of a stream does.
+/// Action of a clock that is stopped between the passes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It has just stopped.

@@ -37,7 +37,7 @@ impl MappedFile {
         })
     }
 
-    /// How much of the file is mapped.
+    /// Returns the mapped length in bytes.
     #[must_use]
     pub const fn length(&self) -> usize {
         self.length

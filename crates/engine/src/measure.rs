@@ -15,7 +15,7 @@ pub(crate) use lower::load_of;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How far a job has come.
+/// Progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Time since the clock started.
@@ -26,7 +26,7 @@ pub struct Progress {
     pub ios: u64,
 }
 
-/// What the workers do while [`Observer::clock_starts`] looks around.
+/// State of the workers while [`Observer::clock_starts`] takes its evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// They wait for it: what takes long comes first, so that the counters are
@@ -104,7 +104,7 @@ struct Watch<'a> {
 }
 
 impl LoadObserver for Watch<'_> {
-    /// What there is to say of a job is in its measurement or its error.
+    /// Ignores notes, because everything about a job is in its measurement or its error.
     fn note(&mut self, _note: &Note) {}
 
     fn wave_starts(&mut self, _wave: u32, _files: &[(u32, Vec<(PathBuf, FilePart)>)]) {

@@ -14,11 +14,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How much of a file is in the page cache and how much of that is not yet on
-/// the device. `cachestat(2)` where there is one (Linux 6.5), else
-/// `mincore(2)`, which does not tell dirty pages, and only to who owns the
-/// file or may write it. `None` when neither works. It may move the file's
-/// position.
+/// Returns the part of a file that is in the page cache, and the part of that not yet on the
+/// device. It uses `cachestat(2)` if present (Linux 6.5), else `mincore(2)`, which does not report
+/// dirty pages, and only answers the file's owner or a process that may write it. `None` if neither
+/// works. The file's position may change.
 #[must_use]
 pub fn look(file: &File) -> Option<FileCache> {
     look_at(file, 0, 0).or_else(|| look_without_cachestat(file))
@@ -54,9 +53,9 @@ fn look_without_cachestat(file: &File) -> Option<FileCache> {
     })
 }
 
-/// Whether `mincore(2)` says the truth about this file: since Linux 5.2 it
-/// shows every page as cached to those who neither own the file nor may write
-/// it (`can_do_mincore` of mm/mincore.c).
+/// Returns true if `mincore(2)` reports the truth about this file: since Linux 5.2 it shows every
+/// page as cached to a process that neither owns the file nor may write it (`can_do_mincore` of
+/// mm/mincore.c).
 fn mincore_tells(file: &File) -> bool {
     let Ok(stat) = fstat(file) else {
         return false;
@@ -71,8 +70,8 @@ fn mincore_tells(file: &File) -> bool {
     accessat(CWD, itself, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// How often a file is asked to leave the page cache: somebody's `sync(2)` holds
-/// a page for a moment after it was written back, and what is held stays.
+/// Number of attempts to evict a file from the page cache: another process's `sync(2)` holds a page
+/// for a moment after it was written back, and a held page stays.
 const EVICTIONS: u32 = 5;
 /// Between two of them.
 const HELD: Duration = Duration::from_millis(10);

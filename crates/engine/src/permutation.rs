@@ -38,7 +38,7 @@ impl Permutation {
         }
     }
 
-    /// How many numbers it orders.
+    /// Returns the number of ordered values.
     #[must_use]
     pub(crate) const fn len(&self) -> u64 {
         self.len

@@ -1,4 +1,4 @@
-//! What one worker records while the clock runs.
+//! Recorder of one worker while the clock runs.
 
 use crate::gaps::{Span, WorkerGaps};
 use assay_model::latency::LatencyRecord;
@@ -24,9 +24,9 @@ pub(crate) struct DirectionRecorder {
     /// from where the kernel had taken the I/O.
     latency: Histogram,
     submission: Option<Histogram>,
-    /// Of a load on an asynchronous engine: both together.
+    /// Histogram of the total latency, for a load on an asynchronous engine.
     total: Option<Histogram>,
-    /// Of each priority, where single I/Os have some.
+    /// Histograms by priority, if single I/Os have priorities.
     priorities: Vec<(IoPriority, Histogram)>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Recorder {
     start_ns: u64,
     directions: PerDirection<DirectionRecorder>,
     flush: Histogram,
-    /// Of groups of writes, each with the flush after it.
+    /// Histogram of groups of writes, each with the flush after it.
     durable: Option<Histogram>,
     series: Series,
     /// When the current interval ends; `MAX`: the series has ended.
@@ -141,7 +141,7 @@ impl Recorder {
         PerDirection::from_fn(|ddir| self.directions[ddir].bytes)
     }
 
-    /// What is known of a direction.
+    /// Returns the recorders of all directions.
     pub(crate) const fn directions(&self) -> &PerDirection<DirectionRecorder> {
         &self.directions
     }

@@ -12,7 +12,7 @@ const MMC_IOC_CMD: Opcode = opcode::read_write::<MmcCommand>(179, 0);
 /// `NVME_IOCTL_ADMIN_CMD` of `<linux/nvme_ioctl.h>`.
 const NVME_ADMIN: Opcode = opcode::read_write::<NvmeCommand>(b'N', 0x41);
 
-/// What a command may take; a drive that hangs is not waited for without end.
+/// Time limit of a command, in milliseconds; a drive that hangs does not block forever.
 const PATIENCE_MS: u32 = 5_000;
 
 /// `struct mmc_ioc_cmd`.

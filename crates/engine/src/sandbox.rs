@@ -7,14 +7,14 @@ use std::io;
 use std::ptr::null;
 use std::sync::OnceLock;
 
-/// What the kernel is asked for, in a child that lives for this question alone.
+/// Number of entries requested of the kernel, in a child that exists only for this probe.
 const ENTRIES: libc::c_uint = 1;
 
-/// Whether this process may call `io_uring_setup(2)` at all and live. Asked once;
-/// what the kernel answers is not looked at here.
+/// Checks that this process may call `io_uring_setup(2)` without being killed. It is probed once;
+/// the kernel's result is not evaluated here.
 ///
 /// # Errors
-/// When who calls it is killed, or that cannot be told.
+/// If a caller is killed, or that cannot be determined.
 pub(crate) fn io_uring_may_be_asked() -> io::Result<()> {
     static KILLED: OnceLock<Result<bool, Errno>> = OnceLock::new();
     match KILLED.get_or_init(|| is_killed(ask)) {
@@ -33,8 +33,8 @@ fn ask() {
     unsafe { libc::syscall(libc::SYS_io_uring_setup, ENTRIES, null::<u8>()) };
 }
 
-/// Whether a child that does this is killed for it. `act` must only call the kernel:
-/// what other threads do with locks and memory stands still in the child.
+/// Returns true if a child that runs `act` is killed for it. `act` must only call the kernel,
+/// because locks and memory of other threads are frozen in the child.
 fn is_killed(act: fn()) -> Result<bool, Errno> {
     // SAFETY: the child has this thread alone; until `_exit` it calls the kernel and
     // touches neither locks nor the heap, as `act` promises.

@@ -234,7 +234,7 @@ impl<'a> Sim<'a> {
     }
 }
 
-/// What a simulated device cannot do.
+/// Refuses streams that a simulated device cannot run.
 fn admit(load: &Load, stream: &Stream) -> Result<(), &'static str> {
     let in_wave = |other: &&Stream| other.wave == stream.wave;
     if stream.verify.is_some() {

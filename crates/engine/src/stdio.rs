@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, RawFd};
 use std::path::Path;
 use std::ptr::NonNull;
 
-/// How a stream is opened.
+/// Mode in which a stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// `r`: to read.

@@ -28,19 +28,19 @@ use thiserror::Error;
 pub(crate) struct Verifier {
     kind: VerifyKind,
     interval: usize,
-    /// Where in the interval the header lies.
+    /// Offset of the header in the interval.
     place: usize,
-    /// What blocks are filled with, unless it is empty.
+    /// Pattern that fills blocks, unless it is empty.
     pattern: Pattern,
-    /// What they are filled with otherwise.
+    /// Content that fills blocks if there is no pattern.
     mixture: Mixture,
     thread: u16,
 }
 
-/// What the headers of a block will say.
+/// Values for the headers of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Of the block, in its file.
+    /// Offset of the block in its file.
     pub(crate) offset: u64,
     /// Names the random content. Any number does; it is drawn for each write.
     pub(crate) seed: u64,
@@ -50,10 +50,10 @@ pub(crate) struct Mark {
     pub(crate) time: (u32, u32),
 }
 
-/// What is known of a block that was read.
+/// Expected values of a block that was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expected {
-    /// Of the block, in its file.
+    /// Offset of the block in its file.
     pub(crate) offset: u64,
     /// The write that must be found, if it is known: see [`Mark::number`].
     pub(crate) number: Option<u64>,
@@ -65,11 +65,11 @@ pub(crate) struct Expected {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{length} bytes at offset {offset}: {what}")]
 pub(crate) struct Mismatch {
-    /// Where in the file the differing interval starts.
+    /// Offset of the differing interval in the file.
     pub(crate) offset: u64,
-    /// Its length in bytes.
+    /// Length of the interval in bytes.
     pub(crate) length: u32,
-    /// What differs, what was found and what was expected.
+    /// Difference: the values found and expected.
     pub(crate) what: String,
 }
 
@@ -167,8 +167,8 @@ impl Verifier {
         Ok(())
     }
 
-    /// How far apart the headers of a block of `length` are: the interval asked
-    /// for, where the block is a multiple of it.
+    /// Returns the distance between the headers of a block of `length` bytes: the requested
+    /// interval if the block is a multiple of it.
     fn interval_of(&self, length: usize) -> usize {
         if self.interval > 0 && length.is_multiple_of(self.interval) {
             self.interval
@@ -270,7 +270,7 @@ pub(crate) fn check_zero(block: &[u8], offset: u64) -> Result<(), Mismatch> {
     }
 }
 
-/// Whether it is the very write that was expected.
+/// Checks that the header belongs to the expected write.
 fn check_write(header: Header, expected: Expected) -> Result<(), String> {
     if let Some(number) = expected.number
         && header.number != low_16_bits(number)

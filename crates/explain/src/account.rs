@@ -1,4 +1,4 @@
-//! Where the time of an I/O went: parts that add up to it.
+//! Breakdown of the time of an I/O into parts that add up to it.
 
 use crate::as_f64;
 use crate::costs::{Costs, Phases};
@@ -12,30 +12,30 @@ use assay_report::reference::Bus;
 /// The time of an I/O and its flush.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
-    /// All of it: the mean latency, and the flush calls shared out to the writes.
+    /// Total time in microseconds: the mean latency, and the flush calls divided among the writes.
     pub total_us: f64,
-    /// Its parts, which add up to it.
+    /// Parts of the time, which add up to the total.
     pub shares: Vec<Share>,
-    /// What cannot be told, and why.
+    /// Reasons for the parts that cannot be told.
     pub untold: Vec<String>,
 }
 
 /// A fit that is further off a result than this explains nothing of it.
 pub const MOST_OFF: f64 = 0.10;
 
-/// What is known beside a result.
+/// Context of a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The ceiling.
     pub bus: Option<&'a Bus>,
-    /// What requests cost.
+    /// Costs of requests.
     pub costs: &'a Costs,
     /// The other results under the same condition.
     pub others: &'a [Observed<'a>],
 }
 
 impl Account {
-    /// Of a result.
+    /// Breaks down the time of a result.
     pub fn of(one: &Observed<'_>, context: Context<'_>) -> Self {
         let mut account = Self {
             total_us: one.mean_us + one.flush_us,
@@ -133,7 +133,8 @@ impl Account {
         us
     }
 
-    /// Of an I/O among others: what it takes alone, and what it waits for.
+    /// Breaks down the time of an I/O among others in flight: the time that it takes alone, and its
+    /// wait.
     fn crowded(&mut self, one: &Observed<'_>, left_us: f64, context: Context<'_>) {
         let like = context
             .others
@@ -158,7 +159,7 @@ impl Account {
         self.untold.push(untold::crowd());
     }
 
-    /// Of one I/O at a time.
+    /// Breaks down the time of one I/O at a time.
     fn alone(&mut self, one: &Observed<'_>, left_us: f64, context: Context<'_>) {
         match context.costs.fitted(one) {
             Some(Ok(phases)) if self.by_phases(one, left_us, &phases, context) => return,
@@ -228,8 +229,8 @@ impl Account {
         us
     }
 
-    /// What is above the block layer, where that can be told and is less than all of it; else
-    /// 0. Slow I/Os that are counted apart may have been slow on either side.
+    /// Adds the time above the block layer, where it can be told and is less than the total;
+    /// returns 0 otherwise. Slow I/Os that are counted apart may have been slow on either side.
     fn software(&mut self, one: &Observed<'_>, most_us: f64) -> f64 {
         let requests = one.requests.as_ref().ok();
         let Some(requests) = requests.filter(|all| all.is_one_each()) else {
@@ -269,7 +270,7 @@ impl Account {
         }
     }
 
-    /// What is left, so that all of it adds up.
+    /// Adds the remainder, so that the parts add up to the total.
     fn settle(&mut self) {
         let known: f64 = self.shares.iter().map(|share| share.us).sum();
         let left_us = self.total_us - known;
@@ -290,7 +291,7 @@ pub fn wire(one: &Observed<'_>, bus: Option<&Bus>) -> Option<f64> {
     Some(as_f64(one.job.bs.0) / ceiling.rate(one.direction) * 1e6)
 }
 
-/// What the device's own flushes took of each write, with the numbers.
+/// Returns the time that the device's own flushes took of each write, with the numbers.
 fn device_flush(one: &Observed<'_>, most_us: f64) -> Option<(f64, String)> {
     const FEWEST_MS: u64 = 20;
     let (count, ms) = flushes(&one.judged).filter(|(count, ms)| *count > 0 && *ms >= FEWEST_MS)?;

@@ -1,5 +1,5 @@
-//! What requests cost: by the model that made the figures, by a part that the user named, or
-//! by a fit of the run's own results.
+//! Costs of requests: by the model that made the figures, by a part that the user named, or by a
+//! fit of the run's own results.
 
 use crate::as_f64;
 use crate::fit_input::is_told;
@@ -8,24 +8,24 @@ use crate::kinds::{Kind, Known};
 use crate::observed::Observed;
 use crate::words::{basis, untold};
 use assay_flash::BLOCK_BYTES;
-use assay_flash::device::{Device, Phase};
+use assay_flash::device::{Device, RequestPhase};
 use assay_flash::estimate::{EstimateError, Estimated, Observation, estimate};
 use assay_flash::experiment::Parameter;
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
-use assay_flash::workload::{Issue, Job, run_issued};
+use assay_flash::workload::{Issue, SimulatedJob, run_issued};
 use assay_model::job::{Direction, OpenSync, Rw};
 use assay_model::storage::{DeviceKind, Storage};
 use assay_report::text::clean;
 use std::collections::BTreeSet;
 
-/// Where the costs of requests are known from.
+/// Costs of requests, by their source.
 #[derive(Clone, Debug)]
 pub enum Costs {
     /// The figures were made by this part.
-    Truth(Box<Part>, Policy),
+    Truth(Box<DeviceModel>, Policy),
     /// The user says that it is this part.
-    Given(Box<Part>),
+    Given(Box<DeviceModel>),
     /// Results of the run were fitted.
     Fitted(Box<Fitted>),
     /// Nothing is known, and why.
@@ -35,11 +35,11 @@ pub enum Costs {
 /// A fit.
 #[derive(Clone, Debug)]
 pub struct Fitted {
-    /// What was fitted.
+    /// Fitted values.
     pub measured: Measured,
-    /// What came of the reads alone: what writes do beside their costs does not spoil it.
+    /// Fit of the reads alone, which the side effects of writes cannot spoil.
     reads: Estimated,
-    /// What came of all.
+    /// Fit of reads and writes together.
     all: Estimated,
 }
 
@@ -50,7 +50,7 @@ pub struct Phases {
     pub parts: Vec<(Kind, f64)>,
     /// Whose they are.
     pub known: Known,
-    /// Of a fit: its parameters.
+    /// Parameters of the fit.
     parameters: Vec<Parameter>,
 }
 
@@ -60,8 +60,8 @@ const FEWEST_SIZES: usize = 3;
 const MOST_IOS: u64 = 300_000;
 
 impl Costs {
-    /// Of the results under one condition.
-    pub fn of(observed: &[Observed<'_>], storage: &Storage, given: Option<&Part>) -> Self {
+    /// Derives the costs from the results under one condition.
+    pub fn of(observed: &[Observed<'_>], storage: &Storage, given: Option<&DeviceModel>) -> Self {
         if let Some(part) = given {
             return Self::Given(Box::new(part.clone()));
         }
@@ -73,8 +73,8 @@ impl Costs {
             return Self::Truth(Box::new(part), policy.unwrap_or(Policy::Closed));
         }
         let kind = storage.device().map(|layer| &layer.identity.kind);
-        let name = Part::name_like(kind.unwrap_or(&DeviceKind::Sd));
-        let start = Part::find(name).ok_or_else(|| format!("no part is called {name}"));
+        let name = DeviceModel::name_like(kind.unwrap_or(&DeviceKind::Sd));
+        let start = DeviceModel::find(name).ok_or_else(|| format!("no part is called {name}"));
         let measured = start.and_then(|start| of_results(observed, storage, start, None));
         let measured = match measured {
             Ok(measured) => measured,
@@ -95,7 +95,7 @@ impl Costs {
         }
     }
 
-    /// Whether the figures were made by a model.
+    /// `true` if a model made the figures.
     pub const fn is_truth(&self) -> bool {
         matches!(self, Self::Truth(..))
     }
@@ -137,7 +137,7 @@ impl Fitted {
         }
     }
 
-    /// All parameters, each of the fit of its direction.
+    /// Returns all parameters, each from the fit of its direction.
     pub fn parameters(&self) -> Vec<Parameter> {
         let both = self.reads.parameters.iter().zip(&self.all.parameters);
         both.map(
@@ -172,7 +172,7 @@ impl Fitted {
 }
 
 impl Phases {
-    /// All of them.
+    /// Every format.
     pub fn total_us(&self) -> f64 {
         self.parts.iter().map(|(_, us)| us).sum()
     }
@@ -241,7 +241,12 @@ const fn belongs(kind: Kind, direction: Direction) -> &'static [&'static str] {
 }
 
 /// Simulates the I/Os of a result; `None` for those with an order or a pace of their own.
-fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> Option<Phases> {
+fn simulated(
+    part: &DeviceModel,
+    policy: Policy,
+    one: &Observed<'_>,
+    known: Known,
+) -> Option<Phases> {
     let job = one.job;
     let plain = job.pattern.is_none() && job.pause.is_none() && job.rate.is_none();
     if !plain || matches!(job.rw, Rw::Rw | Rw::RandRw) || !job.bs.0.is_multiple_of(BLOCK_BYTES) {
@@ -256,7 +261,7 @@ fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> O
         reason = "a count"
     )]
     let warm = (ramp_us / one.interval_us.max(1e-3)) as u64;
-    let asked = Job {
+    let asked = SimulatedJob {
         read_percent: if one.direction == Direction::Read {
             100
         } else {
@@ -277,7 +282,7 @@ fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> O
     };
     let timed = run_issued(&mut device, &asked, issue);
     let per_io = |us: f64| us / as_f64(timed.ios.max(1));
-    let mut parts: Vec<(Kind, f64)> = Phase::ALL
+    let mut parts: Vec<(Kind, f64)> = RequestPhase::ALL
         .iter()
         .map(|phase| (kind(*phase), per_io(timed.spent.of(*phase).as_us())))
         .collect();
@@ -291,15 +296,15 @@ fn simulated(part: &Part, policy: Policy, one: &Observed<'_>, known: Known) -> O
     })
 }
 
-const fn kind(phase: Phase) -> Kind {
+const fn kind(phase: RequestPhase) -> Kind {
     match phase {
-        Phase::Command => Kind::Command,
-        Phase::Ramp => Kind::Ramp,
-        Phase::Queue => Kind::Queue,
-        Phase::Transfer => Kind::Data,
-        Phase::Program => Kind::Program,
-        Phase::Break => Kind::Break,
-        Phase::Map => Kind::Map,
-        Phase::Reclaim => Kind::Reclaim,
+        RequestPhase::Command => Kind::Command,
+        RequestPhase::Ramp => Kind::Ramp,
+        RequestPhase::Queue => Kind::Queue,
+        RequestPhase::Transfer => Kind::Data,
+        RequestPhase::Program => Kind::Program,
+        RequestPhase::Break => Kind::Break,
+        RequestPhase::Map => Kind::Map,
+        RequestPhase::Reclaim => Kind::Reclaim,
     }
 }

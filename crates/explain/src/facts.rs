@@ -1,4 +1,4 @@
-//! What else evidence says about a result: each sentence with its number.
+//! Further facts that evidence tells about a result: each sentence with its number.
 
 use crate::as_f64;
 use crate::observed::{Observed, side};
@@ -28,7 +28,7 @@ pub fn on_bus(one: &Observed<'_>, bus: Option<&Bus>, request: Bytes, flash: bool
     )
 }
 
-/// All that there is to say.
+/// Returns all facts about a result.
 pub fn of(one: &Observed<'_>) -> Vec<String> {
     let all = [
         (!one.because.is_empty() && !one.is_simulated())
@@ -147,7 +147,7 @@ fn frequency(one: &Observed<'_>) -> Option<String> {
     ))
 }
 
-/// How long tasks waited for a processor, where that is much.
+/// Returns the time that tasks waited for a processor, where it is long.
 fn pressure(one: &Observed<'_>) -> Option<String> {
     const MUCH: f64 = 0.1;
     let (mut waited_us, mut all_us) = (0, 0.0);
@@ -166,7 +166,7 @@ fn pressure(one: &Observed<'_>) -> Option<String> {
     })
 }
 
-/// All that were in force.
+/// Returns all governors that were in force.
 pub fn governors(one: &Observed<'_>) -> Vec<String> {
     let cpus = evidence(one).flat_map(|evidence| &evidence.before.cpus);
     let all: BTreeSet<String> = cpus

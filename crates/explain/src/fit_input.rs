@@ -4,7 +4,7 @@ use crate::observed::{Observed, all, side};
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::{Observation, Repeated};
 use assay_flash::experiment::Parameter;
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
 use assay_lang::tr;
 use assay_model::device::bus::ceiling;
@@ -35,7 +35,7 @@ pub struct FittedRate {
 /// With a standard error above this part of its value, a parameter tells nothing.
 const MOST_ERROR: f64 = 0.5;
 
-/// Whether rates tell a parameter.
+/// `true` if the rates determine a parameter.
 pub fn is_told(parameter: &Parameter) -> bool {
     let error = parameter.error;
     error.is_some_and(|error| error <= MOST_ERROR * parameter.value)
@@ -94,30 +94,30 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// What of a run can be fitted.
+/// Results of a run that can be fitted.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The rates.
     pub lines: Vec<FittedRate>,
-    /// All other results.
+    /// Remaining results, which cannot be fitted.
     pub left_out: Vec<LeftOut>,
-    /// Where the fit begins: with the requests that the run's host makes.
-    pub start: Part,
-    /// How the host carried out the transfers.
+    /// Start of the fit: a part with the request size of the run's host.
+    pub start: DeviceModel,
+    /// Policy of the host for the transfers.
     pub policy: Policy,
 }
 
 /// Which results of a run are meant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chosen<'c> {
-    /// Those under this condition.
+    /// Condition of the results.
     pub condition: Option<&'c str>,
-    /// Those of these jobs; none: of all.
+    /// Jobs of the results; empty: all jobs.
     pub only: &'c [String],
 }
 
 impl Chosen<'_> {
-    /// Whether a job is one of them.
+    /// `true` if a job is one of them.
     pub fn has(&self, job: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| is_named(name, job))
     }
@@ -136,7 +136,7 @@ impl Chosen<'_> {
 pub fn of_run(
     run: &Run,
     chosen: Chosen<'_>,
-    start: Part,
+    start: DeviceModel,
     policy: Option<Policy>,
 ) -> Result<Measured, String> {
     let Chosen { condition, .. } = chosen;
@@ -179,7 +179,7 @@ pub fn of_run(
 pub fn of_results(
     observed: &[Observed<'_>],
     storage: &Storage,
-    start: Part,
+    start: DeviceModel,
     policy: Option<Policy>,
 ) -> Result<Measured, String> {
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
@@ -200,7 +200,7 @@ pub fn of_results(
     Ok(Measured {
         lines,
         left_out,
-        start: Part {
+        start: DeviceModel {
             max_request_kib,
             bus: bus_of(storage).unwrap_or(start.bus),
             ..start
@@ -221,7 +221,7 @@ fn refusal(left_out: &[LeftOut]) -> String {
     }
 }
 
-/// What is said of results that were made elsewhere.
+/// Explains why an import cannot be fitted.
 pub fn of_imports(name: &str) -> String {
     tr!(
         "{name} is an import: whether its figures are the device's, and of one I/O at a time, is not recorded. If you know that they are, give them as a file of rates",
@@ -246,7 +246,7 @@ fn line(one: &Observed<'_>) -> FittedRate {
     }
 }
 
-/// How well trials know the latency of an I/O, and with it the rate.
+/// Returns the precision of an I/O's latency, and so of its rate, from the trials.
 #[expect(clippy::cast_precision_loss, reason = "a few trials")]
 fn repeated(one: &Observed<'_>) -> Option<Repeated> {
     let latencies = one.judged.iter().filter_map(|trial| {
@@ -322,7 +322,7 @@ pub fn most_kib(observed: &[Observed<'_>], storage: &Storage) -> Option<u64> {
     queues.filter_map(|queue| queue.max_request_kib).min()
 }
 
-/// How its bus runs, in a word of `assay model limits`.
+/// Returns the mode of the bus, as a word of `assay model limits`.
 fn bus_of(storage: &Storage) -> Option<String> {
     match simulated_part(storage) {
         Some(part) => Some(part.bus),
@@ -331,12 +331,12 @@ fn bus_of(storage: &Storage) -> Option<String> {
 }
 
 /// The part of a simulated device, as the run has it.
-pub fn simulated_part(storage: &Storage) -> Option<Part> {
-    Part::parse(storage.device()?.identity.raw.get("part")?).ok()
+pub fn simulated_part(storage: &Storage) -> Option<DeviceModel> {
+    DeviceModel::parse(storage.device()?.identity.raw.get("part")?).ok()
 }
 
-/// How the host of a simulated device drives it, with one request at a time: its queue makes
-/// no difference then, and CMD23 is a part of the command's cost.
+/// Returns the policy of a simulated device's host for one request at a time: the queue makes no
+/// difference then, and CMD23 is a part of the command's cost.
 fn policy_of(storage: &Storage) -> Policy {
     let word = storage
         .device()

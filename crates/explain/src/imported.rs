@@ -111,7 +111,7 @@ impl<'f> ExplainedFigure<'f> {
         }
     }
 
-    /// What was measured, as far as anybody wrote it down.
+    /// Returns the recorded label of the figure.
     fn measured(&self) -> String {
         match self.figure.measured.as_deref() {
             Some(label) => tr!("it measured: {label}", label = translated(label)),
@@ -135,7 +135,7 @@ impl<'f> ExplainedFigure<'f> {
         }
     }
 
-    /// Where it stands on the bus, if it is what nobody wrote down.
+    /// Places the figure on the bus, on the assumption that it is what its record does not tell.
     fn placed(&self, on_bus: &OnBus) -> String {
         let sentence = on_bus.sentence();
         match &self.figure.measured {

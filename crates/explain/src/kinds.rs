@@ -1,6 +1,6 @@
 //! Parts of the time of an I/O.
 
-/// What time was spent on.
+/// Part of the time of an I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Data on the wire.
@@ -11,7 +11,7 @@ pub enum Kind {
     Command,
     /// The first blocks of a read.
     Ramp,
-    /// What a write waits for behind its data.
+    /// Time that a write waits after its data.
     Program,
     /// Ending an open transfer.
     Break,
@@ -21,7 +21,7 @@ pub enum Kind {
     Reclaim,
     /// A queue: of the device's model.
     Queue,
-    /// All that the sizes do not tell apart.
+    /// Fixed cost: everything that the sizes do not tell apart.
     Fixed,
     /// Above the block layer.
     Software,
@@ -35,7 +35,7 @@ pub enum Kind {
     Stalls,
     /// Flushes of the device.
     FlushDevice,
-    /// What else a flush call did.
+    /// Remainder of a flush call.
     FlushRest,
     /// Flush calls.
     Flush,
@@ -43,13 +43,13 @@ pub enum Kind {
     Processor,
     /// Neither processor nor device.
     Waiting,
-    /// All of it.
+    /// Whole time.
     Whole,
-    /// What the fit or the model leaves.
+    /// Time that the fit or the model does not explain.
     Unexplained,
 }
 
-/// How a part is known.
+/// Source of a part's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// Evidence of the trials.
@@ -62,18 +62,18 @@ pub enum Known {
     Given,
     /// The model that made the figures.
     Model,
-    /// What is left.
+    /// Remainder after the other parts.
     Rest,
 }
 
 /// A part of the time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
-    /// Of what.
+    /// Kind of the part.
     pub kind: Kind,
     /// Microseconds; negative only for what is not explained.
     pub us: f64,
-    /// How that is known.
+    /// Source of the number.
     pub known: Known,
     /// The numbers behind it.
     pub basis: String,

@@ -20,7 +20,7 @@ use crate::fit_input::{Chosen, most_kib};
 use crate::medium::no_flash;
 use crate::on_bus::OnBus;
 use account::{Account, Context};
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_model::limits::Ceiling;
@@ -46,7 +46,7 @@ pub struct DeviceFacts {
     /// Mode of the bus.
     pub ceiling: Option<Ceiling>,
     /// Model of the part.
-    pub part: Option<Part>,
+    pub part: Option<DeviceModel>,
     /// Largest request of the host; `None` if it is not known.
     pub request: Option<Bytes>,
 }
@@ -231,7 +231,7 @@ fn keep_fastest_on_bus(results: &mut [Explanation<'_>]) {
 }
 
 impl Group<'_> {
-    /// What a scheduler did cannot be told: what is counted has it in it.
+    /// Explains that a scheduler's share cannot be told: the counted times include it.
     fn scheduler(&self) -> Option<String> {
         let counted = self.results.iter().filter(|one| one.of.requests.is_ok());
         let names: BTreeSet<String> = counted

@@ -1,11 +1,11 @@
-//! Whether what is behind storage is flash: what an emulator or a host makes up has no erase
-//! blocks, no garbage collection and no mapping of its own.
+//! Tells if storage is flash: a device that an emulator or a host makes up has no erase blocks, no
+//! garbage collection and no mapping of its own.
 
 use assay_lang::tr;
 use assay_model::storage::{DeviceIdentity, DeviceKind, LayerRole, Storage};
 use assay_report::text::clean;
 
-/// How vendors or models begin that emulators and hypervisors make up.
+/// Prefixes of vendors or models that emulators and hypervisors make up.
 const MADE_UP: [&str; 8] = [
     "QEMU",
     "VBOX",

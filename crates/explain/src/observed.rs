@@ -1,5 +1,4 @@
-//! What was measured of one job, under one condition, in one direction: all of its trials
-//! together.
+//! Results of one job, under one condition, in one direction: all of its trials together.
 
 use crate::as_f64;
 use crate::requests::Requests;
@@ -20,37 +19,38 @@ pub struct Observed<'a> {
     pub condition: Option<&'a str>,
     /// Which of its I/Os.
     pub direction: Direction,
-    /// What its figures measured; `None` where the trials differ.
+    /// Label of the figures; `None` where the trials differ.
     pub label: Option<&'static str>,
     /// The sentence with the evidence of the label, of the first trial.
     pub because: String,
-    /// How many trials ran to their end.
+    /// Number of completed trials.
     pub trials: usize,
     /// I/Os of this direction in all of them.
     pub ios: u64,
     /// From submission to completion, on average.
     pub mean_us: f64,
-    /// What half of the I/Os do not exceed.
+    /// Median latency, in microseconds.
     pub median_us: f64,
     /// From one completion to the next, on average, of both directions.
     pub interval_us: f64,
     /// Flush calls behind writes, shared out to the writes.
     pub flush_us: f64,
-    /// How many of these calls.
+    /// Number of these flush calls.
     pub flush_calls: u64,
     /// Processor time of the agent, user and kernel, of both directions.
     pub cpu_us: (f64, f64),
-    /// All of it together is so much that the kernel's ticks tell user and kernel apart.
+    /// `true` if the total processor time is enough for the kernel's ticks to tell user and kernel
+    /// apart.
     pub cpu_told: bool,
     /// I/Os in flight.
     pub depth: u64,
-    /// What else ran at the same time in the same wave.
+    /// `true` if other jobs ran at the same time in the same wave.
     pub beside: bool,
     /// I/Os that failed or were cut short.
     pub damaged: u64,
-    /// What the block layer counted; why it cannot be used.
+    /// Counters of the block layer, or the reason why they cannot be used.
     pub requests: Result<Requests, String>,
-    /// What of the trials is looked at further.
+    /// Trials for further analysis.
     pub judged: Vec<JudgedTrial<'a>>,
 }
 
@@ -73,7 +73,7 @@ pub enum Nothing {
     NoTimes,
 }
 
-/// All results of a run, and the jobs without.
+/// Returns all results of a run, and the jobs without any.
 pub fn all<'a>(summary: &Summary<'a>) -> (Vec<Observed<'a>>, Vec<Unexplained<'a>>) {
     let (mut found, mut without) = (Vec::new(), Vec::new());
     for job in &summary.jobs {
@@ -159,7 +159,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// Whether it is the time of requests past the page cache.
+    /// `true` if the time is that of requests past the page cache.
     pub fn is_past_the_cache(&self) -> bool {
         matches!(
             self.label,
@@ -167,8 +167,9 @@ impl<'a> Observed<'a> {
         )
     }
 
-    /// Whether the other may stand beside it: the same pattern in the same direction and the same
-    /// way, past the page cache, alone and as fast as it goes. Size, depth and place may differ.
+    /// `true` if the other result is comparable: the same pattern in the same direction and the
+    /// same way, past the page cache, alone and as fast as it goes. Size, depth and place may
+    /// differ.
     pub fn is_like(&self, other: &Observed<'_>) -> bool {
         let (a, b) = (self.job, other.job);
         other.is_past_the_cache()
@@ -181,7 +182,7 @@ impl<'a> Observed<'a> {
             && b.rate.is_none()
     }
 
-    /// Whether a model of a device computed it.
+    /// `true` if a model of a device computed the result.
     pub fn is_simulated(&self) -> bool {
         self.label == Some("simulated")
     }
@@ -194,7 +195,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// Whether each of its trials moved more than each of the other's: what trials scatter is
+    /// `true` if each of its trials moved more than each of the other's: scatter between trials is
     /// no gain.
     pub fn is_surely_faster_than(&self, other: &Observed<'_>) -> bool {
         let slowest = self.trial_rates().fold(f64::INFINITY, f64::min);
@@ -213,7 +214,7 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// What is of both directions together.
+/// Values for both directions together.
 struct Whole {
     interval_us: f64,
     /// User, kernel.

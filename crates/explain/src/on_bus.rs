@@ -54,7 +54,7 @@ impl OnBus {
         })
     }
 
-    /// What the distance to the ceiling is made of, as far as it can be told.
+    /// Explains the distance to the ceiling, as far as it can be told.
     pub fn sentence(&self) -> String {
         let placed = &self.placed;
         let percent = format!("{:.1}", placed.share * 100.0);

@@ -1,4 +1,4 @@
-//! What the block layer counted while a job ran.
+//! Block-layer counters of a job.
 
 use crate::as_f64;
 use assay_lang::tr;
@@ -14,7 +14,7 @@ pub struct Requests {
     pub per_io: f64,
     /// Microseconds of a request, on average.
     pub mean_us: f64,
-    /// How many were counted.
+    /// Number of counted requests.
     pub count: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct Requests {
 const FEWEST_MS: u64 = 50;
 
 impl Requests {
-    /// Of the trials of a job with so many I/Os in all.
+    /// Sums the requests of a job's trials, which had `ios` I/Os in all.
     pub fn of(judged: &[JudgedTrial<'_>], direction: Direction, ios: u64) -> Result<Self, String> {
         let (mut count, mut ms) = (0, 0);
         for trial in judged {

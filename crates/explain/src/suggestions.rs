@@ -1,4 +1,4 @@
-//! What would help most: each with the number that says how much at most.
+//! Changes that would help most, each with the number that bounds its effect.
 
 use crate::account::Account;
 use crate::facts::governors;
@@ -15,7 +15,7 @@ use assay_report::text::clean;
 pub struct Help {
     /// The share of the time that it can save at most.
     pub share: f64,
-    /// What.
+    /// Description of the change.
     pub sentence: String,
 }
 
@@ -24,7 +24,7 @@ const MOST: usize = 3;
 /// A rate that is less than this higher is no gain to speak of.
 const GAIN: f64 = 1.2;
 
-/// What would help a result, most first.
+/// Returns the changes that would help a result, the most effective first.
 pub fn of(one: &Observed<'_>, account: &Account, others: &[Observed<'_>]) -> Vec<Help> {
     if one.label == Some("page-cache") {
         let sentence = match one.job.direct {

@@ -6,7 +6,7 @@ use super::kinds::{Kind, Known};
 use super::observed::Observed;
 use super::requests::Requests;
 use super::{facts, suggestions};
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_model::job::{Direction, Job, Rw};
 use assay_model::limits::find;
 use assay_model::storage::{Backing, Storage};
@@ -290,7 +290,7 @@ fn why_a_size_is_missing_of_a_fit_is_told_under_a_condition_too() {
 
 #[test]
 fn a_part_that_was_named_takes_the_place_of_a_fit() {
-    let part = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+    let part = DeviceModel::find("rtsx-sd-pro-plus-128").expect("it is known");
     let job = job(Rw::RandRead, Bytes::kib(4));
     let one = observed(&job, 389.0);
     let costs = Costs::of(&[], &storage(), Some(&part));

@@ -7,9 +7,9 @@ use crate::BLOCK_BYTES;
 use crate::device::{Device, DeviceError};
 use crate::experiment::{FREE, Model, Parameter};
 use crate::fit::fit;
-use crate::part::Part;
+use crate::part::DeviceModel;
 use crate::policy::Policy;
-use crate::workload::{Issue, Job, run_issued};
+use crate::workload::{Issue, SimulatedJob, run_issued};
 use assay_model::job::Direction;
 use assay_stats::distributions::{normal_quantile, student};
 
@@ -24,11 +24,11 @@ pub struct Observation {
     pub blocks: u64,
     /// Bytes per second.
     pub rate: f64,
-    /// How well it is known, where it was measured more than once.
+    /// Precision of the rate, where it was measured more than once.
     pub repeated: Option<Repeated>,
 }
 
-/// What trials say of how well a rate is known.
+/// Precision of a rate, from repeated trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeated {
     /// The standard error of the rate, as a share of it.
@@ -37,14 +37,14 @@ pub struct Repeated {
     pub freedom: u32,
 }
 
-/// What was estimated.
+/// Result of an estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimated {
     /// The part with the estimates in their places.
-    pub part: Part,
-    /// All that could be fitted; `error` is `None` for what the rates do not tell. From few
-    /// rates and trials a standard error is not well known itself: it is wider then, so that
-    /// twice of it holds as often as with many (by Student's t, of 95 %).
+    pub part: DeviceModel,
+    /// Fitted parameters; `error` is `None` where the rates do not determine one. With few rates
+    /// and trials a standard error is itself not well known: it is wider then, so that twice the
+    /// error holds as often as with many (by Student's t, 95 %).
     pub parameters: Vec<Parameter>,
     /// For each observation, the rate that the part has then.
     pub rates: Vec<f64>,
@@ -78,7 +78,7 @@ const OF_PART: usize = FREE.len() - 1;
 /// # Errors
 /// When an observation cannot be simulated.
 pub fn estimate(
-    start: &Part,
+    start: &DeviceModel,
     policy: Policy,
     observations: &[Observation],
 ) -> Result<Estimated, EstimateError> {
@@ -177,28 +177,29 @@ const NAMES: [(&str, &str); OF_PART + 1] = {
     names
 };
 
-fn values(part: &Part) -> Vec<f64> {
+fn values(part: &DeviceModel) -> Vec<f64> {
     let mut values = model(part).values();
     values.truncate(OF_PART);
     values.push(part.read_block().as_us());
     values
 }
 
-fn with(part: &Part, values: &[f64]) -> Part {
+fn with(part: &DeviceModel, values: &[f64]) -> DeviceModel {
     let (of_part, read_block) = values.split_at(OF_PART);
     let mut part = model(part).with(of_part).part;
     part.read.block_us = read_block.first().copied();
     part
 }
 
-fn model(part: &Part) -> Model {
+fn model(part: &DeviceModel) -> Model {
     Model {
         part: part.clone(),
         disks_factor: 1.0,
     }
 }
 
-/// What changes any rate when it changes by a tenth, or a microsecond.
+/// Returns the indices of parameters that change any rate when they change by a tenth, or a
+/// microsecond.
 fn sensitive(begin: &[f64], rates: impl Fn(&[f64]) -> Vec<f64>) -> Vec<usize> {
     let now = rates(begin);
     let matters = |at: &usize| {
@@ -209,11 +210,11 @@ fn sensitive(begin: &[f64], rates: impl Fn(&[f64]) -> Vec<f64>) -> Vec<usize> {
     (0..begin.len()).filter(matters).collect()
 }
 
-fn rate(part: &Part, policy: Policy, seen: &Observation) -> f64 {
+fn rate(part: &DeviceModel, policy: Policy, seen: &Observation) -> f64 {
     let Ok(mut device) = Device::new(part, policy) else {
         return f64::NAN;
     };
-    let job = Job {
+    let job = SimulatedJob {
         read_percent: if seen.direction == Direction::Read {
             100
         } else {
@@ -241,8 +242,8 @@ mod tests {
     use assay_model::rng::SplitMix64;
 
     /// A card whose every cost differs from the known one's.
-    fn truth(rng: &mut SplitMix64) -> Part {
-        let mut part = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+    fn truth(rng: &mut SplitMix64) -> DeviceModel {
+        let mut part = DeviceModel::find("rtsx-sd-pro-plus-128").expect("it is known");
         let mut some = |low: f64, high: f64| low + (high - low) * rng.fraction();
         part.read.command_us = some(100.0, 500.0);
         part.read.ramp_us = some(2.0, 10.0);
@@ -254,7 +255,11 @@ mod tests {
     }
 
     /// Rates of these sizes that vary by one percent, evenly.
-    fn measured(part: &Part, directions: &[Direction], rng: &mut SplitMix64) -> Vec<Observation> {
+    fn measured(
+        part: &DeviceModel,
+        directions: &[Direction],
+        rng: &mut SplitMix64,
+    ) -> Vec<Observation> {
         let sizes = [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
         let all = directions
             .iter()
@@ -280,7 +285,7 @@ mod tests {
 
     #[test]
     fn synthetic_cards_are_found_again_within_their_errors() {
-        let start = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+        let start = DeviceModel::find("rtsx-sd-pro-plus-128").expect("it is known");
         let (mut outside, mut all) = (0, 0);
         for seed in 0..20 {
             let rng = &mut SplitMix64::new(seed);
@@ -305,7 +310,7 @@ mod tests {
     /// twice the errors must hold all the same, with trials and without.
     #[test]
     fn errors_of_few_rates_hold_too() {
-        let start = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+        let start = DeviceModel::find("rtsx-sd-pro-plus-128").expect("it is known");
         let share = 0.02 * (1.0_f64 / 12.0).sqrt();
         let trials = Repeated {
             error: share,
@@ -345,7 +350,7 @@ mod tests {
         assert_eq!(untold, ["read.break", "read.resume", "write.break"]);
     }
 
-    /// Of writes alone: command and programming are only known as a sum.
+    /// Uses writes only: command and programming are then known only as a sum.
     #[test]
     fn what_only_others_could_tell_apart_is_untold() {
         let rng = &mut SplitMix64::new(2);
@@ -366,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_is_no_measurement_is_refused() {
-        let part = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+        let part = DeviceModel::find("rtsx-sd-pro-plus-128").expect("it is known");
         let good = Observation {
             direction: Direction::Read,
             random: true,

@@ -5,7 +5,7 @@
 //! instructions by the processor: the last bits of the same fit would differ between
 //! machines.
 
-/// What was estimated.
+/// Result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
     /// The parameters.
@@ -25,7 +25,8 @@ const MOST_STEPS: usize = 200;
 const DIFFERENCE: f64 = 1e-4;
 /// A step that improves the sum of squares by less than this share is the last.
 const ENOUGH: f64 = 1e-12;
-/// How much other parameters may blow up the variance of one until it counts as untold.
+/// Limit on the factor by which other parameters inflate the variance of one; above it, the
+/// parameter counts as undetermined.
 const MOST_INFLATION: f64 = 1e7;
 
 /// Estimates the parameters that make the squares of `residuals` least, from `start` on.

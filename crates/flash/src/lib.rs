@@ -1,19 +1,19 @@
-//! What flash storage can do, and why: the ceilings of buses, and a model of MMC and SD
-//! transfers in virtual time.
+//! Properties of flash storage, and their causes: the ceilings of buses, and a model of MMC and
+//! SD transfers in virtual time.
 //!
 //! - [`part`]: parameters of a card, its bus and its host, as TOML.
-//! - [`policy`]: which commands a host driver sends for a request.
+//! - [`policy`]: commands that a host driver sends for a request.
 //! - [`device`]: host, bus and card together, in virtual time.
-//! - [`simulation`]: which device a path such as `sim:emmc-8gb-hs400` means.
-//! - [`workload`]: what benchmarks ask of a device, and what falls into their timed windows.
+//! - [`simulation`]: devices that paths such as `sim:emmc-8gb-hs400` name.
+//! - [`workload`]: I/O of benchmarks, and the part of it inside their timed windows.
 //! - [`experiment`]: the published comparison of two policies, fitted and explained.
-//! - [`estimate`]: parameters of a part from rates that were measured.
-//! - [`traits`]: what flash shows of itself to patterns of I/O.
-//! - [`check`]: all that can happen under a policy, searched for what must not.
+//! - [`estimate`]: parameters of a part from measured rates.
+//! - [`traits`]: properties that flash shows to patterns of I/O.
+//! - [`check`]: exhaustive search for broken rules under a policy.
 //!
 //! Pure: no I/O, no clock. Virtual time is counted in whole picoseconds, and the few
-//! transcendental functions are those of `libm`, so that the same seed gives the same run,
-//! bit for bit, on every architecture.
+//! transcendental functions are those of `libm`, so that the same seed gives the same run, bit
+//! for bit, on every architecture.
 
 pub mod check;
 pub mod device;

@@ -16,21 +16,21 @@ use assay_model::storage::DeviceKind;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// All parameters; times are in microseconds.
+/// Parameters of a card, its bus and its host; times are in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct DeviceModel {
     /// The word for it.
     pub name: String,
-    /// What it is.
+    /// Description of the part.
     pub about: String,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: String,
-    /// What it holds; 8 GiB where it does not say.
+    /// Capacity; 8 GiB by default.
     #[serde(default = "usual_gib")]
     pub size_gib: u64,
-    /// How much the times of commands, flushes and of work in the background vary, evenly to
-    /// both sides, in percent of them; those of a trial together by a fifth of that.
+    /// Variation of the times of commands, flushes and background work, evenly to both sides, in
+    /// percent; all times of a trial together vary by a fifth of that.
     #[serde(default)]
     pub noise_percent: f64,
     /// Mode of the bus, as in [`limits`].
@@ -39,16 +39,16 @@ pub struct Part {
     pub max_request_kib: u64,
     /// After so long without a request an open transfer is ended.
     pub timer_ms: u64,
-    /// What CMD23 costs; a host without it has none.
+    /// Time of CMD23; `None` for a host without it.
     pub set_count_us: Option<f64>,
     /// Requests that the card's queue takes; without one it takes them one by one.
     pub queue_depth: Option<u32>,
     /// Requests that the card works on at once, if they are queued.
     #[serde(default = "one")]
     pub units: u32,
-    /// How it reads.
+    /// Costs of reads.
     pub read: ReadCosts,
-    /// How it writes.
+    /// Costs of writes.
     pub write: WriteCosts,
     /// A volatile cache for writes.
     pub cache: Option<Cache>,
@@ -58,7 +58,7 @@ pub struct Part {
     pub gc: Option<Gc>,
     /// A part of the flash that is written fast, and emptied later.
     pub slc: Option<Slc>,
-    /// How the flash is laid out.
+    /// Layout of the flash.
     pub flash: Option<Flash>,
 }
 
@@ -79,7 +79,7 @@ pub struct ReadCosts {
     pub command_us: f64,
     /// For each of the first blocks: fetching what cannot be fetched ahead.
     pub ramp_us: f64,
-    /// How many these are.
+    /// Number of blocks in the ramp.
     pub ramp_blocks: u64,
     /// For each block on the bus; without it, what the wire takes.
     pub block_us: Option<f64>,
@@ -97,7 +97,7 @@ pub struct WriteCosts {
     pub program_us: f64,
     /// For each of the first blocks: programming without parallelism.
     pub ramp_us: f64,
-    /// How many these are.
+    /// Number of blocks in the ramp.
     pub ramp_blocks: u64,
     /// For each block on the bus, with the card taking it.
     pub block_us: f64,
@@ -109,7 +109,7 @@ pub struct WriteCosts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
-    /// What it holds.
+    /// Capacity of the cache.
     pub size_kib: u64,
     /// For each block that leaves it.
     pub drain_us: f64,
@@ -121,7 +121,7 @@ pub struct Cache {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Map {
-    /// What one region covers.
+    /// Size that one region covers.
     pub region_kib: u64,
     /// Regions that are kept in memory.
     pub regions: u32,
@@ -135,7 +135,7 @@ pub struct Map {
 pub struct Gc {
     /// For each block that does not follow the one before.
     pub block_us: f64,
-    /// What is written until nobody can wait any more.
+    /// Amount of writes after which garbage collection cannot be put off.
     pub reserve_kib: u64,
 }
 
@@ -143,7 +143,7 @@ pub struct Gc {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slc {
-    /// What it holds.
+    /// Capacity of the pseudo-SLC area.
     pub size_kib: u64,
     /// For each block that is folded out of it, in the background until it is full.
     pub fold_us: f64,
@@ -157,11 +157,11 @@ pub struct Flash {
     pub page_kib: u64,
     /// For each page that is read beside those that a request of its length needs.
     pub page_us: f64,
-    /// What is erased at once.
+    /// Size of an erase unit.
     pub unit_kib: u64,
     /// For each unit that is read from beside those that a request of its length needs.
     pub unit_us: f64,
-    /// What one address stands for.
+    /// Size of a mapping unit: the data that one address stands for.
     pub map_kib: u64,
     /// For each of these that a write covers in part.
     pub rmw_us: f64,
@@ -187,11 +187,11 @@ pub enum PartError {
     /// A number is out of its range.
     #[error("{field} is {value}: it must be {range}")]
     Range {
-        /// Its name in the file.
+        /// Name of the field in the file.
         field: &'static str,
-        /// What stands there.
+        /// Value in the file.
         value: String,
-        /// What may.
+        /// Permitted range.
         range: String,
     },
     /// A bus is not known.
@@ -199,7 +199,7 @@ pub enum PartError {
     Bus(String),
 }
 
-impl Part {
+impl DeviceModel {
     /// Reads and checks a part.
     ///
     /// # Errors
@@ -233,10 +233,10 @@ impl Part {
         }
     }
 
-    /// Whether all numbers are in their ranges.
+    /// Checks that all numbers are in their ranges.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first number that is not.
     pub fn check(&self) -> Result<(), PartError> {
         if limits::find(&self.bus).is_none() {
             return Err(PartError::Bus(self.bus.clone()));
@@ -346,7 +346,7 @@ impl Part {
         blocks(self.max_request_kib)
     }
 
-    /// What a block of a read takes on the bus.
+    /// Returns the time of a read block on the bus.
     #[must_use]
     pub fn read_block(&self) -> Picos {
         let wire = || limits::find(&self.bus).map_or(0.0, |bus| 512e6 / bus.read);
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn all_known_parts_can_be_used_and_say_where_they_come_from() {
-        let parts = Part::known();
+        let parts = DeviceModel::known();
         assert_eq!(parts.len(), KNOWN.len());
         for part in parts {
             assert!(
@@ -406,7 +406,7 @@ mod tests {
                 "{}",
                 part.name
             );
-            assert_eq!(Part::find(&part.name), Some(part));
+            assert_eq!(DeviceModel::find(&part.name), Some(part));
         }
     }
 
@@ -432,7 +432,7 @@ mod tests {
         ] {
             let text = good.replacen(from, to, 1);
             assert_ne!(text, good, "{from}");
-            let error = Part::parse(&text).expect_err(to).to_string();
+            let error = DeviceModel::parse(&text).expect_err(to).to_string();
             assert!(error.contains(expected), "{error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }

@@ -1,9 +1,8 @@
-//! How a host driver carries out multi-block transfers.
+//! Policies of a host driver for multi-block transfers.
 //!
-//! An *open* transfer is a CMD18 (read) or CMD25 (write) that was not ended: as long as
-//! requests follow each other in one direction, they need no command at all. The published
-//! policy (mmc: rtsx, version 3, December 2021) opens one at every request; what it lacks is
-//! shown by [`crate::check`].
+//! An *open* transfer is a CMD18 (read) or CMD25 (write) that was not ended: as long as requests
+//! follow each other in one direction, they need no command at all. The published policy (mmc:
+//! rtsx, version 3, December 2021) opens one at every request; [`crate::check`] shows its flaws.
 
 use assay_model::job::Direction;
 use std::fmt;
@@ -11,12 +10,12 @@ use std::str::FromStr;
 
 /// One request of the block layer; at most as large as the host takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Request {
+pub struct BlockRequest {
     /// Which way.
     pub direction: Direction,
     /// First block.
     pub block: u64,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
 }
 
@@ -33,7 +32,7 @@ pub enum Policy {
     Open {
         /// Requests in a row that have to be seen before one is left open.
         after: u32,
-        /// Whether all that can follow waits until the card has programmed: the corrected
+        /// `true` if anything that can follow waits until the card has programmed: the corrected
         /// policy. The published one does not wait.
         waits: bool,
     },
@@ -104,13 +103,13 @@ impl FromStr for Policy {
 /// An open transfer is ended by CMD12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stop {
-    /// Of which kind it was.
+    /// Direction of the transfer.
     pub direction: Direction,
-    /// Whether the host waits until the card has programmed, and asks how that went.
+    /// `true` if the host waits until the card has programmed, and asks for the result.
     pub waits: bool,
 }
 
-/// What the host does for a request.
+/// Actions of the host for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     /// An open transfer that has to end first.
@@ -125,7 +124,7 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Transfer {
     direction: Direction,
-    /// Where it can go on.
+    /// Block at which the transfer can go on.
     next: u64,
 }
 
@@ -134,7 +133,7 @@ struct Transfer {
 pub struct Host {
     policy: Policy,
     open: Option<Transfer>,
-    /// Where a request would follow the last one, and of which direction that was.
+    /// Block after the last request, and its direction.
     last: Option<Transfer>,
     /// Requests in a row, the last one not counted.
     row: u32,
@@ -152,20 +151,20 @@ impl Host {
         }
     }
 
-    /// Its policy.
+    /// Policy of the driver.
     #[must_use]
     pub const fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Whether a transfer is open.
+    /// `true` if a transfer is open.
     #[must_use]
     pub const fn has_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// What to do for `request`; the state is then that after it.
-    pub fn plan(&mut self, request: &Request) -> Plan {
+    /// Plans the actions for `request`, and moves to the state after it.
+    pub fn plan(&mut self, request: &BlockRequest) -> Plan {
         let here = Transfer {
             direction: request.direction,
             next: request.block,
@@ -231,7 +230,7 @@ mod tests {
     fn plans(policy: Policy, requests: &[(Direction, u64)]) -> Vec<(bool, bool, bool)> {
         let mut host = Host::new(policy);
         let plan = |&(direction, block): &(Direction, u64)| {
-            let plan = host.plan(&Request {
+            let plan = host.plan(&BlockRequest {
                 direction,
                 block,
                 blocks: 8,
@@ -291,7 +290,7 @@ mod tests {
     fn the_published_policy_does_not_notice_a_flush() {
         for (policy, stops) in [(Policy::OPEN, false), (Policy::OPEN_SAFE, true)] {
             let mut host = Host::new(policy);
-            let _ = host.plan(&Request {
+            let _ = host.plan(&BlockRequest {
                 direction: Write,
                 block: 0,
                 blocks: 8,

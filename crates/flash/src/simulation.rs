@@ -1,7 +1,7 @@
 //! Which device words such as `emmc-8gb-hs400,policy=open,noise=2` mean.
 
 use crate::device::{Device, DeviceError};
-use crate::part::{Part, PartError};
+use crate::part::{DeviceModel, PartError};
 use crate::policy::{Policy, UnknownPolicy};
 use std::io;
 
@@ -9,8 +9,8 @@ use std::io;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
     /// The part.
-    pub part: Part,
-    /// What the host sends.
+    pub part: DeviceModel,
+    /// Policy of the host.
     pub policy: Policy,
 }
 
@@ -28,7 +28,7 @@ pub enum SimulationError {
         "no part is called '{name}' (assay model simulate --parts lists them), and as a file: {error}"
     )]
     File {
-        /// What was looked for.
+        /// Name or path that was looked for.
         name: String,
         /// Why it could not be read.
         error: io::Error,
@@ -38,7 +38,7 @@ pub enum SimulationError {
     Part {
         /// The file.
         name: String,
-        /// What is wrong with it.
+        /// Error in the part.
         error: PartError,
     },
     /// The policy needs what the part lacks.
@@ -83,19 +83,21 @@ impl Simulation {
 fn part(
     name: &str,
     read: impl FnOnce(&str) -> io::Result<String>,
-) -> Result<Part, SimulationError> {
-    if let Some(part) = Part::find(name) {
+) -> Result<DeviceModel, SimulationError> {
+    if let Some(part) = DeviceModel::find(name) {
         return Ok(part);
     }
     let name = name.to_owned();
     match read(&name) {
-        Ok(text) => Part::parse(&text).map_err(|error| SimulationError::Part { name, error }),
+        Ok(text) => {
+            DeviceModel::parse(&text).map_err(|error| SimulationError::Part { name, error })
+        }
         Err(error) => Err(SimulationError::File { name, error }),
     }
 }
 
 /// As a host drives it that can do all that the part can.
-fn usual(part: &Part) -> Policy {
+fn usual(part: &DeviceModel) -> Policy {
     match (part.queue_depth, part.set_count_us) {
         (Some(_), _) => Policy::Queued,
         (None, Some(_)) => Policy::SetCount,
@@ -109,7 +111,7 @@ mod tests {
 
     fn parse(words: &str) -> Result<Simulation, String> {
         let read = |name: &str| match name {
-            "mine.toml" => Ok(Part::find("ufs-128gb-g3x2").unwrap().to_toml()),
+            "mine.toml" => Ok(DeviceModel::find("ufs-128gb-g3x2").unwrap().to_toml()),
             "bad.toml" => Ok("name = 3".to_owned()),
             _ => Err(io::ErrorKind::NotFound.into()),
         };
@@ -126,7 +128,7 @@ mod tests {
         );
         assert_eq!(
             parse("mine.toml").unwrap().part,
-            Part::find("ufs-128gb-g3x2").unwrap()
+            DeviceModel::find("ufs-128gb-g3x2").unwrap()
         );
         assert_eq!(
             parse("emmc-8gb-hs400,policy=open").unwrap().policy,

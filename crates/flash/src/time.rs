@@ -58,7 +58,7 @@ impl AddAssign for Picos {
     }
 }
 
-/// What is left; never less than no time.
+/// Subtraction that stops at zero.
 impl Sub for Picos {
     type Output = Self;
 

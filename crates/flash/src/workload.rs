@@ -1,15 +1,15 @@
-//! What benchmarks ask of a device, and what falls into the windows that they time.
+//! I/O that benchmarks ask of a device, and the part of it inside the windows that they time.
 
-use crate::device::{Device, Phase, Spent};
-use crate::policy::Request;
+use crate::device::{Device, RequestPhase, Spent};
+use crate::policy::BlockRequest;
 use crate::time::Picos;
 use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
 
 /// A job with one I/O after the other, or as many in flight as the device takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// Of 100 I/Os, so many read.
+pub struct SimulatedJob {
+    /// Share of reads, in percent of the I/Os.
     pub read_percent: u8,
     /// At random places, or each behind the one before.
     pub random: bool,
@@ -25,16 +25,16 @@ pub struct Job {
     pub seed: u64,
 }
 
-/// What was timed.
+/// Timed I/O of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timed {
     /// I/Os.
     pub ios: u64,
     /// From the first issue to the last end.
     pub time: Picos,
-    /// Where the requests spent it.
+    /// Time of the requests, by phase.
     pub spent: Spent,
-    /// Where flushes behind writes spent theirs.
+    /// Time of flushes behind writes, by phase.
     pub flushed: Spent,
     /// Programming that the card had still to do when the clock stopped.
     pub left: Picos,
@@ -59,7 +59,7 @@ impl Timed {
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// How a host issues the I/Os of a job.
+/// Issue of a job's I/Os by the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Issue {
     /// So many are in flight, 1 at least; those that the device does not take wait for it.
@@ -70,7 +70,7 @@ pub struct Issue {
 
 /// Runs a job from the begin of virtual time on, with as many I/Os in flight as the device
 /// takes.
-pub fn run(device: &mut Device, job: &Job) -> Timed {
+pub fn run(device: &mut Device, job: &SimulatedJob) -> Timed {
     let depth = device.depth();
     run_issued(
         device,
@@ -83,8 +83,8 @@ pub fn run(device: &mut Device, job: &Job) -> Timed {
 }
 
 /// The same with I/Os that are issued in another way. What they spent sums up to their
-/// latencies; a wait for a place in the device is [`Phase::Queue`].
-pub fn run_issued(device: &mut Device, job: &Job, issue: Issue) -> Timed {
+/// latencies; a wait for a place in the device is [`RequestPhase::Queue`].
+pub fn run_issued(device: &mut Device, job: &SimulatedJob, issue: Issue) -> Timed {
     let mut places = Places::new(job);
     let mut flights = vec![Picos::ZERO; issue.depth.max(1) as usize];
     let mut slots = vec![Picos::ZERO; device.depth().max(1) as usize];
@@ -106,7 +106,7 @@ pub fn run_issued(device: &mut Device, job: &Job, issue: Issue) -> Timed {
         let mut at = flights[flight];
         let slot = crowded.then(|| first_free(&slots));
         if let Some(slot) = slot {
-            timed.spent.add(Phase::Queue, slots[slot] - at);
+            timed.spent.add(RequestPhase::Queue, slots[slot] - at);
             at = at.max(slots[slot]);
         }
         let mut end = io(device, at, (direction, block, job.blocks), &mut timed);
@@ -150,7 +150,7 @@ pub fn io(
     let mut done = 0;
     while done < blocks {
         let count = (blocks - done).min(device.max_blocks());
-        let request = Request {
+        let request = BlockRequest {
             direction,
             block: block.saturating_add(done),
             blocks: count,
@@ -164,7 +164,7 @@ pub fn io(
     now
 }
 
-/// Where I/Os fall.
+/// Generator of I/O offsets.
 struct Places {
     rng: SplitMix64,
     slots: u64,
@@ -172,7 +172,7 @@ struct Places {
 }
 
 impl Places {
-    fn new(job: &Job) -> Self {
+    fn new(job: &SimulatedJob) -> Self {
         Self {
             rng: SplitMix64::new(job.seed),
             slots: (job.span / job.blocks.max(1)).max(1),
@@ -180,7 +180,7 @@ impl Places {
         }
     }
 
-    fn next(&mut self, job: &Job) -> (Direction, u64) {
+    fn next(&mut self, job: &SimulatedJob) -> (Direction, u64) {
         let reads = match job.read_percent {
             0 => false,
             100.. => true,

@@ -1,6 +1,5 @@
-//! What is beneath a loop device: a page cache of its own, and only then a
-//! disk. The label speaks of the loop device; what the disk did not do is said
-//! beside it.
+//! Disks beneath a loop device, with a page cache in between. The label describes the loop device;
+//! a caveat beside it tells what did not reach the disk.
 
 use super::share::{percent, ratio};
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured};
@@ -8,7 +7,7 @@ use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_model::storage::{DeviceKind, Layer, LayerRole};
 
-/// What a bare `device` would hide.
+/// Caveat that a bare `device` label would hide.
 pub(super) struct Beneath(Option<String>);
 
 impl Beneath {
@@ -35,7 +34,7 @@ impl Beneath {
 }
 
 impl Case<'_> {
-    /// What can be said of the disks beneath loop devices.
+    /// Returns the caveat about the disks beneath loop devices.
     pub(super) fn beneath(&self, direction: Direction) -> Beneath {
         let all = &self.evidence.storage.layers;
         let loops = all

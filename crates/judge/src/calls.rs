@@ -1,5 +1,5 @@
-//! What single calls waited for. A job may reach the device as a whole while
-//! each of its writes was only a copy into the page cache.
+//! End of single calls. A job as a whole may reach the device while each of its writes is only a
+//! copy into the page cache.
 
 use super::{Case, DirectionEvidence, Measured};
 use assay_lang::tr;
@@ -11,10 +11,10 @@ use std::borrow::Cow;
 /// without the page cache.
 const WRITTEN_THROUGH: [&str; 4] = ["sync", "wsync", "dax", "dax=always"];
 
-/// What a single call has waited for when it returns.
+/// Point that a single call has waited for when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
-    /// What the label of the direction says.
+    /// The call waits for what the label of the direction says.
     Whole,
     /// A copy into the page cache; the job flushes apart from it.
     PageCache(Flush),
@@ -22,11 +22,11 @@ pub enum CallEnd {
     Unclear,
 }
 
-/// What a figure of a direction is of.
+/// Quantity that a figure of a direction describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// All that was moved from clock start to clock stop, flushes included; or
-    /// the flushes, and calls together with their flush.
+    /// Everything moved from clock start to clock stop, flushes included; or the flushes, and calls
+    /// together with their flush.
     Whole,
     /// Single calls, flushes apart.
     Call,
@@ -66,7 +66,7 @@ impl DirectionEvidence {
 }
 
 impl Case<'_> {
-    /// What a write of this job has waited for when it returns.
+    /// Returns the point that a write of this job has waited for when it returns.
     pub(super) fn end_of_writes(&self) -> CallEnd {
         let job = self.job;
         // With data=journal, ext4 takes direct writes through the page cache.

@@ -7,7 +7,7 @@ use assay_model::job::Direction;
 use assay_model::storage::Layer;
 
 impl Case<'_> {
-    /// What the kernel accounted to the agent while the clock ran.
+    /// Returns the I/O that the kernel accounted to the agent while the clock ran.
     pub(super) fn own_io(&self) -> Option<OwnIo> {
         let (before, after) = (self.evidence.before.own_io?, self.evidence.after.own_io?);
         Some(OwnIo {
@@ -69,13 +69,13 @@ impl Case<'_> {
             .max(self.measured.write.bytes)
     }
 
-    /// Whether a process of user space reads the device for the job (`fuseblk`).
+    /// `true` if a process in user space reads the device for the job (`fuseblk`).
     pub(super) fn in_user_space(&self) -> bool {
         let mount = self.evidence.storage.mount.as_ref();
         mount.is_some_and(|mount| mount.fs_type.starts_with("fuse"))
     }
 
-    /// Whether the test file is on an overlay.
+    /// `true` if the test file is on an overlay.
     pub(super) fn on_overlay(&self) -> bool {
         let mount = self.evidence.storage.mount.as_ref();
         mount.is_some_and(|mount| mount.fs_type == "overlay")
@@ -108,8 +108,7 @@ impl Case<'_> {
         queues.find(|queue| queue.name == layer.name)
     }
 
-    /// Whether a leaf has a volatile cache; `None` when one of them does not
-    /// say.
+    /// `true` if a leaf has a volatile cache; `None` when one of them does not tell.
     pub(super) fn volatile_cache(&self) -> Option<bool> {
         let mut volatile = None;
         for leaf in self.evidence.storage.leaves() {
@@ -136,8 +135,7 @@ impl Case<'_> {
         Some(after.flush_ios?.saturating_sub(before.flush_ios?))
     }
 
-    /// What each layer moved; those that stood still because nobody counts
-    /// are left out.
+    /// Returns the bytes that each layer moved; idle layers without counting are left out.
     pub(super) fn layer_bytes(&self, direction: Direction) -> Vec<(String, u64)> {
         let layers = self.evidence.storage.layers.iter();
         let moved = layers.filter_map(|layer| Some((layer, self.delta(&layer.name, direction)?)));

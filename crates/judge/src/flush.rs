@@ -1,4 +1,4 @@
-//! Whether data that reached the device is also safe from a power cut.
+//! Durability of data that reached the device: safe from a power cut or not.
 
 use super::{Case, Measured};
 use assay_lang::tr;
@@ -10,7 +10,7 @@ use assay_model::work::androbench::DatabaseStep;
 /// Mount options with which a file system never tells the device to flush.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
 
-/// How writes are made durable: by the flags that the file was opened with, else by the
+/// Returns the way writes are made durable: by the flags that the file was opened with, else by the
 /// mount (`-o sync`) or the file itself (`chattr +S`), which the kernel obeys as `O_DSYNC`
 /// (`IS_SYNC` in `iocb_is_dsync`). Stores through a map are not writes.
 pub(super) fn in_force(asked: OpenSync, engine: EngineKind, evidence: &Evidence) -> OpenSync {
@@ -74,9 +74,8 @@ impl Case<'_> {
         }
     }
 
-    /// Whether all that the job wrote was flushed before the clock stopped: no
-    /// write came after its last flush, or by its own description. A job that
-    /// was cut short skips its last flush.
+    /// `true` if everything that the job wrote was flushed before the clock stopped: no write came
+    /// after its last flush, or by its own description. An interrupted job skips its last flush.
     pub(super) fn ended_durable(&self) -> bool {
         self.job.sync != OpenSync::None
             || self.measured.unflushed_bytes == Some(0)
@@ -131,7 +130,7 @@ impl Case<'_> {
             .find(|option| self.mounted_with(option))
     }
 
-    /// Whether the file system writes data to its journal first (ext3, ext4).
+    /// `true` if the file system writes data to its journal first (ext3, ext4).
     pub(super) fn journals_data(&self) -> bool {
         self.mounted_with("data=journal")
     }

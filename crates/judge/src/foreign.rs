@@ -1,4 +1,4 @@
-//! How much of the device's traffic was not the job's.
+//! Traffic on the device that did not come from the job.
 
 use super::{Case, ForeignIo};
 use assay_model::job::{Direction, OpenSync};
@@ -7,11 +7,11 @@ use assay_model::work::androbench::DatabaseStep;
 
 /// Metadata that any job may cause (superblock, bitmaps, inode).
 const METADATA_BYTES: u64 = MIB;
-/// What a journal commit writes at most for one small flush: descriptor,
-/// a few metadata blocks, commit block.
+/// Upper bound of what a journal commit writes for one small flush: descriptor, a few metadata
+/// blocks, commit block.
 const MOST_BYTES_PER_COMMIT: u64 = 64 * KIB;
-/// What it usually writes: ext4 moves 28 KiB for an appended block of 4 KiB
-/// and its fsync (seen on Linux 6.18).
+/// Usual size of a journal commit: ext4 moves 28 KiB for an appended block of 4 KiB and its fsync
+/// (seen on Linux 6.18).
 const USUAL_BYTES_PER_COMMIT: u64 = 32 * KIB;
 
 impl Case<'_> {
@@ -62,8 +62,7 @@ impl Case<'_> {
         }
     }
 
-    /// What the kernel and the file system add at most for that many bytes of
-    /// the job.
+    /// Returns the most bytes that the kernel and the file system add to `job_bytes` of the job.
     pub(super) fn overhead(&self, direction: Direction, job_bytes: u64) -> u64 {
         let steady = METADATA_BYTES.saturating_add(job_bytes / 20);
         steady.saturating_add(match direction {
@@ -76,7 +75,7 @@ impl Case<'_> {
         })
     }
 
-    /// What they add for sure whenever the job does what it does.
+    /// Returns the bytes that the kernel and the file system always add for such a job.
     fn usual_overhead(&self, direction: Direction) -> u64 {
         match direction {
             Direction::Read => self.read_ahead(),
@@ -88,9 +87,8 @@ impl Case<'_> {
         self.own_flush_calls().saturating_mul(bytes_each)
     }
 
-    /// What a buffered trial may find still coming in from the preparation of
-    /// its cache: the kernel reads ahead one window while it fills the one
-    /// before.
+    /// Returns the bytes of read-ahead that may still arrive from the preparation of a buffered
+    /// trial's cache: the kernel reads ahead one window while it fills the previous one.
     fn read_ahead(&self) -> u64 {
         if self.job.direct {
             return 0;

@@ -52,7 +52,7 @@ use touched::Touched;
 /// file system adds or keeps, not for a second speed.
 pub const DEVICE_SHARE: f64 = 0.95;
 
-/// What a figure measured.
+/// Place that the bytes of a figure came from or went to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Measured {
     /// The device; what was written is safe from a power cut.
@@ -81,7 +81,7 @@ pub enum Measured {
 }
 
 impl Measured {
-    /// All labels.
+    /// Every label.
     pub const LABELS: [&str; 8] = [
         "device",
         "device-unflushed",
@@ -128,7 +128,7 @@ impl fmt::Display for Measured {
 /// The evidence of one direction, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionEvidence {
-    /// What the figure measured.
+    /// Place that the figure measured.
     pub measured: Measured,
     /// One sentence with the figures that led to the label.
     pub because: String,
@@ -142,19 +142,18 @@ pub struct DirectionEvidence {
     pub layers: Vec<(String, u64)>,
     /// Flushes that the disks completed while the clock ran (writes).
     pub flushes: Option<u64>,
-    /// Whether a disk has a volatile cache (writes).
+    /// `true` if a disk has a volatile cache (writes).
     pub volatile_cache: Option<bool>,
     /// Bytes of the test file not yet on the device at clock stop (writes).
     pub dirty_bytes_at_stop: Option<u64>,
-    /// What must be said beside the label even where that is `device`; part of
-    /// `because` too.
+    /// Caveat to show beside the label even where that is `device`; part of `because` too.
     pub caveat: Option<String>,
-    /// What a single call has waited for when it returns.
+    /// Point that a single call has waited for when it returns.
     pub calls: CallEnd,
 }
 
 impl DirectionEvidence {
-    /// What is known without any counter of the kernel.
+    /// Returns evidence that uses no kernel counter.
     fn saying(measured: Measured, because: String, job_bytes: u64) -> Self {
         Self {
             measured,
@@ -182,7 +181,7 @@ pub struct ForeignIo {
     pub processes: Vec<ProcessIo>,
 }
 
-/// All conclusions from the evidence of one trial.
+/// Conclusions from the evidence of one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// Reads; `None` when the job did none.
@@ -319,8 +318,8 @@ impl Case<'_> {
         })
     }
 
-    /// What the share of the bytes, and the one that is left when the requests
-    /// are looked at too, say about reads.
+    /// Judges reads by their share of bytes, and by the share that remains when requests are
+    /// counted too.
     fn judge_came(&self, bytes: Share, share: Share) -> (Measured, String) {
         let top = self.top_name();
         let by_requests = share.place() != bytes.place();
@@ -406,7 +405,7 @@ impl Case<'_> {
     }
 }
 
-/// What a share says about where the bytes were.
+/// Location of the bytes, as a share shows it.
 #[derive(Clone, Debug, PartialEq)]
 enum Place {
     Device,

@@ -1,11 +1,10 @@
-//! What each stream of a load measured.
+//! Labels for each stream of a load.
 //!
-//! The streams of a wave run in one process, so the kernel's counters are of
-//! all of them together: those on one storage are a [`Group`], judged as one
-//! trial. What the group's share says about one stream depends on whether they
-//! do the same: copies of one job share alike. Else the stream is given the
-//! range that is left when all that is not known goes for it, and all against
-//! it.
+//! The streams of a wave run in one process, so the kernel's counters cover all of them together:
+//! streams on one storage are a [`Group`], judged as one trial. The meaning of the group's share
+//! for one stream depends on whether the streams do the same: copies of one job have the same
+//! share. Any other stream gets the range between two extremes: all unknown bytes count for it, or
+//! all count against it.
 
 mod group;
 mod order;

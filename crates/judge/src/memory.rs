@@ -1,4 +1,4 @@
-//! What a figure of main memory measured: memory, or a cache of the processor.
+//! Labels of main memory figures: memory, or a cache of the processor.
 
 use super::{DirectionEvidence, Judgement, Measured};
 use assay_lang::tr;
@@ -33,7 +33,7 @@ pub(super) fn judge(step: &MemoryStep) -> Judgement {
     }
 }
 
-/// What arrays of that size measure.
+/// Judges what arrays of `bytes` measure.
 fn of_size(machine: &Machine, bytes: u64, pages: &Pages) -> (Measured, String) {
     let unknown = |why: String| (Measured::unknown(why.clone()), why);
     if pages.major_faults > 0 {

@@ -31,8 +31,8 @@ impl Share {
         }
     }
 
-    /// What the share of all says about a part of them: what is missing may all
-    /// be its own, or all of others.
+    /// Derives the share of a part from the share of the whole: the missing bytes may all belong to
+    /// the part, or all to the others.
     pub(super) fn of_part(self, part: u64, all: u64) -> Self {
         let own = ratio(part, all);
         if own <= 0.0 {
@@ -47,7 +47,7 @@ impl Share {
         }
     }
 
-    /// What both allow.
+    /// Returns the smaller of both shares, bound by bound.
     pub(super) fn smaller(self, other: Self) -> Self {
         Self {
             least: self.least.min(other.least),
@@ -61,7 +61,7 @@ impl Share {
         (self.place() != Place::Unclear).then_some(self.least)
     }
 
-    /// Where the bytes were, if all of the range agrees.
+    /// Returns the place of the bytes, if the whole range agrees.
     pub(super) fn place(self) -> Place {
         let class = |share: f64| match share {
             s if s >= DEVICE_SHARE => 2,
@@ -109,13 +109,12 @@ pub(super) struct Range {
 }
 
 impl Case<'_> {
-    /// How much of what was read came from the device.
+    /// Returns the device's share of the bytes read.
     ///
-    /// The block layer is asked for whole pages and reads ahead, so it may
-    /// move more than the job took: bytes that were cached, beforehand or by an
-    /// earlier pass, can hide behind that surplus. Two things bound the share
-    /// from below: what was read for the first time and was not cached, and
-    /// what was fetched less what nobody can have asked for.
+    /// The block layer is asked for whole pages and reads ahead, so it may move more than the job
+    /// took: bytes that were cached, beforehand or by an earlier pass, can hide behind that
+    /// surplus. Two values bound the share from below: bytes read for the first time that were not
+    /// cached, and bytes fetched less those that no read can have asked for.
     pub(super) fn read_share(&self) -> Result<Share, String> {
         let Some(device) = self.device_bytes(Direction::Read)? else {
             return Ok(Share::NONE);
@@ -163,13 +162,12 @@ impl Case<'_> {
             .is_some_and(|cell| cell.read_all_in_order() && whole_pages(cell.file_kib))
     }
 
-    /// How many of a random job's buffered reads asked the device, of those
-    /// that must have when nothing was cached: each needs a request at least.
-    /// `None` for jobs without such reads.
+    /// Returns the share of a random job's buffered reads that asked the device, of those that must
+    /// have when nothing was cached: each needs at least one request. `None` for jobs without such
+    /// reads.
     ///
-    /// All bytes may have come from the device although most reads found
-    /// theirs in the page cache: what the kernel reads around one block serves
-    /// the next ones.
+    /// All bytes may have come from the device although most reads found theirs in the page cache:
+    /// pages that the kernel reads around one block serve the next reads.
     pub(super) fn request_share(&self) -> Option<Share> {
         if !self.job.rw.is_random() || self.job.direct {
             return None;
@@ -177,8 +175,8 @@ impl Case<'_> {
         self.share_of_requests(self.measured.read.ios, 0)
     }
 
-    /// Of `needed` requests, those that the device completed, where up to
-    /// `of_others` more were made by jobs that are not asked about.
+    /// Returns the share of `needed` requests that the device completed, where other jobs made up
+    /// to `of_others` more.
     pub(super) fn share_of_requests(&self, needed: u64, of_others: u64) -> Option<Share> {
         if needed == 0 {
             return None;
@@ -211,12 +209,11 @@ impl Case<'_> {
         cache.map_or(u64::MAX, |cache| cache.cached_bytes)
     }
 
-    /// How much of what was written reached the device.
+    /// Returns the device's share of the bytes written.
     ///
-    /// Pages the process dirtied or wrote directly, less those still dirty,
-    /// have gone to the device, whoever else wrote meanwhile. A page that was
-    /// dirty already is not accounted again: overwriting it reaches nothing,
-    /// unless somebody else had made it dirty.
+    /// Pages the process dirtied or wrote directly, less those still dirty, have gone to the
+    /// device, whoever else wrote meanwhile. A page that was dirty already is not accounted again:
+    /// overwriting it reaches nothing, unless another process had made it dirty.
     pub(super) fn write_share(&self) -> Result<Share, String> {
         if let Some(why) = self.failed_write() {
             return Err(why);
@@ -316,8 +313,7 @@ impl Case<'_> {
         Range { least: 0, most }
     }
 
-    /// Whether nothing of what was written can have been left in the page
-    /// cache.
+    /// `true` if no written byte can have been left in the page cache.
     pub(super) fn nothing_left_dirty(&self) -> bool {
         self.left_dirty().most == 0
     }

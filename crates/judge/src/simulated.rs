@@ -1,4 +1,4 @@
-//! What a model of a device computed: no figure of it was measured.
+//! Label of simulated trials: a model of a device computed their figures, and none was measured.
 
 use super::{DirectionEvidence, Measured};
 use assay_lang::tr;

@@ -1,5 +1,5 @@
-//! What buffered reads asked for, against what the kernel fetched for them: the two bounds
-//! of what a device must have served.
+//! Bytes that buffered reads asked for, against bytes that the kernel fetched for them: the two
+//! bounds of what a device must have served.
 
 use super::Case;
 use assay_model::evidence::{FileCache, Snapshot};
@@ -11,7 +11,7 @@ use assay_model::units::KIB;
 /// on its way.
 const WINDOWS: u64 = 4;
 
-/// What is known of the order of reads.
+/// Bounds that the order of the reads gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touched {
     /// At least so many of the bytes no earlier read of the job had asked for: they were in
@@ -62,8 +62,8 @@ impl Touched {
     }
 }
 
-/// What is read for the first time, of `bytes` that were read while `passed` went over a
-/// region, from its begin.
+/// Returns the part of `bytes` that was read for the first time, when `passed` bytes went over a
+/// region from its start.
 pub(super) fn part_in_one_pass(bytes: u64, passed: u64, region: u64) -> u64 {
     if passed <= region {
         return bytes;
@@ -80,7 +80,7 @@ impl Case<'_> {
         Some(widest_kib.saturating_mul(WINDOWS * KIB))
     }
 
-    /// Whether nothing was fetched that no read asked for: reads apart from each other made
+    /// `true` if the kernel fetched only what reads asked for: reads apart from each other made
     /// requests of their own size. A request for a page cannot be smaller.
     pub(super) fn fetched_as_asked(&self, device_bytes: u64) -> bool {
         const PAGE_BYTES: u64 = 4096;
@@ -123,7 +123,7 @@ impl Case<'_> {
         grown.saturating_sub(reads.saturating_add(writes))
     }
 
-    /// What the device read beyond what this process had asked for.
+    /// Returns the bytes that the device read beyond those this process had asked for.
     fn read_by_nobody_seen(&self) -> u64 {
         let device = self.delta(&self.top_name(), Direction::Read);
         let both = device.zip(self.own_io());

@@ -7,8 +7,8 @@ use assay_model::job::Direction;
 use assay_model::storage::{Backing, Layer};
 
 impl Case<'_> {
-    /// What the device moved, whoever caused it; `None` when there is no
-    /// device below the page cache.
+    /// Returns the bytes that the device moved, whoever caused it; `None` when there is no device
+    /// below the page cache.
     pub(super) fn device_bytes(&self, direction: Direction) -> Result<Option<u64>, String> {
         if !self.job.ioengine.moves_data() {
             return Err(format!("the {} engine moves no data", self.job.ioengine));
@@ -23,8 +23,7 @@ impl Case<'_> {
         self.count_on(moved, direction).map(Some)
     }
 
-    /// Whether the storage is memory; else its device is known, or an error
-    /// says why not.
+    /// `true` if the storage is memory; otherwise its device is known, or an error says why not.
     pub(super) fn is_memory(&self) -> Result<bool, String> {
         match &self.evidence.storage.backing {
             Backing::Unknown { why } => Err(why.clone()),
@@ -35,7 +34,7 @@ impl Case<'_> {
         }
     }
 
-    /// What is said of bytes: these words, or that there is only memory.
+    /// Returns `words`, or that the storage is only memory.
     pub(super) fn said(&self, words: String) -> String {
         match self.evidence.storage.memory() {
             Some(memory) => format!("{memory}: there is no device behind it"),
@@ -57,8 +56,8 @@ impl Case<'_> {
         }
     }
 
-    /// Whether others moved more than the job's tail: they are known to have,
-    /// or the device moved more than the job can have caused.
+    /// `true` if others moved more than the job's tail: they are known to have, or the device moved
+    /// more than the job can have caused.
     pub(super) fn foreign_traffic(&self, direction: Direction) -> bool {
         let job = self.job_bytes(direction);
         let device = self.delta(&self.top_name(), direction).unwrap_or(0);
@@ -80,13 +79,13 @@ impl Case<'_> {
         }
     }
 
-    /// Whether the kernel was told not to count a layer's I/O.
+    /// `true` if the kernel was told not to count a layer's I/O.
     pub(super) fn switched_off(&self, layer: &Layer) -> bool {
         let queue = self.queue(layer);
         queue.is_some_and(|queue| queue.iostats == Some(false))
     }
 
-    /// What that means, and what to do.
+    /// Explains that a layer's I/O is not counted, and the remedy.
     pub(super) fn not_counted(&self, layer: &str) -> String {
         // A partition has the settings of its disk.
         let on_top = self.evidence.storage.top().map(|top| top.name.as_str());
@@ -121,10 +120,9 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Whether so much time lies between the clock and the counters around it
-    /// that the kernel can have written back a share that matters: more than
-    /// 1 minus [`DEVICE_SHARE`] of the clock's time. Direct writes and those
-    /// that ended with a flush are over when the clock stops.
+    /// `true` if the time between the clock and the counters around it is so long that the kernel
+    /// can have written back a share that matters: more than 1 minus [`DEVICE_SHARE`] of the
+    /// clock's time. Direct writes and those that ended with a flush are over when the clock stops.
     pub(super) fn looked_too_late(&self) -> bool {
         if self.job.direct || self.ended_durable() {
             return false;

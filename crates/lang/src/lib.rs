@@ -41,10 +41,10 @@ const CHINESE: Catalogue = include!(concat!(env!("OUT_DIR"), "/zh.rs"));
 const CHINESE: Catalogue = &[];
 
 impl Language {
-    /// All, English first.
+    /// Every language, English first.
     pub const ALL: [Self; 2] = [Self::English, Self::Chinese];
 
-    /// Its tag, as in `--lang` and in the `lang` of a page.
+    /// Language tag, as in `--lang` and in the `lang` of a page.
     #[must_use]
     pub const fn tag(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Language {
     }
 }
 
-/// What threads speak that were told nothing: there are two languages.
+/// Language of threads without a setting of their own: there are two languages.
 static CHINESE_BY_DEFAULT: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -115,8 +115,8 @@ pub fn in_english<T>(act: impl FnOnce() -> T) -> T {
     within(Language::English, act)
 }
 
-/// What was said in the language in force, and in English for what programs read.
-/// Its `Display` is the one that is asked for where it is shown.
+/// A sentence in the language in force, and in English for programs to read. Its `Display` shows
+/// the one that is asked for at that place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     english: String,

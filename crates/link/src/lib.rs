@@ -16,5 +16,5 @@ mod stream;
 mod times;
 
 pub use packet::NotOfThisVersion;
-pub use stream::{Broken, Link, Reader, Writer, link};
+pub use stream::{Broken, Link, LinkReader, LinkWriter, link};
 pub use times::Times;

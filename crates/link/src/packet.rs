@@ -1,5 +1,5 @@
-//! What goes over a connection: a byte that says what it is, a number of eight bytes
-//! (little endian), and what the number is the length of.
+//! Packets on a connection: a byte for the kind, a number of eight bytes (little endian), and data
+//! of the length that the number gives.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ const SEEN: u8 = b'S';
 const DATA: u8 = b'D';
 const END: u8 = b'E';
 
-/// What one side tells the other.
+/// Packet from one side to the other.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
     /// So many bytes have arrived here; the end counts as one.
@@ -62,7 +62,7 @@ impl Packet {
     }
 }
 
-/// What arrives is nothing that the other side of a link of this version says.
+/// Error for data that a link of this version never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotOfThisVersion;
 

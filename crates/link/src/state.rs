@@ -1,4 +1,4 @@
-//! How far a stream is, in both directions.
+//! Progress of a stream, in both directions.
 
 use crate::packet::{LONGEST, NotOfThisVersion, Packet};
 use crate::times::Times;
@@ -12,9 +12,9 @@ const KEPT: usize = 1 << 20;
 /// before it would have to wait for that.
 const WORTH_TELLING: u64 = 256 << 10;
 
-/// What there is to do for a connection.
+/// Next task for a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Task {
+pub(crate) enum LinkTask {
     Send(Packet),
     /// Nothing before this time.
     WaitUntil(Instant),
@@ -22,7 +22,7 @@ pub(crate) enum Task {
 
 /// One side.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct LinkSide {
     outgoing: Outgoing,
     incoming: Incoming,
     /// When the other side was heard last.
@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) given_up: Option<Option<String>>,
 }
 
-/// What is written here.
+/// Data written on this side.
 #[derive(Debug, Default)]
 struct Outgoing {
     /// Not known to have arrived.
@@ -53,19 +53,19 @@ struct Outgoing {
     end_sent: bool,
 }
 
-/// What is written there.
+/// Data written on the other side.
 #[derive(Debug, Default)]
 struct Incoming {
     /// Not read yet.
     taken: VecDeque<u8>,
-    /// All that has arrived; the end counts as one.
+    /// Bytes that have arrived; the end counts as one.
     arrived: u64,
     ended: bool,
-    /// What the other side was told of that over this connection, and when.
+    /// Last count of arrived bytes that this connection told the other side, and the time.
     told: Option<(u64, Instant)>,
 }
 
-impl State {
+impl LinkSide {
     pub(crate) fn new() -> Self {
         Self {
             outgoing: Outgoing::default(),
@@ -124,7 +124,7 @@ impl State {
         Some(count)
     }
 
-    /// All that was written here has arrived there, the end included.
+    /// `true` if everything written here has arrived on the other side, the end included.
     pub(crate) fn is_delivered(&self) -> bool {
         self.outgoing.end_arrived
     }
@@ -135,8 +135,8 @@ impl State {
         self.incoming.ended && told == Some(self.incoming.arrived)
     }
 
-    /// What is to be done next.
-    pub(crate) fn task(&mut self, times: Times, now: Instant) -> Task {
+    /// Returns the next task.
+    pub(crate) fn task(&mut self, times: Times, now: Instant) -> LinkTask {
         let due = match self.incoming.told {
             None => now,
             Some((told, when)) => {
@@ -149,11 +149,11 @@ impl State {
         };
         if due <= now {
             self.incoming.told = Some((self.incoming.arrived, now));
-            return Task::Send(Packet::Seen(self.incoming.arrived));
+            return LinkTask::Send(Packet::Seen(self.incoming.arrived));
         }
         match self.outgoing.next_packet() {
-            Some(packet) => Task::Send(packet),
-            None => Task::WaitUntil(due),
+            Some(packet) => LinkTask::Send(packet),
+            None => LinkTask::WaitUntil(due),
         }
     }
 
@@ -242,7 +242,7 @@ mod tests {
 
     /// Carries packets between two sides until there is nothing to do, or so many of
     /// them; the rest is lost.
-    fn carry(a: &mut State, b: &mut State, most: usize) {
+    fn carry(a: &mut LinkSide, b: &mut LinkSide, most: usize) {
         let now = Instant::now();
         a.connect();
         b.connect();
@@ -254,7 +254,7 @@ mod tests {
                     true => (&mut *a, &mut *b),
                     false => (&mut *b, &mut *a),
                 };
-                if let Task::Send(packet) = from.task(TIMES, now) {
+                if let LinkTask::Send(packet) = from.task(TIMES, now) {
                     if carried == most {
                         return;
                     }
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    fn read(state: &mut State) -> Vec<u8> {
+    fn read(state: &mut LinkSide) -> Vec<u8> {
         let mut bytes = vec![0; 1 << 20];
         let count = state.read(&mut bytes).unwrap_or_default();
         bytes.truncate(count);
@@ -280,7 +280,7 @@ mod tests {
     fn what_is_written_arrives_once_wherever_a_connection_breaks() {
         let text: Vec<u8> = (0..=250).cycle().take(3 * LONGEST + 17).collect();
         for broken_after in 0..8 {
-            let (mut a, mut b) = (State::new(), State::new());
+            let (mut a, mut b) = (LinkSide::new(), LinkSide::new());
             a.write(&text);
             b.write(b"answer");
             b.end();
@@ -307,10 +307,10 @@ mod tests {
     fn who_says_what_cannot_be_is_not_believed() {
         let now = Instant::now();
         let connected = || {
-            let mut state = State::new();
+            let mut state = LinkSide::new();
             state.write(b"abc");
             state.connect();
-            assert_eq!(state.task(TIMES, now), Task::Send(Packet::Seen(0)));
+            assert_eq!(state.task(TIMES, now), LinkTask::Send(Packet::Seen(0)));
             state
         };
         assert_eq!(connected().take(Packet::Seen(3), now), Ok(()));
@@ -327,7 +327,7 @@ mod tests {
         for more in [Packet::End, Packet::Data(vec![1])] {
             assert_eq!(state.take(more, now), Err(NotOfThisVersion));
         }
-        let mut fresh = State::new();
+        let mut fresh = LinkSide::new();
         assert_eq!(
             fresh.take(Packet::Data(vec![1]), now),
             Err(NotOfThisVersion)
@@ -337,11 +337,14 @@ mod tests {
     #[test]
     fn a_side_that_has_nothing_to_say_gives_a_sign_now_and_then() {
         let now = Instant::now();
-        let mut state = State::new();
+        let mut state = LinkSide::new();
         state.connect();
-        assert_eq!(state.task(TIMES, now), Task::Send(Packet::Seen(0)));
-        assert_eq!(state.task(TIMES, now), Task::WaitUntil(now + TIMES.sign));
+        assert_eq!(state.task(TIMES, now), LinkTask::Send(Packet::Seen(0)));
+        assert_eq!(
+            state.task(TIMES, now),
+            LinkTask::WaitUntil(now + TIMES.sign)
+        );
         let later = now + TIMES.sign;
-        assert_eq!(state.task(TIMES, later), Task::Send(Packet::Seen(0)));
+        assert_eq!(state.task(TIMES, later), LinkTask::Send(Packet::Seen(0)));
     }
 }

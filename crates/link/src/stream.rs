@@ -1,7 +1,7 @@
 //! The stream, and the connections that carry it.
 
 use crate::packet::{NotOfThisVersion, Packet};
-use crate::state::{State, Task};
+use crate::state::{LinkSide, LinkTask};
 use crate::times::Times;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 /// One side of a link; all of its parts are the same side.
 #[derive(Clone, Debug)]
 pub struct Link {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSide>,
     times: Times,
 }
 
 /// Reads what the other side writes.
 #[derive(Debug)]
-pub struct Reader(Arc<Shared>);
+pub struct LinkReader(Arc<SharedSide>);
 
 /// Writes to the other side. Dropping it is the end of what is written.
 #[derive(Debug)]
-pub struct Writer(Arc<Shared>);
+pub struct LinkWriter(Arc<SharedSide>);
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// It broke, or another one took its place.
@@ -32,19 +32,22 @@ pub enum Broken {
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedSide {
+    state: Mutex<LinkSide>,
     changed: Condvar,
 }
 
 /// A side that has no connection yet.
 #[must_use]
-pub fn link(times: Times) -> (Link, Reader, Writer) {
-    let shared = Arc::new(Shared {
-        state: Mutex::new(State::new()),
+pub fn link(times: Times) -> (Link, LinkReader, LinkWriter) {
+    let shared = Arc::new(SharedSide {
+        state: Mutex::new(LinkSide::new()),
         changed: Condvar::new(),
     });
-    let (reader, writer) = (Reader(Arc::clone(&shared)), Writer(Arc::clone(&shared)));
+    let (reader, writer) = (
+        LinkReader(Arc::clone(&shared)),
+        LinkWriter(Arc::clone(&shared)),
+    );
     (Link { shared, times }, reader, writer)
 }
 
@@ -60,7 +63,7 @@ impl Link {
         mut reader: impl Read,
         writer: impl Write + Send,
     ) -> Result<Broken, NotOfThisVersion> {
-        let number = self.change(State::connect);
+        let number = self.change(LinkSide::connect);
         let taken = std::thread::scope(|threads| {
             let sending = threads.spawn(|| self.send(number, writer));
             let taken = self.take(number, &mut reader);
@@ -96,7 +99,7 @@ impl Link {
         self.change(|_| ());
     }
 
-    /// How long the other side has not been heard.
+    /// Returns the time since the other side was last heard.
     #[must_use]
     pub fn silent_for(&self) -> Duration {
         self.lock().heard.elapsed()
@@ -110,13 +113,13 @@ impl Link {
         });
     }
 
-    /// Whether it was given up.
+    /// `true` if the link was given up.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.lock().given_up.is_some()
     }
 
-    /// Whether it goes over a connection now.
+    /// `true` if the link has a connection now.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.lock().connected
@@ -167,8 +170,8 @@ impl Link {
         while state.connection == number && state.given_up.is_none() {
             let now = Instant::now();
             match state.task(self.times, now) {
-                Task::Send(packet) => return Some(packet),
-                Task::WaitUntil(due) => state = self.wait(state, due - now),
+                LinkTask::Send(packet) => return Some(packet),
+                LinkTask::WaitUntil(due) => state = self.wait(state, due - now),
             }
         }
         None
@@ -191,7 +194,7 @@ impl Link {
         Ok(())
     }
 
-    fn wait_while(&self, patience: Duration, goes_on: impl Fn(&State) -> bool) -> bool {
+    fn wait_while(&self, patience: Duration, goes_on: impl Fn(&LinkSide) -> bool) -> bool {
         let waited = self
             .shared
             .changed
@@ -200,38 +203,42 @@ impl Link {
         !goes_on(&state)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, patience: Duration) -> MutexGuard<'a, State> {
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, LinkSide>,
+        patience: Duration,
+    ) -> MutexGuard<'a, LinkSide> {
         let waited = self.shared.changed.wait_timeout(state, patience);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, act: impl FnOnce(&mut LinkSide) -> T) -> T {
         self.shared.change(act)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LinkSide> {
         self.shared.lock()
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedSide {
+    fn lock(&self) -> MutexGuard<'_, LinkSide> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, act: impl FnOnce(&mut LinkSide) -> T) -> T {
         let made = act(&mut self.lock());
         self.changed.notify_all();
         made
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, LinkSide>) -> MutexGuard<'a, LinkSide> {
         let waited = self.changed.wait(state);
         waited.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Read for Reader {
+impl Read for LinkReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);
@@ -252,7 +259,7 @@ impl Read for Reader {
     }
 }
 
-impl Write for Writer {
+impl Write for LinkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.0.lock();
         while !state.may_write() && state.given_up.is_none() {
@@ -266,15 +273,15 @@ impl Write for Writer {
         Ok(bytes.len())
     }
 
-    /// What was written is on its way.
+    /// Does nothing: written data is already on its way.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-impl Drop for Writer {
+impl Drop for LinkWriter {
     fn drop(&mut self) {
-        self.0.change(State::end);
+        self.0.change(LinkSide::end);
     }
 }
 

@@ -1,4 +1,4 @@
-//! How often a side says that it is there, and what silence means.
+//! Time between signs of life, and the meaning of silence.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Both sides have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// How long the other side is waited for.
+    /// Time limit for waiting on the other side.
     pub grace: Duration,
     /// Between two signs of life.
     pub sign: Duration,
-    /// What counts as the end of a connection.
+    /// Silence that counts as the end of a connection.
     pub silence: Duration,
 }
 
 impl Times {
-    /// Those that fit to a grace: within it a dead connection is noticed, and there
-    /// is time for another one.
+    /// Returns times that fit a grace period: within it, a dead connection is noticed and a new one
+    /// has time to start.
     #[must_use]
     pub fn within(grace: Duration) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! What a machine is like before something is measured on it: raw, as the kernel
-//! shows it. What follows from that is a [`Finding`].
+//! Raw state of a machine, as the kernel shows it, read before a measurement. Conclusions drawn
+//! from it are [`Finding`]s.
 
 mod finding;
 
@@ -10,7 +10,7 @@ use crate::inspection::Inspection;
 use crate::system::System;
 use serde::{Deserialize, Serialize};
 
-/// All that was looked at. What the kernel does not show is `None` or empty.
+/// Raw result of a checkup. A value that the kernel does not show is `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checkup {
     /// The machine.
@@ -21,11 +21,11 @@ pub struct Checkup {
     pub queues: Vec<QueueSettings>,
     /// Each CPU whose frequency can change.
     pub cpus: Vec<CpuSpeed>,
-    /// How often processors were slowed down by heat since boot (x86).
+    /// Number of times processors were throttled for heat since boot (x86).
     pub throttle_events: Option<u64>,
     /// Zones with a sensor.
     pub heat: Vec<HeatZone>,
-    /// What the kernel does against heat now.
+    /// Cooling devices that the kernel has turned on now.
     pub cooling: Vec<CoolingDevice>,
     /// Memory of the system.
     pub memory: Option<MemoryCounters>,
@@ -39,11 +39,11 @@ pub struct Checkup {
     pub limits: Limits,
     /// The container that the agent runs in, as far as it is known: `docker`.
     pub container: Option<String>,
-    /// What the machine is emulated by.
+    /// Hypervisor that the machine runs under.
     pub hypervisor: Option<String>,
-    /// What saves power between the processor and the storage.
+    /// Power-saving settings between the processor and the storage.
     pub power: Vec<PowerSaving>,
-    /// What others did in a moment in which the agent did nothing.
+    /// Activity of other processes during a moment in which the agent was idle.
     pub others: Option<Others>,
 }
 
@@ -63,7 +63,7 @@ pub struct CpuSpeed {
 /// A zone with a sensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatZone {
-    /// Its type, for example `cpu-thermal`.
+    /// Type of the zone, for example `cpu-thermal`.
     pub name: String,
     /// Temperature in thousandths of a degree Celsius.
     pub millicelsius: i64,
@@ -72,12 +72,12 @@ pub struct HeatZone {
     pub slows_from_millicelsius: Option<i64>,
 }
 
-/// What the kernel does against heat.
+/// A cooling device: something that the kernel turns up against heat.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoolingDevice {
-    /// Its type, for example `cpufreq-cpu0`.
+    /// Type of the cooling device, for example `cpufreq-cpu0`.
     pub name: String,
-    /// How far it is turned up; 0 is off.
+    /// Cooling level; 0 is off.
     pub state: u64,
 }
 
@@ -119,20 +119,20 @@ pub struct Limits {
     pub io: Vec<String>,
 }
 
-/// What saves power.
+/// A power-saving setting of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowerSaving {
-    /// How.
+    /// Kind of power saving.
     pub kind: PowerKind,
     /// The device it concerns: its name in `/sys`.
     pub device: String,
     /// The file that says so, and sets it.
     pub file: String,
-    /// What it says.
+    /// Value of the file.
     pub value: String,
 }
 
-/// How power is saved.
+/// Kind of power saving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PowerKind {
@@ -149,12 +149,12 @@ pub enum PowerKind {
     SataLink,
 }
 
-/// What others did meanwhile.
+/// Activity of other processes while the agent was idle.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Others {
     /// For how long was looked.
     pub elapsed_ns: u64,
-    /// What was read and written on each disk that was looked at.
+    /// Bytes read and written on each observed disk.
     pub disks: Vec<DiskUse>,
     /// Who did I/O, busiest first; `None` when no other process can be looked into.
     pub processes: Option<Vec<ProcessIo>>,
@@ -162,7 +162,7 @@ pub struct Others {
     pub cpu_share: Option<f64>,
 }
 
-/// What was moved on a disk.
+/// I/O on one disk during the observed time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskUse {
     /// Kernel name.

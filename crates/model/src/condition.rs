@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a command of the user's may take, unless he says so.
+/// Default time limit of a user's command.
 pub const COMMAND_LIMIT: Nanos = Nanos::secs(60);
 
-/// Of records that do not say it.
+/// Time limit for records that do not have one.
 const fn command_limit() -> Nanos {
     COMMAND_LIMIT
 }
@@ -53,7 +53,7 @@ impl Condition {
         }
     }
 
-    /// Whether it is a file system of its own on the device under test.
+    /// `true` if this condition makes a new file system on the device under test.
     #[must_use]
     pub fn makes_file_system(&self) -> bool {
         let mut settings = self.settings.iter();
@@ -64,7 +64,7 @@ impl Condition {
 /// A subject and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// What is set.
+    /// Subject that the setting changes.
     pub subject: Subject,
     /// To what, in the kernel's words.
     pub value: String,
@@ -99,7 +99,7 @@ pub enum Knob {
         apply: String,
         /// The same, to undo it.
         undo: String,
-        /// What each may take before it is ended.
+        /// Time limit of each command.
         #[serde(default = "command_limit")]
         limit: Nanos,
     },
@@ -107,7 +107,7 @@ pub enum Knob {
     FileSystem {
         /// The device.
         device: PathBuf,
-        /// Where it is mounted: a folder of assay's own.
+        /// Mount point: one of assay's own folders.
         point: PathBuf,
     },
     /// The processors that the agent's threads may run on. It ends with the
@@ -132,14 +132,14 @@ impl fmt::Display for Knob {
     }
 }
 
-/// What was read back from a knob right before a trial.
+/// Value of a knob, read back right before a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InForce {
     /// The subject, as in the condition's name.
     pub subject: String,
     /// The knob.
     pub knob: String,
-    /// What was read; `None` when it cannot be read back (a command).
+    /// Value read back; `None` when the knob cannot be read back (a command).
     pub value: Option<String>,
 }
 
@@ -150,7 +150,7 @@ pub struct Undone {
     pub run_id: String,
     /// The knob.
     pub knob: String,
-    /// What it was before that run; `None` for a command.
+    /// Value before that run; `None` for a command.
     pub old: Option<String>,
     /// Why it was not undone; `None`: it was.
     pub problem: Option<String>,

@@ -8,23 +8,23 @@ use crate::system::System;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// All block devices of a machine.
+/// Block devices of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceList {
     /// The machine.
     pub system: System,
-    /// Its disks, by name; partitions are parts of theirs.
+    /// Disks of the machine, by name; each holds its partitions.
     pub devices: Vec<ListedDevice>,
 }
 
 /// One disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedDevice {
-    /// What it is.
+    /// The device itself.
     pub layer: Layer,
     /// File systems on it and on its partitions that are mounted here.
     pub mounted: Vec<MountedPart>,
-    /// Its partitions, by name.
+    /// Partitions of the device, by name.
     pub partitions: Vec<String>,
     /// Why it may not be written as a whole, one clause each ("sda1 is mounted on
     /// /home"); empty: nothing speaks against it.
@@ -36,10 +36,10 @@ pub struct ListedDevice {
 pub struct MountedPart {
     /// The disk or its partition, by its kernel name.
     pub device: String,
-    /// Where it is mounted, and how.
+    /// Mount point and mount options.
     pub mount: Mount,
     /// Room for a new file of this user.
     pub available: Option<Bytes>,
-    /// Whether this user may make files in its uppermost folder.
+    /// `true` if this user may create files in the root folder of the file system.
     pub writable: bool,
 }

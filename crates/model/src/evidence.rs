@@ -5,7 +5,7 @@
 use crate::storage::Storage;
 use serde::{Deserialize, Serialize};
 
-/// All evidence of one trial.
+/// Evidence of one trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The storage that the trial's file was on.
@@ -16,8 +16,8 @@ pub struct Evidence {
     pub before: Snapshot,
     /// Just after it stopped.
     pub after: Snapshot,
-    /// What the machine was like meanwhile, in order; empty in a trial of less than a
-    /// second, and in records before this field existed.
+    /// Glances taken while the clock ran, in order; empty in a trial of less than a second, and in
+    /// records before this field existed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub during: Vec<Glance>,
     /// Other processes that did I/O meanwhile, busiest first, at most eight;
@@ -26,7 +26,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Of a trial on a simulated device: nothing of the machine had a part in it.
+    /// Returns the evidence of a trial on a simulated device: nothing of the machine had a part in
+    /// it.
     #[must_use]
     pub fn simulated(storage: Storage) -> Self {
         Self {
@@ -40,7 +41,7 @@ impl Evidence {
     }
 }
 
-/// What is cheap to look at while the clock runs.
+/// Values that are cheap to read while the clock runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Glance {
     /// When, on the monotonic clock.
@@ -67,8 +68,8 @@ pub struct Snapshot {
     pub own_io: Option<OwnIo>,
     /// Pages of the test file in the page cache.
     pub file_cache: Option<FileCache>,
-    /// Of these, the ones in the region that is worked on; where the kernel tells (Linux
-    /// 6.5) and somebody asked.
+    /// Cached pages of the region under test; present where the kernel reports them (Linux 6.5) and
+    /// they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region_cache: Option<FileCache>,
     /// Every test file has the attribute `S` (`chattr +S`): a write returns when it is
@@ -116,7 +117,7 @@ pub struct DeviceCounters {
     pub flush_ms: Option<u64>,
 }
 
-/// Whether the kernel says that a device may lose acknowledged writes.
+/// Write cache of a device, as the kernel sees it: a volatile one may lose acknowledged writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteCache {
@@ -143,10 +144,9 @@ pub struct QueueSettings {
     pub max_request_kib: Option<u64>,
     /// Volatile cache.
     pub write_cache: Option<WriteCache>,
-    /// Whether single writes can be forced to the medium (FUA).
+    /// `true` if single writes can be forced to the medium (FUA).
     pub fua: Option<bool>,
-    /// Whether the kernel counts its I/O; records before this field existed
-    /// do not say.
+    /// `true` if the kernel counts the device's I/O; `None` in records before this field existed.
     #[serde(default)]
     pub iostats: Option<bool>,
 }
@@ -162,7 +162,7 @@ pub struct OwnIo {
     pub cancelled_write_bytes: u64,
 }
 
-/// Where [`FileCache`] comes from.
+/// Source of [`FileCache`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheSource {
@@ -216,7 +216,7 @@ pub struct CpuState {
 /// One thermal zone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThermalZone {
-    /// Its type, for example `cpu-thermal`.
+    /// Type of the zone, for example `cpu-thermal`.
     pub name: String,
     /// Temperature in thousandths of a degree Celsius.
     pub millicelsius: i64,
@@ -227,7 +227,7 @@ pub struct ThermalZone {
 pub struct Pressure {
     /// At least one task waited for I/O.
     pub io_some_us: u64,
-    /// All tasks waited for I/O.
+    /// Time in which every task waited for I/O, in microseconds.
     pub io_full_us: u64,
     /// At least one task waited for a CPU.
     pub cpu_some_us: u64,
@@ -240,7 +240,7 @@ pub struct Pressure {
 pub struct ProcessIo {
     /// Process id.
     pub pid: u32,
-    /// Its name.
+    /// Name of the act.
     pub name: String,
     /// Bytes it made the block layer read.
     pub read_bytes: u64,

@@ -25,7 +25,7 @@ impl Better {
     }
 }
 
-/// What is known of the trials of a figure.
+/// Trials of a figure, as values or as a summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Sample {
@@ -66,19 +66,19 @@ pub struct Figure {
     /// The condition, such as `bfq` or `before`; empty where there is only one
     /// and it has no name.
     pub condition: String,
-    /// What was measured, such as `seq_read` or `randread-4k: read_iops`.
+    /// Name of the metric, such as `seq_read` or `randread-4k: read_iops`.
     pub metric: String,
     /// Unit, as the source writes it.
     pub unit: String,
     /// Which way it is good; `None` where nobody said and the unit does not
     /// tell.
     pub better: Option<Better>,
-    /// Whether it may decide; the others are exploratory.
+    /// `true` if the figure may decide; the others are exploratory.
     pub primary: bool,
     /// The trials.
     pub sample: Sample,
-    /// What it measured, in the words of evidence (`device`, `page-cache`,
-    /// ...); `None` where that was not recorded.
+    /// Measured place, in the words of evidence (`device`, `page-cache`, ...); `None` where it was
+    /// not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
 }
@@ -94,22 +94,22 @@ pub struct Import {
     pub assay_version: String,
     /// The files it was read from.
     pub files: Vec<String>,
-    /// What was found in them.
+    /// Results read from the files.
     pub results: Results,
     /// Name, tags and note of the user; no part of the record.
     #[serde(skip)]
     pub annotation: Annotation,
 }
 
-/// What was found in a text that another program wrote.
+/// Results read from the text output of another program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The program that measured, with its version where the text tells it.
     pub tool: String,
-    /// What the text says of the circumstances (kernel, command line, device),
-    /// a line each. What it does not say is unknown.
+    /// Circumstances that the text states (kernel, command line, device), one a line. Anything else
+    /// is unknown.
     pub circumstances: Vec<String>,
-    /// What could not be understood or was left out, a sentence each.
+    /// Parts that were not understood or were left out, a sentence each.
     pub notes: Vec<String>,
     /// The figures, in the order of the text.
     pub figures: Vec<Figure>,

@@ -1,5 +1,5 @@
-//! How GNU's tools write names and sizes in the C locale, so that a message can
-//! be compared with theirs and a name in it be typed into a shell.
+//! Names and sizes as GNU's tools write them in the C locale, so that a message can be compared
+//! with theirs and a name in it can be typed into a shell.
 
 mod quote;
 mod size;

@@ -7,12 +7,12 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What is behind a path, and what may be done there.
+/// Storage behind a path, and permitted operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
     /// The path, absolute and without links.
     pub path: PathBuf,
-    /// What it is.
+    /// Kind of the path.
     pub kind: PathKind,
     /// The machine.
     pub system: System,
@@ -25,31 +25,31 @@ pub struct Inspection {
     pub async_engines: Vec<EngineKind>,
 }
 
-/// What a path is.
+/// Kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum PathKind {
     /// A directory.
     Directory {
-        /// Whether this user may create files in it.
+        /// `true` if this user may create files in the directory.
         writable: bool,
     },
     /// A regular file.
     File {
-        /// Its length.
+        /// Length of the file.
         length: Bytes,
-        /// Whether every block was really written: no holes, no fallocated
-        /// extents. `None` when it cannot be told.
+        /// `true` if every block was really written: no holes, no fallocated extents. `None` when
+        /// unknown.
         written: Option<bool>,
     },
     /// A simulated device.
     Simulated {
-        /// Its size.
+        /// Size of the simulated device.
         size: Bytes,
     },
     /// A block device.
     Device {
-        /// Its size.
+        /// Size of the block device.
         size: Bytes,
     },
 }

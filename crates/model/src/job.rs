@@ -55,19 +55,19 @@ impl Rw {
         }
     }
 
-    /// Whether offsets come in random order.
+    /// `true` if offsets come in random order.
     #[must_use]
     pub const fn is_random(self) -> bool {
         matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
     }
 
-    /// Whether the pattern reads.
+    /// `true` if the pattern reads.
     #[must_use]
     pub const fn reads(self) -> bool {
         !matches!(self, Self::Write | Self::RandWrite)
     }
 
-    /// Whether the pattern writes.
+    /// `true` if the pattern writes.
     #[must_use]
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::RandRead)
@@ -80,7 +80,7 @@ impl fmt::Display for Rw {
     }
 }
 
-/// How I/O is handed to the kernel (fio's ioengine).
+/// I/O engine: the interface through which I/O is submitted to the kernel (fio's ioengine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
@@ -126,8 +126,8 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// Whether each I/O moves the bytes of its block to or from the storage:
-    /// not where the engine only pretends, or works on whole files.
+    /// `true` if each I/O moves the bytes of its block to or from the storage; `false` for engines
+    /// that only simulate I/O or work on whole files.
     #[must_use]
     pub const fn moves_data(self) -> bool {
         !matches!(
@@ -145,8 +145,7 @@ impl EngineKind {
         )
     }
 
-    /// Whether I/Os are handed over before they are done, so that a depth above
-    /// 1 means something.
+    /// `true` if the engine is asynchronous, so that an I/O depth above 1 has an effect.
     #[must_use]
     pub const fn is_asynchronous(self) -> bool {
         matches!(
@@ -230,7 +229,7 @@ pub enum RateLimit {
     Iops(u64),
 }
 
-/// What state the test file is brought to before the trial, outside the clock.
+/// State that the test file is brought to before the trial, outside the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileState {
@@ -242,7 +241,7 @@ pub enum FileState {
     Fresh,
 }
 
-/// What is done to the page cache before the trial, outside the clock.
+/// State that the page cache is brought to before the trial, outside the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheState {
@@ -255,14 +254,14 @@ pub enum CacheState {
     AsIs,
 }
 
-/// What write buffers hold.
+/// Content of write buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
     /// Random and different in every block: neither compresses nor dedupes.
     #[default]
     Random,
-    /// All zero.
+    /// Zero bytes.
     Zero,
 }
 
@@ -272,7 +271,7 @@ pub enum Content {
 pub enum Pattern {
     /// One I/O in each of so many units of that size in turn, every unit from its begin on.
     InTurn {
-        /// How many.
+        /// Number of units.
         units: u32,
         /// Size of each, and how far apart they begin.
         unit: Bytes,
@@ -291,11 +290,11 @@ pub enum Pattern {
 pub struct Pause {
     /// I/Os between two pauses.
     pub after: u32,
-    /// Its length.
+    /// Length of the pause.
     pub time: Nanos,
 }
 
-/// What a job is for, where its shape does not tell.
+/// Purpose of a job, where its shape does not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -336,7 +335,7 @@ pub struct Job {
     pub iodepth: u32,
     /// Workers (threads), each doing the whole job.
     pub numjobs: u32,
-    /// Where the region starts.
+    /// Start of the region.
     pub offset: Bytes,
     /// Length of the region.
     pub size: Bytes,
@@ -366,7 +365,7 @@ pub struct Job {
     pub interval: Nanos,
     /// Content of write buffers.
     pub content: Content,
-    /// What it is for; `None`: what its shape says.
+    /// Purpose of the job; `None` if its shape tells.
     #[serde(default)]
     pub purpose: Option<Purpose>,
     /// Another order of offsets than that of `rw`.
@@ -375,8 +374,8 @@ pub struct Job {
     /// Pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// What it does in words, where its shape does not tell: a step of a work
-    /// ([`crate::work`]), for example `SQLite insert, journal wal`.
+    /// Description of the job where its shape does not tell: a step of a work ([`crate::work`]),
+    /// for example `SQLite insert, journal wal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -415,8 +414,8 @@ impl Job {
         }
     }
 
-    /// Whether data is forced to the device before the clock stops, by open
-    /// flags or by a flush at the end.
+    /// `true` if data is forced to the device before the clock stops, by open flags or by a flush
+    /// at the end.
     #[must_use]
     pub fn ends_durable(&self) -> bool {
         self.sync != OpenSync::None

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// and sums are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyRecord {
-    /// How many operations.
+    /// Number of operations.
     pub count: u64,
     /// Shortest; 0 when there was none.
     pub min_ns: u64,

@@ -47,14 +47,14 @@ pub struct DirectionTotals {
     /// Time spent in the submission call; only asynchronous engines have it
     /// apart.
     pub submission: Option<LatencyRecord>,
-    /// How long the clock of this direction ran, in nanoseconds, where that is less than the
-    /// measurement took: a job that writes and then reads back does one after the other.
+    /// Clock time of this direction, in nanoseconds, where it is less than the measurement took: a
+    /// job that writes and then reads back does one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ns: Option<u64>,
 }
 
 impl Measurement {
-    /// How long the clock of a direction ran, in nanoseconds: what its rate is divided by.
+    /// Returns the clock time of a direction, in nanoseconds: the divisor of its rate.
     #[must_use]
     pub fn clock_ns(&self, direction: Direction) -> u64 {
         let totals = match direction {
@@ -115,7 +115,7 @@ pub struct Gap {
 /// Errors, counted and located.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoErrors {
-    /// How many.
+    /// Number of errors.
     pub count: u64,
     /// The first ones.
     pub first: Vec<IoErrorRecord>,
@@ -126,7 +126,7 @@ pub struct IoErrors {
 pub struct IoErrorRecord {
     /// Direction; `None` for a flush.
     pub direction: Option<Direction>,
-    /// Where in the file or device.
+    /// Offset in the file or device.
     pub offset: u64,
     /// Length asked for.
     pub length: u64,
@@ -152,7 +152,7 @@ pub struct CpuUse {
 }
 
 impl CpuUse {
-    /// What was used since an earlier reading of the same counters.
+    /// Returns the processor use since an earlier reading of the same counters.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl CpuUse {
     }
 }
 
-/// What several threads used, together.
+/// Sums the processor use of several threads.
 impl std::iter::Sum for CpuUse {
     fn sum<I: Iterator<Item = Self>>(uses: I) -> Self {
         uses.fold(Self::default(), |a, b| Self {

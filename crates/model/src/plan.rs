@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What to run, where, how often and in which order.
+/// Plan of a run: jobs, place, number of trials and their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The run this plan makes.
     pub run_id: String,
     /// Seed of the order, the offsets and the contents.
     pub seed: u64,
-    /// Where.
+    /// Place where the trials run.
     pub place: Place,
     /// Size of the test file, or of the region used on a device.
     pub file_size: Bytes,
@@ -26,7 +26,7 @@ pub struct Plan {
     /// The conditions that its trials run under; none: as the machine is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// What is done before each trial.
+    /// Actions before each trial.
     #[serde(default, skip_serializing_if = "Restore::is_nothing")]
     pub restore: Restore,
     /// Which trial comes when.
@@ -63,14 +63,14 @@ impl Plan {
         stretches
     }
 
-    /// Whether its conditions are file systems of their own on the device.
+    /// `true` if the plan's conditions make file systems on the device.
     #[must_use]
     pub fn makes_file_systems(&self) -> bool {
         self.conditions.iter().any(Condition::makes_file_system)
     }
 }
 
-/// Where the trials run.
+/// Place where the trials run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Place {
@@ -99,7 +99,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Its path.
+    /// Returns the path of the place.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -117,7 +117,7 @@ impl Place {
 pub struct PlannedJob {
     /// The job.
     pub job: Job,
-    /// Its number of trials.
+    /// Number of trials of the job.
     pub trials: u32,
 }
 

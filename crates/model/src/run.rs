@@ -10,7 +10,7 @@ use crate::verdict::{LEVEL, Side};
 use assay_lang::key;
 use serde::{Deserialize, Serialize};
 
-/// What is known of a run besides its trials.
+/// Description of a run without its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
     /// Lower-case letters and digits, unique.
@@ -25,19 +25,19 @@ pub struct RunHeader {
     /// the command ran on.
     #[serde(default)]
     pub target: Option<String>,
-    /// What was planned.
+    /// Plan of the run.
     pub plan: Plan,
     /// The machine.
     pub system: System,
     /// The storage as it was at the start.
     pub storage: Storage,
-    /// What may end it before its plan does.
+    /// Conditions that may end the run before its plan does.
     #[serde(default, skip_serializing_if = "Stopping::is_nothing")]
     pub stopping: Stopping,
     /// The run that it took turns with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired: Option<Paired>,
-    /// What the user says of the device.
+    /// The user's claims about the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Claims>,
     /// The unit that was measured, as the user calls it.
@@ -56,12 +56,12 @@ impl RunHeader {
     }
 }
 
-/// What the user says of a device, for its figures to stand beside.
+/// The user's claims about a device, shown beside its figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Claims {
     /// A mode of [`crate::limits`].
     pub bus: Option<String>,
-    /// What its maker says.
+    /// Figures of the maker's datasheet.
     pub datasheet: Option<Datasheet>,
 }
 
@@ -69,9 +69,9 @@ pub struct Claims {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Datasheet {
-    /// Of which part.
+    /// Part number that the datasheet describes.
     pub part: String,
-    /// Where they stand.
+    /// Document that states the figures.
     pub source: String,
     /// Sequential reads, in millions of bytes per second.
     pub seq_read_mb_s: Option<f64>,
@@ -124,7 +124,7 @@ impl Datasheet {
     }
 }
 
-/// What may end a run before all trials of its plan were run.
+/// Conditions that may end a run before all trials of its plan have run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
     /// It ends at one of these looks if its comparisons are settled.
@@ -143,7 +143,7 @@ impl Stopping {
         self.looks.as_ref().map_or(LEVEL, |looks| looks.alpha)
     }
 
-    /// Whether all trials are to be run.
+    /// `true` if all trials are to be run.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -173,19 +173,19 @@ pub struct Paired {
     pub places: Vec<u32>,
 }
 
-/// How far a run came.
+/// Status of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum RunStatus {
     /// Under way, or killed without a chance to say so.
     Running,
-    /// All trials were run.
+    /// The run is complete.
     Finished,
     /// Stopped from outside.
     Interrupted,
     /// Stopped by an error.
     Failed {
-        /// What, where, and what to do.
+        /// Error message: what failed, where, and what to do.
         error: String,
     },
 }
@@ -206,9 +206,9 @@ impl RunStatus {
 /// A run with all its trials, in the order they were run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What was planned and where.
+    /// Plan and place of the run.
     pub header: RunHeader,
-    /// How far it came.
+    /// Status of the run.
     pub status: RunStatus,
     /// End, milliseconds since 1970 (UTC).
     pub finished_unix_ms: Option<u64>,
@@ -219,7 +219,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Whether it took turns with another one: the places of both count in one
+    /// `true` if this run took turns with the other one: the positions of both count in one
     /// session.
     #[must_use]
     pub fn took_turns_with(&self, other: &Self) -> bool {
@@ -228,7 +228,7 @@ impl Run {
             && with(other).as_ref() == Some(&self.header.id)
     }
 
-    /// How many rounds were run as a whole; conditioning is none.
+    /// Returns the number of complete rounds; conditioning is none.
     #[must_use]
     pub fn whole_rounds(&self) -> u32 {
         let order = &self.header.plan.order;

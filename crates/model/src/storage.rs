@@ -1,5 +1,5 @@
-//! What holds the bytes: the mount, the stack of block devices under a path,
-//! and the identity of each device.
+//! Storage under test: the mount, the stack of block devices under a path, and the identity of each
+//! device.
 
 use crate::units::Bytes;
 use assay_lang::{in_english, tr};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What stands for a path where main memory itself is measured.
+/// Path that stands for main memory where that is measured.
 pub const MAIN_MEMORY: &str = "memory";
 
 /// The folder that holds a file: `.` for a bare name.
@@ -27,8 +27,8 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// What a path that begins with `sim:` says behind that: a part that is known to
-/// `crates/flash` or a file of one, and how it is simulated. `None` for a real path.
+/// Returns the text after `sim:` in the path of a simulated device: a part that is known to
+/// `crates/flash` or a file of one, and its simulation settings. `None` for a real path.
 ///
 /// ```
 /// # use std::path::Path;
@@ -50,7 +50,7 @@ pub struct Storage {
     pub path: PathBuf,
     /// The mount that holds it; `None` for a block device itself.
     pub mount: Option<Mount>,
-    /// Where the bytes end up.
+    /// Destination of the bytes.
     pub backing: Backing,
     /// The stack of block devices, top first. Empty unless `backing` is a
     /// device, or a loop device whose file is in memory.
@@ -71,7 +71,7 @@ fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok,
 }
 
 impl Storage {
-    /// What stands for storage where main memory itself is measured.
+    /// Returns a storage that stands for main memory where that is measured.
     #[must_use]
     pub fn main_memory(total: Option<Bytes>) -> Self {
         Self {
@@ -115,9 +115,8 @@ impl Storage {
         }
     }
 
-    /// What says that all of the storage is memory: `tmpfs is memory`,
-    /// `loop0 is in memory (file on tmpfs)`, `dm-0 is on zram0 (zram)`; `None`
-    /// when it is not, or not known to be.
+    /// Returns the reason why all of the storage is memory: `tmpfs is memory`, `loop0 is in memory
+    /// (file on tmpfs)`, `dm-0 is on zram0 (zram)`; `None` when it is not, or not known to be.
     #[must_use]
     pub fn memory(&self) -> Option<String> {
         let top = self.top();
@@ -141,8 +140,8 @@ impl Storage {
         })
     }
 
-    /// What is to be said beside every label of this storage: loop devices whose
-    /// file the machine caches (`loop/dio`), one sentence each.
+    /// Returns the caveats to show beside every label of this storage, one sentence each: loop
+    /// devices whose file the machine caches (`loop/dio`).
     #[must_use]
     pub fn caveats(&self) -> Vec<String> {
         let layers = self.layers.iter();
@@ -174,7 +173,7 @@ pub struct Mount {
     pub point: PathBuf,
     /// Type of the file system.
     pub fs_type: String,
-    /// What is mounted.
+    /// Mounted device, folder or name.
     pub source: String,
     /// Options of the mount.
     pub options: Vec<String>,
@@ -182,7 +181,7 @@ pub struct Mount {
     pub super_options: Vec<String>,
 }
 
-/// Where the bytes of a file end up.
+/// Destination of a file's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Backing {
@@ -211,7 +210,7 @@ pub enum Backing {
     },
 }
 
-/// How a layer relates to the device under test.
+/// Relation of a layer to the device under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LayerRole {
@@ -328,7 +327,7 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// Whether what it stores is in memory, or nowhere.
+    /// `true` if the device stores its data in memory, or nowhere.
     #[must_use]
     pub const fn is_memory(&self) -> bool {
         matches!(self, Self::Zram | Self::Ram | Self::Nullblk)
@@ -384,9 +383,9 @@ pub struct DeviceIdentity {
     pub pre_eol: Option<String>,
     /// Bus mode in words, for example `HS400, 8 bit, 200 MHz`.
     pub bus: Option<String>,
-    /// Whether it is a spinning disk.
+    /// `true` if the device is a spinning disk.
     pub rotational: Option<bool>,
-    /// Whether the medium can be taken out.
+    /// `true` if the medium can be removed.
     pub removable: Option<bool>,
     /// Logical block size.
     pub logical_block: Option<Bytes>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct System {
     /// Host name.
     pub hostname: Option<String>,
-    /// What the kernel calls this boot: alike, it is one machine.
+    /// Kernel's id of this boot: equal ids mean the same machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
     /// Kernel release, as `uname -r`.
@@ -29,6 +29,6 @@ pub struct System {
     pub page_size: Bytes,
     /// Clock source of the kernel.
     pub clocksource: Option<String>,
-    /// Whether the agent ran as root; without it some evidence is missing.
+    /// `true` if the agent ran as root; without root some evidence is missing.
     pub root: bool,
 }

@@ -11,11 +11,11 @@ use crate::work::StepDetail;
 use assay_lang::key;
 use serde::{Deserialize, Serialize};
 
-/// How a trial ended.
+/// Outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
-    /// All of it ran.
+    /// The trial ran completely.
     Completed,
     /// It could not run here.
     Skipped {
@@ -24,7 +24,7 @@ pub enum Outcome {
     },
     /// It ran into an error.
     Failed {
-        /// What, where, and what to do.
+        /// Error message: what failed, where, and what to do.
         error: String,
     },
     /// It was stopped from outside.
@@ -48,7 +48,7 @@ impl Outcome {
 /// from it on read, so an old run can be judged by newer rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
-    /// What was done.
+    /// Job that the trial ran.
     pub job: Job,
     /// Repetition of this job in the run, from 1; 0 for one that only brings the
     /// storage into the state that the others find, and makes no figure.
@@ -59,12 +59,12 @@ pub struct TrialRecord {
     pub started_unix_ms: u64,
     /// Seed of orders and contents.
     pub seed: u64,
-    /// How it ended.
+    /// Outcome of the trial.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// What was measured; `None` when it did not start.
+    /// Measured values; `None` when the trial did not start.
     pub measured: Option<Measurement>,
-    /// What the kernel said; `None` when it did not start.
+    /// Kernel evidence; `None` when the trial did not start.
     pub evidence: Option<Evidence>,
     /// For a job of a load: all that ran beside it, by which it is then judged.
     #[cfg_attr(not(feature = "works"), serde(skip))]
@@ -77,7 +77,7 @@ pub struct TrialRecord {
     /// Name of the condition that it ran under; `None`: as the machine was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// What of that condition was read back right before the trial.
+    /// Settings of that condition, read back right before the trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_force: Vec<InForce>,
 }
@@ -109,7 +109,7 @@ impl TrialRecord {
         }
     }
 
-    /// Whether what was read back is not what had been written.
+    /// `true` if data read back differs from data written.
     #[must_use]
     pub fn lost_data(&self) -> bool {
         self.detail.as_deref().is_some_and(StepDetail::differs)
@@ -117,7 +117,7 @@ impl TrialRecord {
 }
 
 impl TrialRecord {
-    /// Whether it makes figures: those of round 0 do not.
+    /// `true` if the trial contributes to figures: trials of round 0 do not.
     #[must_use]
     pub const fn counts(&self) -> bool {
         self.trial > 0

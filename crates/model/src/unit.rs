@@ -58,15 +58,15 @@ impl Storage {
     }
 }
 
-/// All holders of the storage by `name`, if each has one.
+/// Joins the `name` of each holder of the storage, if every holder has one.
 fn of_devices(storage: &Storage, name: fn(&Layer) -> Option<String>) -> Option<String> {
     let names: Option<BTreeSet<String>> = storage.holders().map(name).collect();
     let names: Vec<String> = names?.into_iter().collect();
     (!names.is_empty()).then(|| names.join(" + "))
 }
 
-/// What the maker of a device wrote into it. The serial number of a USB device may be that
-/// of a card reader or a bridge, and says nothing of the medium behind it.
+/// Returns the identity that the maker wrote into a device. The serial number of a USB device may
+/// be that of a card reader or a bridge, and says nothing of the medium behind it.
 fn of_maker(layer: &Layer) -> Option<String> {
     let identity = &layer.identity;
     if identity.kind == DeviceKind::Usb {
@@ -101,8 +101,8 @@ fn serial_words(layer: &Layer) -> Option<String> {
     Some(words.replace("  ", " "))
 }
 
-/// What stands for a unit where there is no maker: the file of a loop device, a model, a
-/// machine's memory; and the serial number of a USB device, for want of a better one.
+/// Returns the identity of a unit without a maker: the file of a loop device, a model, a machine's
+/// memory; or the serial number of a USB device, for want of a better one.
 fn of_software(storage: &Storage, machine: &str) -> Option<String> {
     match &storage.backing {
         Backing::Simulated { .. } => return Some(storage.path.display().to_string()),
@@ -129,8 +129,8 @@ fn of_software(storage: &Storage, machine: &str) -> Option<String> {
     }
 }
 
-/// Whether a number tells a device from others of its kind: many have none, and fill the
-/// field with zeros, an example, or the same for all.
+/// Checks that a number identifies one device among others of its kind: many have none, and fill
+/// the field with zeros, an example, or the same for all.
 fn tells_apart(number: &str) -> bool {
     let lower = number.trim().to_ascii_lowercase();
     let prefixes = ["0x", "eui.", "naa.", "uuid."].into_iter();

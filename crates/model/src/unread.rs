@@ -15,7 +15,7 @@ impl<'de, T> Deserialize<'de> for Unread<T> {
 }
 
 impl<T> Serialize for Unread<T> {
-    /// What was not read is not known.
+    /// Serializes to nothing, since the value was never read.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_unit()
     }

@@ -10,9 +10,9 @@ pub const LEVEL: f64 = 0.05;
 /// A side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
-    /// What is compared with.
+    /// Baseline of the comparison.
     A,
-    /// What is judged.
+    /// Side that is judged.
     B,
 }
 
@@ -68,7 +68,7 @@ pub enum Verdict {
     Equivalent(Change),
     /// Nothing can be said.
     NoConclusion {
-        /// What it looks like; `None` when not even that is known.
+        /// Apparent change; `None` when it is unknown.
         change: Option<Change>,
         /// More trials per side that would settle it; `None` when unknown or
         /// beyond reach.

@@ -23,10 +23,10 @@ use std::path::PathBuf;
 /// Version of these messages; both sides must have the same.
 pub const WIRE_VERSION: u32 = 11;
 
-/// What is said of loads and works; an agent that has neither does not look at it.
+/// Part of a message about loads and works; an agent without them skips it.
 #[cfg(feature = "works")]
 pub type Works<T> = T;
-/// What is said of loads and works; an agent that has neither does not look at it.
+/// Part of a message about loads and works; an agent without them skips it.
 #[cfg(not(feature = "works"))]
 pub type Works<T> = crate::unread::Unread<T>;
 
@@ -56,7 +56,7 @@ pub enum ToAgent {
     Devices,
     /// Asks what would spoil a measurement; nothing is written.
     Checkup {
-        /// Of the storage behind this path; `None`: of the machine alone.
+        /// Path whose storage is checked; `None`: only the machine.
         path: Option<PathBuf>,
     },
     /// Asks what the kernel offers to be set of the storage behind a path.
@@ -76,7 +76,7 @@ pub enum ToAgent {
         path: PathBuf,
         /// The conditions.
         conditions: Vec<Condition>,
-        /// What will be done before each trial: whether it can be is looked at.
+        /// Actions before each trial; the agent checks that they are possible.
         restore: Restore,
     },
     /// Asks to run a plan.
@@ -118,14 +118,14 @@ pub enum FromAgent {
     Inspected(Box<Inspection>),
     /// Answers [`ToAgent::Sweep`].
     Swept {
-        /// What was found there.
+        /// Leftovers found in the directory.
         leftovers: Vec<Leftover>,
     },
     /// Answers [`ToAgent::Undo`].
     Undone {
-        /// How many agents had lost their host, and were ended.
+        /// Number of agents that had lost their host, and were ended.
         agents: usize,
-        /// What killed runs had left, and what became of it.
+        /// Settings that killed runs had left, and the result of undoing each.
         settings: Vec<Undone>,
     },
     /// Answers [`ToAgent::Devices`].
@@ -134,7 +134,7 @@ pub enum FromAgent {
     Checkup(Box<Checkup>),
     /// Answers [`ToAgent::Offers`], in their order.
     Offers {
-        /// What each subject takes.
+        /// Values that each subject accepts.
         offered: Vec<Offered>,
     },
     /// Answers [`ToAgent::Rehearse`]: each could be made.
@@ -177,7 +177,7 @@ pub enum FromAgent {
     /// The work under way, a few times a second.
     #[cfg(feature = "works")]
     WorkProgress(WorkProgress),
-    /// How the work under way stands, because it was asked for.
+    /// Interim report of the work under way, sent on request.
     #[cfg(feature = "works")]
     WorkStands(Box<WorkReport>),
     /// A work that writes until the power goes has something to tell at once.
@@ -185,7 +185,7 @@ pub enum FromAgent {
     Powercut(Word),
     /// The plan or the work ended; what it made for itself is removed.
     Done {
-        /// How.
+        /// End state of the work.
         end: RunEnd,
         /// Findings of the whole work; `None` for a plan, and for a work that did not come
         /// so far.
@@ -196,9 +196,9 @@ pub enum FromAgent {
     /// The load under way, a few times a second.
     #[cfg(feature = "works")]
     LoadProgress(LoadProgress),
-    /// What became of the next stream of a load, in its order; a
-    /// [`FromAgent::LoadReport`] follows. One message for each, because those
-    /// of many long streams together would be too long for one.
+    /// Report of the next stream of a load, in its order; a [`FromAgent::LoadReport`] follows. Each
+    /// stream has its own message, because the reports of many long streams would be too long for
+    /// one.
     #[cfg(feature = "works")]
     LoadStream(Box<StreamReport>),
     /// The rest of a report; its `streams` are empty, they came before. Unless
@@ -230,13 +230,13 @@ impl FromAgent {
 /// A line for the user of a load or a work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadNote {
-    /// How much it matters.
+    /// Severity of the note.
     pub weight: NoteWeight,
     /// The line.
     pub text: String,
 }
 
-/// How much a [`LoadNote`] matters.
+/// Severity of a [`LoadNote`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NoteWeight {
@@ -264,22 +264,22 @@ pub struct Leftover {
     pub locked: bool,
 }
 
-/// How a run ended.
+/// End state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum RunEnd {
-    /// All trials were run.
+    /// The run is complete.
     Finished,
     /// Cancelled by the host.
     Cancelled,
     /// The storage went away.
     DeviceLost {
-        /// What was seen.
+        /// Error that showed the loss.
         error: String,
     },
     /// It could not go on, for example because the test file cannot be made.
     Failed {
-        /// What, where, and what to do.
+        /// Error message: what failed, where, and what to do.
         error: String,
     },
 }
@@ -289,6 +289,6 @@ pub enum RunEnd {
 pub struct Refusal {
     /// The request or its path is at fault (exit code 2), not the machine.
     pub usage: bool,
-    /// What, where, and what to do: one line.
+    /// One-line message: what failed, where, and what to do.
     pub message: String,
 }

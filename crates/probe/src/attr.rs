@@ -14,8 +14,8 @@ pub(crate) fn text(path: &Path) -> Option<String> {
     (!trimmed.is_empty()).then(|| trimmed.to_owned())
 }
 
-/// All of a file of the kernel. It says that it is empty; the standard library
-/// would ask for that, and for where it is in the file, before each reading.
+/// Reads a whole kernel file. Kernel files report a size of zero, and the standard library would
+/// query size and position before each read.
 pub(crate) fn whole(path: &Path) -> io::Result<String> {
     const MOST_ARE_SHORTER: usize = 8 << 10;
     let mut file = File::open(path)?;

@@ -1,4 +1,4 @@
-//! What the machine is like: raw, for a look before something is measured.
+//! Raw state of the machine, read before a measurement.
 
 mod limits;
 mod power;
@@ -18,8 +18,8 @@ use assay_model::checkup::{Checkup, CoolingDevice, CpuSpeed, HeatZone, SwapArea,
 use assay_model::storage::Storage;
 use std::path::Path;
 
-/// All but [`Checkup::place`] and [`Checkup::others`], of the machine and of the
-/// storage where there is one.
+/// Reads every field of the machine and, if given, of the storage, except [`Checkup::place`] and
+/// [`Checkup::others`].
 #[must_use]
 pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
     Checkup {
@@ -109,7 +109,8 @@ fn slows_from(zone: &Path) -> Option<i64> {
     limits.filter(|limit| *limit > 0).min()
 }
 
-/// Those that are turned up; a fan slows nothing down.
+/// Returns the cooling devices that are active. Fans are left out because they do not slow the
+/// machine down.
 fn cooling(roots: &Roots) -> Vec<CoolingDevice> {
     let folder = roots.sys.join("class/thermal");
     let names = attr::entries(&folder).into_iter();

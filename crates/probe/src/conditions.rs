@@ -28,7 +28,7 @@ pub enum ConditionError {
     /// The storage has no block device.
     #[error("{subject} cannot be varied: {} is on no block device ({words})", path.display())]
     NoDevice {
-        /// What was asked for.
+        /// Requested subject.
         subject: String,
         /// The path.
         path: PathBuf,
@@ -47,11 +47,11 @@ pub enum ConditionError {
     /// The device, or the machine, has no such attribute.
     #[error("{subject} cannot be varied: {place} has none; there is {there}")]
     Missing {
-        /// What was asked for.
+        /// Requested subject.
         subject: String,
-        /// Where it was looked for.
+        /// Location that was searched.
         place: String,
-        /// What is there instead.
+        /// Names that exist there instead.
         there: String,
     },
     /// A file that holds more than one value.
@@ -102,9 +102,9 @@ pub enum ConditionError {
     Differs {
         /// The knob.
         knob: String,
-        /// What was set.
+        /// Value that was set.
         asked: String,
-        /// What was read.
+        /// Value that was read back.
         read: String,
     },
 }

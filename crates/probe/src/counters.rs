@@ -14,8 +14,7 @@ pub fn device_counters(roots: &Roots, name: &str) -> Option<DeviceCounters> {
     parse_stat(name, &text)
 }
 
-/// What a disk's counters say besides: merges, and time weighted by the I/Os
-/// under way.
+/// Counters of a disk, including merges and time weighted by the I/Os in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskStat {
     /// The counters that are evidence too.
@@ -28,7 +27,7 @@ pub struct DiskStat {
     pub queue_ms: u64,
 }
 
-/// All counters of a disk; `None` when they cannot be read.
+/// Reads all counters of a disk; `None` if they cannot be read.
 #[must_use]
 pub fn disk_stat(roots: &Roots, name: &str) -> Option<DiskStat> {
     let text = attr::whole(&roots.block(name).join("stat")).ok()?;

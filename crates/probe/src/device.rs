@@ -66,7 +66,7 @@ pub(crate) struct Device {
     /// Kernel name, as in `/sys/class/block`.
     pub(crate) name: String,
     pub(crate) number: DeviceNumber,
-    /// Its folder, without links: the folders above it are its bus.
+    /// Sysfs folder of the device, with links resolved: the folders above it are its bus.
     pub(crate) dir: PathBuf,
     /// The sysfs root, without links.
     sys: PathBuf,
@@ -140,8 +140,8 @@ impl Device {
         &self.sys
     }
 
-    /// Its folder and those above it, nearest first, up to the sysfs root:
-    /// the way from the disk over its bus to the processor.
+    /// Returns the device's folder and its parents, nearest first, up to the sysfs root: the path
+    /// from the disk over its bus to the processor.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Path> {
         self.dir
             .ancestors()

@@ -1,4 +1,4 @@
-//! All disks of the machine, for a list.
+//! List of all disks of the machine.
 
 use crate::attr;
 use crate::device::Device;
@@ -70,8 +70,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// What is mounted of a disk and of its partitions; each file system once, with
-    /// its uppermost folder before parts of it.
+    /// Returns the mounted parts of a disk and its partitions; each file system once, with its
+    /// uppermost folder before parts of it.
     fn mounted(&self, disk: &Device) -> Vec<MountedPart> {
         let partitions = disk.partitions().into_iter();
         let partitions = partitions.filter_map(|name| Device::named(self.roots, &name));

@@ -1,5 +1,5 @@
-//! What the kernel says about a path. Behind a trait, because device numbers
-//! and mount ids cannot be made up in a folder of files.
+//! Information from the kernel about a path. A trait hides it, because device numbers and mount ids
+//! cannot be simulated by a folder of files.
 
 use crate::device::{Device, DeviceNumber};
 use assay_model::units::Bytes;
@@ -53,11 +53,11 @@ pub(crate) struct Stamp {
 pub(crate) struct Found {
     /// Absolute, without links.
     pub(crate) path: PathBuf,
-    /// What it is.
+    /// Kind of file.
     pub(crate) kind: FileKind,
     /// Device of the file system that holds it (`st_dev`).
     pub(crate) device: DeviceNumber,
-    /// Its number there.
+    /// Inode number on that device.
     pub(crate) inode: u64,
     /// Id of the mount it is reached through, as in mountinfo (Linux 5.8).
     pub(crate) mount_id: Option<u64>,
@@ -77,10 +77,10 @@ pub(crate) struct Room {
 
 /// Answers about paths.
 pub(crate) trait Files {
-    /// What is at `path`, links followed.
+    /// Returns the file at `path`, with links followed.
     ///
     /// # Errors
-    /// Those of `realpath(3)` and `stat(2)`.
+    /// Errors of `realpath(3)` and `stat(2)`.
     fn look(&self, path: &Path) -> io::Result<Found>;
 
     /// The device whose node is open behind a link of `/proc/PID/fd`; `None`
@@ -90,8 +90,8 @@ pub(crate) trait Files {
     /// Room of the file system that holds `path`; `None` when it does not say.
     fn room(&self, path: &Path) -> Option<Room>;
 
-    /// Whether somebody has the device open for exclusive use. Who may not open it
-    /// does not learn it.
+    /// Returns true if another program has the device open for exclusive use. Without permission to
+    /// open the device, the result is false.
     fn is_held(&self, device: &Device) -> bool;
 }
 
@@ -100,7 +100,8 @@ pub(crate) trait Files {
 pub(crate) struct KernelFiles;
 
 impl Files for KernelFiles {
-    /// All is asked of one open file: what has the path may be another a moment later.
+    /// Queries everything through one open file, because another file may take the path a moment
+    /// later.
     fn look(&self, path: &Path) -> io::Result<Found> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -169,16 +170,15 @@ impl Files for KernelFiles {
     }
 }
 
-/// Whether somebody has the device of this node, or a part of it, open for
-/// exclusive use: a mounted file system (in any mount namespace), swap, an
-/// array, a volume manager.
+/// Returns true if another program has the device of this node, or a part of it, open for exclusive
+/// use: a mounted file system (in any mount namespace), swap, an array, a volume manager.
 ///
-/// The device is opened for reading and closed again; who goes on to write it
-/// should hold it with `O_EXCL` for as long. One that is busy is tried again
-/// for about half a second: some programs claim a device only for a moment.
+/// The device is opened for reading and closed again; a caller that then writes to it should hold
+/// it with `O_EXCL` meanwhile. A busy device is tried again for about half a second: some programs
+/// claim a device only for a moment.
 ///
 /// # Errors
-/// Those of `open(2)`, other than that it is busy.
+/// Errors of `open(2)`, except that the device is busy.
 pub fn held_exclusively(node: &Path) -> io::Result<bool> {
     for _ in 1..LOOKS {
         if !is_claimed(node)? {

@@ -1,5 +1,5 @@
-//! What the kernel tells of main memory: caches, nodes, huge pages, room, and where
-//! the pages of this process are.
+//! Kernel information about main memory: caches, nodes, huge pages, free memory, and physical
+//! locations of this process's pages.
 
 use crate::attr;
 use crate::checkup::{hypervisor, memory_room};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Bytes of an entry of `/proc/self/pagemap`.
 const ENTRY: usize = 8;
-/// Of an entry: the page is in memory, and its number there
+/// Fields of a pagemap entry: the bit of a page that is in memory, and the mask of its frame number
 /// (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
@@ -40,7 +40,7 @@ pub fn machine(roots: &Roots, cpus: Vec<u32>) -> Machine {
     }
 }
 
-/// How often CPUs were slowed down for heat since boot, all of them together.
+/// Returns the number of thermal throttling events since boot, summed over all CPUs.
 #[must_use]
 pub fn throttled(roots: &Roots) -> Option<u64> {
     let folder = roots.sys.join("devices/system/cpu");
@@ -140,8 +140,8 @@ fn range(line: &str) -> Option<(u64, u64)> {
     Some((hex(start)?, hex(end)?))
 }
 
-/// Where in the machine's memory an address of this process is. The kernel tells root
-/// alone; others read 0.
+/// Returns the physical address of an address of this process. The kernel reveals it to root only;
+/// others read 0.
 #[must_use]
 pub fn physical(roots: &Roots, address: u64) -> Option<u64> {
     let page = rustix::param::page_size() as u64;

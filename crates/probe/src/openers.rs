@@ -17,16 +17,16 @@ const PATH_ONLY: u32 = 0o10_000_000;
 pub(crate) struct Opener {
     pub(crate) device: DeviceNumber,
     pub(crate) pid: u32,
-    /// Its name, where it can be read.
+    /// Name of the process, if it can be read.
     pub(crate) name: Option<String>,
 }
 
-/// Those of [`writers`] that stay for about half a second.
+/// Returns the [`writers`] that stay for about half a second.
 pub(crate) fn lasting_writers(roots: &Roots, files: &dyn Files, own_pids: &[u32]) -> Vec<Opener> {
     lasting(|| writers(roots, files, own_pids), BETWEEN_LOOKS)
 }
 
-/// What is there in each of [`LOOKS`] looks; none at all ends it early.
+/// Returns the entries present in each of [`LOOKS`] looks; stops early if none remain.
 fn lasting(mut look: impl FnMut() -> Vec<Opener>, pause: Duration) -> Vec<Opener> {
     let mut found = look();
     for _ in 1..LOOKS {
@@ -43,10 +43,10 @@ fn lasting(mut look: impl FnMut() -> Vec<Opener>, pause: Duration) -> Vec<Opener
     found
 }
 
-/// All processes but those in `own_pids` that have a block device open for
-/// writing, by number. Those who only read it, as udev does, are left out.
+/// Returns all processes except `own_pids` that have a block device open for writing, by number.
+/// Processes that only read it, such as udev, are left out.
 ///
-/// Descriptors of other users' processes are seen by root only.
+/// Descriptors of other users' processes are visible to root only.
 fn writers(roots: &Roots, files: &dyn Files, own_pids: &[u32]) -> Vec<Opener> {
     let names = attr::entries(&roots.proc).into_iter();
     let mut pids: Vec<u32> = names

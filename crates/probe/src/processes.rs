@@ -11,10 +11,10 @@ use std::path::Path;
 /// `PF_KTHREAD` of `include/linux/sched.h`, in the flags of `/proc/PID/stat`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What each process had read and written at one moment.
+/// Bytes read and written by each process at one moment.
 ///
-/// Reading another user's process needs root. Kernel threads are left out:
-/// what they write back was accounted to the process that dirtied it.
+/// Reading another user's process needs root. Kernel threads are left out: their writeback was
+/// accounted to the process that dirtied the data.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIoTable(HashMap<Process, Io>);
 

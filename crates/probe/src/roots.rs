@@ -1,4 +1,4 @@
-//! Where the kernel's files are.
+//! Root folders of the kernel's files.
 
 use std::path::{Path, PathBuf};
 

@@ -47,7 +47,7 @@ fn in_use_with(roots: &Roots, files: &dyn Files, name: &str) -> Vec<String> {
     Search::new(roots, files).uses_of(name)
 }
 
-/// What only opening a device tells.
+/// Reason for a use that shows only when the device is opened.
 const HELD: &str = "is held by another program or mounted in another namespace";
 
 /// A search for uses; what it finds goes into `reasons`.
@@ -236,8 +236,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a path is a node of the device. A node that is gone, or is not
-    /// seen from here, still tells by its name.
+    /// Returns true if a path is a node of the device. A node that is gone or not visible from here
+    /// is matched by its name.
     fn leads_to(&self, path: &Path, device: &Device) -> bool {
         if !path.is_absolute() {
             return false;
@@ -252,7 +252,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What a holder does with the device below it.
+/// Describes how a holder uses the device below it.
 fn in_words(holder: &Device) -> String {
     let name = &holder.name;
     let dm = |attribute: &str| attr::text(&holder.dir.join("dm").join(attribute));

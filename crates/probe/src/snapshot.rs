@@ -38,8 +38,8 @@ pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
     }
 }
 
-/// What may be looked at while the clock runs: a file of `/proc` and the sensors, some
-/// tens of microseconds where sensors answer at once.
+/// Reads everything that is cheap enough to read while the clock runs: a file of `/proc` and the
+/// sensors, a few tens of microseconds if sensors answer at once.
 #[must_use]
 pub fn glance(roots: &Roots) -> Glance {
     let memory = memory(roots);
@@ -68,7 +68,7 @@ fn monotonic_ns() -> u64 {
     secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
 
-/// What the kernel accounts to this process and the children that it has waited for.
+/// Reads the I/O that the kernel accounts to this process and to the children it has waited for.
 #[must_use]
 pub fn own_io(roots: &Roots) -> Option<OwnIo> {
     parse_io(&attr::whole(&roots.proc.join("self/io")).ok()?)

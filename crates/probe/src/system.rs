@@ -31,7 +31,7 @@ pub fn system(roots: &Roots) -> System {
     }
 }
 
-/// What meminfo says, else what the kernel counts, which is the same figure.
+/// Returns the total memory from meminfo, or else from `sysinfo(2)`, which gives the same figure.
 fn total_memory(roots: &Roots) -> Bytes {
     let counted = || {
         let info = rustix::system::sysinfo();

@@ -1,8 +1,8 @@
-//! How warm the storage under test is, or what stands nearest to it.
+//! Temperature of the storage under test, or of the nearest sensor.
 //!
-//! An NVMe or SATA device has a sensor of its own (`/sys/class/hwmon`, see the kernel's
-//! Documentation/hwmon/sysfs-interface.rst); eMMC and SD have none, and the zones of
-//! the board (`/sys/class/thermal`) must do.
+//! An NVMe or SATA device has its own sensor (`/sys/class/hwmon`, see the kernel's
+//! Documentation/hwmon/sysfs-interface.rst); eMMC and SD have none, so the thermal zones of the
+//! board (`/sys/class/thermal`) are used instead.
 
 use crate::attr;
 use crate::device::Device;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Sensors, the hottest of which counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thermometer {
-    /// What it is the temperature of.
+    /// Name of the measured component.
     pub name: String,
     inputs: Vec<PathBuf>,
 }

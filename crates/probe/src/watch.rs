@@ -26,9 +26,8 @@ pub fn memory(roots: &Roots) -> Option<Memory> {
     })
 }
 
-/// What was paged since boot. `pgpgin` and `pgpgout` count in units of 1024
-/// bytes, `pswpin` and `pswpout` in pages (`mm/vmstat.c`; a kernel without swap
-/// has none).
+/// Reads the paging counters since boot. `pgpgin` and `pgpgout` count in units of 1024 bytes,
+/// `pswpin` and `pswpout` in pages (`mm/vmstat.c`; a kernel without swap has none).
 #[must_use]
 pub fn paging(roots: &Roots) -> Option<Paging> {
     let text = attr::whole(&roots.proc.join("vmstat")).ok()?;
@@ -75,9 +74,9 @@ pub fn processor(roots: &Roots) -> Option<Processor> {
     })
 }
 
-/// How long a dirty page may wait until the kernel begins to write it: the age
-/// at which it is due, and the time until the kernel looks
-/// (Documentation/admin-guide/sysctl/vm.rst). `None` when that is switched off.
+/// Returns the longest time, in nanoseconds, that a dirty page waits until the kernel begins to
+/// write it: the age at which it is due, plus the kernel's wake-up interval
+/// (Documentation/admin-guide/sysctl/vm.rst). `None` if periodic writeback is switched off.
 #[must_use]
 pub fn dirty_page_age_ns(roots: &Roots) -> Option<u64> {
     let folder = roots.proc.join("sys/vm");
@@ -100,7 +99,7 @@ pub fn devices(roots: &Roots) -> Vec<String> {
         .collect()
 }
 
-/// Those that are disks, and no partitions of one.
+/// Returns the block devices that are whole disks, not partitions.
 #[must_use]
 pub fn disks(roots: &Roots) -> Vec<String> {
     let is_part = |name: &String| roots.block(name).join("partition").exists();
@@ -108,7 +107,7 @@ pub fn disks(roots: &Roots) -> Vec<String> {
     names.filter(|name| !is_part(name)).collect()
 }
 
-/// Whether there is a block device of that kernel name.
+/// Returns true if a block device of that kernel name exists.
 #[must_use]
 pub fn is_device(roots: &Roots, name: &str) -> bool {
     Device::named(roots, name).is_some()

@@ -1,4 +1,4 @@
-//! How long a whole scenario took: the sum of its stages.
+//! Duration of a whole scenario: the sum of its stages.
 
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;

@@ -30,7 +30,7 @@ pub struct Level {
     /// Bytes per second: of a single level over all of the time, of one of
     /// several without the stalls.
     pub rate: f64,
-    /// What was moved before it began.
+    /// Bytes transferred before the level began.
     pub bytes_before: Bytes,
 }
 
@@ -39,37 +39,35 @@ pub struct Level {
 pub struct StallTime {
     /// From clock start.
     pub start: Nanos,
-    /// How long.
+    /// Duration of the stall.
     pub length: Nanos,
     /// The first interval of it.
     pub first: usize,
-    /// How many intervals.
+    /// Number of intervals in the stall.
     pub intervals: usize,
 }
 
-/// What happened over the time of one trial.
+/// Course of one trial over time: rate levels, stalls, warm-up and steadiness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
     /// Rate over time.
     pub rates: Rates,
-    /// Its levels: more than one means that the rate changed for good.
+    /// Rate levels; more than one means that the rate changed permanently.
     pub levels: Vec<Level>,
-    /// Its stalls, in order.
+    /// Stalls, in order.
     pub stalls: Vec<StallTime>,
-    /// What it took to warm up ([`warmup::cut`]); `None` in a trial that never
-    /// settled, or is too short to tell.
+    /// Warm-up time ([`warmup::cut`]); `None` if the trial never settled or is too short to tell.
     pub warm_up: Option<Nanos>,
-    /// Whether it was steady after that and at its last level; `None` in a trial
-    /// that is too short to tell.
+    /// Steadiness after the warm-up, at the last level; `None` if the trial is too short to tell.
     pub settled: Option<Settled>,
 }
 
-/// Whether a trial was steady from some time on.
+/// Steadiness of a trial from a point in time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settled {
     /// From clock start.
     pub from: Nanos,
-    /// What was found.
+    /// Result of the check.
     pub steadiness: Steadiness,
 }
 
@@ -101,7 +99,7 @@ impl Course {
         })
     }
 
-    /// How many whole intervals had no completion.
+    /// Returns the number of whole intervals without a completion.
     #[must_use]
     pub fn empty_intervals(&self) -> usize {
         let lengths = self.stalls.iter().map(|stall| stall.intervals);

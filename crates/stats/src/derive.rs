@@ -40,13 +40,13 @@ const IO_PERCENTILES: [Percentile; 6] = [
 /// Percentiles given for flush calls.
 const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
 
-/// All metrics of a trial; none when it did not start.
+/// Returns all metrics of a trial; empty if it did not start.
 ///
-/// | name | unit | what |
+/// | name | unit | meaning |
 /// |---|---|---|
 /// | `read_bw`, `read_iops` | B/s, IOPS | bytes and I/Os per elapsed time |
 /// | `read_lat_mean`, `_min`, `_max`, `_stdev` | ns | exact, from submission to completion |
-/// | `read_lat_p50`, `_p90`, `_p95`, `_p99`, `_p99.9`, `_p99.99` | ns | at most 1/128 off |
+/// | `read_lat_p50`, `_p90`, `_p95`, `_p99`, `_p99.9`, `_p99.99` | ns | error at most 1/128 |
 /// | `read_slat_mean` | ns | time in the submission call, of asynchronous engines |
 /// | `read_short_ios` | count | I/Os cut short by the kernel, if any |
 /// | `write_...` | | the same for writes |
@@ -55,9 +55,9 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `longest_gap` | ns | longest time without a completion, flush calls apart |
 /// | `empty_intervals` | count | whole intervals of the series in which no byte moved, but for the wait for a flush ([`stalls`]) |
 /// | `read_first_level_bw`, `_last_level_bw` | B/s | where the rate changed for good ([`Course`]): before the first change and after the last one; of a trial that reads or writes, not both. `write_...` the same |
-/// | `read_first_level_bytes` | B | what was moved before the first change |
+/// | `read_first_level_bytes` | B | bytes transferred before the first change |
 /// | `errors` | count | failed I/Os, if any |
-/// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | processor time of the agent over reads and writes; the last is their sum |
+/// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | CPU time of the agent per read or write; the last is their sum |
 /// | `context_switches` | count | of the agent, voluntary or not |
 /// | `commit_tps` | TPS | transactions of a database per time spent in them, with a given pace per elapsed time |
 /// | `commit_lat_mean`, `_min`, `_max`, `_stdev`, `_p50` ... | ns | from the begin of a transaction to its end |
@@ -68,17 +68,17 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
 /// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
 /// | `memory_bw`, `memory_bw_best`, `_worst` | B/s | of the passes of a loop over arrays, the first left out: median, best (STREAM's figure) and worst |
-/// | `memory_lat`, `memory_lat_best` | ns | of a load that waits for the one before it: median and best of the passes |
-/// | `memory_flips`, `memory_tested`, `memory_stress_bw` | count, B, B/s | words that were not what had been written, memory under test, bytes written and read in it per time |
-/// | `act_time` | ns | that an act of a scenario took |
-/// | `operation_lat_...` | ns | of its operations that are more than one I/O |
-/// | `deadline_misses`, `deadline_operations` | count | operations that were over too late, of all that had a deadline |
-/// | `lateness_max` | ns | the longest time by which one was too late |
+/// | `memory_lat`, `memory_lat_best` | ns | of a load that depends on the previous one: median and best of the passes |
+/// | `memory_flips`, `memory_tested`, `memory_stress_bw` | count, B, B/s | words that differ from those written, memory under test, bytes written and read in it per time |
+/// | `act_time` | ns | duration of an act of a scenario |
+/// | `operation_lat_...` | ns | of the act's operations that are more than one I/O |
+/// | `deadline_misses`, `deadline_operations` | count | operations that ended after their deadline, and all that had one |
+/// | `lateness_max` | ns | longest time by which an operation missed its deadline |
 /// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
 ///
 /// A direction without I/O has no metrics. A percentile is given when
-/// [`Percentile::estimable`]; the median always, for it is the middle of what
-/// was seen and needs no tail. Latencies whose record is damaged
+/// [`Percentile::estimable`]; the median always, because it needs
+/// no tail. Latencies whose record is damaged
 /// ([`Distribution::of`]) are left out.
 #[must_use]
 pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {

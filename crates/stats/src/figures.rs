@@ -33,7 +33,7 @@ pub(crate) const OR: &str = " or ";
 /// Between the labels of one figure of reads and writes.
 const AND: char = '+';
 
-/// What a figure measured, as people read it: its labels in their language.
+/// Returns the label of a figure in the user's language.
 #[must_use]
 pub fn measured_in_words(measured: &str) -> String {
     let both = |label: &str| {
@@ -57,10 +57,7 @@ const OF_THE_DEVICE: [&str; 5] = [
     Measured::CpuCache.label(),
 ];
 
-/// Whether a figure may decide a comparison, by what it measured: the page cache may not,
-/// nor what could not be told. A step that reads and writes takes the device's time as
-/// soon as one of them does; trials that differ have to be of the device each. Results of
-/// others (`None`) seldom say what they measured, and are taken as they are.
+/// Returns true if a figure may decide a comparison, judged by its label. The page cache and unknown labels may not decide. A step that reads and writes takes the device's time as soon as one direction does; where trials differ, each must be of the device. Imported results (`None`) seldom carry a label and are accepted.
 ///
 /// ```
 /// use assay_stats::figures::may_decide;
@@ -104,7 +101,7 @@ pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
     figures
 }
 
-/// How long scenarios took as a whole, one figure for each condition.
+/// Computes the total duration of scenarios, one figure for each condition.
 fn whole_scenarios(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> {
     let mut figures = Gathered::default();
     for (scenario, acts) in acts::repetitions(trials) {
@@ -161,7 +158,7 @@ fn gather(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> 
 #[derive(Default)]
 struct Gathered {
     list: Vec<Growing>,
-    /// Of each condition and metric, its place in the list.
+    /// Index in the list by condition and metric.
     places: HashMap<(String, String), usize>,
 }
 

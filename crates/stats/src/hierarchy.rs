@@ -1,4 +1,4 @@
-//! Where latency steps up as a working set grows: the caches, as they are felt.
+//! Latency steps as a working set grows: the caches as a program sees them.
 
 /// A latency so many times that of the next smaller set is a step up.
 const RISE: f64 = 1.25;
@@ -22,16 +22,16 @@ pub struct Rise {
 }
 
 impl Rise {
-    /// Whether a cache of this size would make it: sets that fit into the cache come
-    /// before its end, and larger ones after its begin. Half a set of room on either
-    /// side, because other things lie in a cache too.
+    /// Returns true if a cache of this size would explain the rise: sets that fit into the cache
+    /// come before its end, and larger ones after its begin. Half a set of tolerance on either side
+    /// allows for other data in the cache.
     #[must_use]
     pub const fn fits(&self, cache_bytes: u64) -> bool {
         cache_bytes >= self.from.set_bytes / 2 && cache_bytes <= self.to.set_bytes
     }
 }
 
-/// All rises, in order of size. Neighbouring sets that both rise are one.
+/// Returns all rises, in order of size. Neighbouring sets that both rise count as one.
 #[must_use]
 pub fn rises(points: &[Point]) -> Vec<Rise> {
     let mut found: Vec<Rise> = Vec::new();

@@ -106,7 +106,7 @@ impl Histogram {
             .saturating_add(u128::from(ns) * u128::from(ns));
     }
 
-    /// How many latencies were added. Adds up all bins: not for a hot loop.
+    /// Returns the number of latencies added. It sums all bins: not for a hot loop.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.bins.iter().sum()

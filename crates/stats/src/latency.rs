@@ -40,7 +40,7 @@ impl<'a> Distribution<'a> {
         Ok(Self { record })
     }
 
-    /// How many operations.
+    /// Returns the number of operations.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.record.count
@@ -142,10 +142,9 @@ pub fn pooled_where_any<'a>(
     (!records.is_empty()).then(|| pooled(records))
 }
 
-/// All operations of several records as one: bins and sums are added.
-/// Percentiles of pooled operations are read from this, never averaged.
-/// Damage in one record can hide in the pool: check each with
-/// [`Distribution::of`] before.
+/// Merges the operations of several records into one record by adding bins and sums. Percentiles of
+/// pooled operations are read from it, never averaged. Damage in one record can hide in the pool:
+/// check each record with [`Distribution::of`] before.
 #[must_use]
 pub fn pooled<'a>(records: impl IntoIterator<Item = &'a LatencyRecord>) -> LatencyRecord {
     let mut bins: BTreeMap<u32, u64> = BTreeMap::new();

@@ -51,9 +51,7 @@ impl Percentile {
         (0.0..=100.0).contains(&percent).then(|| ppm(percent))
     }
 
-    /// Whether `count` values are enough to state it: at least ten are
-    /// expected beyond it, n (1 - q) >= 10. p99 takes 1 000 values, p99.9
-    /// 10 000.
+    /// Returns true if `count` values are enough to state the percentile: at least ten are expected beyond it, n (1 - q) >= 10. p99 takes 1 000 values, p99.9 10 000.
     ///
     /// ```
     /// use assay_stats::percentile::Percentile;

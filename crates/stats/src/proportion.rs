@@ -1,4 +1,4 @@
-//! What a count of failures says of the chance of one.
+//! Failure probability estimated from a count of failures.
 
 use statrs::distribution::{Beta, ContinuousCDF};
 

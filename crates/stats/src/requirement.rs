@@ -1,4 +1,4 @@
-//! Whether the trials of a job reach a figure that is asked for.
+//! Check of a job's trials against a required figure.
 
 use crate::series::lowest_second_written;
 use assay_judge::{Measured, judge};
@@ -12,7 +12,7 @@ use std::fmt;
 pub struct Requirement {
     /// Name of the job that shows it.
     pub job: &'static str,
-    /// What is looked at.
+    /// Figure that is checked.
     pub figure: RequiredFigure,
     /// At least that much: IOPS, or bytes per second.
     pub least: f64,
@@ -31,7 +31,7 @@ pub enum RequiredFigure {
     LowestSecondWritten,
 }
 
-/// What the trials say of a requirement.
+/// Result of checking trials against a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Every trial reached it.
@@ -63,7 +63,7 @@ impl RequiredFigure {
         }
     }
 
-    /// What it is called.
+    /// Returns the name of the figure.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -84,8 +84,8 @@ impl Requirement {
             .collect()
     }
 
-    /// What trials of a run say of it. A figure that is not of the device is
-    /// none that a device can pass or fail by.
+    /// Checks the trials of a run against the requirement. A figure not measured on the device
+    /// cannot pass or fail a device.
     #[must_use]
     pub fn finding(&self, trials: &[TrialRecord]) -> Finding {
         let values = self.values(trials);
@@ -134,7 +134,7 @@ impl Requirement {
         }
     }
 
-    /// What else than the device a trial measured.
+    /// Returns the label of a trial that measured something other than the device.
     fn not_of_device(&self, trial: &TrialRecord) -> Option<String> {
         let judgement = judge(trial);
         let side = judgement.and_then(|judged| match self.figure.direction() {

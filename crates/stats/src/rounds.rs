@@ -1,4 +1,4 @@
-//! Whether rounds of the same load have become steady.
+//! Steady-state detection over rounds of the same load.
 
 /// Rounds that are looked at together.
 pub const WINDOW: usize = 5;
@@ -14,8 +14,8 @@ pub struct Window {
     pub mean: f64,
     /// Largest minus smallest, over the mean.
     pub range: f64,
-    /// What the least-squares line gains or loses from the first to the last,
-    /// over the mean; never negative.
+    /// Absolute change of the least-squares line from the first to the last round, divided by the
+    /// mean.
     pub trend: f64,
 }
 
@@ -52,7 +52,7 @@ impl Window {
         })
     }
 
-    /// Whether both limits hold.
+    /// Returns true if both limits hold.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.range <= RANGE && self.trend <= TREND

@@ -90,7 +90,7 @@ fn change_points(values: &[f64]) -> Vec<usize> {
 pub struct Stall {
     /// Index of its first interval.
     pub start_index: usize,
-    /// How many intervals in a row.
+    /// Number of consecutive intervals.
     pub intervals: usize,
 }
 

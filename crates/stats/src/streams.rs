@@ -11,8 +11,8 @@ const MAX_ERRORS_KEPT: usize = 64;
 /// Starts are known to this; what differs by less was at the same time.
 const START_STEP_MS: u64 = 1;
 
-/// All streams that report as one and that were started, as one measurement:
-/// from the first start to the last end. Trims are not part of it.
+/// Merges all started streams of one reporting group into one measurement, from the first start to
+/// the last end. Trims are not part of it.
 #[must_use]
 pub fn measurement(streams: &[&StreamReport]) -> Measurement {
     let streams: Vec<&StreamReport> = streams.iter().copied().filter(|s| s.started).collect();
@@ -31,7 +31,7 @@ pub fn measurement(streams: &[&StreamReport]) -> Measurement {
     }
 }
 
-/// What none of the streams that wrote has flushed.
+/// Sums the unflushed bytes of all streams that wrote.
 fn unflushed(streams: &[&StreamReport]) -> Option<u64> {
     let writers = streams.iter().filter(|s| s.moved_bytes.write > 0);
     let mut left = writers.map(|stream| stream.unflushed_bytes).peekable();

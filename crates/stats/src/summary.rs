@@ -9,7 +9,7 @@ use crate::distributions::student;
 /// every value is positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub n: usize,
     /// Geometric mean; `None` when a value is 0 or negative.
     pub geometric_mean: Option<f64>,
@@ -101,7 +101,7 @@ impl Logs {
 /// Arithmetic mean and standard deviation of values as they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
-    /// How many values.
+    /// Number of values.
     pub n: usize,
     /// Arithmetic mean; not a number without values.
     pub mean: f64,
@@ -110,7 +110,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of all values.
+    /// Computes the moments of all values.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mean = mean(values);

@@ -16,12 +16,12 @@ pub struct Tail {
     pub trials: usize,
     /// Operations of all of them.
     pub operations: u64,
-    /// Of all operations together, in nanoseconds.
+    /// Percentile over all operations together, in nanoseconds.
     pub pooled_ns: u64,
     /// Interval of 95 % of it, were operations independent: those of a trial are
     /// not, so it is too narrow. `None` where it has no upper end.
     pub independent_interval_ns: Option<(u64, u64)>,
-    /// Of each trial.
+    /// Percentile per trial; `None` if a trial has too few operations.
     pub each: Option<OfTrials>,
 }
 

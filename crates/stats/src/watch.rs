@@ -6,7 +6,7 @@
 
 use assay_model::work::watch::{DiskCounters, Memory, Sample};
 
-/// What `free` shows, in bytes.
+/// Figures of `free`, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     /// Memory.
@@ -23,7 +23,7 @@ pub struct Free {
     pub available: Option<u64>,
 }
 
-/// What `vmstat` shows between two samples.
+/// Figures of `vmstat` between two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VmStat {
     /// Processes that could run at the end.
@@ -71,8 +71,8 @@ pub struct CpuShares {
     pub gu: f64,
 }
 
-/// What `iostat -x` shows of a device between two samples. A latency or a size
-/// of no request at all is `None`.
+/// Figures of `iostat -x` for a device between two samples. A latency or size without any request
+/// is `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IoStat {
     /// Reads.
@@ -106,7 +106,7 @@ pub struct Requests {
     pub size: Option<f64>,
 }
 
-/// What `free` would say.
+/// Computes the figures of `free`.
 #[must_use]
 pub fn free(memory: &Memory) -> Free {
     let cache = memory.buffers_bytes.saturating_add(memory.cached_bytes);
@@ -129,7 +129,7 @@ pub fn seconds(before: &Sample, after: &Sample) -> Option<f64> {
     (nanos > 0).then(|| real(nanos) / 1e9)
 }
 
-/// What `vmstat` would say of the time between two samples.
+/// Computes the figures of `vmstat` for the time between two samples.
 #[must_use]
 pub fn vmstat(before: &Sample, after: &Sample) -> Option<VmStat> {
     let seconds = seconds(before, after)?;
@@ -179,7 +179,7 @@ fn cpu_shares(before: &Sample, after: &Sample) -> Option<CpuShares> {
     })
 }
 
-/// What `iostat -x` would say of a device over so many seconds.
+/// Computes the figures of `iostat -x` for a device over `seconds` seconds.
 #[must_use]
 pub fn iostat(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Option<IoStat> {
     let since = |was: u64, is: u64| Some(real(is.checked_sub(was)?));

@@ -3,13 +3,12 @@
 
 use crate::error::StoreError;
 use crate::record;
+use crate::rows::{annotation, owner};
 use crate::runs::{Owner, Store};
-use crate::select::{Found, owner};
+use crate::select::Found;
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
-use std::io;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 impl Store {
     /// Gives an annotation to the run or import that is made next. Its name is taken only
@@ -205,26 +204,4 @@ fn refuse_taken(name: &str, holder: Option<String>) -> Result<(), StoreError> {
             holder,
         }),
     }
-}
-
-/// The annotation in a row with its columns, which are NULL where there is none.
-pub(crate) fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
-    let has_tags = row.get::<_, Option<String>>("tags")?.is_some();
-    Ok(Annotation {
-        name: row.get("name")?,
-        tags: match has_tags {
-            true => words(row, "tags")?,
-            false => Vec::new(),
-        },
-        note: row.get("note")?,
-    })
-}
-
-/// Words that are stored as a JSON list.
-pub(crate) fn words(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
-    let text: String = row.get(column)?;
-    record::words_from_text(&text).map_err(|error: io::Error| {
-        let index = row.as_ref().column_index(column).unwrap_or_default();
-        rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
-    })
 }

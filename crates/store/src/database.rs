@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-/// How long to wait for another process. Readers and writers hold the lock
-/// for one short transaction, but flash may stall for seconds in its fsync.
+/// Time limit for waiting on another process. Readers and writers hold the lock for one short
+/// transaction, but flash may stall for seconds in its fsync.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// SQLite locks the file with POSIX record locks, and the kernel drops all of
@@ -105,7 +105,7 @@ impl Database {
         }
     }
 
-    /// Where it is, absolute.
+    /// Returns the absolute path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -126,7 +126,7 @@ fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     })
 }
 
-/// What is at a path.
+/// Kind of file found at a path.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     /// No file, or an empty one.

@@ -1,4 +1,4 @@
-//! What can go wrong with a store, each in one line.
+//! Errors of a store, each in one line.
 
 use rusqlite::ErrorCode;
 use std::fs::File;
@@ -39,7 +39,7 @@ pub enum StoreError {
     Newer {
         /// The store.
         path: PathBuf,
-        /// Its format.
+        /// Format version of the store.
         found: u32,
         /// The newest known format.
         known: u32,
@@ -51,7 +51,7 @@ pub enum StoreError {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file can be read, but not written.
@@ -86,9 +86,9 @@ pub enum StoreError {
         path: PathBuf,
         /// The run.
         run: String,
-        /// How many of its trials are there.
+        /// Number of its trials that are present.
         there: usize,
-        /// How many should be.
+        /// Number of trials that should be present.
         trials: usize,
     },
     /// The open file is no longer the one of its name.
@@ -102,7 +102,7 @@ pub enum StoreError {
     Damaged {
         /// The store.
         path: PathBuf,
-        /// What SQLite says.
+        /// Error of SQLite.
         source: rusqlite::Error,
     },
     /// The header of a run cannot be read.
@@ -110,7 +110,7 @@ pub enum StoreError {
     DamagedRun {
         /// The run.
         run: String,
-        /// What is wrong.
+        /// Cause of the error.
         source: io::Error,
     },
     /// The record of an import cannot be read.
@@ -118,7 +118,7 @@ pub enum StoreError {
     DamagedImport {
         /// The import.
         import: String,
-        /// What is wrong.
+        /// Cause of the error.
         source: io::Error,
     },
     /// The record of one trial cannot be read.
@@ -130,7 +130,7 @@ pub enum StoreError {
         job: String,
         /// Repetition, from 1.
         trial: u32,
-        /// What is wrong.
+        /// Cause of the error.
         source: io::Error,
     },
     /// A record has no JSON form, for example a path that is not UTF-8.
@@ -138,7 +138,7 @@ pub enum StoreError {
     Unwritable {
         /// The run.
         run: String,
-        /// What is wrong.
+        /// Cause of the error.
         source: io::Error,
     },
     /// A run or an import has that id already.
@@ -170,7 +170,7 @@ pub enum StoreError {
     /// Neither a run nor an import has that id.
     #[error("no run or import '{text}' in {}: assay list shows all", .path.display())]
     NoSuchRun {
-        /// What was asked for.
+        /// Requested id.
         text: String,
         /// The store.
         path: PathBuf,
@@ -178,7 +178,7 @@ pub enum StoreError {
     /// More than one run or import fits.
     #[error("'{text}' fits {} runs or imports ({}): type more of the id", .candidates.len(), list(.candidates))]
     Ambiguous {
-        /// What was asked for.
+        /// Requested id.
         text: String,
         /// Ids of those that fit, newest first.
         candidates: Vec<String>,
@@ -194,12 +194,12 @@ pub enum StoreError {
     Sqlite {
         /// The store.
         path: PathBuf,
-        /// What SQLite says.
+        /// Error of SQLite.
         source: rusqlite::Error,
     },
 }
 
-/// Whether another file can be opened; SQLite does not say why it cannot open one.
+/// `true` if another file can be opened; SQLite does not tell why it cannot open one.
 fn may_open_more() -> bool {
     File::open("/dev/null").is_ok()
 }

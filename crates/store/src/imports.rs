@@ -1,8 +1,8 @@
 //! Results that were made elsewhere.
 
-use crate::annotations::{annotation, words};
 use crate::error::StoreError;
 use crate::record;
+use crate::rows::{annotation, words};
 use crate::runs::Store;
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;
@@ -55,7 +55,7 @@ impl Store {
         })
     }
 
-    /// All imports, newest first.
+    /// Returns all imports, newest first.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -13,6 +13,7 @@ mod database;
 mod error;
 mod imports;
 mod record;
+mod rows;
 mod runs;
 mod schema;
 mod select;

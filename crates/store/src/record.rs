@@ -55,7 +55,7 @@ pub fn import_from_blob(blob: &[u8]) -> io::Result<Import> {
     from_blob(blob)
 }
 
-/// What could not be read again is not written.
+/// Serializes a record; refuses one that could not be read again.
 fn to_blob(record: &impl Serialize) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(record)?;
     match json.len() as u64 > MAX_RECORD_BYTES {

@@ -10,8 +10,7 @@ use rusqlite::{Connection, Params, params};
 use std::io;
 use std::path::Path;
 
-/// What the table of trials says of one that found data lost, for lists; all else of
-/// it is in its record.
+/// Mark in the table of trials for one that found data lost, for lists; its record has the details.
 pub(crate) const DATA_LOST: &str = "data lost";
 
 /// One file with runs. Several processes may use it at once.
@@ -46,7 +45,7 @@ pub struct RunSummary {
     /// End, milliseconds since 1970 (UTC); `None` while it runs, and when
     /// nobody saw the end.
     pub finished_unix_ms: Option<u64>,
-    /// How far it came.
+    /// Status of the run.
     pub status: RunStatus,
     /// [`RunHeader::target`].
     pub target: Option<String>,
@@ -100,7 +99,7 @@ impl Store {
         })
     }
 
-    /// Where the store is, absolute.
+    /// Returns the absolute path of the store.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.database.path()

@@ -1,8 +1,8 @@
 //! Reading runs and trials, and finding what an id stands for.
 
-use crate::annotations::annotation;
 use crate::error::StoreError;
 use crate::record;
+use crate::rows::{annotation, owner};
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 /// one is the newer.
 const NEWEST_FIRST: &str = "ORDER BY started_unix_ms DESC, runs.rowid DESC";
 
-/// What an id stands for.
+/// Record that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A run of assay's own: [`Store::load`].
@@ -33,7 +33,7 @@ impl Found {
 }
 
 impl Store {
-    /// All runs, newest first.
+    /// Returns all runs, newest first.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -239,7 +239,7 @@ impl Store {
 /// Trials of a run that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SomeTrials {
-    /// All of them.
+    /// Returns the sum of the phases, in microseconds.
     All,
     /// Those of one job.
     OfJob(String),
@@ -314,14 +314,6 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         trials_planned: row.get("trials_planned")?,
         data_lost: row.get("data_lost")?,
         annotation: annotation(row)?,
-    })
-}
-
-pub(crate) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
-    Ok(Owner {
-        pid: row.get("owner_pid")?,
-        boot_id: row.get("owner_boot_id")?,
-        start_ticks: row.get("owner_start_ticks")?,
     })
 }
 

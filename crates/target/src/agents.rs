@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 /// Names a folder with agents, before all others.
 const VARIABLE: &str = "ASSAY_AGENTS";
 
-/// Where agents are, from the folder of the program on: beside it in an archive,
-/// in cargo's build folder, and where systems keep what programs need.
+/// Folders of agents, relative to the folder of the program: beside it in an archive, in cargo's
+/// build folder, and where systems keep files that programs need.
 const FOLDERS: [&str; 3] = ["agents", "../agents", "../lib/assay/agents"];
 
-/// What `uname -m` says, and the agent that runs there. What a machine says is
-/// never made a part of a path.
+/// Outputs of `uname -m`, each with the agent for it. The output of a machine never becomes part of
+/// a path.
 const MACHINES: [(&str, &str); 12] = [
     ("x86_64", "assay-agent-x86_64"),
     ("amd64", "assay-agent-x86_64"),
@@ -29,13 +29,13 @@ const MACHINES: [(&str, &str); 12] = [
     ("i686", "assay-agent-i686"),
 ];
 
-/// What the name of an agent ends with that has `SQLite`.
+/// Suffix in the name of an agent that has `SQLite`.
 const SQLITE: &str = "-sqlite";
 
 /// Agents, and which of them is wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct Agents {
-    /// Where they are looked for, in this order.
+    /// Folders to search, in this order.
     pub(crate) folders: Vec<PathBuf>,
     /// It must be the one that can do all works, not the small one.
     pub(crate) larger: bool,

@@ -1,5 +1,5 @@
-//! How the agent gets onto a machine, and away again: a dialogue, line by line,
-//! with a shell over there.
+//! Transfer of the agent to a machine, and its removal: a dialogue, line by line, with a shell
+//! on that machine.
 //!
 //! ```text
 //!  host                             shell
@@ -13,9 +13,9 @@
 //!                                   folder is removed
 //! ```
 //!
-//! An agent that is kept (`keep` in the place of `serve`) outlives this shell, which
-//! then is only a relay to it, and leaves the folder to the agent unless that has
-//! ended. The next shell finds it:
+//! An agent that is kept (`keep` in the place of `serve`) outlives this shell, which then is
+//! only a relay to it, and leaves the folder to the agent unless that has ended. The next shell
+//! finds it:
 //!
 //! ```text
 //!                               <-  assay-boot 2 MACHINE
@@ -27,22 +27,22 @@
 //! `assay-boot kept SHA256 PATH` instead of asking for it. After `stay NAME` in the place of
 //! `run` the agent stays under that name: `assay-boot at PATH`.
 //!
-//! Nobody sends before it is asked: tools over there may read more than they are
-//! told to.
+//! Neither side sends before it is asked: tools on the machine may read more than they are told
+//! to.
 
 use crate::agents::{Agents, agent_for};
-use crate::{AgentState, AgentThere, Session, TargetError, Watchdog};
+use crate::{AgentSession, AgentState, AgentThere, TargetError, Watchdog};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{Read, Write};
 use std::time::Duration;
 
-/// What every line of the shell begins with.
+/// Prefix of every line of the shell.
 const MARK: &str = "assay-boot ";
 /// Version of the dialogue.
 const HELLO: &str = "2 ";
-/// What login scripts may print before.
+/// Limit on the bytes that login scripts may print before the dialogue.
 const MOST_CHATTER: usize = 64 << 10;
 /// Bytes of a piece of the agent that is sent: each has to be taken before the link counts as
 /// silent.
@@ -53,13 +53,13 @@ const SLOWEST_BYTES_PER_S: u64 = 10 << 10;
 /// The longest line of the dialogue.
 const LONGEST_LINE: usize = 400;
 
-/// What a shell over there carries out. It has no single quote and is one line, so
-/// that every login shell takes it in single quotes for what it is.
+/// Script that the shell on the machine runs. It has no single quote and is one line, so that every
+/// login shell takes it unchanged in single quotes.
 ///
-/// Folders in memory come first: what is under test is not to be written by this.
-/// An empty program shows whether programs may run in a folder. The shell outlives
-/// a broken link, and so does what it has to do at the end. It leaves the folder to an
-/// agent that goes on: a relay to it says so (3), or was killed by a signal.
+/// Folders in memory come first: this script must not write to the storage under test. An empty
+/// program shows if programs may run in a folder. The shell outlives a broken link, and so does its
+/// cleanup. It leaves the folder to an agent that goes on: a relay to that agent reports so (3), or
+/// was killed by a signal.
 const SCRIPT: &str = "\
     umask 077; \
     echo assay-boot 2 $(uname -m); \
@@ -138,11 +138,11 @@ pub(crate) enum Fault {
     NoAgent(TargetError),
     /// The agent that was kept is not there any more.
     Gone,
-    /// What was seen.
+    /// Another failure, with the observed problem.
     Failed(String),
 }
 
-/// What the agent is to be.
+/// Role of the agent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Role {
     /// It ends with the link.
@@ -155,9 +155,9 @@ pub(crate) enum Role {
 pub(crate) struct Boot<'a> {
     target: &'a str,
     agents: &'a Agents,
-    session: &'a mut Session,
+    session: &'a mut AgentSession,
     watchdog: &'a Watchdog,
-    /// How long it may say nothing.
+    /// Longest permitted silence.
     silence: Duration,
 }
 
@@ -166,7 +166,7 @@ impl<'a> Boot<'a> {
     pub(crate) fn new(
         target: &'a str,
         agents: &'a Agents,
-        session: &'a mut Session,
+        session: &'a mut AgentSession,
         (watchdog, silence): (&'a Watchdog, Duration),
     ) -> Self {
         Self {
@@ -222,7 +222,7 @@ impl<'a> Boot<'a> {
         }
     }
 
-    /// What a listing says, up to its end.
+    /// Reads a listing to its end.
     pub(crate) fn listing(mut self) -> Result<Vec<String>, Fault> {
         let mut lines = Vec::new();
         let mut heard = 0;
@@ -288,7 +288,7 @@ impl<'a> Boot<'a> {
         )))
     }
 
-    /// What the machine is; login scripts may have spoken before.
+    /// Reads the machine type; login scripts may have printed text before.
     fn machine(&mut self) -> Result<String, Fault> {
         let mut chatter = 0;
         while chatter < MOST_CHATTER {

@@ -1,4 +1,4 @@
-//! What a program that reaches a machine complains about, kept short.
+//! Complaints of a program that reaches a machine, kept short.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -10,22 +10,22 @@ use std::time::Duration;
 const LINES: usize = 40;
 /// Bytes that are kept of each.
 const WIDTH: usize = 400;
-/// How long the last of them may take after the program has ended.
+/// Time limit for the last complaints after the program has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The last lines that the program, or one over there, has said on standard error.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Complaints(Arc<Shared>);
+pub(crate) struct Complaints(Arc<CapturedStderr>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct CapturedStderr {
     lines: Mutex<VecDeque<String>>,
     /// Ends with the thread that reads.
     reading: Mutex<Option<Receiver<()>>>,
 }
 
 impl Complaints {
-    /// What was said at once.
+    /// Returns the complaints in a text.
     #[cfg(test)]
     pub(crate) fn of(text: &str) -> Self {
         let complaints = Self::default();

@@ -12,11 +12,11 @@ pub(crate) struct Kept {
     pub(crate) links: Option<JoinHandle<()>>,
 }
 
-/// What the last link complained about.
+/// Complaint of the last link.
 pub(crate) type Complaint = Arc<Mutex<Option<String>>>;
 
 impl Kept {
-    /// What ends the stream.
+    /// Returns a function that ends the stream.
     pub(crate) fn cutter(&self, why: String) -> impl FnOnce() + Send + 'static {
         let link = self.link.clone();
         move || link.give_up(Some(why))

@@ -1,5 +1,5 @@
-//! Where the agent runs. A target starts it and gives the byte stream to talk
-//! to it; what is said on the stream is not its business.
+//! Targets: the machines that the agent runs on. A target starts the agent and provides the byte
+//! stream to talk to it; the content of the stream is not its business.
 
 pub mod adb;
 mod agents;
@@ -17,7 +17,7 @@ mod when_lost;
 
 pub use adb::Adb;
 pub use local::Local;
-pub use session::Session;
+pub use session::AgentSession;
 pub use ssh::Ssh;
 pub use watchdog::{Watchdog, end_links};
 pub use when_lost::{WhenLost, WhenLostError};
@@ -28,7 +28,7 @@ use thiserror::Error;
 
 /// A machine that can run the agent.
 pub trait Target {
-    /// What the machine is called, for a user who has several; `None`: this one.
+    /// Returns the name of the machine, for a user who has several; `None`: this one.
     fn name(&self) -> Option<String>;
 
     /// The name that the user gives to the unit that is measured there.
@@ -45,7 +45,7 @@ pub trait Target {
     ///
     /// # Errors
     /// When it cannot be started.
-    fn start(&mut self) -> Result<Session, TargetError>;
+    fn start(&mut self) -> Result<AgentSession, TargetError>;
 
     /// Starts the agent as a part of this program: with its standard streams and
     /// terminal. The session's stream is on two other descriptors, whose numbers
@@ -53,7 +53,7 @@ pub trait Target {
     ///
     /// # Errors
     /// When it cannot be started, or the target has no such place.
-    fn start_in_front(&mut self) -> Result<Session, TargetError>;
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError>;
 
     /// Puts the agent there to stay, tells of those that are there, or removes them.
     ///
@@ -68,13 +68,13 @@ pub trait Target {
 /// An agent over there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentThere {
-    /// Its file, or the folder that it was pushed into.
+    /// File of the agent, or the folder that it was pushed into.
     pub path: String,
-    /// How it stands.
+    /// State of the agent.
     pub state: AgentState,
 }
 
-/// How an agent over there stands.
+/// State of an agent on another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentState {
     /// It was put there now, to stay.
@@ -91,7 +91,7 @@ pub enum AgentState {
     Removed,
 }
 
-/// What to do with agents over there.
+/// Order about agents on another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentOrder {
     /// Put one there to stay.
@@ -108,7 +108,7 @@ pub enum TargetError {
     /// The program could not be started.
     #[error("cannot start {program}: {source}")]
     Spawn {
-        /// What was to be started.
+        /// Program that was to be started.
         program: String,
         /// The kernel's answer.
         source: io::Error,
@@ -118,7 +118,7 @@ pub enum TargetError {
     Unreachable {
         /// The machine.
         target: String,
-        /// What was seen, and what to do.
+        /// Observed problem, and the remedy.
         why: String,
     },
     /// There is no agent that could be put onto the machine.
@@ -126,9 +126,9 @@ pub enum TargetError {
     NoAgent {
         /// The machine.
         target: String,
-        /// What it is, as `uname -m` says.
+        /// Machine type, as `uname -m` prints it.
         machine: String,
-        /// Where was looked, and what to do.
+        /// Searched places, and the remedy.
         why: String,
     },
     /// An agent that is there cannot be read.
@@ -144,10 +144,10 @@ pub enum TargetError {
     NotStarted {
         /// The machine.
         target: String,
-        /// What was seen.
+        /// Observed problem.
         why: String,
     },
-    /// What needs this terminal or its files cannot be done elsewhere.
+    /// A command that needs this terminal or its files cannot run elsewhere.
     #[error("{0} has no access to this terminal: this command runs only without --on")]
     NotInFront(String),
     /// No agent is put onto the machine.

@@ -1,6 +1,6 @@
 //! This machine.
 
-use crate::{Session, Target, TargetError};
+use crate::{AgentSession, Target, TargetError};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::OsString;
 use std::io;
@@ -31,7 +31,7 @@ impl Local {
         command
     }
 
-    fn in_front(&self) -> io::Result<Session> {
+    fn in_front(&self) -> io::Result<AgentSession> {
         let (requests, to_agent) = io::pipe()?;
         let (from_agent, answers) = io::pipe()?;
         let mut command = self.command();
@@ -41,7 +41,7 @@ impl Local {
             command.arg(end.as_raw_fd().to_string());
         }
         let child = command.spawn()?;
-        Ok(Session::with_stream(child, from_agent, to_agent))
+        Ok(AgentSession::with_stream(child, from_agent, to_agent))
     }
 
     fn not_started(&self, source: io::Error) -> TargetError {
@@ -59,19 +59,19 @@ impl Target for Local {
 
     /// The agent gets a process group of its own: a Ctrl-C on the terminal
     /// reaches only the host, which then stops the agent in good order.
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
             .spawn()
-            .map(Session::new)
+            .map(AgentSession::new)
             .map_err(|source| self.not_started(source))
     }
 
     /// The agent stays in this program's process group, so that it may read from
     /// the terminal.
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         self.in_front().map_err(|source| self.not_started(source))
     }
 }

@@ -11,7 +11,7 @@ mod links;
 use crate::agents::Agents;
 use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
-use crate::{Session, TargetError, WhenLost};
+use crate::{AgentSession, TargetError, WhenLost};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -19,14 +19,14 @@ use std::time::Duration;
 
 /// Connecting is over before the first line, which ssh limits itself (`ConnectTimeout`).
 const SILENCE: Duration = Duration::from_secs(30);
-/// What an agent may take to clean up before the link is cut; it goes on cleaning
-/// up without.
+/// Time limit for an agent to clean up before the link is cut; without a link the agent goes on
+/// cleaning up.
 pub(crate) const PARTING: Duration = Duration::from_secs(60);
 
 /// A program that carries out a command on another machine, with its own standard
 /// streams as those of the command, byte by byte.
 pub(crate) trait Program: Clone + Send + 'static {
-    /// What the machine is called.
+    /// Returns the name of the machine.
     fn target(&self) -> String;
 
     /// The program with the words that make it carry out that command.
@@ -45,7 +45,7 @@ pub(crate) struct Remote<P> {
     pub(crate) program: P,
     pub(crate) agents: Agents,
     pub(crate) when_lost: WhenLost,
-    /// How long the shell over there may say nothing.
+    /// Longest permitted silence of the shell on the machine.
     pub(crate) silence: Duration,
     /// Who is told what becomes of the link, a line at a time.
     pub(crate) tell: fn(&str),
@@ -72,7 +72,7 @@ impl<P: Program> Remote<P> {
     }
 
     /// Starts the agent over there.
-    pub(crate) fn start(&self) -> Result<Session, TargetError> {
+    pub(crate) fn start(&self) -> Result<AgentSession, TargetError> {
         let role = match self.when_lost {
             WhenLost::Stop => Role::Serve,
             WhenLost::Wait(grace) => Role::Keep(grace),
@@ -86,7 +86,11 @@ impl<P: Program> Remote<P> {
     }
 
     /// Goes to an agent that is kept there.
-    pub(crate) fn reach_again(&self, folder: &str, patience: Duration) -> Result<Session, Failed> {
+    pub(crate) fn reach_again(
+        &self,
+        folder: &str,
+        patience: Duration,
+    ) -> Result<AgentSession, Failed> {
         let reached = self.reach(&boot::command(), patience, |boot| boot.run_again(folder));
         reached.map(|(session, ())| session)
     }
@@ -108,7 +112,7 @@ impl<P: Program> Remote<P> {
         command: &str,
         patience: Duration,
         talk: impl FnOnce(Boot<'_>) -> Result<T, Fault>,
-    ) -> Result<(Session, T), Failed> {
+    ) -> Result<(AgentSession, T), Failed> {
         let mut child = self.spawn(command).map_err(|error| Failed {
             fault: Fault::NoAgent(error),
             complaints: Complaints::default(),
@@ -117,7 +121,7 @@ impl<P: Program> Remote<P> {
         let complaints = child.stderr.take().map(Complaints::listen);
         let complaints = complaints.unwrap_or_default();
         let heard = complaints.clone();
-        let mut session = Session::over(child, Box::new(move || heard.last()), PARTING);
+        let mut session = AgentSession::over(child, Box::new(move || heard.last()), PARTING);
         let watchdog = session.must_answer_within(patience);
         let target = self.program.target();
         match talk(Boot::new(
@@ -175,7 +179,7 @@ pub(crate) fn not_there(
 }
 
 impl Failed {
-    /// What went wrong.
+    /// Converts the failure into an error for the user.
     pub(crate) fn into_error(self, program: &impl Program) -> TargetError {
         let target = program.target();
         let complaints = self.complaints;

@@ -9,23 +9,23 @@ use std::io::{Read, Write};
 use std::process::Child;
 use std::time::Duration;
 
-/// How long the other side of a link may take to end that was given up.
+/// Time limit for the other side of an abandoned link to end.
 const CUT: Duration = Duration::from_secs(1);
 
 /// A running agent and its stream. Dropping it closes the stream, which
 /// tells the agent to clean up, and waits until the agent is gone.
-pub struct Session {
-    /// What the agent says.
+pub struct AgentSession {
+    /// Output of the agent.
     pub reader: Box<dyn Read + Send>,
     /// To the agent; taken by whoever talks. The agent sees the end of its
     /// input when this is dropped.
     pub writer: Option<Box<dyn Write + Send>>,
     carrier: Carrier,
-    /// How long the agent may take to end; `None`: all the time that it needs.
+    /// Time limit for the agent to end; `None`: no limit.
     parting: Option<Duration>,
 }
 
-/// What carries the stream.
+/// Carrier of the stream.
 enum Carrier {
     /// The agent itself.
     Agent(Child),
@@ -35,10 +35,10 @@ enum Carrier {
     Kept(Kept),
 }
 
-/// What a link complains about, so far.
+/// Function that returns the complaint of a link so far.
 pub(crate) type Complaint = Box<dyn Fn() -> Option<String> + Send>;
 
-impl Session {
+impl AgentSession {
     /// With an agent that is talked to over its standard streams.
     pub(crate) fn new(mut child: Child) -> Self {
         let (reader, writer) = streams(&mut child);
@@ -115,8 +115,8 @@ impl Session {
         }
     }
 
-    /// What ends the stream at once, as long as this session is there: for a machine
-    /// whose power is gone.
+    /// Returns a function that ends the stream at once, as long as this session exists: for a
+    /// machine whose power is gone.
     #[must_use]
     pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
         match &self.carrier {
@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// What the link to the agent complains about, in one line.
+    /// Returns the complaint of the link to the agent, in one line.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         match &self.carrier {
@@ -161,7 +161,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for AgentSession {
     fn drop(&mut self) {
         drop(self.writer.take());
         let watchdog = self.parting.map(|parting| self.must_answer_within(parting));
@@ -193,7 +193,7 @@ fn streams(child: &mut Child) -> (Box<dyn Read + Send>, Option<Box<dyn Write + S
     )
 }
 
-/// What an agent still says is for nobody; one that cannot say it would not end.
+/// Reads and drops the remaining output of an agent; an agent that cannot write would not end.
 fn drain(reader: &mut impl Read, watchdog: &Watchdog) {
     let mut chunk = [0; 4096];
     while !watchdog.has_barked() && reader.read(&mut chunk).is_ok_and(|read| read > 0) {}
@@ -217,7 +217,7 @@ fn await_end(child: &Child) {
     }
 }
 
-impl fmt::Debug for Session {
+impl fmt::Debug for AgentSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").finish_non_exhaustive()
     }

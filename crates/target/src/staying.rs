@@ -77,7 +77,7 @@ fn push<P: Program>(remote: &Remote<P>) -> Result<Vec<AgentThere>, TargetError> 
     Ok(pushed)
 }
 
-/// Of the agents that this program has.
+/// Returns the hashes of the agents that this program has.
 fn hashes(folders: &[PathBuf]) -> Vec<String> {
     let folders = folders.iter().filter_map(|folder| folder.read_dir().ok());
     let files = folders

@@ -46,7 +46,7 @@ impl Watchdog {
         let _ = self.more.send(patience);
     }
 
-    /// Whether the time was over.
+    /// `true` if the time has run out.
     #[must_use]
     pub fn has_barked(&self) -> bool {
         self.barked.load(Ordering::Relaxed)

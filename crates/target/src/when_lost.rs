@@ -1,4 +1,4 @@
-//! What becomes of an agent whose link is lost.
+//! Behaviour of an agent that loses its link.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ const SHORTEST: u64 = 10;
 /// Longer, what nobody comes for would stay too long: a week.
 const LONGEST: u64 = 7 * 24 * 3600;
 
-/// What the agent does, and what this side.
+/// Behaviour of the agent and of the host when their link is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenLost {
     /// It stops and cleans up at once.

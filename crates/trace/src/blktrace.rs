@@ -6,7 +6,7 @@
 //! them. Only the queueing of requests is replayed: all else is what the block
 //! layer made of it. What was completed tells how much was under way.
 
-use crate::{Action, Event, EventTime, Source, damaged};
+use crate::{Action, EventTime, TraceEvent, TraceSource, damaged};
 use assay_model::load::Ddir;
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -19,10 +19,10 @@ const VERSION: u32 = 7;
 /// Bytes of a sector, whatever the device says.
 const SECTOR: u64 = 512;
 
-/// What happened: the lower half of `action`.
+/// Event codes: the lower half of `action`.
 const QUEUED: u32 = 1;
 const COMPLETED: u32 = 8;
-/// What it is about: bits of the upper half of `action`.
+/// Category bits: the upper half of `action`.
 const WRITE: u32 = 1 << (1 + 16);
 const FLUSH: u32 = 1 << (2 + 16);
 const NOTIFY: u32 = 1 << (10 + 16);
@@ -108,13 +108,13 @@ impl Record {
 }
 
 /// The file that stands for a device, by its major and minor number.
-pub type Names = Box<dyn Fn(u32, u32) -> Option<PathBuf> + Send>;
+pub type DeviceFiles = Box<dyn Fn(u32, u32) -> Option<PathBuf> + Send>;
 
 /// A block trace under way.
 pub struct BlktraceSource<R> {
     input: R,
     order: ByteOrder,
-    names: Names,
+    names: DeviceFiles,
     /// Lengths are rounded up to it: a device with larger sectors than the
     /// recorded one takes no shorter ones.
     align: u32,
@@ -124,12 +124,12 @@ pub struct BlktraceSource<R> {
     /// The device of each file.
     devices: Vec<u32>,
     /// A record may stand for two events.
-    waiting: VecDeque<Event>,
+    waiting: VecDeque<TraceEvent>,
 }
 
 impl<R: Read> BlktraceSource<R> {
     /// A trace whose lengths are rounded up to a multiple of `align` (0: not).
-    pub fn new(input: R, order: ByteOrder, align: u32, names: Names) -> Self {
+    pub fn new(input: R, order: ByteOrder, align: u32, names: DeviceFiles) -> Self {
         Self {
             input,
             order,
@@ -213,7 +213,7 @@ impl<R: Read> BlktraceSource<R> {
         };
         if what == COMPLETED {
             if record.bytes > 0 {
-                self.waiting.push_back(Event {
+                self.waiting.push_back(TraceEvent {
                     file,
                     action: Action::Done {
                         ddir,
@@ -236,7 +236,7 @@ impl<R: Read> BlktraceSource<R> {
         let time = EventTime::At(record.time_ns);
         let events = flush.into_iter().chain(io);
         self.waiting
-            .extend(events.map(|action| Event { file, action, time }));
+            .extend(events.map(|action| TraceEvent { file, action, time }));
         Ok(())
     }
 
@@ -266,8 +266,8 @@ impl<R: Read> BlktraceSource<R> {
     }
 }
 
-impl<R: Read> Source for BlktraceSource<R> {
-    fn next_event(&mut self) -> io::Result<Option<Event>> {
+impl<R: Read> TraceSource for BlktraceSource<R> {
+    fn next_event(&mut self) -> io::Result<Option<TraceEvent>> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
                 return Ok(Some(event));

@@ -1,8 +1,8 @@
-//! What a recording is made of.
+//! Statistics of a recording.
 
 use crate::Action;
 use crate::fit::alignment;
-use crate::recording::{Recording, Step};
+use crate::recording::{RecordedStep, Recording};
 use assay_model::load::{Ddir, PerDirection};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -13,16 +13,16 @@ const PARTS: usize = 20;
 /// More are not under way at a time: completions that a trace lost are not waited for.
 const MOST_UNDER_WAY: usize = 16_384;
 
-/// What a recording is made of.
+/// Statistics of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Description {
     /// The format that it was read from.
     pub format: &'static str,
     /// From its first I/O or flush to its last.
     pub span_ns: u64,
-    /// Its files, and how far each reaches in bytes.
+    /// Files of the recording, each with the end of its last I/O, in bytes.
     pub files: Vec<(String, u64)>,
-    /// All I/O.
+    /// I/O of each direction.
     pub directions: PerDirection<DirectionUse>,
     /// fsync, fdatasync and flushes of the device.
     pub flushes: u64,
@@ -37,11 +37,11 @@ pub struct Description {
 /// I/O of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DirectionUse {
-    /// How many.
+    /// Number of I/Os.
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How many began where the one before, of the same file and direction, had ended.
+    /// Number of I/Os that began where the previous one, of the same file and direction, had ended.
     pub sequential_ios: u64,
     /// Lengths and how many I/Os had them, the most frequent first.
     pub sizes: Vec<(u32, u64)>,
@@ -56,7 +56,7 @@ pub struct Depth {
     pub max: u64,
 }
 
-/// What was done in a part of the time.
+/// I/O in a part of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rate {
     /// I/Os that began.
@@ -68,11 +68,11 @@ pub struct Rate {
 /// Describes a recording.
 #[must_use]
 pub fn describe(recording: &Recording) -> Description {
-    let mut tally = Tally::default();
+    let mut tally = TraceTally::default();
     for step in &recording.steps {
         tally.add(step);
     }
-    let begun = |step: &&Step| {
+    let begun = |step: &&RecordedStep| {
         matches!(
             step.action,
             Action::Io { .. } | Action::Sync | Action::Datasync
@@ -98,17 +98,17 @@ pub fn describe(recording: &Recording) -> Description {
 }
 
 #[derive(Default)]
-struct Tally {
+struct TraceTally {
     uses: PerDirection<DirectionUse>,
     sizes: PerDirection<BTreeMap<u32, u64>>,
-    /// Where the latest I/O of a file and direction ended.
+    /// End offset of the latest I/O of each file and direction.
     ends: HashMap<(usize, &'static str), u64>,
     extents: HashMap<usize, u64>,
     flushes: u64,
 }
 
-impl Tally {
-    fn add(&mut self, step: &Step) {
+impl TraceTally {
+    fn add(&mut self, step: &RecordedStep) {
         let (ddir, offset, length) = match step.action {
             Action::Io {
                 ddir,
@@ -144,7 +144,7 @@ impl Tally {
 
 /// A completion ends the oldest I/O under way that begins in what it covers: requests are
 /// made of several I/Os.
-fn depth(steps: &[Step]) -> Option<Depth> {
+fn depth(steps: &[RecordedStep]) -> Option<Depth> {
     let mut under_way: VecDeque<(usize, u64)> = VecDeque::new();
     let (mut ios, mut sum, mut max, mut completed) = (0_u64, 0_u64, 0_u64, false);
     for step in steps {
@@ -171,7 +171,7 @@ fn depth(steps: &[Step]) -> Option<Depth> {
     })
 }
 
-fn rates(steps: &[Step], first_ns: u64, span_ns: u64) -> Vec<Rate> {
+fn rates(steps: &[RecordedStep], first_ns: u64, span_ns: u64) -> Vec<Rate> {
     let mut rates = vec![Rate::default(); PARTS];
     for step in steps {
         if let Action::Io { ddir, length, .. } = step.action {

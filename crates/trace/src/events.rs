@@ -16,9 +16,9 @@ use std::io;
 /// Bytes of a sector, whatever the device says.
 const SECTOR: u64 = 512;
 
-/// How far the block layer was with an I/O.
+/// Stage of an I/O in the block layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum BlockStage {
     /// It came from above: what programs and file systems asked for.
     Queued,
     /// It went to the driver, merged or split.
@@ -29,16 +29,16 @@ pub enum Stage {
 
 /// A line that is an event.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct BlockEvent {
     /// Time on the trace's clock.
     pub at_ns: u64,
     /// `MAJOR:MINOR`.
     pub device: String,
-    /// How far it was.
-    pub stage: Stage,
+    /// Stage of the I/O.
+    pub stage: BlockStage,
     /// A flush was asked for before it, or it is one.
     pub flush: bool,
-    /// What there is besides the flush.
+    /// Action besides the flush.
     pub action: Option<Action>,
 }
 
@@ -46,7 +46,7 @@ pub struct Line {
 ///
 /// # Errors
 /// When it begins as an event and does not go on as one; the error names its number.
-pub fn parse(line: &str, number: u64) -> io::Result<Option<Line>> {
+pub fn parse(line: &str, number: u64) -> io::Result<Option<BlockEvent>> {
     let parsed = match tracepoint(line) {
         Some((stage, time, rest)) => of_tracepoint(stage, time, rest),
         None => blkparse(line),
@@ -55,12 +55,12 @@ pub fn parse(line: &str, number: u64) -> io::Result<Option<Line>> {
 }
 
 /// The name of an event, the time before it, and what follows.
-fn tracepoint(line: &str) -> Option<(Stage, &str, &str)> {
-    const NAMES: [(&str, Stage); 4] = [
-        ("block_bio_queue: ", Stage::Queued),
-        ("block_rq_insert: ", Stage::Queued),
-        ("block_rq_issue: ", Stage::Issued),
-        ("block_rq_complete: ", Stage::Done),
+fn tracepoint(line: &str) -> Option<(BlockStage, &str, &str)> {
+    const NAMES: [(&str, BlockStage); 4] = [
+        ("block_bio_queue: ", BlockStage::Queued),
+        ("block_rq_insert: ", BlockStage::Queued),
+        ("block_rq_issue: ", BlockStage::Issued),
+        ("block_rq_complete: ", BlockStage::Done),
     ];
     let (at, name, stage) = NAMES
         .iter()
@@ -70,7 +70,7 @@ fn tracepoint(line: &str) -> Option<(Stage, &str, &str)> {
     Some((stage, time, line.get(at + name.len()..)?))
 }
 
-fn of_tracepoint(stage: Stage, time: &str, rest: &str) -> Result<Option<Line>, String> {
+fn of_tracepoint(stage: BlockStage, time: &str, rest: &str) -> Result<Option<BlockEvent>, String> {
     let mut words = rest.split_whitespace();
     let (Some(device), Some(rwbs)) = (words.next(), words.next()) else {
         return Err("an event without a device".to_owned());
@@ -79,7 +79,7 @@ fn of_tracepoint(stage: Stage, time: &str, rest: &str) -> Result<Option<Line>, S
 }
 
 /// A line of blkparse; those of other actions than Q, D and C are none.
-fn blkparse(line: &str) -> Result<Option<Line>, String> {
+fn blkparse(line: &str) -> Result<Option<BlockEvent>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [device, cpu, sequence, time, _pid, action, rwbs, rest @ ..] = words.as_slice() else {
         return Ok(None);
@@ -89,9 +89,9 @@ fn blkparse(line: &str) -> Result<Option<Line>, String> {
         return Ok(None);
     }
     let stage = match *action {
-        "Q" => Stage::Queued,
-        "D" => Stage::Issued,
-        "C" => Stage::Done,
+        "Q" => BlockStage::Queued,
+        "D" => BlockStage::Issued,
+        "C" => BlockStage::Done,
         _ => return Ok(None),
     };
     line_of(stage, time, device, rwbs, rest.iter().copied())
@@ -99,12 +99,12 @@ fn blkparse(line: &str) -> Result<Option<Line>, String> {
 
 /// `words` are what follows the letters: somewhere there is `SECTOR + SECTORS`.
 fn line_of<'a>(
-    stage: Stage,
+    stage: BlockStage,
     time: &str,
     device: &str,
     rwbs: &str,
     words: impl Iterator<Item = &'a str>,
-) -> Result<Option<Line>, String> {
+) -> Result<Option<BlockEvent>, String> {
     let words: Vec<&str> = words.collect();
     let extent = words.windows(3).find(|three| three[1] == "+");
     let (sector, sectors) = match extent {
@@ -127,12 +127,12 @@ fn line_of<'a>(
             let (ddir, offset, length) =
                 io.ok_or_else(|| format!("{sectors} sectors at {sector} are no I/O"))?;
             Some(match stage {
-                Stage::Done => Action::Done {
+                BlockStage::Done => Action::Done {
                     ddir,
                     offset,
                     length,
                 },
-                Stage::Queued | Stage::Issued => Action::Io {
+                BlockStage::Queued | BlockStage::Issued => Action::Io {
                     ddir,
                     offset,
                     length,
@@ -140,7 +140,7 @@ fn line_of<'a>(
             })
         }
     };
-    Ok(Some(Line {
+    Ok(Some(BlockEvent {
         at_ns: nanoseconds(time)?,
         device: device.replace(',', ":"),
         stage,
@@ -199,7 +199,7 @@ mod tests {
         })
     }
 
-    fn parsed(line: &str) -> Line {
+    fn parsed(line: &str) -> BlockEvent {
         parse(line, 1).unwrap().unwrap()
     }
 
@@ -215,7 +215,7 @@ mod tests {
             let event = parsed(line);
             assert_eq!(event.at_ns, 1_000_000_500, "{line}");
             assert_eq!(event.device, "8:0");
-            assert_eq!(event.stage, Stage::Issued);
+            assert_eq!(event.stage, BlockStage::Issued);
             assert_eq!(event.action, io(Ddir::Write, 223_490 * 512, 4096), "{line}");
             assert!(!event.flush);
         }
@@ -228,13 +228,16 @@ mod tests {
             (event.flush, event.action),
             (true, io(Ddir::Write, 4096, 4096))
         );
-        assert_eq!((event.at_ns, event.stage), (1_500_000_000, Stage::Queued));
+        assert_eq!(
+            (event.at_ns, event.stage),
+            (1_500_000_000, BlockStage::Queued)
+        );
         let event = parsed("x-1 [0] 1.5: block_rq_issue: 8,0 FF 0 () 0 + 0 [x]");
         assert_eq!((event.flush, event.action), (true, None));
         let event = parsed("x-1 [0] 1.5: block_bio_queue: 8,0 DS 8 + 8 [x]");
         assert_eq!(event.action, io(Ddir::Trim, 4096, 4096));
         let event = parsed("x-1 [0] 1.5: block_rq_complete: 8,0 R () 8 + 8 [0]");
-        assert_eq!(event.stage, Stage::Done);
+        assert_eq!(event.stage, BlockStage::Done);
         assert!(matches!(event.action, Some(Action::Done { .. })));
     }
 

@@ -1,6 +1,6 @@
 //! A recording on storage of another size.
 
-use crate::recording::{Recording, Step};
+use crate::recording::{RecordedStep, Recording};
 use crate::{Action, damaged};
 use std::fmt::Write;
 use std::io;
@@ -9,12 +9,12 @@ use std::io;
 /// a multiple of this.
 const FILES_ALIGN: u64 = 1 << 20;
 
-/// What becomes of I/O behind the end of storage that is smaller than what was recorded.
+/// Treatment of I/O beyond the end of storage that is smaller than the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shrink {
     /// It begins at the start again: what was sequential stays so.
     Wrap,
-    /// All offsets become smaller by the same factor: what was far apart stays so.
+    /// Scales all offsets by the same factor: distant offsets stay distant.
     Scale,
 }
 
@@ -22,7 +22,7 @@ pub enum Shrink {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fitted {
     /// The steps, of the one file. Openings, closings and completions are left out.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecordedStep>,
     /// Bytes from 0 to the end of the I/O that ends last.
     pub extent: u64,
     /// I/Os that are not at the offset that was recorded.
@@ -80,7 +80,7 @@ pub fn fit(recording: &Recording, size: u64, shrink: Shrink) -> io::Result<Fitte
             }
             other => other,
         };
-        fitted.steps.push(Step {
+        fitted.steps.push(RecordedStep {
             file: 0,
             action,
             ..*step
@@ -104,7 +104,7 @@ fn place(offset: u64, total: u64, size: u64, shrink: Shrink) -> u64 {
 
 /// An iolog of fio's, version 3, whose one file is called `f`. Times are in µs.
 #[must_use]
-pub fn iolog(steps: &[Step]) -> String {
+pub fn iolog(steps: &[RecordedStep]) -> String {
     let mut log = String::from("fio version 3 iolog\n0 f add\n");
     for step in steps {
         let at_us = step.at_ns / 1_000;
@@ -136,7 +136,7 @@ pub fn alignment(recording: &Recording) -> u64 {
     1 << bits.trailing_zeros()
 }
 
-/// How far each file reaches.
+/// Returns the end of the last I/O in each file.
 fn extents(recording: &Recording) -> Vec<u64> {
     let mut extents = vec![0_u64; recording.files.len()];
     for step in &recording.steps {
@@ -148,7 +148,7 @@ fn extents(recording: &Recording) -> Vec<u64> {
     extents
 }
 
-/// Where each file begins.
+/// Returns the start of each file in the joint address space.
 fn bases(extents: &[u64]) -> Vec<u64> {
     let mut next = 0_u64;
     let base = |extent: &u64| {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn offsets(fitted: &Fitted) -> Vec<u64> {
-        let offset = |step: &Step| match step.action {
+        let offset = |step: &RecordedStep| match step.action {
             Action::Io { offset, .. } => Some(offset),
             _ => None,
         };

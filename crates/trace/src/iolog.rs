@@ -5,7 +5,7 @@
 //! sync, datasync). Version 3 puts the time in microseconds in front of each;
 //! version 2 has `FILE wait MICROSECONDS 0` instead.
 
-use crate::{Action, Event, EventTime, Source, damaged};
+use crate::{Action, EventTime, TraceEvent, TraceSource, damaged};
 use assay_model::load::Ddir;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -38,7 +38,7 @@ enum Version {
 }
 
 /// A line without its time.
-enum Line {
+enum IologLine {
     Nothing,
     /// In microseconds.
     Wait(u64),
@@ -74,7 +74,7 @@ impl<R: BufRead> IologSource<R> {
         Ok(source)
     }
 
-    /// Whether there was one more line.
+    /// Reads the next line; returns `false` at the end.
     fn read_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         self.line_number += 1;
@@ -92,14 +92,14 @@ impl<R: BufRead> IologSource<R> {
     }
 
     /// The event in the current line, if it is one.
-    fn parse(&mut self) -> io::Result<Option<Event>> {
+    fn parse(&mut self) -> io::Result<Option<TraceEvent>> {
         let line = std::mem::take(&mut self.line);
         let event = self.parse_fields(&line);
         self.line = line;
         event.map_err(|problem| self.bad(&problem))
     }
 
-    fn parse_fields(&mut self, line: &[u8]) -> Result<Option<Event>, String> {
+    fn parse_fields(&mut self, line: &[u8]) -> Result<Option<TraceEvent>, String> {
         let mut fields = line
             .split(u8::is_ascii_whitespace)
             .filter(|field| !field.is_empty());
@@ -112,45 +112,45 @@ impl<R: BufRead> IologSource<R> {
         };
         let fields: Vec<&[u8]> = fields.take(5).collect();
         let (file, action) = match self.parse_action(&fields)? {
-            Line::Nothing => return Ok(None),
-            Line::Wait(micros) => {
+            IologLine::Nothing => return Ok(None),
+            IologLine::Wait(micros) => {
                 if micros >= SHORTEST_WAIT {
                     let wait_ns = micros.saturating_mul(1_000);
                     self.waited_ns = self.waited_ns.saturating_add(wait_ns);
                 }
                 return Ok(None);
             }
-            Line::Event(file, action) => (file, action),
+            IologLine::Event(file, action) => (file, action),
         };
         let time = match stamp {
             Some(at_ns) => EventTime::At(at_ns),
             None => EventTime::After(std::mem::take(&mut self.waited_ns)),
         };
-        Ok(Some(Event { file, action, time }))
+        Ok(Some(TraceEvent { file, action, time }))
     }
 
-    /// What stands behind the time.
-    fn parse_action(&mut self, fields: &[&[u8]]) -> Result<Line, String> {
+    /// Parses the fields after the time.
+    fn parse_action(&mut self, fields: &[&[u8]]) -> Result<IologLine, String> {
         match *fields {
-            [] if self.version == Version::Two => Ok(Line::Nothing),
+            [] if self.version == Version::Two => Ok(IologLine::Nothing),
             [name, b"add"] => {
                 self.add(name);
-                Ok(Line::Nothing)
+                Ok(IologLine::Nothing)
             }
-            [name, b"open"] => Ok(Line::Event(self.number_of(name)?, Action::Open)),
-            [name, b"close"] => Ok(Line::Event(self.number_of(name)?, Action::Close)),
+            [name, b"open"] => Ok(IologLine::Event(self.number_of(name)?, Action::Open)),
+            [name, b"close"] => Ok(IologLine::Event(self.number_of(name)?, Action::Close)),
             [_, action] => Err(format!(
                 "unknown action '{}': add, open and close stand alone, others need offset and length",
                 action.escape_ascii()
             )),
             [_, b"wait", time, _] if self.version == Version::Two => {
-                Ok(Line::Wait(number(time, "wait")?))
+                Ok(IologLine::Wait(number(time, "wait")?))
             }
             [_, b"wait", ..] => Err("version 3 has times and no 'wait'".to_owned()),
             [name, action, offset, length] => {
                 let offset = number(offset, "offset")?;
                 let action = io_action(action, offset, number(length, "length")?)?;
-                Ok(Line::Event(self.number_of(name)?, action))
+                Ok(IologLine::Event(self.number_of(name)?, action))
             }
             _ => Err(match self.version {
                 Version::Two => "expected FILE ACTION [OFFSET LENGTH]".to_owned(),
@@ -174,8 +174,8 @@ impl<R: BufRead> IologSource<R> {
     }
 }
 
-impl<R: BufRead> Source for IologSource<R> {
-    fn next_event(&mut self) -> io::Result<Option<Event>> {
+impl<R: BufRead> TraceSource for IologSource<R> {
+    fn next_event(&mut self) -> io::Result<Option<TraceEvent>> {
         while self.read_line()? {
             if let Some(event) = self.parse()? {
                 return Ok(Some(event));

@@ -21,23 +21,23 @@ use assay_model::load::Ddir;
 use std::io;
 use std::path::PathBuf;
 
-/// What a trace says of one moment.
+/// An event of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// Index into [`Source::files`].
+pub struct TraceEvent {
+    /// Index into [`TraceSource::files`].
     pub file: usize,
-    /// What happened.
+    /// Action that the event reports.
     pub action: Action,
     /// When.
     pub time: EventTime,
 }
 
-/// What happened.
+/// Action that a trace reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An I/O began.
     Io {
-        /// Its direction.
+        /// Direction of the I/O.
         ddir: Ddir,
         /// In bytes.
         offset: u64,
@@ -46,7 +46,7 @@ pub enum Action {
     },
     /// It was done.
     Done {
-        /// Its direction.
+        /// Direction of the I/O.
         ddir: Ddir,
         /// In bytes.
         offset: u64,
@@ -73,12 +73,12 @@ pub enum EventTime {
 }
 
 /// A trace of one format, read from front to back. Nothing follows an error.
-pub trait Source {
+pub trait TraceSource {
     /// The next event; `None` at the end.
     ///
     /// # Errors
     /// When it cannot be read, or is damaged: the line or record is named.
-    fn next_event(&mut self) -> io::Result<Option<Event>>;
+    fn next_event(&mut self) -> io::Result<Option<TraceEvent>>;
 
     /// The files seen so far.
     fn files(&self) -> &[PathBuf];

@@ -1,9 +1,9 @@
 //! A trace of any format, read whole.
 
 use crate::blktrace::{BlktraceSource, ByteOrder};
-use crate::events::{self, Stage};
+use crate::events::{self, BlockStage};
 use crate::iolog::IologSource;
-use crate::{Action, Event, EventTime, Source, damaged};
+use crate::{Action, EventTime, TraceEvent, TraceSource, damaged};
 use std::io::{self, BufRead, Read};
 use std::path::PathBuf;
 
@@ -12,24 +12,24 @@ const LONGEST_LINE: u64 = 64 * 1024;
 
 /// A step of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct RecordedStep {
     /// Since the first step.
     pub at_ns: u64,
     /// Index into [`Recording::files`].
     pub file: usize,
-    /// What happened.
+    /// Action of the step.
     pub action: Action,
 }
 
 /// A trace that was read. Its steps are in the order of their times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// What the format is called.
+    /// Name of the format.
     pub format: &'static str,
     /// The files, or `MAJOR:MINOR` of the devices.
     pub files: Vec<PathBuf>,
-    /// What happened.
-    pub steps: Vec<Step>,
+    /// Steps of the recording, in the order of their times.
+    pub steps: Vec<RecordedStep>,
 }
 
 impl Recording {
@@ -47,7 +47,7 @@ impl Recording {
         } else {
             Self::of_text(input)?
         };
-        let is_io = |step: &Step| matches!(step.action, Action::Io { .. });
+        let is_io = |step: &RecordedStep| matches!(step.action, Action::Io { .. });
         if recording.steps.iter().any(is_io) {
             return Ok(recording);
         }
@@ -60,16 +60,16 @@ impl Recording {
         }))
     }
 
-    fn of(format: &'static str, mut source: impl Source) -> io::Result<Self> {
+    fn of(format: &'static str, mut source: impl TraceSource) -> io::Result<Self> {
         let mut steps = Vec::new();
         let mut now_ns: Option<u64> = None;
-        while let Some(Event { file, action, time }) = source.next_event()? {
+        while let Some(TraceEvent { file, action, time }) = source.next_event()? {
             let at_ns = match time {
                 EventTime::At(at_ns) => at_ns.max(now_ns.unwrap_or(0)),
                 EventTime::After(wait_ns) => now_ns.unwrap_or(0).saturating_add(wait_ns),
             };
             now_ns = Some(at_ns);
-            steps.push(Step {
+            steps.push(RecordedStep {
                 at_ns,
                 file,
                 action,
@@ -82,7 +82,8 @@ impl Recording {
         })
     }
 
-    /// Where I/Os were seen as they came, these are taken; else as they went to the driver.
+    /// Reads a text trace. Takes I/Os as they were queued where the trace has them, else as they
+    /// were issued to the driver.
     fn of_text(mut input: impl BufRead) -> io::Result<Self> {
         let mut seen = Vec::new();
         let mut files = Vec::new();
@@ -109,30 +110,35 @@ impl Recording {
             });
             seen.push((event, file));
         }
-        let queued = |(event, _): &(events::Line, usize)| {
-            event.stage == Stage::Queued && event.action.is_some()
+        let queued = |(event, _): &(events::BlockEvent, usize)| {
+            event.stage == BlockStage::Queued && event.action.is_some()
         };
         let wanted = match seen.iter().any(queued) {
-            true => Stage::Queued,
-            false => Stage::Issued,
+            true => BlockStage::Queued,
+            false => BlockStage::Issued,
         };
         let mut steps = Vec::with_capacity(seen.len());
         for (event, file) in seen {
-            if event.stage != wanted && event.stage != Stage::Done {
+            if event.stage != wanted && event.stage != BlockStage::Done {
                 continue;
             }
             let flush = (event.flush && event.stage == wanted).then_some(Action::Sync);
-            steps.extend(flush.into_iter().chain(event.action).map(|action| Step {
-                at_ns: event.at_ns,
-                file,
-                action,
-            }));
+            steps.extend(
+                flush
+                    .into_iter()
+                    .chain(event.action)
+                    .map(|action| RecordedStep {
+                        at_ns: event.at_ns,
+                        file,
+                        action,
+                    }),
+            );
         }
         steps.sort_by_key(|step| step.at_ns);
         Ok(Self {
             format: match (steps.is_empty(), wanted) {
                 (true, _) => "",
-                (_, Stage::Queued) => "block events (queued)",
+                (_, BlockStage::Queued) => "block events (queued)",
                 (_, _) => "block events (issued)",
             },
             files,
@@ -142,7 +148,7 @@ impl Recording {
 }
 
 /// Times count from the first step.
-fn from_zero(mut steps: Vec<Step>) -> Vec<Step> {
+fn from_zero(mut steps: Vec<RecordedStep>) -> Vec<RecordedStep> {
     let first_ns = steps.first().map_or(0, |step| step.at_ns);
     for step in &mut steps {
         step.at_ns -= first_ns;

@@ -10,11 +10,10 @@ mod copier;
 mod describe;
 mod drop_cache;
 mod ends;
-mod errors;
 mod position;
 mod words;
 
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_engine::held::{self, shown};
 use assay_engine::{Waker, own_file_table};
 use assay_model::job::Job;
@@ -28,8 +27,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often it is looked whether the copy is to stop or to report while it
-/// waits for a pipe or a terminal.
+/// Interval at which a request to stop or to report is noticed while the copy waits for a pipe or a
+/// terminal.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Why a copy ends before its time.
@@ -69,7 +68,7 @@ fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkEr
     let job = describe::job(work, &ends);
     let evidence = ends.evidence_path();
     let paths: Vec<&Path> = evidence.iter().map(AsRef::as_ref).collect();
-    let step = Step {
+    let step = ObservedStep {
         job: &job,
         paths: &paths,
     };

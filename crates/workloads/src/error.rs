@@ -18,7 +18,7 @@ pub enum WorkError {
     /// Something failed on the way.
     #[error("{message}")]
     Failed {
-        /// What, where, and what to do.
+        /// Operation, location and remedy.
         message: String,
         /// Error number of the kernel, where it was one.
         errno: Option<i32>,
@@ -46,7 +46,7 @@ impl WorkError {
         }
     }
 
-    /// How a step ends that it has ended.
+    /// Returns the outcome of a step that ended with this error.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Self::Stopped => Outcome::Interrupted,

@@ -1,4 +1,4 @@
-//! What works have in common about files.
+//! File helpers shared by works.
 
 use crate::WorkError;
 use assay_engine::held;

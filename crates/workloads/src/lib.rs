@@ -19,14 +19,14 @@ mod meter;
 mod observer;
 #[cfg(feature = "sqlite")]
 mod powercut;
-mod pulse;
+mod progress;
 #[cfg(feature = "sqlite")]
 mod scenario;
 #[cfg(feature = "sqlite")]
 pub mod soak;
 
 pub use error::WorkError;
-pub use observer::{Context, Observer, Step, StepOutcome, Together};
+pub use observer::{Context, ObservedStep, Observer, StepOutcome, Together};
 
 use assay_model::work::{Work, WorkReport};
 

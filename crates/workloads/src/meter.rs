@@ -1,4 +1,4 @@
-//! What is measured while the clock of a step runs.
+//! Measurement while the clock of a step runs.
 
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
@@ -21,10 +21,10 @@ pub(crate) fn nanos(time: Duration) -> u64 {
 pub(crate) struct Meter {
     started: Instant,
     cpu_before: CpuUse,
-    read: Way,
-    write: Way,
+    read: DirectionMeter,
+    write: DirectionMeter,
     flush: Histogram,
-    /// Of groups of writes, each with the flush that followed it.
+    /// Histogram of groups of writes, each with the flush that followed it.
     durable: Option<Histogram>,
     /// When the first write since the last flush began.
     unflushed_since_ns: Option<u64>,
@@ -35,13 +35,13 @@ pub(crate) struct Meter {
 }
 
 #[derive(Default)]
-struct Way {
+struct DirectionMeter {
     ios: u64,
     bytes: u64,
     latency: Histogram,
 }
 
-impl Way {
+impl DirectionMeter {
     fn totals(&self) -> DirectionTotals {
         DirectionTotals {
             ios: self.ios,
@@ -58,8 +58,8 @@ impl Meter {
     pub(crate) fn start(interval_ns: u64) -> Self {
         Self {
             cpu_before: thread_cpu_use(),
-            read: Way::default(),
-            write: Way::default(),
+            read: DirectionMeter::default(),
+            write: DirectionMeter::default(),
             flush: Histogram::new(),
             durable: None,
             unflushed_since_ns: None,

@@ -9,7 +9,7 @@ use assay_model::work::{StepDetail, WorkProgress, WorkReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a work runs in.
+/// Environment of a running work.
 pub struct Context<'a> {
     /// Decides orders and contents.
     pub seed: u64,
@@ -25,13 +25,13 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Whether the work is to end.
+    /// Returns true if the work is to end.
     #[must_use]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether a report is wanted; says so once.
+    /// Returns true if a report is requested, and clears the request.
     #[must_use]
     pub fn report_wanted(&self) -> bool {
         self.report_now.load(Ordering::Relaxed) && self.report_now.swap(false, Ordering::Relaxed)
@@ -40,19 +40,19 @@ impl Context<'_> {
 
 /// A step that is about to be measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct ObservedStep<'a> {
     /// Describes it; its name is unique in the work.
     pub job: &'a Job,
     /// The files or devices whose storage and pages are evidence.
     pub paths: &'a [&'a Path],
 }
 
-/// What became of a step.
+/// Outcome of a step.
 #[derive(Clone, Debug, Default)]
 pub struct StepOutcome {
-    /// What was measured; `None` when it did not start.
+    /// Measurement; `None` if the step did not start.
     pub measured: Option<Measurement>,
-    /// What it tells beyond that.
+    /// Detail beyond the measurement.
     pub detail: Option<StepDetail>,
 }
 
@@ -61,9 +61,9 @@ pub struct StepOutcome {
 pub struct Together {
     /// Describes it.
     pub job: Job,
-    /// How it ended.
+    /// Outcome of the step.
     pub outcome: Outcome,
-    /// What came of it.
+    /// Measurement and detail of the step.
     pub came: StepOutcome,
 }
 
@@ -71,10 +71,10 @@ pub struct Together {
 /// this order for each step: `begins`, `clock_starts`, `clock_stopped`, `ended`.
 pub trait Observer {
     /// A step is prepared from here on; nothing is measured yet.
-    fn begins(&mut self, step: Step<'_>);
+    fn begins(&mut self, step: ObservedStep<'_>);
     /// Everything is ready: the clock starts when this returns. `step` is as in
     /// `begins`; its files may exist only now.
-    fn clock_starts(&mut self, step: Step<'_>);
+    fn clock_starts(&mut self, step: ObservedStep<'_>);
     /// The clock has just stopped.
     fn clock_stopped(&mut self);
     /// The step is over.
@@ -112,7 +112,7 @@ pub trait Observer {
     fn progress(&mut self, progress: &WorkProgress);
     /// A word of a work that writes until the power goes; no other has any.
     fn powercut(&mut self, _word: Word) {}
-    /// How it stands, when a report was wanted.
+    /// Receives an interim report after one was requested.
     fn stands(&mut self, report: WorkReport);
 }
 
@@ -129,7 +129,7 @@ pub(crate) mod recording {
         under_way: Option<Job>,
     }
 
-    /// What comes of a work that nobody stops, and the details of its steps.
+    /// Runs a work without stopping it; returns its result and the details of its steps.
     pub(crate) fn recorded(
         run: impl FnOnce(&mut Context<'_>) -> Result<WorkReport, WorkError>,
     ) -> (Result<WorkReport, WorkError>, Vec<StepDetail>) {
@@ -149,10 +149,10 @@ pub(crate) mod recording {
     }
 
     impl Observer for Recording {
-        fn begins(&mut self, step: Step<'_>) {
+        fn begins(&mut self, step: ObservedStep<'_>) {
             self.under_way = Some(step.job.clone());
         }
-        fn clock_starts(&mut self, _step: Step<'_>) {}
+        fn clock_starts(&mut self, _step: ObservedStep<'_>) {}
         fn clock_stopped(&mut self) {}
         fn ended(&mut self, outcome: Outcome, came: StepOutcome) {
             let job = self.under_way.take().expect("a step begins before it ends");

@@ -7,10 +7,10 @@ use anyhow::{Result, bail};
 use std::fs;
 use std::path::PathBuf;
 
-/// What a profile of cargo cannot say, the same for both flavours, which then share the
-/// standard library. No tables for unwinding: an agent that panics ends, by a signal and
-/// without words, which take room. io-uring's bindings are those of machines of 64 bits;
-/// `engines::uring` checks that they hold on others.
+/// Compiler flags that a cargo profile cannot set. They are the same for both flavours, which then
+/// share the standard library. There are no unwind tables: an agent that panics ends by a signal
+/// and without a message, because messages take space. io-uring's bindings are those of 64-bit
+/// machines; `engines::uring` checks that they hold on others.
 const FLAGS: [&str; 6] = [
     "-Cpanic=immediate-abort",
     "-Zunstable-options",
@@ -118,7 +118,7 @@ fn build_flavour(agents: &[Agent], toolchain: &Toolchain) -> Result<()> {
     Ok(())
 }
 
-/// What cargo is told of the features that an agent is built with.
+/// Returns cargo's feature arguments for an agent.
 pub(super) fn features(agent: Agent) -> &'static [&'static str] {
     match agent.sqlite {
         true => &["--features", "compact,sqlite"],

@@ -21,10 +21,10 @@ const MACHINES: [(&str, &str); 5] = [
 /// The machine that the emulated board is.
 const BOARD: &str = "aarch64";
 
-/// Where they are put, within the build folder; assay looks there.
+/// Folder of the agents within the build folder; assay looks there.
 const FOLDER: &str = "agents";
 
-/// What the name of an agent ends with that has `SQLite`.
+/// Name suffix of an agent with `SQLite`.
 const SQLITE: &str = "-sqlite";
 
 /// An agent for one machine.
@@ -38,7 +38,7 @@ struct Agent {
 }
 
 impl Agent {
-    /// What it is called here, and within the name of its file.
+    /// Returns the agent's name, which is also part of its file name.
     fn name(self) -> String {
         let flavour = if self.sqlite { SQLITE } else { "" };
         format!("{}{flavour}", self.machine)
@@ -48,7 +48,7 @@ impl Agent {
         format!("assay-agent-{}", self.name())
     }
 
-    /// All there are: both flavours for each machine.
+    /// Returns all agents: both flavours for each machine.
     fn all() -> impl Iterator<Item = Self> {
         MACHINES.into_iter().flat_map(|(machine, target)| {
             [false, true].map(|sqlite| Self {

@@ -72,7 +72,7 @@ const CRATES: [&str; 47] = [
     "zmij",
 ];
 
-/// What the larger one adds.
+/// Crates that the larger agent adds.
 const OF_SQLITE: [&str; 9] = [
     "assay-workloads",
     "fallible-iterator",
@@ -149,8 +149,8 @@ fn not_static(agent: &Path) -> Result<Option<String>> {
     Ok(wants.then(|| format!("{} is not statically linked", agent.display())))
 }
 
-/// Whether a program has to be loaded by another one (`ld.so`), as every
-/// program with shared libraries has.
+/// Returns true if a program needs an interpreter (`ld.so`), as every program with shared libraries
+/// does.
 fn wants_interpreter(image: &[u8]) -> Result<bool> {
     let header = FileHeader64::<Endianness>::parse(image)?;
     let endian = header.endian()?;

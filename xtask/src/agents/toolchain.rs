@@ -1,5 +1,5 @@
-//! What agents are built with, besides Rust: the source of its standard library,
-//! which is built anew for them, and a C compiler and linker for all machines.
+//! Tools for building agents besides Rust: the source of its standard library, which is rebuilt for
+//! them, and a C compiler and linker for all machines.
 
 use crate::run::{build_folder, output, run};
 use anyhow::{Context, Result, bail};

@@ -82,7 +82,7 @@ fn file_tests(assay: &Path, limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
-/// How long `-a` takes.
+/// Returns the duration of `-a` in seconds.
 fn wall_seconds(mut command: Command, place: &Scratch) -> Result<f64> {
     command.args(["-a", "-n", "256", "-g", "64m", "-f"]);
     command.arg(place.join("file")).stderr(Stdio::null());

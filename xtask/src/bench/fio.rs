@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// What fio says of one job.
+/// Results of one fio job.
 pub struct FioResult {
     /// I/Os per second.
     pub iops: f64,
@@ -15,7 +15,7 @@ pub struct FioResult {
     pub cpu_ns_per_io: f64,
 }
 
-/// Whether fio can be run at all.
+/// Returns true if fio can be run.
 pub fn available() -> bool {
     Command::new("fio").arg("--version").output().is_ok()
 }

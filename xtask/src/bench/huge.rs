@@ -18,9 +18,9 @@ const TRIALS: usize = 100;
 const INTERVALS: usize = 10_000;
 /// The trial in which nothing moved for one interval, and the interval.
 const STALL: (usize, usize) = (57, 3_456);
-/// What its trials are of.
+/// Jobs of the run.
 const JOBS: &str = "seq-read-1m,seq-write-1m,rand-read-4k,rand-write-4k";
-/// What its id begins with.
+/// Prefix of the run's id.
 pub const ID: &str = "huge";
 
 /// Makes the run from a small real one, so that its evidence is real too; the store

@@ -1,6 +1,5 @@
 //! `cargo xtask bench`: ratios, measured in one run on the same work.
 
-mod awake;
 mod bare;
 mod dialects;
 mod fio;
@@ -8,7 +7,6 @@ mod huge;
 mod memory;
 mod model;
 mod overhead;
-mod preferred;
 mod report;
 mod scratch;
 mod traits;

@@ -3,9 +3,9 @@
 use crate::limits::{Limits, in_release};
 use anyhow::{Context, Result};
 use assay_flash::device::Device;
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
-use assay_flash::workload::{Job, run};
+use assay_flash::workload::{SimulatedJob, run};
 use std::time::Instant;
 
 /// Simulated I/Os of each case.
@@ -27,7 +27,8 @@ pub fn model() -> Result<()> {
         ("emmc-8gb-hs400", Policy::SetCount, 8),
         ("ufs-128gb-g3x2", Policy::Queued, 8),
     ] {
-        let part = Part::find(name).with_context(|| format!("the part {name} is missing"))?;
+        let part =
+            DeviceModel::find(name).with_context(|| format!("the part {name} is missing"))?;
         let (rate, digest) = fastest(&part, policy, blocks)?;
         limits.check(
             &format!("{name}, {policy}, {} KiB", blocks / 2),
@@ -42,8 +43,8 @@ pub fn model() -> Result<()> {
 }
 
 /// I/Os per second of the fastest run, and the digest that all runs have.
-fn fastest(part: &Part, policy: Policy, blocks: u64) -> Result<(f64, u64)> {
-    let job = Job {
+fn fastest(part: &DeviceModel, policy: Policy, blocks: u64) -> Result<(f64, u64)> {
+    let job = SimulatedJob {
         read_percent: 70,
         random: true,
         blocks,

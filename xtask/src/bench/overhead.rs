@@ -1,4 +1,4 @@
-//! What assay itself costs.
+//! Overhead of assay itself.
 
 use super::{bare, fio, scratch};
 use crate::limits::{Limits, in_release};
@@ -228,7 +228,7 @@ fn in_child(what: &str, path: &Path) -> Result<f64> {
     words.trim().parse().context("the child printed no figure")
 }
 
-/// What a child does.
+/// Runs a measurement in a child process.
 pub fn measure_child(what: &str, path: &Path) -> Result<()> {
     match what {
         "bare" => println!("{}", bare::cpu_ns_per_io(path, FILE.0, IOS)?),

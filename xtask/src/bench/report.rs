@@ -45,7 +45,7 @@ pub fn report() -> Result<()> {
     limits.end()
 }
 
-/// How many seconds `assay report` takes as a process.
+/// Returns the duration of an `assay report` process in seconds.
 fn written(assay: &Path, store: &Path, page: &Path) -> Result<f64> {
     let mut command = Command::new(assay);
     command.args(["report", huge::ID, "--store"]).arg(store);
@@ -55,7 +55,7 @@ fn written(assay: &Path, store: &Path, page: &Path) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// How long until the page is laid out and a table of it has been sorted.
+/// Measures the time until the page is laid out and a table in it has been sorted.
 fn in_a_browser(html: &str, place: &Scratch, limits: &mut Limits) -> Result<()> {
     if Command::new("chromium").arg("--version").output().is_err() {
         println!("skipped the browser: chromium is not installed (Debian's package chromium)");

@@ -1,16 +1,15 @@
 //! `cargo xtask bench traits`: the costs that `assay traits` states of the emulated board's SD
 //! card, against rates of sizes that it did not ask for.
 
-use super::awake::Awake;
-use super::preferred::Preferred;
 use crate::limits::Limits;
 use crate::run::{output, shipped};
 use anyhow::{Context, Result, anyhow};
 use assay_testkit::{Board, Scratch, Unavailable};
+use rustix::process::nice;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 
 /// The card of the board.
 const CARD: &str = "/mnt/sd";
@@ -18,7 +17,7 @@ const ROUNDS: usize = 3;
 const TRIALS: &str = "12";
 /// Blocks of 512 bytes that `assay traits` asks for.
 const ASKED: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-/// Those of sizes in between.
+/// Block counts between those of `ASKED`, in blocks of 512 bytes.
 const BLOCKS: [u32; 6] = [3, 12, 48, 96, 192, 768];
 /// A predicted rate may be off by so much.
 const MOST_OFF: f64 = 0.10;
@@ -69,8 +68,8 @@ fn judge(ratios: &Ratios) -> Result<()> {
     limits.end()
 }
 
-/// What was said of the card.
-struct Said {
+/// Findings about the card.
+struct CardFinding {
     sentence: String,
     us: Option<Costs>,
 }
@@ -89,8 +88,8 @@ impl Costs {
     }
 }
 
-/// What the jobs of the last run that bear the names of its questions say.
-fn costs(assay: &Path, bed: &Scratch) -> Result<Said> {
+/// Reads the findings from the jobs of the last run that bear the names of the trait questions.
+fn costs(assay: &Path, bed: &Scratch) -> Result<CardFinding> {
     let mut command = Command::new(assay);
     command.args(["traits", "--of", "last", "--json"]);
     let found = said(command, bed)?;
@@ -99,7 +98,7 @@ fn costs(assay: &Path, bed: &Scratch) -> Result<Said> {
     let of_reads = of_reads.context("no costs of reads")?;
     let values = &of_reads["values"];
     let value = |name: &str| values[name].as_f64();
-    Ok(Said {
+    Ok(CardFinding {
         sentence: of_reads["sentence"].as_str().unwrap_or_default().to_owned(),
         us: value("command_us")
             .zip(value("block_us"))
@@ -164,4 +163,68 @@ fn median(values: &[f64]) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let at = |place: usize| sorted.get(place).copied().unwrap_or(0.0);
     f64::midpoint(at(sorted.len().saturating_sub(1) / 2), at(sorted.len() / 2))
+}
+
+/// Runs as long as this process does, however that ends.
+const LOOP: &str = "while kill -0 $PPID 2>/dev/null; do :; done";
+
+/// Until it is dropped, every processor that has nothing to do runs a loop, behind all else.
+pub struct Awake(Vec<Child>);
+
+impl Awake {
+    /// A loop for each processor.
+    pub fn now() -> Result<Self> {
+        let processors = std::thread::available_parallelism()?.get();
+        let mut awake = Self(Vec::new());
+        for _ in 0..processors {
+            let words = ["--idle", "0", "sh", "-c", LOOP];
+            let child = Command::new("chrt").args(words).spawn();
+            awake.0.push(child.context("chrt (util-linux)")?);
+        }
+        Ok(awake)
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Groups of processes that the scheduler weighs against each other.
+const GROUP: &str = "/proc/self/autogroup";
+const FIRST: i32 = -20;
+
+/// Until it is dropped, as far as the group goes: a terminal's is that of its shell, too.
+pub struct Preferred {
+    group: Option<String>,
+}
+
+impl Preferred {
+    /// As much as is allowed.
+    pub fn now() -> Self {
+        let group = fs::read_to_string(GROUP).ok().and_then(|group| {
+            // Such as `/autogroup-12 nice 0`.
+            let nice = group.split_whitespace().last()?.to_owned();
+            fs::write(GROUP, FIRST.to_string()).ok().map(|()| nice)
+        });
+        let own = nice(FIRST).is_ok();
+        if !own && group.is_none() {
+            eprintln!("what else this machine does takes part: only root may be preferred");
+        }
+        Self { group }
+    }
+}
+
+impl Drop for Preferred {
+    fn drop(&mut self) {
+        if let Some(nice) = &self.group
+            && fs::write(GROUP, nice).is_err()
+        {
+            eprintln!("{GROUP} could not be set back to {nice}");
+        }
+    }
 }

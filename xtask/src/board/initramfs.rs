@@ -1,5 +1,5 @@
-//! What the board runs: busybox, a server of ssh, programs that make and check ext4, and
-//! the drivers of its storage.
+//! System of the emulated board: busybox, an ssh server, programs that make and check ext4, and its
+//! storage drivers.
 
 use super::{link, program};
 use crate::run::run;
@@ -88,19 +88,19 @@ mount -t ext4 /dev/mmcblk0 /mnt/sd
 echo the board is up
 ";
 
-/// What it is made of.
+/// Parts of the image.
 pub struct Parts<'a> {
     /// The unpacked [`PACKAGES`].
     pub guest: &'a Path,
     /// The unpacked kernel.
     pub kernel: &'a Path,
-    /// Its version.
+    /// Version of the kernel.
     pub version: &'a str,
     /// The unpacked packages for this machine.
     pub host: &'a Path,
     /// Who may log in.
     pub public_key: &'a Path,
-    /// What is made.
+    /// Path of the image to make.
     pub image: &'a Path,
 }
 
@@ -208,7 +208,7 @@ fn name_of(path: &str) -> Option<String> {
     Some(name.replace('-', "_"))
 }
 
-/// All files below `root`, owned by root, as a compressed archive of cpio.
+/// Packs all files below `root`, owned by root, into a compressed cpio archive.
 fn pack(root: &Path, host: &Path, image: &Path) -> Result<()> {
     let mut find = Command::new("find")
         .arg(".")

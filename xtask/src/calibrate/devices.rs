@@ -44,7 +44,7 @@ const DIFFERENCE: f64 = 0.05;
 const CV: f64 = 0.02;
 const DRIFT: f64 = 0.10;
 
-/// All of it; an error when a count is too unlikely.
+/// Runs the whole calibration; returns an error if a count is too unlikely.
 pub fn run() -> Result<()> {
     let sweeps = Sweeps {
         assay: shipped()?,
@@ -190,7 +190,7 @@ impl Sweeps {
         Ok(())
     }
 
-    /// What the comparison of the latest sweep says of the metric that decides.
+    /// Returns the comparison of the latest sweep for the deciding metric.
     fn compared(&self) -> Result<Compared> {
         let compared = output(self.command("compare").args(["last", "--json"]))?;
         let compared: Value = serde_json::from_str(&compared)?;

@@ -18,17 +18,17 @@ use assay_model::units::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use truth::{Card, Mark};
+use truth::{Card, FindingMark};
 use twin::Twin;
 
 /// Which cards are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Request {
+struct CardDraw {
     /// The seed of the first one; each other has the next.
     seed: u64,
-    /// How many.
+    /// Number of cards.
     cards: u64,
-    /// Whether what was not seen is printed, too.
+    /// True if missed findings are printed too.
     misses: bool,
 }
 
@@ -40,7 +40,7 @@ const RIGHT: f64 = 0.95;
 const FALSE: f64 = 0.01;
 
 /// Marks of each trait: right, not seen, wrong.
-type Counts = [[u32; 3]; Trait::ALL.len()];
+type MarkCounts = [[u32; 3]; Trait::ALL.len()];
 
 /// Draws cards, asks them, and fails when the promises are not kept.
 pub fn run(words: &[&str]) -> Result<()> {
@@ -60,8 +60,8 @@ pub fn run(words: &[&str]) -> Result<()> {
     limits.end()
 }
 
-fn request(words: &[&str]) -> Result<Request> {
-    let mut request = Request {
+fn request(words: &[&str]) -> Result<CardDraw> {
+    let mut request = CardDraw {
         seed: 0,
         cards: 200,
         misses: false,
@@ -88,10 +88,10 @@ fn request(words: &[&str]) -> Result<Request> {
 }
 
 /// Every second card on each of two threads.
-fn counted(request: Request) -> Result<Counts> {
+fn counted(request: CardDraw) -> Result<MarkCounts> {
     let folder = tempfile::tempdir()?;
-    let half = |first: u64| -> Result<Counts> {
-        let mut counts = Counts::default();
+    let half = |first: u64| -> Result<MarkCounts> {
+        let mut counts = MarkCounts::default();
         for number in (first..request.cards).step_by(2) {
             let marks = judge(folder.path(), request.seed + number, request.misses)?;
             for (count, mark) in counts.iter_mut().zip(marks) {
@@ -115,7 +115,7 @@ fn counted(request: Request) -> Result<Counts> {
 }
 
 /// The mark of each trait of one card.
-fn judge(folder: &Path, seed: u64, misses: bool) -> Result<Vec<Mark>> {
+fn judge(folder: &Path, seed: u64, misses: bool) -> Result<Vec<FindingMark>> {
     let (part, policy) = cards::draw(seed);
     let file = folder.join(format!("{seed}.toml"));
     std::fs::write(&file, part.to_toml())?;
@@ -153,10 +153,10 @@ fn judge(folder: &Path, seed: u64, misses: bool) -> Result<Vec<Mark>> {
             folder,
         },
     };
-    let mark = |what: Trait| -> Result<Mark> {
+    let mark = |what: Trait| -> Result<FindingMark> {
         let found = find(what, &answers);
         let mark = card.mark(what, &found)?;
-        if mark == Mark::False || (mark == Mark::Missed && misses) {
+        if mark == FindingMark::False || (mark == FindingMark::Missed && misses) {
             println!(
                 "card {seed} ({policy}), {}: {mark:?}: {found:?}",
                 what.name()

@@ -1,7 +1,7 @@
 //! The results as text, and where the documentation has them.
 
 use super::examples::{Example, Refusal};
-use super::programs::{Outcome, Verdict};
+use super::programs::{ProgramResult, Verdict};
 use crate::run::{cargo, run};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -9,14 +9,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// What `docs/compat/fio.md` takes the results from.
+/// Source of the results in `docs/compat/fio.md`.
 const FILE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../crates/dialects/src/fio/compat_tests.md"
 );
 
 /// Counts and a table of the test programs.
-pub(super) fn programs(outcomes: &[Outcome]) -> String {
+pub(super) fn programs(outcomes: &[ProgramResult]) -> String {
     let count = |verdict: fn(&Verdict) -> bool| {
         let of_kind = outcomes.iter().filter(|outcome| verdict(&outcome.verdict));
         of_kind.count()
@@ -29,7 +29,7 @@ pub(super) fn programs(outcomes: &[Outcome]) -> String {
          | number | program | result |\n|---|---|---|\n",
         passed + failed
     );
-    for Outcome {
+    for ProgramResult {
         number,
         name,
         verdict,
@@ -83,7 +83,11 @@ pub(super) fn version(source: &Path) -> Result<String> {
 }
 
 /// Keeps the results in the documentation.
-pub(super) fn write(version: &str, outcomes: &[Outcome], of_examples: &[Example]) -> Result<()> {
+pub(super) fn write(
+    version: &str,
+    outcomes: &[ProgramResult],
+    of_examples: &[Example],
+) -> Result<()> {
     let text = format!(
         "\n## Results of fio's own test programs\n\n\
          Of `t/run-fio-tests.py` and `examples/` of {version}, by\n\
@@ -109,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_failed_is_counted_and_told() {
-        let outcome = |number, verdict| Outcome {
+        let outcome = |number, verdict| ProgramResult {
             number,
             name: "t.fio".to_owned(),
             verdict,

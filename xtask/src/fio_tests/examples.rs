@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What became of a job file.
+/// Result of a job file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Example {
     pub(super) name: String,
@@ -13,7 +13,7 @@ pub(super) struct Example {
     pub(super) refusal: Option<Refusal>,
 }
 
-/// What is refused, and why.
+/// Refused option, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Refusal {
     /// The option with its value; empty: it is not about one.

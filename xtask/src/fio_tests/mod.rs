@@ -25,9 +25,9 @@ assay under the name of fio.
 As root, all parts of the programs run. What fails leaves its output in the
 folder fio-tests beside the build.";
 
-/// What was asked for.
+/// Command-line request.
 #[derive(Debug, PartialEq, Eq)]
-struct Request {
+struct FioTestArgs {
     source: PathBuf,
     only: Vec<u32>,
     write: bool,
@@ -59,7 +59,7 @@ pub fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn request(words: &[&str]) -> Result<Request> {
+fn request(words: &[&str]) -> Result<FioTestArgs> {
     let (mut source, mut only, mut write) = (None, Vec::new(), false);
     let mut words = words.iter();
     while let Some(&word) = words.next() {
@@ -77,7 +77,7 @@ fn request(words: &[&str]) -> Result<Request> {
     let source = source
         .canonicalize()
         .with_context(|| format!("{} is not there", source.display()))?;
-    Ok(Request {
+    Ok(FioTestArgs {
         source,
         only,
         write,
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn words_are_read_in_any_order() {
-        let expected = Request {
+        let expected = FioTestArgs {
             source: "/".into(),
             only: vec![1, 1010],
             write: false,

@@ -1,6 +1,6 @@
 //! The numbered test programs of `t/run-fio-tests.py`.
 
-use super::{Request, python};
+use super::{FioTestArgs, python};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,13 +9,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
-/// Those that use fio as a user does, of all versions: fio 3.33 has them up to
-/// 26, and from 1003 to 1012.
+/// Test programs that use fio as a user does, for all versions: fio 3.33 has them up to 26, and
+/// from 1003 to 1012.
 const BLACK_BOX: [u32; 44] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
     27, 28, 29, 30, 31, 33, 34, 35, 36, 37, 1003, 1004, 1006, 1010, 1011, 1012, 1013, 1017,
 ];
-/// What runs them, in fio's source tree.
+/// Program that runs the tests, in fio's source tree.
 const PROGRAM: &str = "t/run-fio-tests.py";
 /// The one that needs SciPy.
 const STEADY_STATE: u32 = 1004;
@@ -23,7 +23,8 @@ const STEADY_STATE: u32 = 1004;
 /// The one whose job names four processors.
 const FOUR_PROCESSORS: u32 = 9;
 
-/// Those that look into fio, or at what assay refuses, and why they are left out.
+/// Programs that test fio's internals or features that assay refuses, with the reason for leaving
+/// each out.
 const INTERNAL: [(u32, &str, &str); 11] = [
     (1000, "t/axmap", "a unit test of fio's own bitmap"),
     (1001, "t/ieee754", "a unit test of fio's own float format"),
@@ -54,9 +55,9 @@ const INTERNAL: [(u32, &str, &str); 11] = [
     ),
 ];
 
-/// What became of a program.
+/// Outcome of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct ProgramResult {
     pub(super) number: u32,
     /// The job file or the program.
     pub(super) name: String,
@@ -70,7 +71,7 @@ pub(super) enum Verdict {
     LeftOut(String),
 }
 
-impl Outcome {
+impl ProgramResult {
     pub(super) fn failed(&self) -> bool {
         matches!(self.verdict, Verdict::Failed(_))
     }
@@ -114,7 +115,7 @@ fn number_of(line: &str) -> Option<u32> {
 }
 
 /// Runs what is asked for, in the order of the numbers.
-pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<Outcome>> {
+pub(super) fn run(request: &FioTestArgs, fio: &Path, scratch: &Path) -> Result<Vec<ProgramResult>> {
     let there = numbers_of(&request.source)?;
     check_numbers(&request.only, &there)?;
     let wanted = |number: &u32| {
@@ -122,15 +123,15 @@ pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<O
         asked && there.contains(number)
     };
     let mut numbers: Vec<u32> = BLACK_BOX.into_iter().filter(wanted).collect();
-    let mut outcomes: Vec<Outcome> = INTERNAL
+    let mut outcomes: Vec<ProgramResult> = INTERNAL
         .iter()
         .filter(|(number, ..)| wanted(number))
-        .map(|(number, name, why)| Outcome::left_out(*number, name, why))
+        .map(|(number, name, why)| ProgramResult::left_out(*number, name, why))
         .collect();
     let mut leave_out = |number: u32, name: &str, why: &str| {
         let asked = numbers.contains(&number);
         numbers.retain(|other| *other != number);
-        outcomes.extend(asked.then(|| Outcome::left_out(number, name, why)));
+        outcomes.extend(asked.then(|| ProgramResult::left_out(number, name, why)));
     };
     if available_parallelism().map_or(1, NonZero::get) < 4 {
         leave_out(
@@ -161,7 +162,7 @@ pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<O
 }
 
 /// `-k`: what it asks a build of fio for, assay has.
-fn suite(request: &Request, fio: &Path, numbers: &[u32]) -> Command {
+fn suite(request: &FioTestArgs, fio: &Path, numbers: &[u32]) -> Command {
     let program = request.source.join(PROGRAM);
     let mut command = Command::new("python3");
     command.arg("-u").arg(program).arg("-k");
@@ -172,7 +173,7 @@ fn suite(request: &Request, fio: &Path, numbers: &[u32]) -> Command {
     command
 }
 
-fn outcomes_of(suite: &mut Command) -> Result<Vec<Outcome>> {
+fn outcomes_of(suite: &mut Command) -> Result<Vec<ProgramResult>> {
     let mut child = suite
         .stdout(Stdio::piped())
         .spawn()
@@ -193,7 +194,7 @@ fn outcomes_of(suite: &mut Command) -> Result<Vec<Outcome>> {
 
 /// `Test 8 FAILED:  bytes written mismatch, t0008-32eae1c5.fio`; what is not
 /// asked for is skipped and has no name.
-fn outcome(line: &str) -> Option<Outcome> {
+fn outcome(line: &str) -> Option<ProgramResult> {
     let (number, rest) = line.strip_prefix("Test ")?.split_once(' ')?;
     let number = number.parse().ok()?;
     let (what, name) = rest.trim_end().rsplit_once(' ')?;
@@ -203,7 +204,7 @@ fn outcome(line: &str) -> Option<Outcome> {
         let why = what.strip_prefix("FAILED:")?;
         Verdict::Failed(why.trim().trim_end_matches(',').to_owned())
     };
-    Some(Outcome {
+    Some(ProgramResult {
         number,
         name: name.to_owned(),
         verdict,

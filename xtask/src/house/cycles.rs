@@ -3,14 +3,14 @@
 //! A child may use its parent's items, and a parent its children's. What a module re-exports is
 //! looked for where it is defined.
 
-use super::source::{Crate, Module, Names};
+use super::source::{Crate, ItemPath, Module};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Modules that need each other.
 #[derive(Debug)]
 pub struct Cycle {
-    pub parent: Names,
+    pub parent: ItemPath,
     pub modules: Vec<String>,
     /// An import of each pair of modules: file and path.
     pub imports: BTreeMap<(String, String), Vec<String>>,
@@ -31,7 +31,7 @@ pub fn cycles(krate: &Crate) -> Vec<Cycle> {
         .iter()
         .map(|module| (module.names.as_slice(), module))
         .collect();
-    let mut parents: BTreeMap<Names, Graph> = BTreeMap::new();
+    let mut parents: BTreeMap<ItemPath, Graph> = BTreeMap::new();
     for (from, module) in &modules {
         for path in &module.paths {
             let to = owner(&modules, path, 0);
@@ -88,7 +88,7 @@ struct Graph {
 
 impl Graph {
     /// Groups of modules of which each reaches each other.
-    fn cycles(self, parent: &Names) -> Vec<Cycle> {
+    fn cycles(self, parent: &ItemPath) -> Vec<Cycle> {
         let modules: BTreeSet<&String> = self.imports.keys().map(|(from, _)| from).collect();
         let reached: BTreeMap<&String, BTreeSet<&String>> = modules
             .iter()

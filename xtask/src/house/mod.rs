@@ -1,13 +1,11 @@
 //! `cargo xtask house`: how large the source is, and what makes it hard to read.
 
 mod cycles;
-mod limits;
 mod source;
 
 use crate::run::output;
 use anyhow::{Context, Result, bail};
 use cycles::Cycle;
-use limits::{DOC_WORDS, FILE_LINES, Limits, TYPES_OF_A_NAME};
 use source::{Crate, Function, Module};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -177,7 +175,7 @@ impl House {
     }
 
     fn check(&self) -> Result<()> {
-        let problems = self.problems(&limits::NOW);
+        let problems = self.problems(&NOW);
         if problems.is_empty() {
             return Ok(());
         }
@@ -272,6 +270,43 @@ fn print_commit(revision: &str) -> Result<()> {
     Ok(())
 }
 
+/// Most lines of a file.
+pub const FILE_LINES: usize = 700;
+
+/// Words that begin a doc comment that cannot be read alone.
+pub const DOC_WORDS: [&str; 8] = [
+    "What", "How", "Whether", "Of", "Its", "Those", "Where", "All",
+];
+
+/// Most types that share a name, apart from the names that [`Limits::shared_names`] allows.
+pub const TYPES_OF_A_NAME: usize = 3;
+
+/// Limits that the source has not reached everywhere.
+#[derive(Debug)]
+pub struct Limits {
+    /// Doc comments that begin with one of [`DOC_WORDS`], in thousandths.
+    pub doc_permille: usize,
+    /// Names that more than [`TYPES_OF_A_NAME`] types share.
+    pub shared_names: usize,
+    /// Modules that are in import cycles, of each crate that has any.
+    pub in_cycles: &'static [(&'static str, usize)],
+}
+
+/// Limits of today. They only fall: lower them with the change that makes it possible.
+pub const NOW: Limits = Limits {
+    doc_permille: 221,
+    shared_names: 28,
+    in_cycles: &[("cli", 4), ("report", 11)],
+};
+
+/// Limits to reach.
+#[cfg(test)]
+pub const GOAL: Limits = Limits {
+    doc_permille: 60,
+    shared_names: 0,
+    in_cycles: &[],
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,7 +321,7 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        House::read(root.path()).unwrap().problems(&limits::GOAL)
+        House::read(root.path()).unwrap().problems(&GOAL)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Path of a module or of an item, from the root of its crate.
-pub type Names = Vec<String>;
+pub type ItemPath = Vec<String>;
 
 /// A crate of the workspace.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Crate {
 /// A file of source, which is a module. Modules inside of files belong to it.
 #[derive(Debug, Default)]
 pub struct Module {
-    pub names: Names,
+    pub names: ItemPath,
     pub file: PathBuf,
     /// Lines apart from tests.
     pub lines: usize,
@@ -34,13 +34,13 @@ pub struct Module {
     /// First word of each doc comment.
     pub doc_words: Vec<String>,
     /// Paths that begin in this crate.
-    pub paths: Vec<Names>,
+    pub paths: Vec<ItemPath>,
     /// Items that are defined here.
     pub items: BTreeSet<String>,
     /// Names that `use` declarations bring in, with what they stand for.
-    pub imports: BTreeMap<String, Names>,
+    pub imports: BTreeMap<String, ItemPath>,
     /// Modules that `use` declarations bring in as a whole.
-    pub globs: Vec<Names>,
+    pub globs: Vec<ItemPath>,
     /// Child modules that exist for tests alone.
     test_children: Vec<String>,
 }
@@ -75,9 +75,9 @@ impl Crate {
             module.file = file;
             all.push(module);
         }
-        let of_tests: BTreeSet<Names> = all.iter().flat_map(Module::test_children).collect();
+        let of_tests: BTreeSet<ItemPath> = all.iter().flat_map(Module::test_children).collect();
         for module in all {
-            let inside = |names: &Names| module.names.starts_with(names);
+            let inside = |names: &ItemPath| module.names.starts_with(names);
             if of_tests.iter().any(inside) {
                 krate.test_lines += module.lines + module.test_lines;
             } else {
@@ -117,10 +117,10 @@ fn is_of_tests(relative: &Path) -> bool {
 }
 
 /// Names of the module in a file: `src/load/pace.rs` is `load::pace`.
-fn names_of(relative: &Path) -> Names {
+fn names_of(relative: &Path) -> ItemPath {
     let inside = relative.strip_prefix("src").unwrap_or(relative);
     let path = inside.with_extension("");
-    let mut names: Names = path
+    let mut names: ItemPath = path
         .iter()
         .map(|name| name.to_string_lossy().into_owned())
         .collect();
@@ -134,7 +134,7 @@ fn names_of(relative: &Path) -> Names {
 
 impl Module {
     /// Reads the text of a module.
-    pub fn read(names: Names, text: &str) -> Result<Self> {
+    pub fn read(names: ItemPath, text: &str) -> Result<Self> {
         let tokens: TokenStream = text.parse().map_err(|error| anyhow!("{error}"))?;
         let mut module = Self {
             lines: text.lines().count(),
@@ -147,14 +147,14 @@ impl Module {
         Ok(module)
     }
 
-    fn test_children(&self) -> impl Iterator<Item = Names> {
+    fn test_children(&self) -> impl Iterator<Item = ItemPath> {
         self.test_children
             .iter()
             .map(|child| joined(&self.names, child))
     }
 
     /// Goes through tokens. Types and items count `at_items`: in modules, not in functions.
-    fn walk(&mut self, tokens: TokenStream, scope: &Names, at_items: bool) {
+    fn walk(&mut self, tokens: TokenStream, scope: &ItemPath, at_items: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut after_doc = false;
         let mut next = 0;
@@ -187,7 +187,7 @@ impl Module {
         &mut self,
         keyword: &str,
         here: &[TokenTree],
-        scope: &Names,
+        scope: &ItemPath,
         at_items: bool,
     ) -> usize {
         let name = match here.get(1) {
@@ -199,7 +199,7 @@ impl Module {
             ("use", _) if !is_punct(&here[1], '<') => {
                 let length = here.iter().position(|token| is_punct(token, ';'));
                 let length = length.unwrap_or(here.len());
-                self.import(&here[1..length], scope, &Names::new());
+                self.import(&here[1..length], scope, &ItemPath::new());
                 return length - 1;
             }
             ("mod", Some(name)) => {
@@ -254,7 +254,7 @@ impl Module {
     }
 
     /// Takes in a `use` declaration: one branch of its tree.
-    fn import(&mut self, tokens: &[TokenTree], scope: &Names, before: &Names) {
+    fn import(&mut self, tokens: &[TokenTree], scope: &ItemPath, before: &ItemPath) {
         let (path, length) = path(tokens);
         let path = [before.as_slice(), path.as_slice()].concat();
         let Some(target) = absolute(&path, scope).filter(|_| !tokens.is_empty()) else {
@@ -323,8 +323,8 @@ fn function(name: String, here: &[TokenTree]) -> Option<Function> {
 }
 
 /// Identifiers joined by `::` at the beginning, and how many tokens they have with a `::` behind.
-fn path(tokens: &[TokenTree]) -> (Names, usize) {
-    let mut names = Names::new();
+fn path(tokens: &[TokenTree]) -> (ItemPath, usize) {
+    let mut names = ItemPath::new();
     let mut length = 0;
     while let Some(TokenTree::Ident(name)) = tokens.get(length) {
         names.push(name.to_string());
@@ -340,7 +340,7 @@ fn path(tokens: &[TokenTree]) -> (Names, usize) {
 }
 
 /// A path from the root of the crate; `None` when it begins above the root.
-fn absolute(path: &[String], scope: &Names) -> Option<Names> {
+fn absolute(path: &[String], scope: &ItemPath) -> Option<ItemPath> {
     let mut at = scope.clone();
     let mut rest = path;
     while let [first, behind @ ..] = rest {
@@ -359,7 +359,7 @@ fn absolute(path: &[String], scope: &Names) -> Option<Names> {
     Some(at)
 }
 
-fn joined(names: &Names, name: &str) -> Names {
+fn joined(names: &ItemPath, name: &str) -> ItemPath {
     let mut names = names.clone();
     names.push(name.to_owned());
     names

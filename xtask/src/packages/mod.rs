@@ -167,8 +167,8 @@ fn own_sources(folder: &Path) -> String {
     )
 }
 
-/// What keeps apt from the system's folders, but for the list of what is
-/// installed, which is only read.
+/// Returns apt settings that keep it away from the system's folders, except the list of installed
+/// packages, which is only read.
 fn settings(folder: &Path, native: &str) -> String {
     let own = own_sources(folder);
     let folder = folder.display();

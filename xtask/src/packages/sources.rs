@@ -12,7 +12,7 @@ const OS_RELEASE: &str = "/etc/os-release";
 
 /// Names of a release that stay the same when the next one comes.
 const ALIASES: [&str; 2] = ["stable", "oldstable"];
-/// What the name of a suite with newer programs ends with.
+/// Suffix of the name of a suite with newer programs.
 const BACKPORTS: &str = "-backports";
 /// Fields that are settled anew; all others (a key, a date that is not checked) stay.
 const OWN_FIELDS: [&str; 6] = [
@@ -99,7 +99,7 @@ fn files(apt: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// All sources as stanzas of deb822, whichever form their files have.
+/// Reads all sources as deb822 stanzas, in whichever format their files are.
 fn stanzas(apt: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for file in files(apt)? {

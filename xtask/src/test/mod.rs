@@ -6,82 +6,82 @@ mod tally;
 
 use crate::{agents, board, labgrid, measure, prerequisites, python, servers};
 use anyhow::{Result, bail};
-use stage::{Failure, Stage, Stages};
+use stage::{StageFailure, Stages, TestStage};
 
-/// All stages, in order. One that fails does not keep the others from running.
-const STAGES: [Stage; 10] = [
-    Stage {
+/// Stages in order. A failed stage does not keep the others from running.
+const STAGES: [TestStage; 10] = [
+    TestStage {
         name: "programs",
         stages: Stages::All,
-        failure: Failure::Skips("tests that need these programs"),
+        failure: StageFailure::Skips("tests that need these programs"),
         run: |_| prerequisites::provide(),
     },
-    Stage {
+    TestStage {
         name: "Python packages",
         stages: Stages::All,
-        failure: Failure::Skips("tests that need Python packages"),
+        failure: StageFailure::Skips("tests that need Python packages"),
         run: |_| python::provide(),
     },
-    Stage {
+    TestStage {
         name: "emulated board",
         stages: Stages::Workspace,
-        failure: Failure::Skips("tests on an emulated board"),
+        failure: StageFailure::Skips("tests on an emulated board"),
         run: |_| board::prepare(),
     },
-    Stage {
+    TestStage {
         name: "servers of adb and ssh",
         stages: Stages::Workspace,
-        failure: Failure::Skips("tests over adb and real links of ssh"),
+        failure: StageFailure::Skips("tests over adb and real links of ssh"),
         run: |_| servers::prepare(),
     },
-    Stage {
+    TestStage {
         name: "labgrid",
         stages: Stages::Workspace,
-        failure: Failure::Skips("tests with a lab of boards"),
+        failure: StageFailure::Skips("tests with a lab of boards"),
         run: |_| labgrid::prepare(),
     },
-    Stage {
+    TestStage {
         name: "agents",
         stages: Stages::Workspace,
-        failure: Failure::Skips("tests of agents that are missing"),
+        failure: StageFailure::Skips("tests of agents that are missing"),
         run: |asked| agents::provide(&agents::of_tests(asked.full)),
     },
-    Stage {
+    TestStage {
         name: "tests",
         stages: Stages::All,
-        failure: Failure::Fails,
+        failure: StageFailure::Fails,
         run: programs::run,
     },
-    Stage {
+    TestStage {
         name: "labels against the kernel",
         stages: Stages::Workspace,
-        failure: Failure::Fails,
+        failure: StageFailure::Fails,
         run: |_| measure(&["truth", "--subset"]),
     },
-    Stage {
+    TestStage {
         name: "calibration of verdicts",
         stages: Stages::Full,
-        failure: Failure::Fails,
+        failure: StageFailure::Fails,
         run: |_| measure(&["calibrate"]),
     },
-    Stage {
+    TestStage {
         name: "calibration of traits",
         stages: Stages::Full,
-        failure: Failure::Fails,
+        failure: StageFailure::Fails,
         run: |_| measure(&["calibrate", "--traits"]),
     },
 ];
 
 /// The words of the command.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked<'a> {
+struct TestArgs<'a> {
     /// With agents of all machines, long simulations and calibrations.
     full: bool,
     /// Words for cargo: packages, names of tests, and after `--` options of the test programs.
     words: Vec<&'a str>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TestArgs<'a> {
     fn read(words: &[&'a str]) -> Self {
         let (ours, theirs): (Vec<&str>, Vec<&str>) =
             words.iter().partition(|word| **word == "--full");
@@ -91,7 +91,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether a package is named: `--workspace` would make cargo ignore it.
+    /// Returns true if a package is named: `--workspace` would make cargo ignore it.
     fn names_a_package(&self) -> bool {
         let words = self.words.iter().take_while(|word| **word != "--");
         let mut words = words.copied();
@@ -110,7 +110,7 @@ impl<'a> Asked<'a> {
 /// Runs all stages that were asked for, with a line for each and its time; an error names
 /// those that failed.
 pub fn run(words: &[&str]) -> Result<()> {
-    let asked = Asked::read(words);
+    let asked = TestArgs::read(words);
     let mut report = stage::Report::default();
     for stage in STAGES.iter().filter(|stage| asked.has(stage.stages)) {
         report.run(stage, &asked);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_package_is_named_only_before_the_test_programs_own_options() {
-        let names = |words: &[&str]| Asked::read(words).names_a_package();
+        let names = |words: &[&str]| TestArgs::read(words).names_a_package();
         assert!(names(&["-p", "assay-store"]));
         assert!(names(&["--package=assay-store", "kill"]));
         assert!(!names(&["--release", "--", "-p"]));
@@ -140,14 +140,14 @@ mod tests {
 
     #[test]
     fn full_is_no_word_for_cargo_and_adds_stages() {
-        let asked = Asked::read(&["--full", "--locked"]);
+        let asked = TestArgs::read(&["--full", "--locked"]);
         assert_eq!(
             (asked.full, asked.words.as_slice()),
             (true, &["--locked"][..])
         );
         assert!(asked.has(Stages::Full));
-        assert!(!Asked::read(&["--locked"]).has(Stages::Full));
-        let package = Asked::read(&["--full", "-p", "xtask"]);
+        assert!(!TestArgs::read(&["--locked"]).has(Stages::Full));
+        let package = TestArgs::read(&["--full", "-p", "xtask"]);
         assert!(package.has(Stages::All) && !package.has(Stages::Full));
     }
 }

@@ -1,7 +1,7 @@
 //! The stage of `cargo test`: all test programs, whichever fail, and their results.
 
-use super::Asked;
-use super::tally::Tally;
+use super::TestArgs;
+use super::tally::TestTally;
 use crate::run::{announce, build_folder, cargo};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -12,14 +12,14 @@ use std::thread::available_parallelism;
 /// Within the build folder: skips that tests have noted.
 const SKIPS: &str = "skipped-tests";
 
-/// How many tests a program runs at a time.
+/// Environment variable that sets how many tests a program runs at a time.
 const THREADS: &str = "RUST_TEST_THREADS";
 
 /// The end of the command's report, once tests have run.
 static CLOSING: OnceLock<String> = OnceLock::new();
 
 /// Runs the tests; an error when one failed, or when they could not be built.
-pub fn run(asked: &Asked<'_>) -> Result<()> {
+pub fn run(asked: &TestArgs<'_>) -> Result<()> {
     let skips = build_folder()?.join(SKIPS);
     fs::create_dir_all(skips.with_file_name(""))?;
     fs::write(&skips, "").with_context(|| skips.display().to_string())?;
@@ -45,7 +45,7 @@ pub fn run(asked: &Asked<'_>) -> Result<()> {
     let mut child = command.spawn().context("cannot start cargo")?;
     // It has the ends of the pipe that are written to.
     drop(command);
-    let mut tally = Tally::default();
+    let mut tally = TestTally::default();
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line)? > 0 {

@@ -1,17 +1,17 @@
 //! Stages of `cargo xtask test`, and the time that each takes.
 
-use super::Asked;
+use super::TestArgs;
 use anyhow::Result;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::time::{Duration, Instant};
 
 /// A part of the command.
-pub struct Stage {
+pub struct TestStage {
     pub name: &'static str,
     pub stages: Stages,
-    pub failure: Failure,
-    pub run: fn(&Asked<'_>) -> Result<()>,
+    pub failure: StageFailure,
+    pub run: fn(&TestArgs<'_>) -> Result<()>,
 }
 
 /// The commands that a stage is a part of.
@@ -19,15 +19,15 @@ pub struct Stage {
 pub enum Stages {
     /// Every one.
     All,
-    /// Those that name no package.
+    /// Commands that name no package.
     Workspace,
-    /// Those with `--full` that name no package.
+    /// Commands with `--full` that name no package.
     Full,
 }
 
 /// The effect of a stage that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum StageFailure {
     /// Some tests, which are named, skip with the reason.
     Skips(&'static str),
     /// The command fails.
@@ -43,7 +43,7 @@ pub struct Report {
 
 impl Report {
     /// Runs a stage, and says its time when it ends.
-    pub fn run(&mut self, stage: &Stage, asked: &Asked<'_>) {
+    pub fn run(&mut self, stage: &TestStage, asked: &TestArgs<'_>) {
         eprintln!("\n== {}", stage.name);
         let (began, used) = (Instant::now(), used_by_children());
         let ended = (stage.run)(asked);
@@ -54,8 +54,8 @@ impl Report {
         if let Err(error) = ended {
             eprintln!("xtask: {error:#}");
             match stage.failure {
-                Failure::Skips(tests) => eprintln!("xtask: {tests} are skipped"),
-                Failure::Fails => self.failed.push(stage.name),
+                StageFailure::Skips(tests) => eprintln!("xtask: {tests} are skipped"),
+                StageFailure::Fails => self.failed.push(stage.name),
             }
         }
         eprintln!("== {}: {times}", stage.name);
@@ -120,16 +120,16 @@ mod tests {
     #[test]
     fn a_stage_that_fails_is_named_only_if_nothing_is_skipped_for_it() {
         let mut report = Report::default();
-        let mut stage = Stage {
+        let mut stage = TestStage {
             name: "one",
             stages: Stages::All,
-            failure: Failure::Skips("tests"),
+            failure: StageFailure::Skips("tests"),
             run: |_| bail!("cannot"),
         };
-        let asked = Asked::read(&[]);
+        let asked = TestArgs::read(&[]);
         report.run(&stage, &asked);
         assert!(report.failed().is_empty());
-        (stage.name, stage.failure) = ("two", Failure::Fails);
+        (stage.name, stage.failure) = ("two", StageFailure::Fails);
         report.run(&stage, &asked);
         assert_eq!(report.failed(), ["two"]);
         assert_eq!(report.to_string().lines().count(), 3);

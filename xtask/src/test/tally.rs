@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Results of all test programs so far.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct TestTally {
     passed: usize,
     /// Tests that failed, as `PROGRAM: TEST`, and programs that ended without a result.
     failed: Vec<String>,
-    /// What each of these tests said.
+    /// Output of the failed tests.
     why: Vec<String>,
-    /// How many tests were skipped for each reason.
+    /// Number of tests skipped for each reason.
     skipped: BTreeMap<String, usize>,
     /// The test program under way.
     program: String,
-    /// Whether the program under way has given no result yet.
+    /// True if the running program has given no result yet.
     is_open: bool,
     /// The number of tests that the program under way has announced.
     announced: usize,
@@ -29,7 +29,7 @@ pub struct Tally {
 /// So many lines of a test that failed are shown once more at the end.
 const SHOWN: usize = 8;
 
-impl Tally {
+impl TestTally {
     /// Reads the next line of `cargo test`, whose two outputs come in one stream.
     pub fn read(&mut self, line: &str) {
         let line = line.trim_end();
@@ -47,7 +47,7 @@ impl Tally {
             self.names.push(name.to_owned());
         } else if let Some(why) = ignored(line) {
             self.skip(why);
-        } else if let Some(counts) = Counts::read(line)
+        } else if let Some(counts) = ResultCounts::read(line)
             && counts.all() == self.announced
         {
             self.add(&counts);
@@ -72,7 +72,7 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, counts: &Counts) {
+    fn add(&mut self, counts: &ResultCounts) {
         self.passed += counts.passed;
         let names = self
             .names
@@ -153,14 +153,14 @@ impl Tally {
 
 /// The counts of one `test result:` line.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct ResultCounts {
     passed: usize,
     failed: usize,
     ignored: usize,
     measured: usize,
 }
 
-impl Counts {
+impl ResultCounts {
     fn read(line: &str) -> Option<Self> {
         let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
         let mut found = Self::default();
@@ -212,8 +212,8 @@ fn ignored(line: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Tally {
-        let mut tally = Tally::default();
+    fn read(text: &str) -> TestTally {
+        let mut tally = TestTally::default();
         text.lines().for_each(|line| tally.read(line));
         tally.close();
         tally

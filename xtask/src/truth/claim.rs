@@ -1,4 +1,4 @@
-//! What assay says: the figures of its JSON, each with its label.
+//! Claims of assay: the figures of its JSON, each with its label.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub struct Claim {
     pub because: String,
 }
 
-/// All claims of what `assay` printed: fio's JSON, or that of a run.
+/// Parses all claims that `assay` printed: fio's JSON, or that of a run.
 pub fn claims(text: &str) -> Result<Vec<Claim>> {
     let json: Value = serde_json::from_str(text).context("the output is not JSON")?;
     let (list, of): (_, fn(&Value, Direction) -> Option<Claim>) = match json.get("jobs") {

@@ -1,6 +1,6 @@
 //! Jobs: what is asked of assay, on a file in a known state.
 
-/// What is in the page cache of the file when the command starts.
+/// Part of the file that is in the page cache when the command starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cached {
     /// There is no file; on a device nothing is cached.
@@ -22,7 +22,7 @@ pub enum Neighbour {
     ReadsTheDevice,
 }
 
-/// Where a job runs.
+/// Topologies on which a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// On all topologies.
@@ -37,7 +37,7 @@ pub enum On {
     OtherFiles,
 }
 
-pub struct Job {
+pub struct TruthJob {
     pub name: &'static str,
     pub on: On,
     /// One cell each.
@@ -48,8 +48,8 @@ pub struct Job {
     pub words: &'static str,
 }
 
-const fn job(name: &'static str, on: On, cached: Cached, words: &'static str) -> Job {
-    Job {
+const fn job(name: &'static str, on: On, cached: Cached, words: &'static str) -> TruthJob {
+    TruthJob {
         name,
         on,
         engines: PSYNC,
@@ -60,11 +60,11 @@ const fn job(name: &'static str, on: On, cached: Cached, words: &'static str) ->
 }
 
 /// A job of `assay qualify`, on a file of its own.
-const fn qualify(on: On, words: &'static str) -> Job {
+const fn qualify(on: On, words: &'static str) -> TruthJob {
     job(words, on, NoFile, words).by(NONE)
 }
 
-impl Job {
+impl TruthJob {
     /// Name, and the neighbour if there is one.
     pub fn title(&self) -> String {
         let beside = match self.neighbour {
@@ -86,7 +86,7 @@ impl Job {
         }
     }
 
-    /// Whether the file is assay's own, which it makes and removes.
+    /// Returns true if assay makes and removes the file itself.
     pub fn has_own_file(&self) -> bool {
         self.words.starts_with("qualify")
     }
@@ -115,7 +115,7 @@ use On::{All, Ext4, Files, Main, OtherFiles};
 /// Size of files that are prepared; jobs use 8 MiB of it or all.
 pub const FILE_MIB: usize = 16;
 
-pub const JOBS: &[Job] = &[
+pub const JOBS: &[TruthJob] = &[
     job("write", All, NoFile, "fio --rw=write --bs=64k --size=8m"),
     job(
         "write, end_fsync",

@@ -1,8 +1,8 @@
 //! Ground truth of a figure: what the kernel's events say that its label must be.
 
 use super::claim::{Claim, Direction};
-use super::operations::{Operation, Phase};
-use super::trace::{Event, Micros, Range, What};
+use super::operations::{MeasuredPhase, Operation};
+use super::trace::{Micros, Range, SyscallEvent, What};
 use std::collections::HashMap;
 
 /// At least this share is the device's, at most 5 % is the page cache's (docs/evidence.md).
@@ -12,14 +12,14 @@ const CACHE: f64 = 0.05;
 const NEAR: f64 = 0.015;
 /// Events of one moment may come in either order.
 const SLACK: Micros = 5;
-/// What a file system writes besides the file, where the sectors of the file are not known.
+/// Bytes that a file system may write besides the file, if the sectors of the file are unknown.
 const METADATA: u64 = 64 << 10;
 const SECTOR: u64 = 512;
 const PAGE: u64 = 4096;
 
-/// What is known of the storage and of the job, none of it from assay.
+/// Facts about the storage and the job, none of them from assay.
 pub struct Scene<'a> {
-    pub device: &'a [Event],
+    pub device: &'a [SyscallEvent],
     /// `None`: any file of the file system.
     pub inode: Option<u64>,
     /// Sectors of the file; `None`: all that is no metadata.
@@ -39,12 +39,12 @@ pub struct Scene<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truth {
     pub label: Vec<&'static str>,
-    /// Of the latency; empty where there is nothing to say.
+    /// Correct labels of the latency; empty if there is none to check.
     pub latency: Vec<&'static str>,
     pub share: f64,
 }
 
-pub fn truth(claim: &Claim, phase: &Phase, scene: &Scene<'_>) -> Truth {
+pub fn truth(claim: &Claim, phase: &MeasuredPhase, scene: &Scene<'_>) -> Truth {
     if scene.is_memory {
         let label = vec!["page-cache"];
         return Truth {
@@ -101,13 +101,15 @@ fn by_share(share: f64, reached: &[&'static str]) -> Vec<&'static str> {
 
 impl Scene<'_> {
     /// Share of the bytes of a read that the device moved for it.
-    fn read_share(&self, claim: &Claim, phase: &Phase) -> f64 {
-        let within =
-            |event: &&Event| event.at + SLACK >= phase.start && event.at <= phase.stop + SLACK;
+    fn read_share(&self, claim: &Claim, phase: &MeasuredPhase) -> f64 {
+        let within = |event: &&SyscallEvent| {
+            event.at + SLACK >= phase.start && event.at <= phase.stop + SLACK
+        };
         let events = || self.device.iter().filter(within);
         if self.is_direct && self.has_neighbour {
-            let own =
-                |event: &&Event| event.is_ring_worker || phase.threads.contains(&event.thread);
+            let own = |event: &&SyscallEvent| {
+                event.is_ring_worker || phase.threads.contains(&event.thread)
+            };
             let bytes: u64 = events()
                 .filter(own)
                 .map(|event| self.queued(event, 'R'))
@@ -124,7 +126,7 @@ impl Scene<'_> {
 
     /// Pages that the job read, by where they came from: each page counts as the device's the first
     /// time that it is used after it was fetched within the clock.
-    fn pages(&self, phase: &Phase) -> Pages {
+    fn pages(&self, phase: &MeasuredPhase) -> Pages {
         let mut cache: HashMap<(u64, u64), bool> = HashMap::new();
         let mut pages = Pages::default();
         let mut last_read: HashMap<u32, (u64, u64)> = HashMap::new();
@@ -175,7 +177,7 @@ impl Scene<'_> {
 
     /// Share of the bytes of a write that had reached the device when the clock stopped, and the
     /// share that reached it later.
-    fn write_share(&self, claim: &Claim, phase: &Phase) -> (f64, f64) {
+    fn write_share(&self, claim: &Claim, phase: &MeasuredPhase) -> (f64, f64) {
         let (mut reached, mut later) = (0, 0);
         for event in self.device.iter().filter(|event| event.at >= phase.start) {
             if self.is_direct && self.has_neighbour {
@@ -201,18 +203,19 @@ impl Scene<'_> {
         )
     }
 
-    /// Whether the device was told to flush after the last write that reached it, and had done so
-    /// when the clock stopped; or loses nothing.
-    fn is_durable(&self, phase: &Phase) -> bool {
+    /// Returns true if the device was told to flush after the last write that reached it, and had
+    /// finished when the clock stopped; or if it cannot lose data.
+    fn is_durable(&self, phase: &MeasuredPhase) -> bool {
         if !self.is_volatile {
             return true;
         }
         let timed = || {
-            let within = |event: &&Event| event.at >= phase.start && event.at <= phase.stop + SLACK;
+            let within =
+                |event: &&SyscallEvent| event.at >= phase.start && event.at <= phase.stop + SLACK;
             self.device.iter().filter(within)
         };
         // What a neighbour writes needs no flush.
-        let is_data = |event: &&Event| match self.is_direct && self.has_neighbour {
+        let is_data = |event: &&SyscallEvent| match self.is_direct && self.has_neighbour {
             true => phase.threads.contains(&event.thread) && self.queued(event, 'W') > 0,
             false => self.done(event, 'W') > 0,
         };
@@ -230,7 +233,7 @@ impl Scene<'_> {
     }
 
     /// A write whose data was on the device when its call returned has the device's latency.
-    fn write_latency(&self, phase: &Phase) -> Vec<&'static str> {
+    fn write_latency(&self, phase: &MeasuredPhase) -> Vec<&'static str> {
         let all = phase.operations.len();
         if all == 0 || self.has_program {
             return Vec::new();
@@ -259,14 +262,14 @@ impl Scene<'_> {
         self.inode.is_none_or(|own| own == inode)
     }
 
-    fn done(&self, event: &Event, direction: char) -> u64 {
+    fn done(&self, event: &SyscallEvent, direction: char) -> u64 {
         match &event.what {
             What::Done { flags, sectors } => self.of_file(flags, *sectors, direction),
             _ => 0,
         }
     }
 
-    fn queued(&self, event: &Event, direction: char) -> u64 {
+    fn queued(&self, event: &SyscallEvent, direction: char) -> u64 {
         match &event.what {
             What::Queued { flags, sectors } => self.of_file(flags, *sectors, direction),
             _ => 0,

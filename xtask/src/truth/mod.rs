@@ -17,9 +17,9 @@ use crate::run::{build_folder, cargo, run};
 use anyhow::{Context, Result, bail};
 use assay_testkit::Scratch;
 use claim::{Claim, claims};
-use jobs::{Cached, FILE_MIB, JOBS, Job, Neighbour, On};
+use jobs::{Cached, FILE_MIB, JOBS, Neighbour, On, TruthJob};
 use judge::{Scene, truth};
-use operations::{Phase, operations};
+use operations::{MeasuredPhase, operations};
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use table::{Row, Table};
+use table::{TruthRow, TruthTable};
 use topology::{Storage, TOPOLOGIES, Topology};
 use trace::Tracer;
 
@@ -60,7 +60,7 @@ struct Options {
     write: bool,
     /// Folder for the traces of the last cell.
     keep: Option<PathBuf>,
-    /// All labels are taken for this one, to see the harness fail.
+    /// Label that replaces all others, to see the harness fail.
     force_label: Option<String>,
 }
 
@@ -91,9 +91,9 @@ impl Options {
 }
 
 /// One measurement: a job on a topology by an engine.
-struct Cell {
+struct TruthCell {
     topology: &'static Topology,
-    job: &'static Job,
+    job: &'static TruthJob,
     engine: &'static str,
 }
 
@@ -136,7 +136,11 @@ pub fn check(words: &[&str]) -> Result<()> {
             "/../docs/evidence.md"
         )))?;
     }
-    let before = options.against.as_deref().map(Table::read).transpose()?;
+    let before = options
+        .against
+        .as_deref()
+        .map(TruthTable::read)
+        .transpose()?;
     table.verdict(before.as_ref())
 }
 
@@ -145,12 +149,12 @@ fn built() -> Result<PathBuf> {
     Ok(build_folder()?.join("debug/assay"))
 }
 
-fn cells(options: &Options) -> Vec<Cell> {
+fn cells(options: &Options) -> Vec<TruthCell> {
     let mut cells = Vec::new();
     for topology in &TOPOLOGIES {
         for job in JOBS.iter().filter(|job| runs_on(job, topology.name)) {
             let engines = job.engines.iter();
-            cells.extend(engines.map(|&engine| Cell {
+            cells.extend(engines.map(|&engine| TruthCell {
                 topology,
                 job,
                 engine,
@@ -171,7 +175,7 @@ fn cells(options: &Options) -> Vec<Cell> {
     cells
 }
 
-fn runs_on(job: &Job, topology: &str) -> bool {
+fn runs_on(job: &TruthJob, topology: &str) -> bool {
     // What a program or a journal does for a neighbour cannot be told from what it does for the job.
     if job.neighbour != Neighbour::None && ["ntfs-3g", "ext4 data=journal"].contains(&topology) {
         return false;
@@ -189,9 +193,9 @@ fn runs_on(job: &Job, topology: &str) -> bool {
     }
 }
 
-impl Cell {
+impl TruthCell {
     fn name(&self) -> String {
-        let Cell {
+        let TruthCell {
             topology,
             job,
             engine,
@@ -200,7 +204,7 @@ impl Cell {
     }
 }
 
-/// What all cells use.
+/// Tools and folders shared by all cells.
 struct Bench {
     tracer: Tracer,
     program: PathBuf,
@@ -210,8 +214,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn measure(&self, cells: &[Cell], forced: Option<&str>) -> Table {
-        let mut table = Table::default();
+    fn measure(&self, cells: &[TruthCell], forced: Option<&str>) -> TruthTable {
+        let mut table = TruthTable::default();
         for of_one in cells.chunk_by(|a, b| a.topology.name == b.topology.name) {
             let storage = match (of_one[0].topology.make)() {
                 Ok(storage) => storage,
@@ -237,7 +241,7 @@ impl Bench {
     }
 
     /// The rows of a cell: one for each direction that moved bytes.
-    fn cell(&self, cell: &Cell, storage: &Storage) -> Result<Vec<Row>> {
+    fn cell(&self, cell: &TruthCell, storage: &Storage) -> Result<Vec<TruthRow>> {
         let job = cell.job;
         self.prepare(job, storage)?;
         if let Some(files) = storage.file_system() {
@@ -281,8 +285,8 @@ impl Bench {
         let all = operations(&calls);
         let judged = |claim: &Claim| {
             let phase = match cell.engine {
-                "mmap" => Phase::of_touches(claim, &device, scene.inode.unwrap_or(0)),
-                _ => Phase::of(claim, &all, job.words.contains("sync")),
+                "mmap" => MeasuredPhase::of_touches(claim, &device, scene.inode.unwrap_or(0)),
+                _ => MeasuredPhase::of(claim, &all, job.words.contains("sync")),
             };
             let phase = phase.context("the calls of the job are not in the trace")?;
             Ok(cell.row(claim, &truth(claim, &phase, &scene)))
@@ -290,7 +294,7 @@ impl Bench {
         claims(&text)?.iter().map(judged).collect()
     }
 
-    fn words(&self, cell: &Cell, storage: &Storage) -> Vec<String> {
+    fn words(&self, cell: &TruthCell, storage: &Storage) -> Vec<String> {
         let (command, rest) = cell.job.words.split_once(' ').unwrap_or_default();
         let file = format!("={}", storage.file.display());
         let own = match command {
@@ -315,7 +319,7 @@ impl Bench {
     }
 
     /// Brings the file to the state that the job starts with, nothing of it cached.
-    fn prepare(&self, job: &Job, storage: &Storage) -> Result<()> {
+    fn prepare(&self, job: &TruthJob, storage: &Storage) -> Result<()> {
         if job.cached == Cached::NoFile && !storage.is_device() {
             let _ = fs::remove_file(&storage.file);
             let folder = storage.file.parent().context("a file has a folder")?;
@@ -333,7 +337,7 @@ impl Bench {
         Ok(())
     }
 
-    fn fill_cache(&self, job: &Job, storage: &Storage) -> Result<()> {
+    fn fill_cache(&self, job: &TruthJob, storage: &Storage) -> Result<()> {
         let bytes = match job.cached {
             Cached::All => FILE_MIB * MIB,
             Cached::FirstHalf => FILE_MIB * MIB / 2,
@@ -351,7 +355,7 @@ impl Bench {
     }
 
     /// Does it beside the job's neighbour, which is this process.
-    fn beside<T>(&self, job: &Job, storage: &Storage, act: impl FnOnce() -> T) -> T {
+    fn beside<T>(&self, job: &TruthJob, storage: &Storage, act: impl FnOnce() -> T) -> T {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             match job.neighbour {

@@ -1,7 +1,7 @@
 //! Reads, writes and flushes of a process tree, made of its system calls.
 
 use super::claim::{Claim, Direction};
-use super::trace::{Event, Micros, What};
+use super::trace::{Micros, SyscallEvent, What};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -11,7 +11,7 @@ const NEAR: Micros = 20_000;
 const FLUSH_WITHIN: Micros = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OperationKind {
     Read,
     Write,
     Flush,
@@ -25,17 +25,17 @@ pub struct Operation {
     pub thread: u32,
     /// Descriptor; `None` where the calls do not tell it.
     pub file: Option<u64>,
-    pub kind: Kind,
+    pub kind: OperationKind,
     pub begin: Micros,
     pub end: Micros,
     /// Bytes that were moved; `None` where the calls do not tell them.
     pub bytes: Option<u64>,
 }
 
-/// All operations, by their ends.
-pub fn operations(calls: &[Event]) -> Vec<Operation> {
+/// Returns all operations, ordered by their ends.
+pub fn operations(calls: &[SyscallEvent]) -> Vec<Operation> {
     let mut under_way: HashMap<u32, (String, u64, u64, Micros)> = HashMap::new();
-    let mut requests: HashMap<&str, (Kind, u32, Micros)> = HashMap::new();
+    let mut requests: HashMap<&str, (OperationKind, u32, Micros)> = HashMap::new();
     let mut queued: HashMap<u32, VecDeque<Micros>> = HashMap::new();
     let mut found = Vec::new();
     for event in calls {
@@ -57,7 +57,7 @@ pub fn operations(calls: &[Event]) -> Vec<Operation> {
                 }
                 let count = u64::try_from(*result).unwrap_or(0);
                 let mut done = |kind, begin, bytes| {
-                    let file = (kind != Kind::Either).then_some(first);
+                    let file = (kind != OperationKind::Either).then_some(first);
                     found.push(Operation {
                         thread,
                         file,
@@ -75,21 +75,21 @@ pub fn operations(calls: &[Event]) -> Vec<Operation> {
                     "io_getevents" | "io_pgetevents" => {
                         let queue = queued.entry(thread).or_default();
                         for begin in (0..count).map_while(|_| queue.pop_front()) {
-                            done(Kind::Either, begin, None);
+                            done(OperationKind::Either, begin, None);
                         }
                     }
                     "fsync" | "fdatasync" | "msync" | "sync_file_range" => {
-                        done(Kind::Flush, begin, Some(0));
+                        done(OperationKind::Flush, begin, Some(0));
                     }
-                    call if call.contains("read") => done(Kind::Read, begin, Some(count)),
-                    _ => done(Kind::Write, begin, Some(count)),
+                    call if call.contains("read") => done(OperationKind::Read, begin, Some(count)),
+                    _ => done(OperationKind::Write, begin, Some(count)),
                 }
             }
             What::Submitted { request, code } => {
                 let kind = match code.as_str() {
-                    code if code.starts_with("READ") => Kind::Read,
-                    code if code.starts_with("WRITE") => Kind::Write,
-                    "FSYNC" => Kind::Flush,
+                    code if code.starts_with("READ") => OperationKind::Read,
+                    code if code.starts_with("WRITE") => OperationKind::Write,
+                    "FSYNC" => OperationKind::Flush,
                     _ => continue,
                 };
                 requests.insert(request, (kind, thread, end));
@@ -116,14 +116,14 @@ pub fn operations(calls: &[Event]) -> Vec<Operation> {
 
 /// The operations that a claim is about, and the time that its rate is over.
 #[derive(Debug)]
-pub struct Phase {
+pub struct MeasuredPhase {
     pub operations: Vec<Operation>,
     pub threads: Vec<u32>,
     pub start: Micros,
     pub stop: Micros,
 }
 
-impl Phase {
+impl MeasuredPhase {
     /// Looks for so many I/Os in a row of one thread on one descriptor, with so many bytes, that
     /// took the time of the claim. The clock stops at the end of the last I/O or,
     /// of a job that asks for flushes, of one behind it, whichever fits the claim's time better.
@@ -141,11 +141,11 @@ impl Phase {
     ) -> Option<Self> {
         let mut groups: BTreeMap<(u32, Option<u64>), Vec<&Operation>> = BTreeMap::new();
         let wanted = match claim.direction {
-            Direction::Read => Kind::Read,
-            Direction::Write => Kind::Write,
+            Direction::Read => OperationKind::Read,
+            Direction::Write => OperationKind::Write,
         };
         for operation in all {
-            if [wanted, Kind::Either].contains(&operation.kind) {
+            if [wanted, OperationKind::Either].contains(&operation.kind) {
                 groups.entry(group(operation)).or_default().push(operation);
             }
         }
@@ -167,7 +167,7 @@ impl Phase {
         let claimed = start + claim.micros;
         // Of a job in both directions the last I/O may be one of the other.
         let is_own = |one: &&Operation| match one.kind {
-            Kind::Flush => flushes,
+            OperationKind::Flush => flushes,
             _ => threads.contains(&one.thread),
         };
         let begins = start..=last + FLUSH_WITHIN;
@@ -191,7 +191,7 @@ impl Phase {
     }
 
     /// Without calls, of mapped files: from the first touch of a page on.
-    pub fn of_touches(claim: &Claim, device: &[Event], inode: u64) -> Option<Self> {
+    pub fn of_touches(claim: &Claim, device: &[SyscallEvent], inode: u64) -> Option<Self> {
         let first = device.iter().find(|event| {
             let touched = match event.what {
                 What::Fault { inode, .. } | What::Mapped { inode, .. } => inode,
@@ -245,9 +245,9 @@ mod tests {
         assert_eq!(
             short,
             [
-                (Kind::Write, at(10), at(20)),
-                (Kind::Either, at(15), at(40)),
-                (Kind::Flush, at(30), at(50)),
+                (OperationKind::Write, at(10), at(20)),
+                (OperationKind::Either, at(15), at(40)),
+                (OperationKind::Flush, at(30), at(50)),
             ]
         );
         assert_eq!(found[0].bytes, Some(4096));

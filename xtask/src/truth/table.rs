@@ -1,6 +1,6 @@
 //! Labels beside the truth, counted and shown.
 
-use super::Cell;
+use super::TruthCell;
 use super::claim::Claim;
 use super::judge::Truth;
 use anyhow::{Context, Result, bail};
@@ -24,7 +24,7 @@ pub enum Verdict {
 
 /// One direction of one cell.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TruthRow {
     pub topology: String,
     pub job: String,
     pub engine: String,
@@ -36,9 +36,9 @@ pub struct Row {
     pub truth: Truth,
 }
 
-impl Cell {
-    pub fn row(&self, claim: &Claim, truth: &Truth) -> Row {
-        Row {
+impl TruthCell {
+    pub fn row(&self, claim: &Claim, truth: &Truth) -> TruthRow {
+        TruthRow {
             topology: self.topology.name.to_owned(),
             job: self.job.title(),
             engine: self.engine.to_owned(),
@@ -52,7 +52,7 @@ impl Cell {
     }
 }
 
-impl Row {
+impl TruthRow {
     fn verdict(&self) -> Verdict {
         let of = |label: &str, right: &[&str]| match label {
             _ if right.is_empty() || right.contains(&label) => Verdict::Right,
@@ -97,18 +97,18 @@ impl Row {
     }
 }
 
-/// All rows, and what could not be measured.
+/// Rows of the table, and the cells that could not be measured.
 #[derive(Default)]
-pub struct Table {
-    rows: Vec<Row>,
+pub struct TruthTable {
+    rows: Vec<TruthRow>,
     /// Cells whose storage cannot be had here, by name, number and reason.
     skipped: Vec<(String, usize, String)>,
     /// Cells that could not be judged, with the reason.
     failed: Vec<String>,
 }
 
-impl Table {
-    pub fn add(&mut self, rows: Vec<Row>, forced: Option<&str>) {
+impl TruthTable {
+    pub fn add(&mut self, rows: Vec<TruthRow>, forced: Option<&str>) {
         for mut row in rows {
             if let Some(label) = forced {
                 (row.label, row.latency_label) = (label.to_owned(), label.to_owned());
@@ -176,8 +176,8 @@ impl Table {
         Ok(())
     }
 
-    fn lost<'t>(&'t self, before: &'t Labels) -> impl Iterator<Item = &'t Row> {
-        let was_known = |row: &&Row| {
+    fn lost<'t>(&'t self, before: &'t Labels) -> impl Iterator<Item = &'t TruthRow> {
+        let was_known = |row: &&TruthRow| {
             before
                 .get(&row.name())
                 .is_some_and(|label| label != "unknown")
@@ -189,7 +189,7 @@ impl Table {
     }
 
     pub fn json(&self) -> Result<String> {
-        let rows: Vec<Value> = self.rows.iter().map(Row::json).collect();
+        let rows: Vec<Value> = self.rows.iter().map(TruthRow::json).collect();
         Ok(serde_json::to_string_pretty(&rows)?)
     }
 
@@ -250,7 +250,7 @@ impl Table {
         text
     }
 
-    fn counts(&self, key: impl Fn(&Row) -> String) -> String {
+    fn counts(&self, key: impl Fn(&TruthRow) -> String) -> String {
         let mut order = Vec::new();
         let mut counts: BTreeMap<String, [usize; 3]> = BTreeMap::new();
         for row in &self.rows {
@@ -274,7 +274,7 @@ pub type Labels = BTreeMap<String, String>;
 const BEGIN: &str = "<!-- truth: written by `cargo xtask truth --write` -->";
 const END: &str = "<!-- truth: end -->";
 
-impl Row {
+impl TruthRow {
     fn json(&self) -> Value {
         json!({
             "name": self.name(),
@@ -294,8 +294,8 @@ impl Row {
 mod tests {
     use super::*;
 
-    fn row(label: &str, latency_label: &str) -> Row {
-        Row {
+    fn row(label: &str, latency_label: &str) -> TruthRow {
+        TruthRow {
             topology: "ext4".to_owned(),
             job: "write".to_owned(),
             engine: "psync".to_owned(),
@@ -312,10 +312,10 @@ mod tests {
         }
     }
 
-    fn table(rows: &[Row]) -> Table {
-        Table {
+    fn table(rows: &[TruthRow]) -> TruthTable {
+        TruthTable {
             rows: rows.to_vec(),
-            ..Table::default()
+            ..TruthTable::default()
         }
     }
 

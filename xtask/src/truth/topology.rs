@@ -22,14 +22,14 @@ pub struct Storage {
     pub node: Option<PathBuf>,
     /// The storage is memory: whatever its driver does, no device is reached.
     pub is_memory: bool,
-    /// Whether FIEMAP tells the sectors of a file.
+    /// True if FIEMAP reports the sectors of a file.
     pub has_extents: bool,
     /// A program stands between the page cache of the file and the device.
     pub has_program: bool,
     _undo: Undo,
 }
 
-/// What takes the storage away again, in this order.
+/// Guards that remove the storage again, in this order.
 type Undo = Vec<Box<dyn Any + Send + Sync>>;
 
 type Made = Result<Storage, Unavailable>;
@@ -172,7 +172,7 @@ impl Storage {
         self
     }
 
-    /// Whether the jobs write to a device that has no file system.
+    /// Returns true if the jobs write to a device without a file system.
     pub fn is_device(&self) -> bool {
         self.node.as_ref() == Some(&self.file)
     }
@@ -252,7 +252,8 @@ impl Storage {
         Some(Path::new("/sys/class/block").join(node).join(name))
     }
 
-    /// Whether the device says that it may lose what it has completed.
+    /// Returns true if the device reports a volatile write cache, so that it may lose completed
+    /// writes.
     pub fn is_volatile(&self) -> bool {
         let disk = self.disk.as_deref().unwrap_or_default();
         fs::read_to_string(format!("/sys/block/{disk}/queue/write_cache"))

@@ -1,5 +1,5 @@
-//! What the kernel says: two private instances of its tracer, one for the system calls of a process
-//! tree, one for a device and the page cache of its files. Nothing of assay takes part.
+//! Traces of the kernel: two private instances of its tracer, one for the system calls of a process
+//! tree, one for a device and the page cache of its files. assay itself takes no part.
 
 use anyhow::{Context, Result, bail};
 use assay_testkit::Mount;
@@ -46,7 +46,7 @@ pub type Micros = u64;
 pub type Range = (u64, u64);
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct SyscallEvent {
     pub at: Micros,
     pub thread: u32,
     /// The thread is a worker of io_uring: its number is not that of who asked.
@@ -208,9 +208,9 @@ impl Tracer {
         command
     }
 
-    /// All that happened since it began: of the process tree, and of the device. The kernel's text
-    /// stays in the folder `keep`.
-    pub fn end(&self, keep: Option<&Path>) -> Result<(Vec<Event>, Vec<Event>)> {
+    /// Ends the trace and returns all events since its start: those of the process tree, and those
+    /// of the device. The kernel's text is kept in the folder `keep`.
+    pub fn end(&self, keep: Option<&Path>) -> Result<(Vec<SyscallEvent>, Vec<SyscallEvent>)> {
         let read = |folder: &Path, name: &str| {
             put(folder, "tracing_on", "0")?;
             complete(folder)?;
@@ -256,12 +256,12 @@ fn complete(folder: &Path) -> Result<()> {
 }
 
 /// Events of the text of a trace; lines that are something else are passed over.
-pub fn events(text: &str) -> Vec<Event> {
+pub fn events(text: &str) -> Vec<SyscallEvent> {
     text.lines().filter_map(event).collect()
 }
 
 /// ` fio-2346    [001] .....   867.706261: NAME: DETAILS`; the name of a thread may have spaces.
-fn event(line: &str) -> Option<Event> {
+fn event(line: &str) -> Option<SyscallEvent> {
     let processor = (0..line.len()).find(|&at| {
         let rest = line.get(at..).unwrap_or_default();
         rest.starts_with(" [") && rest.get(5..7) == Some("] ")
@@ -271,7 +271,7 @@ fn event(line: &str) -> Option<Event> {
     let _states = words.next()?;
     let (at, rest) = words.next()?.trim_start().split_once(": ")?;
     let (seconds, micros) = at.split_once('.')?;
-    Some(Event {
+    Some(SyscallEvent {
         at: seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?,
         thread: thread.parse().ok()?,
         is_ring_worker: name.starts_with("iou-wrk-"),

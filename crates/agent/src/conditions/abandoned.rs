@@ -98,12 +98,12 @@ fn undo(roots: &Roots, run_id: &str, knobs: &[Left]) -> Vec<Undone> {
     undone
 }
 
-/// How a knob is found.
+/// State in which a knob is found.
 enum State {
     AsBefore,
     AsSet,
     Changed(String),
-    /// Its device, for example.
+    /// The knob no longer exists, for example because its device is gone.
     Gone,
 }
 

@@ -1,4 +1,4 @@
-//! What was changed, on a file that survives the process.
+//! Journal of changes, in a file that survives the process.
 //!
 //! One file for each plan under way, in a folder that only its user may write:
 //! `/run/assay` for root. It is locked for as long as its process lives; one that is
@@ -28,9 +28,9 @@ const STARTING: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) knob: Knob,
-    /// What it was before the plan; `None` for a command.
+    /// Value before the plan; `None` for a command.
     pub(super) old: Option<String>,
-    /// What it is to be; `None` when only the kernel changes it.
+    /// New value; `None` if only the kernel changes it.
     pub(super) new: Option<String>,
     /// The knob that changes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ impl Entry {
         }
     }
 
-    /// Of a knob that the kernel may change together with another one.
+    /// Creates the entry of a knob that the kernel may change together with another one.
     pub(super) fn beside(knob: Knob, old: Option<String>, with: &Knob) -> Self {
         Self {
             knob,
@@ -119,7 +119,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether the knob is this run's already.
+    /// Returns true if this run has already claimed the knob.
     pub(super) fn claims(&self, knob: &Knob) -> bool {
         self.claimed.contains(knob)
     }
@@ -167,7 +167,7 @@ impl Journal {
         written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
     }
 
-    /// All is undone.
+    /// Removes the journal after everything is undone.
     pub(super) fn remove(self) {
         // What stays says what is so already: it does no harm. The folder goes with
         // the last journal in it.
@@ -206,8 +206,8 @@ fn is_ours_alone(folder: &Path) -> bool {
     })
 }
 
-/// Where journals of this user are. Not on a disk: writing there would disturb what
-/// is measured, and after a reboot nothing is to be undone.
+/// Returns the folder of this user's journals. It is not on a disk: writing there would disturb the
+/// measurement, and after a reboot nothing needs to be undone.
 pub(crate) fn folder() -> PathBuf {
     if let Some(folder) = std::env::var_os(FOLDER) {
         return folder.into();
@@ -239,7 +239,7 @@ pub(super) fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
     paths(folder).into_iter().filter_map(open).collect()
 }
 
-/// All journals, in the order of their names.
+/// Returns the paths of all journals, in the order of their names.
 fn paths(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

@@ -1,4 +1,4 @@
-//! What the kernel offers, and where the settings of conditions are made.
+//! Values that the kernel offers, and the knobs behind the settings of conditions.
 
 use assay_model::condition::{Condition, Knob, Offer, Offered, Setting, Subject};
 use assay_model::storage::Storage;
@@ -7,7 +7,7 @@ use assay_probe::roots::Roots;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What the kernel offers for subjects. Nothing is changed.
+/// Lists the values that the kernel offers for subjects, without changing anything.
 pub(crate) fn offers(
     roots: &Roots,
     storage: &Storage,
@@ -19,8 +19,8 @@ pub(crate) fn offers(
     offered.map_err(|error| error.to_string())
 }
 
-/// What the kernel offers for a subject. A file system that `is_made` is mounted
-/// with its options at once: which of them it takes shows only then.
+/// Lists the values that the kernel offers for a subject. A file system that `is_made` is mounted
+/// with its options right away, because only the mount shows which of them it accepts.
 fn offer(
     roots: &Roots,
     storage: &Storage,

@@ -1,5 +1,4 @@
-//! What is done before a trial, so that it does not inherit what the one before it
-//! left.
+//! Preparation before a trial, so that it does not inherit state from the previous one.
 
 use assay_model::condition::{InForce, Restore, TEMPERATURE, TemperatureWindow, celsius};
 use assay_model::storage::Storage;
@@ -18,10 +17,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The temperature is read that often.
 const READ_AGAIN: Duration = Duration::from_millis(500);
 
-/// Whether all of it can be done here; nothing is done.
+/// Checks that every step can be done here, without doing it.
 ///
 /// # Errors
-/// What cannot: one line.
+/// If a step cannot be done: one line that says which.
 pub(crate) fn can_restore(
     roots: &Roots,
     storage: &Storage,

@@ -1,4 +1,4 @@
-//! Whether a load may be run: no device that is in use is written.
+//! Admission of a load: a device in use is never written.
 
 use crate::permission::{device, is_free, is_no_data, not_owned, refuse};
 use assay_engine::load::{laid_out, outputs, traced_files};
@@ -65,7 +65,7 @@ impl<'a> Touching<'a> {
             .map_err(|error| refuse(error.to_string()))
     }
 
-    /// All paths that it may write.
+    /// Returns all paths that the load may write.
     fn written(&self) -> Vec<PathBuf> {
         match &self.traced {
             Some(files) => of_traced(files, &[Ddir::Write, Ddir::Trim]),

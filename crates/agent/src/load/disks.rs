@@ -1,4 +1,4 @@
-//! What the disks of a load did over all of it.
+//! Activity of a load's disks over the whole load.
 
 use assay_model::load::report::DiskUse;
 use assay_model::storage::{Layer, LayerRole, Storage};
@@ -46,7 +46,7 @@ impl Disks {
         });
     }
 
-    /// What they did since; one that is gone says nothing.
+    /// Returns the activity of the disks since the start; a disk that is gone is left out.
     pub(super) fn uses(&self, roots: &Roots) -> Vec<DiskUse> {
         let seen = self.0.iter();
         seen.filter_map(|disk| Some(disk.since_then(&disk_stat(roots, &disk.name)?)))

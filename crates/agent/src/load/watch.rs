@@ -38,7 +38,7 @@ pub(super) struct Watch<'a> {
     load: &'a Load,
     disks: Disks,
     under_way: Option<Wave>,
-    /// Of the waves that have ended.
+    /// Evidence of the waves that have ended.
     evidence: Vec<WaveEvidence>,
     /// The first message that could not be sent.
     unsent: Option<FrameError>,
@@ -119,7 +119,7 @@ impl<'a> Watch<'a> {
         places
     }
 
-    /// Whether a stream on this storage wants its disks shown.
+    /// Returns true if a stream on this storage asks for its disks to be shown.
     fn shows_disks(&self, place: &Place) -> bool {
         let streams = place.streams.iter();
         let mut streams = streams.filter_map(|&index| self.load.streams.get(index as usize));
@@ -309,8 +309,7 @@ fn block_device(path: &Path) -> Option<File> {
     held::open(path, flags, Mode::empty()).ok().map(File::from)
 }
 
-/// Whether a path may lead away from its folder's storage: anything but a
-/// regular file does.
+/// Returns true if a path may lead away from its folder's storage: anything except a regular file.
 fn is_node(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file())
 }

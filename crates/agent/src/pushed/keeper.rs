@@ -81,8 +81,9 @@ impl Door {
         }
     }
 
-    /// Whether a host is there. A connection whose cable is out stays open for many
-    /// minutes; a living host is heard at every sign of life.
+    /// Returns the answer to a sibling: the agent goes on, ends, or does not know yet whether a
+    /// host is there. A connection with a broken link stays open for many minutes; a living host is
+    /// heard at every sign of life.
     fn future(&self) -> u8 {
         let (silent, times) = (self.link.silent_for(), self.times);
         match self.link.is_connected() {
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// What is answered to a sibling as time goes on, each once.
+    /// Collects the answers given to a sibling as time goes on, each once.
     fn answers(door: &Door, last: u8) -> Vec<u8> {
         let since = Instant::now();
         let mut answers = vec![door.future()];

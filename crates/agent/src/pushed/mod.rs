@@ -25,7 +25,7 @@ const KEPT: &str = "kept";
 /// Be another relay to it.
 const RELAY: &str = "relay";
 
-/// What an agent that is kept may take to come up.
+/// Time limit for a kept agent to start.
 const STARTING: Duration = Duration::from_secs(20);
 
 /// Is an agent as the words after the program's name say, which are

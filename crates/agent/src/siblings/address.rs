@@ -1,6 +1,6 @@
-//! Where an agent that is kept is talked to: a name without a file (unix(7), abstract
-//! sockets), since Android lets no shell make a socket in a folder. It is the name of
-//! the agent's folder, which nobody else has; only its own user is listened to.
+//! Address of a kept agent: a name without a file (unix(7), abstract sockets), because Android does
+//! not let a shell create a socket in a folder. It is the unique name of the agent's folder;
+//! connections of other users are refused.
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::Path;
 
-/// What a connection is for; its first byte.
+/// Purpose of a connection, sent as its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// It carries the link.
@@ -55,7 +55,7 @@ pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
     }
 }
 
-/// Whether the other side is of the same user.
+/// Returns true if the peer runs as the same user.
 pub(crate) fn is_ours(stream: &UnixStream) -> bool {
     socket_peercred(stream).is_ok_and(|other| other.uid == geteuid())
 }

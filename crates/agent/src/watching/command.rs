@@ -19,12 +19,12 @@ pub(super) struct Command {
     asked_to_end: bool,
 }
 
-/// Its end is taken note of, which frees its number for another process, and it
-/// is signalled, by whoever holds the lock.
+/// Child process behind a lock. The holder of the lock reaps the child, which frees its process id
+/// for another process, or signals it.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Child>>);
 
-/// What came of waiting for a command.
+/// Result of waiting for a command.
 pub(super) enum Waited {
     /// It has ended.
     Ended(Ended),
@@ -160,8 +160,7 @@ mod tests {
         assert_eq!(end(&command).signal, Some(15));
     }
 
-    /// Its end is known, but its number still taken, so that a signal would find
-    /// it.
+    /// Checks that a command that has ended but keeps its process id is not signalled.
     #[test]
     fn a_command_that_has_ended_is_not_signalled() {
         let child = std::process::Command::new("true").spawn().unwrap();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// So many names are given where none was meant for certain.
 const NEAREST: usize = 4;
 
-/// What is looked at.
+/// Watched device.
 #[derive(Debug)]
 pub(super) enum Looked {
     /// The device of that kernel name.
@@ -96,9 +96,8 @@ fn nothing_there(roots: &Roots, path: &Path) -> String {
     )
 }
 
-/// How many letters must be put in, taken out or exchanged to make one name of
-/// the other (Levenshtein, by rows). By hand: the small static agent does without a
-/// crate for one message.
+/// Computes the Levenshtein distance of two names, by rows. It is written by hand because the small
+/// static agent does without a crate for one message.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

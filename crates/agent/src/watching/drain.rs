@@ -17,13 +17,13 @@ const UNTOLD_PAGES: u64 = 125;
 /// A device is still when it has written nothing for so long.
 const STILL_NS: u64 = 2_000_000_000;
 
-/// What is compared with.
+/// Reference for finding when the command's dirty pages are written.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     /// The fewest bytes to be written since the start.
     fewest: Option<u64>,
     within_bytes: u64,
-    /// How old a page can become before the kernel writes it.
+    /// Greatest age of a dirty page before the kernel writes it, in nanoseconds.
     age_ns: Option<u64>,
     writers: Vec<Writer>,
 }
@@ -37,7 +37,7 @@ struct Writer {
 }
 
 impl Pending {
-    /// Of a command that began after a sample.
+    /// Creates the reference for a command that began after a sample.
     pub(super) fn after(before: &Sample, age_ns: Option<u64>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
@@ -71,7 +71,7 @@ impl Pending {
         }
     }
 
-    /// What became of the pages, if that is known by now.
+    /// Returns the fate of the pages, if it is known by now.
     pub(super) fn drained(&self, now: &Sample, end: &CommandEnd) -> Option<Drain> {
         let Some(unwritten_bytes) = self.unwritten(now) else {
             return Some(Drain::Unknown);
@@ -108,8 +108,8 @@ impl Pending {
         last.collect()
     }
 
-    /// Whether the device that wrote most has nothing under way and wrote
-    /// nothing for a while.
+    /// Returns true if the device that wrote most has no I/O in flight and wrote nothing for a
+    /// while.
     fn is_still(&self, at_ns: u64) -> bool {
         let most = self.writers.iter().max_by_key(|writer| {
             let (was, is) = (&writer.before.counters, &writer.now.counters);
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// What is known after each sample of a command that ended after a second.
+    /// Returns the result after each sample of a command that ended after a second.
     fn known(mut pending: Pending, samples: &[Sample]) -> (Vec<Option<Drain>>, Vec<u64>) {
         let end = CommandEnd {
             at_ns: 1_000_000_000,

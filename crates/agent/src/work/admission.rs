@@ -1,4 +1,4 @@
-//! What a work may write.
+//! Permission of a work to write.
 
 use crate::permission::{device, is_free, not_owned, refuse};
 use assay_model::wire::Refusal;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The agent's standard output.
 const STDOUT: &str = "/proc/self/fd/1";
-/// How names end of files that a work makes in a folder of its user's.
+/// File name suffix of the files that a work makes in a folder of the user.
 const IN_FOLDERS: &str = "h2w";
 
 /// Looks at everything that a work would write, before it writes anything; what
@@ -43,7 +43,7 @@ pub(super) fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Ref
     Ok(warnings)
 }
 
-/// All that a work may write: to its paths, and to standard output.
+/// Returns every path that a work may write, including standard output.
 fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
     let mut written = work.writes();
     if work.writes_stdout()

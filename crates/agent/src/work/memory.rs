@@ -1,4 +1,4 @@
-//! What a work on main memory looks up about the machine.
+//! Machine information for a work on main memory.
 
 use assay_engine::memory::usable_cpus;
 use assay_model::work::memory::Machine;

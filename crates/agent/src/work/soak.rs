@@ -1,4 +1,4 @@
-//! What a soak looks up about its device.
+//! Device information for a soak.
 
 use crate::devices::ask;
 use crate::inspect::storage_of;

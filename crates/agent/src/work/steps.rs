@@ -20,7 +20,7 @@ use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around};
-use assay_workloads::{Observer, Step, StepOutcome, Together, WorkError};
+use assay_workloads::{ObservedStep, Observer, StepOutcome, Together, WorkError};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -39,17 +39,17 @@ const SHORT: Duration = Duration::from_millis(200);
 /// and how short a step is not followed by one.
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// What is in force while a work is carried out.
+/// Conditions in force while a work is carried out.
 #[derive(Clone, Copy)]
 pub(super) struct InForceNow<'a> {
-    /// What was read back when it began.
+    /// Values read back at the start of the work.
     pub(super) read_back: &'a [InForce],
-    /// Whether it is so still: what has changed, in one line.
+    /// Check that the values are still in force; the error says in one line what has changed.
     pub(super) still: &'a dyn Fn() -> Result<(), String>,
 }
 
 impl InForceNow<'_> {
-    /// Of a work under no condition.
+    /// Value for a work without a condition.
     pub(super) const NOTHING: Self = Self {
         read_back: &[],
         still: &|| Ok(()),
@@ -64,16 +64,16 @@ pub(super) struct Steps<'a> {
     order: &'a WorkOrder,
     /// The condition that it is carried out under.
     under: InForceNow<'a>,
-    /// Of the next step.
+    /// Position of the next step.
     position: u32,
     /// The storage looked up last, and of which paths it is.
     place: Option<(Vec<PathBuf>, Storage)>,
-    /// What is known of each path.
+    /// Storage by path.
     looked_up: BTreeMap<PathBuf, Storage>,
-    /// What is known of a file in each folder.
+    /// Storage of files by folder.
     folders: BTreeMap<PathBuf, Storage>,
     processes: Option<(Instant, ProcessIoTable)>,
-    /// What the machine was like, when it was looked at last.
+    /// Last snapshot of the machine, and its time.
     around: Option<(Instant, Snapshot)>,
     /// Queues of a storage, and when they were looked at.
     queues: Option<(Instant, Storage, Vec<QueueSettings>)>,
@@ -124,7 +124,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// All steps are stored, or there is nobody to store them.
+    /// Closes the steps; each is stored, unless there is no host to store them.
     pub(super) fn close(mut self) -> Result<(), FrameError> {
         self.keep();
         for problem in self.scratch.close() {
@@ -133,7 +133,7 @@ impl<'a> Steps<'a> {
         self.unsent.map_or(Ok(()), Err)
     }
 
-    /// What lies behind paths may be another storage now.
+    /// Discards cached storage, because the storage behind a path may have changed.
     fn forget_storage(&mut self) {
         self.place = None;
         self.looked_up.clear();
@@ -282,7 +282,7 @@ impl<'a> Steps<'a> {
 }
 
 impl Observer for Steps<'_> {
-    fn begins(&mut self, step: Step<'_>) {
+    fn begins(&mut self, step: ObservedStep<'_>) {
         self.send(&FromAgent::TrialStarted {
             job: Box::new(step.job.clone()),
         });
@@ -296,7 +296,7 @@ impl Observer for Steps<'_> {
     }
 
     /// The counters are read last: the clock starts right after them.
-    fn clock_starts(&mut self, step: Step<'_>) {
+    fn clock_starts(&mut self, step: ObservedStep<'_>) {
         let old = |(taken, _): &(Instant, ProcessIoTable)| taken.elapsed() > YOUNG;
         if self.processes.as_ref().is_none_or(old) {
             self.look_at_processes();
@@ -413,7 +413,7 @@ impl Observer for Steps<'_> {
     }
 }
 
-/// Whether a path is a file of the folder's own file system, or will be one.
+/// Returns true if a path is, or will be, a file of the folder's own file system.
 fn is_plainly_in(path: &Path, folder: &Path) -> bool {
     match (fs::symlink_metadata(path), fs::metadata(folder)) {
         (Ok(file), Ok(folder)) => file.is_file() && file.dev() == folder.dev(),

@@ -11,7 +11,7 @@ use assay_model::load::{Durability, Engine, Extent, Load, PerDirection, Stream};
 use assay_model::trial::{DirectionTotals, Measurement, Outcome};
 use assay_workloads::Together;
 
-/// What ran together, from the side of one of them.
+/// Builds the record of works that ran together, from the side of one of them.
 pub(super) fn wave(
     all: &[Together],
     index: u32,

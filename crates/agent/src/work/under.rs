@@ -48,7 +48,7 @@ pub(super) fn run(workshop: &mut Workshop<'_>, under: &Under) -> Result<FromAgen
     done
 }
 
-/// What is in force when the work begins.
+/// Enters the conditions at the start of the work, and returns the settings in force.
 fn enter(
     workshop: &Workshop<'_>,
     under: &Under,

@@ -77,7 +77,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
 
-    /// What a killed run leaves: no lock, all files.
+    /// Creates the leftovers of a killed run: no lock, all files.
     fn killed(parent: &Path, run_id: &str) -> PathBuf {
         let path = parent.join(format!("{PREFIX}{run_id}"));
         fs::create_dir(&path).unwrap();

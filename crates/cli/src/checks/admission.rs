@@ -1,4 +1,4 @@
-//! Whether a path may be qualified, and how.
+//! Admission of a path to `assay qualify`, and its kind of place.
 
 use crate::exit::Failure;
 use assay_model::plan::Place;

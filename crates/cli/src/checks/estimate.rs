@@ -1,4 +1,4 @@
-//! How long a plan may take, before anything of it has run.
+//! Estimated time of a plan, before anything of it has run.
 
 use assay_model::condition::Restore;
 use assay_model::job::{EngineKind, Job};
@@ -20,22 +20,22 @@ const MEMORY_STEP: Nanos = Nanos::millis(200);
 /// Speed of storage, for how long writing takes.
 const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 
-/// What each trial may take, in the plan's order.
+/// Estimates the time of each trial, in the plan's order.
 pub fn of_trials(plan: &Plan) -> Vec<Nanos> {
     let set = !plan.conditions.is_empty();
     let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
     jobs.map(|job| of_trial(job, set, &plan.restore)).collect()
 }
 
-/// What all jobs together may take, once, under a condition that is `set` or as the
-/// machine is.
+/// Estimates the time of all jobs together, once, under a condition that is `set` or as the machine
+/// is.
 pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
     let trials = jobs.iter().map(|job| of_trial(job, set, restore).0);
     Nanos(trials.sum())
 }
 
-/// What writing the test file may take, in a file system that is `made` for it or in
-/// one that is there.
+/// Estimates the time to write the test file, in a file system that is `made` for it or in an
+/// existing one.
 pub fn of_file(place: &Place, size: Bytes, made: bool) -> Nanos {
     let written = match place {
         Place::File { .. } | Place::Simulated { .. } | Place::Memory => 0,
@@ -44,7 +44,7 @@ pub fn of_file(place: &Place, size: Bytes, made: bool) -> Nanos {
     Nanos(written + if made { FILE_SYSTEM.0 } else { 0 })
 }
 
-/// What the whole plan may take, with writing its test file.
+/// Estimates the time of the whole plan, including the writing of its test file.
 pub fn of_plan(plan: &Plan) -> Nanos {
     let trials: u64 = of_trials(plan).iter().map(|span| span.0).sum();
     let file = of_file(&plan.place, plan.file_size, plan.makes_file_systems());
@@ -61,17 +61,17 @@ fn of_trial(job: &Job, set: bool, restore: &Restore) -> Nanos {
     Nanos(runs.0 + AROUND_A_TRIAL.0 + setting + restore.idle.0)
 }
 
-/// What so many steps of `assay mem` may take.
+/// Estimates the time of `assay mem` steps.
 pub const fn of_memory(steps: usize) -> Nanos {
     Nanos(MEMORY_STEP.0.saturating_mul(steps as u64))
 }
 
-/// What so many flushes may take.
+/// Estimates the time of flushes.
 pub const fn of_flushes(flushes: u64) -> Nanos {
     Nanos(FLUSH.0.saturating_mul(flushes))
 }
 
-/// What moving so much may take.
+/// Estimates the time to move bytes.
 pub const fn of_bytes(bytes: Bytes) -> Nanos {
     Nanos(bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000)
 }

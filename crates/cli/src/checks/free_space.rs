@@ -1,4 +1,4 @@
-//! How much is written, and whether there is room for it.
+//! Amount of writes of a run, and the check that there is room for it.
 
 use crate::exit::Failure;
 use assay_lang::tr;
@@ -9,7 +9,7 @@ use std::fmt;
 
 /// Smallest test file: one block of the largest block size.
 const SMALLEST: Bytes = Bytes::mib(1);
-/// What a file system needs besides the files themselves.
+/// Space that a file system needs besides the files themselves.
 const HEADROOM: Bytes = Bytes::mib(16);
 
 /// The size of the test file: as asked for, or as planned where there is room.
@@ -66,7 +66,7 @@ fn beside_others(available: Bytes, beside: Bytes) -> Bytes {
     Bytes(both.saturating_sub(beside.0).max(both / 2))
 }
 
-/// What of the free space is not for the test file, in words.
+/// Describes the part of the free space that the test file may not use.
 fn shares(beside: Bytes, inspection: &Inspection) -> String {
     let folder = matches!(inspection.kind, PathKind::Directory { .. });
     let Some(available) = inspection.storage.available.filter(|_| folder) else {
@@ -79,7 +79,7 @@ fn shares(beside: Bytes, inspection: &Inspection) -> String {
     format!(" (of {available} that are free, {HEADROOM} stay for the file system{others})")
 }
 
-/// What a plan writes to the storage, with the test file itself.
+/// Bytes that a plan writes to the storage, including the test file itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The most of those jobs that are limited by bytes, and one pass of those

@@ -4,4 +4,5 @@ pub mod admission;
 pub mod estimate;
 pub mod free_space;
 pub mod input;
+pub mod part;
 pub mod toml_file;

@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 /// (`locale(7)`).
 const VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 
-/// What `--lang` takes.
+/// Value of `--lang`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Tag {
     /// Simplified Chinese.
@@ -62,7 +62,7 @@ fn of_locale(variable: impl Fn(&str) -> Option<OsString>) -> Language {
 
 /// The columns of help where there is no terminal, and the most there are.
 const WIDTH: usize = 100;
-/// How far clap indents what stands below an option.
+/// Indent of clap for the text below an option, in columns.
 const INDENT: usize = 10;
 
 /// The whole command line with its help in the language in force and its commands in groups.

@@ -7,6 +7,7 @@ pub mod machines;
 pub mod measure;
 pub mod results;
 pub mod resume;
+pub mod swept;
 pub mod usage;
 
 use crate::commands::language::Tag;

@@ -1,4 +1,4 @@
-//! What is asked of a stored run before a command goes on with it (`--resume`).
+//! Checks of a stored run before a command resumes it (`--resume`).
 
 use crate::commands::{Cli, Command, usage};
 use crate::driver::runs;

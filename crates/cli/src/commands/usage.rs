@@ -48,7 +48,7 @@ fn without_command(words: &[OsString]) -> String {
     )
 }
 
-/// What is wrong, with the nearest known word, in one line.
+/// Describes a usage error, with the nearest known word, in one line.
 fn one_line(error: &Error) -> String {
     let argument = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! What is said before a run starts: what will be written, where, how much,
-//! and for how long.
+//! Announcement before a run starts: paths that will be written, amount, and duration.
 
 use crate::checks::free_space::Written;
 use crate::driver::works::Request;
@@ -109,7 +108,7 @@ fn facts(
     facts
 }
 
-/// Where it is measured.
+/// Describes the storage that is measured.
 pub fn storage(place: &Place, storage: &Storage) -> String {
     let path = place.path().display();
     let mount = storage.mount.as_ref();
@@ -117,7 +116,7 @@ pub fn storage(place: &Place, storage: &Storage) -> String {
     clean(&format!("{path}: {}{fs}", storage.words()))
 }
 
-/// What the trials of a plan write.
+/// Describes the writes of a plan's trials.
 pub fn writes(plan: &Plan) -> String {
     let path = plan.place.path().display();
     clean(&match &plan.place {

@@ -15,7 +15,7 @@ use assay_model::plan::Plan;
 use assay_model::text::clean;
 use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
 use assay_model::work::WorkOrder;
-use assay_target::{Session, Target, TargetError};
+use assay_target::{AgentSession, Target, TargetError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,14 +26,14 @@ const GREETING: Duration = Duration::from_secs(30);
 /// Time within which it undoes the settings of killed runs.
 const UNDOING: Duration = Duration::from_secs(120);
 
-/// What an agent may have to note in all.
+/// Limit on the bytes of all notes of an agent.
 const MOST_NOTES: usize = 16 << 20;
 
 /// A session with an agent.
 pub struct Host {
     // Before the session: it is dropped first, and with it the agent's input.
     requests: Requests,
-    session: Session,
+    session: AgentSession,
     names: Names,
     /// Length of all that it had to note so far.
     noted_bytes: usize,
@@ -84,7 +84,7 @@ impl Host {
         Self::greeted(target.start(), names(target), patience)
     }
 
-    /// What ends the link to the agent at once, as long as this host is there.
+    /// Returns a function that ends the link to the agent at once, as long as this host exists.
     pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
         self.session.cutter()
     }
@@ -96,7 +96,7 @@ impl Host {
     }
 
     fn greeted(
-        started: Result<Session, TargetError>,
+        started: Result<AgentSession, TargetError>,
         names: Names,
         patience: Duration,
     ) -> Result<Self, Failure> {
@@ -170,7 +170,7 @@ impl Host {
         }
     }
 
-    /// What the kernel offers to be set of the storage behind a path.
+    /// Asks for the values that the kernel offers for settings of the storage behind a path.
     pub fn offers(&mut self, path: &Path, subjects: Vec<Subject>) -> Result<Vec<Offered>, Failure> {
         let path = path.to_owned();
         match self.ask(&ToAgent::Offers { path, subjects })? {
@@ -200,8 +200,8 @@ impl Host {
         }
     }
 
-    /// What is behind a path. One of several processes waits until it is known that no other
-    /// one measures there.
+    /// Inspects a path. One of several processes waits until it is known that no other one measures
+    /// there.
     pub fn inspect(&mut self, path: &Path) -> Result<Inspection, Failure> {
         let path = path.to_owned();
         match self.ask(&ToAgent::Inspect { path })? {
@@ -213,7 +213,7 @@ impl Host {
         }
     }
 
-    /// All disks of the machine.
+    /// Asks for all disks of the machine.
     pub fn devices(&mut self) -> Result<DeviceList, Failure> {
         match self.ask(&ToAgent::Devices)? {
             FromAgent::Devices(list) => Ok(*list),
@@ -221,7 +221,7 @@ impl Host {
         }
     }
 
-    /// What the machine is like, and the storage behind a path.
+    /// Asks for the state of the machine, and of the storage behind a path.
     pub fn checkup(&mut self, path: Option<&Path>) -> Result<Checkup, Failure> {
         let path = path.map(Path::to_owned);
         match self.ask(&ToAgent::Checkup { path })? {

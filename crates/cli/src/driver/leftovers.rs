@@ -1,4 +1,4 @@
-//! What killed runs left behind: reported, and cleaned up, by the next start.
+//! Leftovers of killed runs: the next start reports and cleans them up.
 
 use crate::driver::host::Host;
 use crate::driver::notes;
@@ -70,7 +70,7 @@ pub fn clear_after_loss(target: &mut dyn Target, place: &Place, run_id: &str) ->
     swept
 }
 
-/// Where test files may be.
+/// Returns the directories in which test files may be.
 fn directories(place: &Place, abandoned: &[&RunSummary]) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = abandoned
         .iter()

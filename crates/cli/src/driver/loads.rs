@@ -10,9 +10,9 @@ use assay_model::wire::{FromAgent, LoadNote};
 pub trait Listener {
     /// The load has something to tell.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure>;
-    /// How far it is, a few times a second.
+    /// Shows the progress, a few times a second.
     fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure>;
-    /// How it stands; more follows.
+    /// Shows an interim report; more follow.
     fn interim(&mut self, report: &LoadReport) -> Result<(), Failure>;
 }
 

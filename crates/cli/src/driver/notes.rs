@@ -21,7 +21,7 @@ impl Repeats {
         Some(line)
     }
 
-    /// What came again, and how often; from here on all is new.
+    /// Returns the repeated notes with their counts; after that, every note is new.
     pub fn close(&mut self) -> Vec<(NoteWeight, String)> {
         let all = std::mem::take(&mut self.0).into_iter();
         all.filter_map(|(line, (weight, more))| match more {

@@ -131,7 +131,7 @@ impl<'a> Execution<'a> {
         self.host.requests().cancel();
     }
 
-    /// All trials that are missing, until `enough` says so of those that there are.
+    /// Runs all missing trials, until `enough` accepts those that there are.
     fn run_until(
         &mut self,
         recorder: &mut Recorder<'_>,
@@ -156,7 +156,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Whether the last trial was not stopped from outside.
+    /// `true` if the last trial was not stopped from outside.
     pub fn is_whole(&self) -> bool {
         let last = self.trials().last();
         last.is_some_and(|trial| trial.outcome != Outcome::Interrupted)
@@ -187,7 +187,7 @@ impl<'a> Execution<'a> {
 pub struct Executed {
     /// The trials.
     pub trials: Vec<TrialRecord>,
-    /// How the run ended.
+    /// End of the run.
     pub ended: Result<Ending, Failure>,
 }
 

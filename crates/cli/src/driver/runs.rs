@@ -1,5 +1,4 @@
-//! What every command that makes a run does: naming it, showing it, and what
-//! it ends with.
+//! Common parts of commands that make a run: its name, its presentation, and the exit code.
 
 use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
 use crate::output::{print, style};
@@ -28,7 +27,7 @@ pub struct Names {
     pub unit: Option<String>,
 }
 
-/// What is known of a run that begins now.
+/// Returns the header of a run that begins now.
 pub fn header(plan: Plan, inspection: Inspection, names: &Names) -> RunHeader {
     RunHeader {
         id: plan.run_id.clone(),
@@ -48,9 +47,9 @@ pub fn header(plan: Plan, inspection: Inspection, names: &Names) -> RunHeader {
     }
 }
 
-/// How the trials ended, and with what the command ends.
+/// End of the trials, and of the command.
 pub struct Ending {
-    /// How far the run came.
+    /// Status of the run.
     pub status: RunStatus,
     /// Why, unless all trials were run.
     pub failure: Option<Failure>,
@@ -87,7 +86,7 @@ impl Ending {
         }
     }
 
-    /// What befell the store at the end goes with what ended the run.
+    /// Adds a failure of the store at the end to the one that ended the run.
     pub fn and_noted(&mut self, noted: Result<(), Failure>) {
         if let Err(lost) = noted {
             self.failure = Some(match self.failure.take() {

@@ -1,5 +1,5 @@
-//! What the user sees of a work of a few long steps: how far the one under way
-//! is, and a line when it has ended.
+//! Display of a work with a few long steps: the progress of the one under way, and a line when it
+//! has ended.
 
 use crate::driver::notes::in_words;
 use crate::driver::trials::Listener;
@@ -11,7 +11,7 @@ use assay_model::units::{Bytes, BytesPerSec, Nanos};
 use assay_model::wire::LoadNote;
 use assay_model::work::{WorkProgress, WorkReport};
 
-/// What the steps count.
+/// Unit that the steps count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     Bytes,

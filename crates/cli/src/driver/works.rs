@@ -27,21 +27,21 @@ use repetitions::plan;
 use runner::Runner;
 use std::path::PathBuf;
 
-/// What is asked for.
+/// A work that was asked for, and its terms.
 pub struct Request {
     /// The work.
     pub work: Work,
-    /// Its steps in their order, as far as they are known beforehand.
+    /// Steps in their order, as far as they are known beforehand.
     pub steps: Vec<Job>,
-    /// Its repetitions.
+    /// Number of repetitions.
     pub trials: u32,
     /// Decides orders and contents.
     pub seed: u64,
     /// The user's word that what is on a block device may go.
     pub destroy_data: bool,
-    /// Where.
+    /// Position of the error.
     pub place: Place,
-    /// What is said when the user asks to stop; empty: nothing.
+    /// Message when the user asks to stop; empty: none.
     pub stopping: &'static str,
     /// It is not carried out if it cannot be stored.
     pub must_be_stored: bool,
@@ -120,7 +120,7 @@ fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
     written
 }
 
-/// What came of a store that a work may do without.
+/// Passes a store on; drops a failure of one that the work may do without.
 fn unless_it_may_go_unstored<T>(
     came: Result<T, Failure>,
     request: &Request,

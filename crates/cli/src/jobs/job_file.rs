@@ -1,4 +1,4 @@
-//! What a job file may ask about this machine.
+//! Answers to a job file's questions about this machine.
 
 use crate::child;
 use crate::driver::runs::random;
@@ -30,7 +30,7 @@ impl Environment for Machine {
         std::env::var(name).ok()
     }
 
-    /// Those that the kernel has a folder for, switched on or not.
+    /// Counts the processors that the kernel has a folder for, online or not.
     fn cpus(&self) -> u32 {
         let is_cpu = |name: &str| {
             let number = name.strip_prefix("cpu");
@@ -106,7 +106,7 @@ impl Environment for Elsewhere<'_> {
 /// Longest file that is read: a job file with 100 000 jobs has a few MB.
 const LONGEST: u64 = 64 << 20;
 
-/// All that is there to read, unless it has no end.
+/// Reads all content, up to a limit.
 fn read_some(source: impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     source.take(LONGEST + 1).read_to_end(&mut text)?;
@@ -119,7 +119,7 @@ fn read_some(source: impl Read) -> io::Result<Vec<u8>> {
     )))
 }
 
-/// What is wrong with a job file or a command line is the user's to mend.
+/// Converts an error in a job file or a command line into a usage failure.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "to be handed to map_err as it is"
@@ -128,7 +128,7 @@ pub fn of_fio(error: FioError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// How something is said that is no result.
+/// Function that prints a message that is no result.
 pub type Talk = fn(&str);
 
 /// Says what the user should know of a job file.

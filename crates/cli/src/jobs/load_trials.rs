@@ -28,13 +28,13 @@ use std::process::ExitCode;
 pub struct RepeatedLoad {
     /// The load.
     pub load: Load,
-    /// Its jobs.
+    /// Jobs of the load.
     pub entries: Vec<Entry>,
     /// The trace that it replays.
     pub replay: Option<ReplayStep>,
-    /// What was found at its place.
+    /// Inspection of the place.
     pub inspection: Inspection,
-    /// Its repetitions.
+    /// Number of repetitions.
     pub trials: u32,
     /// The run is printed as JSON.
     pub json: bool,
@@ -139,7 +139,7 @@ impl Runner {
         })
     }
 
-    /// What a run ends with that found other data than was written.
+    /// Returns the failure of a run that read other data than was written.
     fn data_differed(&self) -> Option<Failure> {
         (self.mismatches > 0).then(|| {
             Failure::mismatch(format!(

@@ -2,5 +2,6 @@
 
 pub mod job_file;
 pub mod load_trials;
+pub mod memory;
 pub mod records;
 pub mod suite;

@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 /// A job as it is reported: one stream, or copies that are reported as one.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its description.
+    /// Job that describes the entry.
     pub job: Job,
-    /// Its streams, by their place in the load.
+    /// Indices of its streams in the load.
     pub streams: Vec<usize>,
 }
 
@@ -49,8 +49,7 @@ pub fn entries(load: &Load) -> Vec<Entry> {
         .collect()
 }
 
-/// What of a load is run although a run has no place for its figures: trims.
-/// One line for each job.
+/// Returns a line for each job with I/O that runs but has no figures in a run: trims.
 pub fn left_out(load: &Load) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for stream in &load.streams {
@@ -156,9 +155,9 @@ fn rate(stream: &Stream) -> Option<RateLimit> {
 
 /// One repetition of a load, of which trials are made.
 pub struct Repetition<'a> {
-    /// What was asked for.
+    /// Load that was asked for.
     pub load: &'a Load,
-    /// What came of it.
+    /// Report of the load.
     pub report: &'a LoadReport,
     /// It was stopped.
     pub stopped: bool,
@@ -225,7 +224,7 @@ impl Repetition<'_> {
         }
     }
 
-    /// All that ran beside an entry: what its evidence is judged by.
+    /// Returns the wave of an entry: its evidence is judged by everything that ran beside it.
     fn wave(&self, entry: &Entry) -> WaveRecord {
         let number = self.load.streams[entry.streams[0]].wave;
         let inside: Vec<usize> = (0..self.load.streams.len())
@@ -278,7 +277,7 @@ impl Repetition<'_> {
     }
 }
 
-/// What the kernel said of the first storage that a trial's streams were on.
+/// Returns the kernel evidence of the first storage that a trial's streams were on.
 fn evidence(wave: &WaveRecord) -> Option<Evidence> {
     let mut storages = wave.report.evidence.iter();
     let is_its_own = |streams: &[u32]| wave.members.iter().any(|m| streams.contains(m));

@@ -27,12 +27,12 @@ pub struct SuiteOptions {
     pub only: Vec<String>,
 }
 
-/// How large and how long.
+/// Sizes and durations of a suite.
 #[derive(Clone, Debug)]
 pub struct Scale {
     /// The test file.
     pub file: Bytes,
-    /// What each step of the ladder writes.
+    /// Bytes that each step of the ladder writes.
     ladder: Bytes,
     /// The longest time of a trial.
     trial: Nanos,
@@ -108,19 +108,19 @@ impl Scale {
     }
 }
 
-/// How often each job is repeated: a verdict takes four trials a side, and one of them
-/// may fail.
+/// Default number of trials of each job: a verdict takes four trials a side, and one of them may
+/// fail.
 pub const TRIALS: u32 = 5;
 /// The same in the minute of `--quick`.
 pub const QUICK_TRIALS: u32 = 4;
 
-/// How often each job is repeated, as the flags say.
+/// Returns the number of trials of each job, as the flags set it.
 pub fn trials(options: &SuiteOptions) -> u32 {
     let usual = if options.quick { QUICK_TRIALS } else { TRIALS };
     options.trials.unwrap_or(usual)
 }
 
-/// All jobs that make sense here, or those of `--only`.
+/// Returns all jobs that make sense here, or those of `--only`.
 pub fn jobs(
     options: &SuiteOptions,
     inspection: &Inspection,
@@ -264,7 +264,7 @@ fn mixed(scale: &Scale) -> Job {
     job
 }
 
-/// What a logger or a database does: append a little, make it durable.
+/// Returns a job that writes as a logger or a database does: append a little, make it durable.
 fn appends(scale: &Scale) -> Job {
     let mut job = Job::new("append-4k-fsync", Rw::Write, Bytes::kib(4), scale.ladder);
     job.file_state = FileState::Fresh;
@@ -306,7 +306,7 @@ mod tests {
         (trials * time_ns / 1_000_000_000, Bytes(trials * written))
     }
 
-    /// What the README and `--help` promise.
+    /// Checks the promise of the README and `--help`.
     #[test]
     fn a_default_run_can_be_compared_in_five_minutes_and_half_the_bytes() {
         let (seconds, written) = cost(&Scale::usual(), TRIALS);

@@ -25,7 +25,7 @@ pub struct VerdictArgs {
     pub store: StoreArgs,
 }
 
-/// What is asked of two sides.
+/// Terms of a comparison of two sides.
 #[derive(Args, Debug, Default)]
 pub struct Terms {
     /// Largest difference that counts as equivalent, in percent [default: 5, or that of the

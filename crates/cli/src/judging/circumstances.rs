@@ -1,5 +1,4 @@
-//! What else is different between two sides: a difference of figures may come
-//! from there.
+//! Other differences between two sides, which a difference of figures may come from.
 
 use crate::judging::units;
 use crate::stored::sources::Source;
@@ -69,7 +68,7 @@ fn looks<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<String> {
 
 type Fact = (&'static str, fn(&Run) -> Option<String>);
 
-/// What is looked at.
+/// Circumstances to compare.
 const FACTS: [Fact; 7] = [
     (key!("the kernel"), |run| {
         Some(run.header.system.kernel.clone())

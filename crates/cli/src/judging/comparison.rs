@@ -46,9 +46,9 @@ pub fn units(name: &str, words: &[String], store: &StoreArgs) -> Result<NamedSid
 
 /// Two sides and what came of them.
 pub struct Judged {
-    /// What is compared with.
+    /// Baseline of the comparison.
     pub a: NamedSide,
-    /// What is judged.
+    /// Side that is judged.
     pub b: NamedSide,
     figures: unit_figures::Figures,
     options: Options,
@@ -115,7 +115,7 @@ impl Judged {
     }
 }
 
-/// What is measured once is not evidence twice.
+/// Refuses a source that stands on both sides: one measurement is not evidence twice.
 fn refuse_the_same(a: &NamedSide, b: &NamedSide) -> Result<(), Failure> {
     let units: Vec<&Source> = a.units.iter().chain(&b.units).collect();
     for (index, unit) in units.iter().enumerate() {
@@ -160,8 +160,8 @@ pub fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure
     Ok((side(a), side(b)))
 }
 
-/// Whether the places of trials count in one session: both sides are of the same
-/// run, or of two that took turns, or of results made elsewhere that tell them.
+/// `true` if the positions of trials count in one session: both sides are of the same run, or of
+/// two that took turns, or of results made elsewhere that have positions.
 fn same_session(a: &NamedSide, b: &NamedSide) -> bool {
     let ([a], [b]) = (a.units.as_slice(), b.units.as_slice()) else {
         return false;

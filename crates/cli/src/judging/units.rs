@@ -37,7 +37,8 @@ fn groups(sources: &[Source]) -> Vec<Group<'_>> {
 /// Figures of two sides, and how they are compared.
 #[derive(Debug)]
 pub struct Figures {
-    /// Of each unit of A and of B; where both sides are one unit of enough runs, of each run.
+    /// Figures of each unit of A and of B; where both sides are one unit of enough runs, of each
+    /// run.
     pub sides: [Vec<Vec<Figure>>; 2],
     are_runs: bool,
 }
@@ -64,7 +65,7 @@ impl Figures {
         }
     }
 
-    /// What comes of them.
+    /// Compares the figures.
     pub fn compare(&self, options: &Options) -> Comparison {
         match &self.sides {
             [a, b] if self.are_runs => compare_runs(a, b, options),

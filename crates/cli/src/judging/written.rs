@@ -16,7 +16,7 @@ use assay_report::{html, json, terminal, views, xlsx};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// What a comparison can be written as.
+/// Formats that a comparison can be written in.
 const POSSIBLE: [Format; 9] = [
     Format::Html,
     Format::Json,

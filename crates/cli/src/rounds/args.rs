@@ -61,7 +61,8 @@ pub struct RoundArgs {
 }
 
 impl RoundArgs {
-    /// All that says what is run: nothing that does not begin a run takes any.
+    /// Names of all arguments that define the trials: a command that does not begin a run takes
+    /// none of them.
     pub const NAMES: [&str; 11] = [
         "trials",
         "budget",
@@ -76,7 +77,7 @@ impl RoundArgs {
         "seed",
     ];
 
-    /// How many trials, where none can be left out.
+    /// Returns the number of trials, where none can be left out.
     ///
     /// # Errors
     /// When they are to end early.
@@ -94,7 +95,7 @@ impl RoundArgs {
         }
     }
 
-    /// What is done before each trial.
+    /// Returns the actions before each trial.
     pub fn restore(&self) -> Restore {
         Restore {
             idle: self.idle.unwrap_or_default(),

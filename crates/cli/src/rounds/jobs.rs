@@ -52,7 +52,7 @@ pub struct Jobs {
     pub file: Bytes,
 }
 
-/// Those of the source; of a qualification those of `--only`, or the usual ones.
+/// Returns the jobs of the source; for a qualification those of `--only`, or the usual ones.
 pub fn choose(
     args: &RoundArgs,
     source: &Source,
@@ -200,7 +200,7 @@ fn alone(load: &Load, entry: &Entry) -> Result<Job, Failure> {
     }
 }
 
-/// What of a stream a job can say, everything else as fio has it by default.
+/// Returns the properties of a stream that a job can express; the others have fio's defaults.
 fn plain(stream: &Stream) -> Stream {
     let Stream {
         blocks,

@@ -12,12 +12,12 @@ use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power;
 use assay_store::Store;
 
-/// How many earlier runs are looked into.
+/// Number of earlier runs to look into.
 const LOOKED_INTO: usize = 5;
 /// Spreads of trials to speak of where nothing is known.
 const GUESSED_CV: [f64; 3] = [0.01, 0.02, 0.05];
 
-/// What comparisons are held to.
+/// Level and margin of comparisons.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     /// The level of one test of a family.
@@ -34,7 +34,7 @@ impl Held {
     }
 }
 
-/// How much trials vary, and how that is known.
+/// Spread of trials, and the run that it is known from.
 #[derive(Default)]
 pub struct Spread {
     metrics: Vec<power::Spread>,
@@ -43,7 +43,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these figures.
+    /// Returns the spread of these figures.
     pub fn of(metrics: Vec<power::Spread>) -> Self {
         Self { metrics, run: None }
     }
@@ -67,9 +67,9 @@ impl Spread {
         Ok(Self::default())
     }
 
-    /// What so many trials show in four of five comparisons at that level: one
-    /// difference, or the least and the largest of all metrics. `None` when nothing is
-    /// known.
+    /// Describes the difference that `trials` trials show in four of five comparisons at that
+    /// level: one difference, or the least and the largest of all metrics. Returns `None` when the
+    /// spread is unknown.
     pub fn shows(&self, trials: u32, held: Held) -> Option<String> {
         let all = self.metrics.iter();
         let all = all.filter_map(|one| Some((shown(one.careful_cv(), trials, held)?, &one.metric)));
@@ -139,7 +139,7 @@ fn shown(cv: f64, trials: u32, held: Held) -> Option<f64> {
     rows.first()?.difference_percent
 }
 
-/// How many metrics decide on these jobs: as many tests share the level.
+/// Returns the number of metrics that decide on these jobs: as many tests share the level.
 pub fn deciding(jobs: &[Job]) -> usize {
     jobs.iter().map(|job| primary_metrics(job).len()).sum()
 }

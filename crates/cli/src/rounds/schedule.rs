@@ -1,4 +1,4 @@
-//! How many rounds are planned, and what may end them early.
+//! Number of planned rounds, and conditions that end them early.
 
 use crate::driver::announce::minutes;
 use crate::exit::Failure;
@@ -39,7 +39,7 @@ impl Trials {
     }
 }
 
-/// What is asked for.
+/// Requested number of trials and time.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     /// `--trials`.
@@ -52,7 +52,7 @@ pub struct Wish {
     pub margin: f64,
 }
 
-/// What it costs.
+/// Time that rounds cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Everything before the first round that counts.
@@ -63,12 +63,12 @@ pub struct Cost {
     pub step: u32,
 }
 
-/// What will be done.
+/// Planned rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// Rounds at most.
     pub trials: u32,
-    /// What may end them early.
+    /// Conditions that may end the rounds early.
     pub stopping: Stopping,
 }
 
@@ -104,7 +104,7 @@ impl Schedule {
     }
 }
 
-/// How many rounds there is time for.
+/// Returns the number of rounds that there is time for.
 fn fit(budget: Nanos, cost: &Cost) -> Result<u32, Failure> {
     let fewest = u32::try_from(Options::default().min_trials).unwrap_or(u32::MAX);
     let left = budget.0.saturating_sub(cost.before.0);
@@ -121,7 +121,7 @@ fn fit(budget: Nanos, cost: &Cost) -> Result<u32, Failure> {
     )))
 }
 
-/// What is said before the run begins of what may end it.
+/// Returns the facts to announce about the conditions that may end the run.
 pub fn facts(stopping: &Stopping, trials: u32) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(looks) = &stopping.looks {

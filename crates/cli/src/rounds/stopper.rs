@@ -1,5 +1,5 @@
-//! Whether a run ends before all rounds of its plan were run: at a look that finds
-//! everything settled, or when its time is over.
+//! Decision to end a run before all rounds of its plan have run: at a look that finds everything
+//! settled, or when its time is over.
 
 use super::outlook::{Held, Spread};
 use crate::driver::announce::minutes;
@@ -10,15 +10,15 @@ use assay_model::units::Nanos;
 use assay_stats::verdict::sequential::Standing;
 use std::time::Instant;
 
-/// What the figures say so far.
+/// State of the comparisons so far.
 pub struct Found {
-    /// How many comparisons have a verdict.
+    /// Number of comparisons that have a verdict.
     pub standing: Standing,
-    /// How much trials vary.
+    /// Spread of the trials.
     pub spread: Spread,
 }
 
-/// What was decided.
+/// Decision after a round.
 #[derive(Default)]
 struct Decision {
     enough: bool,
@@ -35,7 +35,7 @@ pub struct Stopper<'a> {
     planned: u32,
     /// Rounds that belong together: time is looked at after these.
     step: u32,
-    /// What was used before.
+    /// Time that was used before.
     used: Nanos,
     began: Instant,
     /// The first time that it was asked: how many rounds there were, and when.
@@ -91,7 +91,7 @@ impl<'a> Stopper<'a> {
         }
     }
 
-    /// Whether everything is settled, where there is a look.
+    /// Decides if everything is settled, at rounds with a look.
     fn look(&self, rounds: u32, found: &impl Fn() -> Found) -> Decision {
         let looks = self.stopping.looks.as_ref();
         let Some(looks) = looks.filter(|looks| looks.at.contains(&rounds)) else {
@@ -117,7 +117,7 @@ impl<'a> Stopper<'a> {
         }
     }
 
-    /// Whether there is time for more, at so much a round.
+    /// Decides if there is time for another round of that length.
     fn look_at_time(
         &mut self,
         rounds: u32,

@@ -82,7 +82,7 @@ fn decoded(bytes: Vec<u8>, name: &str) -> Text {
     }
 }
 
-/// What one file has. `format`: `None` looks for itself.
+/// Reads the results of one file. With `format` `None`, the format is detected.
 pub fn read_file(file: &Path, format: Option<Format>) -> Result<Taken, Failure> {
     let text = of(file)?;
     let mut taken = read(&text.text, format)
@@ -91,7 +91,7 @@ pub fn read_file(file: &Path, format: Option<Format>) -> Result<Taken, Failure> 
     Ok(taken)
 }
 
-/// What a file is called.
+/// Returns the name of a file for messages.
 pub fn name(file: &Path) -> String {
     if file == Path::new(STDIN) {
         return "standard input".to_owned();

@@ -13,13 +13,13 @@ use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// What a report can be.
+/// Format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A page (.html).
     #[value(alias = "htm")]
     Html,
-    /// All of it for programs (.json).
+    /// The full data for programs (.json).
     Json,
     /// A table of trials (.csv).
     Csv,
@@ -85,11 +85,11 @@ impl Format {
     }
 }
 
-/// Where a report goes, and as what.
+/// Destination and format of a report.
 #[derive(Args, Clone, Debug)]
 pub struct OutputArgs {
-    /// Where to write; its ending decides the format: .html, .json, .csv, .xlsx, .txt,
-    /// .md, .xml (JUnit), .tap, .lava or .kcidb.json.
+    /// Output file; its ending decides the format: .html, .json, .csv, .xlsx, .txt, .md, .xml
+    /// (JUnit), .tap, .lava or .kcidb.json.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The format, whatever the file's name; without -o it goes to standard output.

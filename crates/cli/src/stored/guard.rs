@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What SQLite puts beside its file: the write-ahead log with its index, and the
-/// rollback journal (<https://sqlite.org/tempfiles.html>).
+/// Suffixes of SQLite's files: the write-ahead log with its index, and the rollback journal
+/// (<https://sqlite.org/tempfiles.html>).
 const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// To be asked before the store is opened, which may make it.
@@ -32,8 +32,8 @@ pub fn keep_apart(store: &Path, written: impl IntoIterator<Item = PathBuf>) -> R
     }
 }
 
-/// Whether two paths lead to one file, by whatever links; of files that are not
-/// there yet, whether they would.
+/// `true` if two paths lead to one file, by whatever links; for files that do not exist yet, if
+/// they would.
 fn is_same(one: &Path, other: &Path) -> bool {
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Where runs are kept.
+/// Store of the runs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct StoreArgs {
     /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
@@ -31,8 +31,8 @@ pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
     Ok(folder.join("runs.sqlite"))
 }
 
-/// Where assay keeps what is its own: `assay` under `$XDG_DATA_HOME`, which itself
-/// defaults to `~/.local/share` (XDG Base Directory Specification).
+/// Returns the folder of assay's own data: `assay` under `$XDG_DATA_HOME`, which itself defaults to
+/// `~/.local/share` (XDG Base Directory Specification).
 pub fn data_folder() -> Option<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)
@@ -65,7 +65,7 @@ pub fn whole_run(store: &Store, id: &str) -> Result<Run, Failure> {
     }
 }
 
-/// What an id stands for, with all that the store has of it.
+/// Record that an id stands for, with all its stored data.
 pub enum Stored {
     /// A run of assay's own.
     Run(Box<Run>),
@@ -102,8 +102,7 @@ pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
     Ok(Stored::Run(Box::new(run)))
 }
 
-/// Where a link leads, also one to a file that is not there yet; all else is its
-/// own place.
+/// Resolves a link, also one to a file that does not exist yet; any other path stays as it is.
 fn behind_links(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;

@@ -17,8 +17,8 @@ pub fn of(pid: u32) -> Owner {
     }
 }
 
-/// Whether the process still runs. One on another machine, or before the last
-/// boot, does not run here.
+/// `true` if the process still runs. A process on another machine, or from before the last boot,
+/// does not run here.
 pub fn is_alive(owner: &Owner) -> bool {
     owner.boot_id == boot_id() && start_ticks(owner.pid) == Some(owner.start_ticks)
 }

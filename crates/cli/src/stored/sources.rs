@@ -1,5 +1,4 @@
-//! Where figures come from: stored runs, imports, and files that other tools
-//! wrote.
+//! Sources of figures: stored runs, imports, and files that other tools wrote.
 
 use crate::exit::Failure;
 use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path};
@@ -14,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What verdicts on these are held to: the level of the one that was looked at most
+/// Returns the options for verdicts on these sources: the level of the one that was looked at most
 /// often, and its margin unless there is another.
 pub fn held_to<'a>(sources: impl IntoIterator<Item = &'a Source>, margin: Option<f64>) -> Options {
     let usual = Options::default();
@@ -34,7 +33,7 @@ pub fn held_to<'a>(sources: impl IntoIterator<Item = &'a Source>, margin: Option
     }
 }
 
-/// Where figures are kept.
+/// Place where figures are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The id of a run or an import.
@@ -46,15 +45,16 @@ pub enum Origin {
 /// Figures and where they come from.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What makes two of them the same.
+    /// Place of the source; two sources with the same one are the same.
     pub origin: Origin,
     /// In the user's words, with the condition where one was named.
     pub name: String,
-    /// Of one condition, or of all where none was named.
+    /// Figures of one condition, or of all where none was named.
     pub figures: Vec<Figure>,
-    /// What of the source could not be understood, a sentence each.
+    /// Parts of the source that were not understood, a sentence each.
     pub notes: Vec<String>,
-    /// What others' results tell of the tool, the kernel, the command: a line each.
+    /// Circumstances that others' results state about the tool, the kernel, the command: a line
+    /// each.
     pub circumstances: Vec<String>,
     /// The run they are of; `None` for results that were made elsewhere.
     pub run: Option<Box<Run>>,
@@ -97,7 +97,7 @@ impl Source {
         })
     }
 
-    /// All figures of a run.
+    /// Returns all figures of a run.
     pub fn of_run(run: Run) -> Self {
         Self {
             origin: Origin::Stored(run.header.id.clone()),
@@ -110,7 +110,7 @@ impl Source {
         }
     }
 
-    /// All figures of results that were made elsewhere.
+    /// Returns all figures of results that were made elsewhere.
     pub fn of_import(import: Import) -> Self {
         Self::of_results(import.id, import.results)
     }
@@ -158,8 +158,8 @@ impl Source {
         }
     }
 
-    /// Whether both are the very same trials: of one run, import or file, under one
-    /// condition. Figures of others may be equal.
+    /// `true` if both are the very same trials: of one run, import or file, under one condition.
+    /// Figures of others may be equal.
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.origin == other.origin && self.condition == other.condition
     }
@@ -180,7 +180,7 @@ impl Source {
         names.filter(|name| seen.insert(*name)).collect()
     }
 
-    /// Its figures under one condition.
+    /// Returns the figures under one condition.
     pub fn under(&self, condition: &str) -> Vec<Figure> {
         let these = self
             .figures

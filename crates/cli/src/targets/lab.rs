@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::stored::lookup::data_folder;
 use assay_model::text::clean;
-use assay_target::labgrid::{Lab, Wanted};
+use assay_target::labgrid::{BoardFilter, Lab};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub fn open() -> Result<Arc<Lab>, Failure> {
     Ok(Lab::open(&folder()?)?)
 }
 
-/// Where it is noted what is held.
+/// Returns the folder of the journal of held boards.
 pub fn folder() -> Result<PathBuf, Failure> {
     data_folder().ok_or_else(|| {
         Failure::usage(
@@ -22,7 +22,7 @@ pub fn folder() -> Result<PathBuf, Failure> {
     })
 }
 
-/// What there is to say before a board is there.
-pub fn waiting_for(wanted: &Wanted) -> String {
+/// Returns the message that a board is being waited for.
+pub fn waiting_for(wanted: &BoardFilter) -> String {
     clean(&format!("{wanted}: waiting for a board"))
 }

@@ -8,10 +8,10 @@ use crate::targets::lab;
 use crate::ui::progress::Voice;
 use assay_model::text::clean;
 use assay_target::adb::AdbDevice;
-use assay_target::labgrid::{Board, Wanted};
+use assay_target::labgrid::{Board, BoardFilter};
 use assay_target::ssh::SshAddress;
 use assay_target::{
-    Adb, AgentOrder, AgentThere, Local, Session, Ssh, Target, TargetError, WhenLost,
+    Adb, AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost,
 };
 use clap::Args;
 use std::ffi::OsString;
@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 pub const AGENT: &str = "--serve-as-assay-agent";
 /// The flag.
 const FLAG: &str = "--on";
-/// What the name of a lab's place begins with.
+/// Prefix of a lab place's name.
 const PLACE: &str = "labgrid:";
 
-/// Where to measure.
+/// Target of the measurement.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
     /// Measure on another machine: ssh://user@host:port (only the host is required), adb:SERIAL
@@ -67,7 +67,7 @@ pub enum On {
     /// `adb:...`.
     Adb(AdbDevice),
     /// `labgrid:...`.
-    Labgrid(Wanted),
+    Labgrid(BoardFilter),
     /// `@FILE`: those that a file names.
     File(PathBuf),
 }
@@ -117,7 +117,7 @@ impl fmt::Display for On {
 }
 
 impl OnArgs {
-    /// All targets, with those that files name; none: this machine.
+    /// Returns all targets, with those that files name; empty: this machine.
     pub fn targets(&self) -> Result<Vec<On>, Failure> {
         let mut targets = Vec::new();
         for on in &self.on {
@@ -127,7 +127,7 @@ impl OnArgs {
             }
         }
         for (index, target) in targets.iter().enumerate() {
-            let is_one = !matches!(target, On::Labgrid(Wanted::Any(_)));
+            let is_one = !matches!(target, On::Labgrid(BoardFilter::Any(_)));
             if is_one && targets[..index].contains(target) {
                 return Err(Failure::usage(format!(
                     "--on {target} is given twice: two runs at a time would measure each other"
@@ -188,7 +188,7 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
             Ok(Box::new(Local::new(program, &[AGENT])))
         }
         On::Labgrid(wanted) => {
-            if matches!(wanted, Wanted::Any(_)) {
+            if matches!(wanted, BoardFilter::Any(_)) {
                 say(&lab::waiting_for(wanted));
             }
             let board = Board::new(lab::open()?, wanted.clone());
@@ -201,7 +201,7 @@ pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> 
     }
 }
 
-/// What becomes of a link; a line that is drawn over may be there.
+/// Reports the state of a link, without tearing a live line.
 fn tell(line: &str) {
     Voice::new().say(&format!("assay: {}", clean(line)));
 }
@@ -246,11 +246,11 @@ impl Target for Named {
         self.inner.needs_larger_agent();
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.inner.start()
     }
 
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         self.inner.start_in_front()
     }
 

@@ -6,7 +6,7 @@ use crate::targets::lab;
 use crate::targets::on::On;
 use crate::targets::pool::{Crew, Ended, Event, Task};
 use assay_model::text::clean;
-use assay_target::labgrid::{Lab, Lease, Reservation, Wanted};
+use assay_target::labgrid::{BoardFilter, Lab, Lease, Reservation};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often reservations are looked at.
+/// Time between two checks of reservations.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Runs a command's words on each target; the highest of their exit codes.
@@ -22,7 +22,7 @@ pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, F
     let mut several = Several::new(targets, words)?;
     // A board that is named is not to be the one that a reservation gets.
     let mut order: Vec<(usize, &On)> = targets.iter().enumerate().collect();
-    order.sort_by_key(|(_, target)| matches!(target, On::Labgrid(Wanted::Any(_))));
+    order.sort_by_key(|(_, target)| matches!(target, On::Labgrid(BoardFilter::Any(_))));
     for (place, target) in order {
         several.begin(place, target);
     }
@@ -38,12 +38,12 @@ pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, F
     Ok(ExitCode::from(signalled.unwrap_or(worst)))
 }
 
-/// What came of a target.
+/// Outcome of a target.
 struct Outcome {
     name: String,
     code: u8,
     out: Vec<u8>,
-    /// What went wrong, in words.
+    /// Description of the failure.
     trouble: Option<String>,
 }
 
@@ -54,7 +54,7 @@ struct Several<'a> {
     lab: Option<Arc<Lab>>,
     /// Places of the tasks under way, by their numbers.
     places: BTreeMap<usize, usize>,
-    /// Those that wait for a board.
+    /// Targets that wait for a board.
     waiting: Vec<(usize, &'a On, Reservation)>,
     done: BTreeMap<usize, Outcome>,
 }
@@ -81,11 +81,11 @@ impl<'a> Several<'a> {
             return;
         };
         match wanted {
-            Wanted::Place(name) => match lab.acquire(name) {
+            BoardFilter::Place(name) => match lab.acquire(name) {
                 Ok(lease) => self.start_on_board(place, target, lease),
                 Err(error) => self.fail(place, target, &error.into()),
             },
-            Wanted::Any(tags) => match lab.reserve(tags) {
+            BoardFilter::Any(tags) => match lab.reserve(tags) {
                 Ok(reservation) => {
                     self.crew.say(&lab::waiting_for(wanted));
                     self.waiting.push((place, target, reservation));
@@ -166,7 +166,7 @@ fn outcome(ended: Ended) -> Outcome {
     }
 }
 
-/// What each wrote, in the order of the targets; documents of JSON in one array.
+/// Writes the output of each target, in the order of the targets; JSON documents go into one array.
 fn write_results<'a>(
     all: impl Iterator<Item = &'a Outcome>,
     json: bool,

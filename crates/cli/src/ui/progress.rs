@@ -1,5 +1,5 @@
-//! What the user sees while a run is under way: one live line on a terminal, a
-//! plain line per step elsewhere. All on standard error.
+//! Progress display of a run: one live line on a terminal, a plain line per step elsewhere.
+//! Everything goes to standard error.
 
 pub mod block;
 mod brief;
@@ -23,23 +23,23 @@ use std::time::Instant;
 pub struct Progress {
     voice: Voice,
     forecast: Forecast,
-    /// What each trial is called, in their order.
+    /// Names of the trials, in their order.
     names: Vec<String>,
     /// Place of the trial under way, and when it began.
     place: usize,
     began: Instant,
     pace: Pace,
-    /// What is written of the test file that is being written.
+    /// Bytes written of the test file under preparation.
     prepared: Option<Bytes>,
 }
 
 /// A trial that is to come.
 pub struct Step {
-    /// What it is called.
+    /// Name of the trial.
     pub name: String,
     /// Trials of one kind take equally long.
     pub kind: usize,
-    /// How long it may take.
+    /// Expected duration.
     pub expected: Nanos,
 }
 
@@ -66,7 +66,7 @@ pub struct SoFar {
 }
 
 impl Progress {
-    /// All trials, in the order in which they come.
+    /// Creates the display for all trials, in the order in which they come.
     pub fn new(steps: Vec<Step>) -> Self {
         let kinds: Vec<usize> = steps.iter().map(|step| step.kind).collect();
         let expected: Vec<Nanos> = steps.iter().map(|step| step.expected).collect();

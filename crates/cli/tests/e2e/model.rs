@@ -75,7 +75,7 @@ fn a_measured_rate_stands_beside_the_ceiling() {
     assert!((share - 0.794).abs() < 0.001, "{found}");
     assert!(list(&json(&["limits"], 0)["limits"]).len() > 40);
     let unknown = model(&["limits", "--bus", "hs500"]).refusal();
-    assert!(unknown.contains("'hs400'"), "{unknown}");
+    assert!(unknown.contains("did you mean hs400?"), "{unknown}");
 }
 
 /// Made by the formulas of docs/model.md: 200 + 3 n for reads, and 1000 + 10 n more in writes.

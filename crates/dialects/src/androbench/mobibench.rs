@@ -1,11 +1,11 @@
 //! The numbers of Mobibench.
 
-use super::{DatabaseProfile, Wanted};
+use super::{AndroBenchOptions, DatabaseProfile};
 use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{FilePhase, FileStart, Journal, Schema};
 
-/// How files are read and written, in the order of Mobibench's numbers.
+/// Access mode of files, in the order of Mobibench's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
     /// Through the page cache.
@@ -28,8 +28,8 @@ pub enum SyncMode {
 }
 
 impl SyncMode {
-    /// All modes. Mobibench's `MS_ASYNC` is not among them: on Linux it does
-    /// nothing, so it is what [`Self::Mmap`] is.
+    /// Every mode. Mobibench's `MS_ASYNC` is not among them: on Linux it does nothing, so it is the
+    /// same as [`Self::Mmap`].
     pub const ALL: [Self; 8] = [
         Self::Normal,
         Self::Osync,
@@ -59,7 +59,7 @@ impl SyncMode {
 
 /// A small file of each thread, read, written and appended to; transactions
 /// over three tables.
-pub(super) fn profile(wanted: &Wanted) -> (Vec<FilePhase>, DatabaseProfile) {
+pub(super) fn profile(wanted: &AndroBenchOptions) -> (Vec<FilePhase>, DatabaseProfile) {
     let mode = wanted.sync_mode.unwrap_or_default();
     let of = |name, rw| {
         let record = wanted.record.unwrap_or(Bytes::kib(4));

@@ -1,7 +1,7 @@
 //! What AndroBench and Mobibench measure, as phases of
 //! `assay_model::work::androbench`.
 //!
-//! [`phases()`] makes them from a [`Wanted`]: a generation, and what the user
+//! [`phases()`] makes them from an [`AndroBenchOptions`]: a generation, and what the user
 //! changed of it.
 
 mod mobibench;
@@ -32,7 +32,7 @@ pub enum Like {
 }
 
 impl Like {
-    /// All of them.
+    /// Number of sectors in the block.
     pub const ALL: [Self; 4] = [
         Self::Modern,
         Self::AndroBench3,
@@ -51,7 +51,7 @@ impl Like {
         }
     }
 
-    /// What it is, in words.
+    /// Returns a description of the generation.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -63,9 +63,9 @@ impl Like {
     }
 }
 
-/// What is asked for: `None` is the generation's own number.
+/// Requested parameters: `None` is the generation's own value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct AndroBenchOptions {
     /// Whose numbers are used.
     pub like: Like,
     /// Steps to measure, a name may end in `*`; empty: all.
@@ -80,13 +80,13 @@ pub struct Wanted {
     pub transactions: Option<u64>,
     /// Statements to measure; empty: all.
     pub operations: Vec<Statement>,
-    /// Of Mobibench: tables in a transaction.
+    /// Tables in a transaction (Mobibench).
     pub tables: Option<u32>,
-    /// Of Mobibench: size of a record.
+    /// Size of a record (Mobibench).
     pub record: Option<Bytes>,
-    /// Of Mobibench: how files are written and read.
+    /// Access mode of files (Mobibench).
     pub sync_mode: Option<SyncMode>,
-    /// Of Mobibench: threads, each with a file of its own.
+    /// Threads, each with its own file (Mobibench).
     pub threads: Option<u32>,
 }
 
@@ -108,7 +108,7 @@ struct DatabaseProfile {
 /// # Errors
 /// When an option does not belong to the generation, or nothing is left to
 /// measure.
-pub fn phases(wanted: &Wanted) -> Result<Vec<Phase>, Problem> {
+pub fn phases(wanted: &AndroBenchOptions) -> Result<Vec<Phase>, Problem> {
     check_options(wanted)?;
     let (files, database) = match wanted.like {
         Like::Modern => profiles::modern(),
@@ -126,7 +126,7 @@ pub fn phases(wanted: &Wanted) -> Result<Vec<Phase>, Problem> {
 
 /// Refuses options of Mobibench's where they mean nothing, and what would leave
 /// nothing to do.
-fn check_options(wanted: &Wanted) -> Result<(), Problem> {
+fn check_options(wanted: &AndroBenchOptions) -> Result<(), Problem> {
     let none = [
         ("--size", wanted.size == Some(Bytes(0))),
         ("--record", wanted.record == Some(Bytes(0))),
@@ -165,7 +165,7 @@ fn sized(phase: FilePhase, size: Option<Bytes>) -> FilePhase {
     }
 }
 
-fn database_phase(wanted: &Wanted, profile: &DatabaseProfile) -> DatabasePhase {
+fn database_phase(wanted: &AndroBenchOptions, profile: &DatabaseProfile) -> DatabasePhase {
     let mut statements: Vec<Statement> = Statement::ALL.to_vec();
     if !wanted.operations.is_empty() {
         statements.retain(|statement| wanted.operations.contains(statement));
@@ -189,7 +189,7 @@ fn described(phase: FilePhase) -> FilePhase {
     }
 }
 
-/// Those steps that are wanted.
+/// Selects the requested steps.
 fn chosen(phases: Vec<Phase>, only: &[String]) -> Result<Vec<Phase>, Problem> {
     if only.is_empty() {
         return Ok(phases);

@@ -2,26 +2,26 @@ use super::*;
 use assay_model::job::{FlushCall, Job, OpenSync, Rw};
 use assay_model::work::androbench::FileStart;
 
-fn of(like: Like) -> Wanted {
-    Wanted {
+fn of(like: Like) -> AndroBenchOptions {
+    AndroBenchOptions {
         like,
-        ..Wanted::default()
+        ..AndroBenchOptions::default()
     }
 }
 
-fn names(wanted: &Wanted) -> Vec<String> {
+fn names(wanted: &AndroBenchOptions) -> Vec<String> {
     let phases = phases(wanted).unwrap();
     let jobs = phases.iter().flat_map(Phase::jobs);
     jobs.map(|job| job.name).collect()
 }
 
-fn job(wanted: &Wanted, name: &str) -> Job {
+fn job(wanted: &AndroBenchOptions, name: &str) -> Job {
     let phases = phases(wanted).unwrap();
     let mut jobs = phases.iter().flat_map(Phase::jobs);
     jobs.find(|job| job.name == name).unwrap()
 }
 
-fn database(wanted: &Wanted) -> DatabasePhase {
+fn database(wanted: &AndroBenchOptions) -> DatabasePhase {
     match phases(wanted).unwrap().pop() {
         Some(Phase::Database(phase)) => phase,
         other => panic!("{other:?}"),
@@ -86,7 +86,7 @@ fn generation_4_has_eight_threads_for_random_io_alone() {
 
 #[test]
 fn smaller_files_have_no_larger_blocks() {
-    let wanted = Wanted {
+    let wanted = AndroBenchOptions {
         size: Some(Bytes::mib(1)),
         ..of(Like::AndroBench4)
     };
@@ -102,9 +102,9 @@ fn smaller_files_have_no_larger_blocks() {
 
 #[test]
 fn what_is_chosen_is_left() {
-    let only = |names_of: &[&str]| Wanted {
+    let only = |names_of: &[&str]| AndroBenchOptions {
         only: names_of.iter().map(ToString::to_string).collect(),
-        ..Wanted::default()
+        ..AndroBenchOptions::default()
     };
     assert_eq!(names(&only(&["rand-*"])), ["rand-read", "rand-write"]);
     assert_eq!(names(&only(&["sqlite-update"])), ["sqlite-update"]);
@@ -115,11 +115,11 @@ fn what_is_chosen_is_left() {
 #[test]
 fn mobibenchs_options_are_mobibenchs() {
     for wanted in [
-        Wanted {
+        AndroBenchOptions {
             tables: Some(1),
-            ..Wanted::default()
+            ..AndroBenchOptions::default()
         },
-        Wanted {
+        AndroBenchOptions {
             sync_mode: Some(SyncMode::Mmap),
             ..of(Like::AndroBench4)
         },
@@ -127,7 +127,7 @@ fn mobibenchs_options_are_mobibenchs() {
         let problem = phases(&wanted).unwrap_err().to_string();
         assert!(problem.contains("--like mobibench"), "{problem}");
     }
-    let wanted = Wanted {
+    let wanted = AndroBenchOptions {
         tables: Some(5),
         sync_mode: Some(SyncMode::MmapSync),
         ..of(Like::Mobibench)
@@ -139,7 +139,7 @@ fn mobibenchs_options_are_mobibenchs() {
 #[test]
 fn a_mode_of_mobibench_decides_on_flags_and_flushes() {
     let of = |mode, name| {
-        let wanted = Wanted {
+        let wanted = AndroBenchOptions {
             sync_mode: Some(mode),
             ..of(Like::Mobibench)
         };

@@ -109,7 +109,7 @@ impl Operands {
         })
     }
 
-    /// What cannot go together, in dd's order.
+    /// Checks for operands that exclude each other, in dd's order.
     fn check(&self) -> Result<(), DdError> {
         if self.output_flags.flags.full_block {
             let text = "invalid output flag: 'fullblock'";
@@ -173,7 +173,7 @@ impl Operands {
         }
     }
 
-    /// Whether bytes are changed, or could be with a length of records.
+    /// `true` if bytes are changed, or could be with a record length.
     const fn converts(&self) -> bool {
         let Conv {
             ascii,

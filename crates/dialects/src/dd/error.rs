@@ -1,14 +1,14 @@
-//! What is wrong with a command line of dd.
+//! Errors of a dd command line.
 
 use std::fmt;
 
-/// What is wrong with a command line, in dd's words.
+/// An error in a command line, in dd's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DdError {
     message: String,
     /// dd points to its help.
     points_to_help: bool,
-    /// What dd had said by then.
+    /// Warnings that dd prints before the error.
     warnings: Vec<String>,
 }
 

@@ -6,10 +6,9 @@ use assay_model::trial::TrialRecord;
 use assay_model::work::StepDetail;
 use assay_model::work::copy::{CopyReport, EndKind};
 
-/// What the rate of a copy measured: one line without a line end.
+/// Returns the evidence for a copy's rate: one line without a line end.
 ///
-/// `page cache: 0 % of 100 MiB had reached mmcblk0 when the clock stopped; 100
-/// MiB were dirty`
+/// `page cache: 0 % of 100 MiB had reached mmcblk0 when the clock stopped; 100 MiB were dirty`
 #[must_use]
 pub fn evidence(trial: &TrialRecord) -> String {
     let Some(StepDetail::Copy(report)) = trial.detail.as_deref() else {

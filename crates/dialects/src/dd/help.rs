@@ -1,4 +1,4 @@
-//! What `assay dd --help` prints.
+//! Output of `assay dd --help`.
 
 /// The text.
 pub const HELP: &str = "\

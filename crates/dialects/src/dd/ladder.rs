@@ -11,27 +11,27 @@ use std::path::PathBuf;
 
 /// A way to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct DdWriteMode {
     /// dd's words for it.
     pub name: &'static str,
-    /// What its rate is.
+    /// Meaning of its rate.
     pub says: &'static str,
 }
 
-const WAYS: [Way; 4] = [
-    Way {
+const WAYS: [DdWriteMode; 4] = [
+    DdWriteMode {
         name: "plain",
         says: "how fast memory takes the data; the device may get it later",
     },
-    Way {
+    DdWriteMode {
         name: "conv=fdatasync",
         says: "until all data is safe on the device: quote this one for a file that is written once",
     },
-    Way {
+    DdWriteMode {
         name: "oflag=direct",
         says: "past the page cache, block by block; a volatile cache of the device may still hold it",
     },
-    Way {
+    DdWriteMode {
         name: "oflag=dsync",
         says: "each block is safe before the next begins: quote this one for logs and databases",
     },
@@ -41,7 +41,7 @@ const WAYS: [Way; 4] = [
 /// written. `remove`: each step removes what it wrote.
 #[must_use]
 pub fn ways(copy: &FileCopy, remove: bool) -> FileCopy {
-    let one = |way: Way| {
+    let one = |way: DdWriteMode| {
         let mut one = copy.clone();
         one.name = way.name.to_owned();
         one.input = Some(

@@ -17,7 +17,7 @@ mod symbols;
 pub use error::DdError;
 pub use evidence::evidence;
 pub use help::HELP;
-pub use ladder::{Way, explanation, ways};
+pub use ladder::{DdWriteMode, explanation, ways};
 pub use output::{progress, statistics};
 pub use symbols::Status;
 
@@ -26,9 +26,9 @@ use assay_model::gnu::quoted_c;
 use assay_model::work::copy::FileCopy;
 use std::path::PathBuf;
 
-/// What a command line asks for.
+/// Action that a command line requests.
 #[derive(Clone, Debug)]
-pub enum Command {
+pub enum DdCommand {
     /// Help.
     Help,
     /// The version.
@@ -40,11 +40,11 @@ pub enum Command {
 /// A copy, and how it is told.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// What dd is to do.
+    /// Copy to make.
     pub copy: FileCopy,
-    /// What it tells.
+    /// Amount of output on standard error.
     pub status: Status,
-    /// What is odd about the operands, in dd's words without its name.
+    /// Warnings about the operands, in dd's words without its name.
     pub warnings: Vec<String>,
     /// assay's own options.
     pub own: OwnOptions,
@@ -63,7 +63,7 @@ pub struct OwnOptions {
     pub annotation: Annotation,
     /// The four ways to write, one after the other.
     pub ladder: bool,
-    /// What is on a device may go (only the ladder asks for this word).
+    /// Permission to destroy data on a device (only the ladder asks for this flag).
     pub destroy_data: bool,
 }
 
@@ -84,7 +84,7 @@ impl Default for OwnOptions {
 ///
 /// # Errors
 /// What dd would say of it.
-pub fn parse(words: &[String]) -> Result<Command, DdError> {
+pub fn parse(words: &[String]) -> Result<DdCommand, DdError> {
     let mut own = OwnOptions::default();
     let mut operands = Vec::new();
     let mut words = words.iter();
@@ -94,10 +94,10 @@ pub fn parse(words: &[String]) -> Result<Command, DdError> {
             break;
         }
         if word == "--help" {
-            return Ok(Command::Help);
+            return Ok(DdCommand::Help);
         }
         if word == "--version" {
-            return Ok(Command::Version);
+            return Ok(DdCommand::Version);
         }
         if !word.starts_with('-') || word == "-" {
             operands.push(word);
@@ -106,7 +106,7 @@ pub fn parse(words: &[String]) -> Result<Command, DdError> {
         option(word, &mut words, &mut own)?;
     }
     let invocation = build::invocation(&operands, own)?;
-    Ok(Command::Copy(Box::new(invocation)))
+    Ok(DdCommand::Copy(Box::new(invocation)))
 }
 
 /// One of assay's own options.

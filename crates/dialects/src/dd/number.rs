@@ -83,7 +83,7 @@ fn term(text: &str) -> Result<(u64, &str), Invalid> {
     Ok((product.ok_or(Invalid::TooLarge)?, after))
 }
 
-/// What a suffix stands for, `None` when that is too large; and what follows.
+/// Parses a suffix: returns its factor, `None` when too large, and the remaining text.
 fn suffix(text: &str) -> Option<(Option<u64>, &str)> {
     let letter = text.chars().next()?;
     let after = &text[letter.len_utf8()..];

@@ -31,7 +31,7 @@ pub(super) struct EndFlags {
     pub(super) seek_bytes: bool,
 }
 
-/// What dd tells on standard error.
+/// Amount of output that dd writes to standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
     /// Records and rate at the end.

@@ -2,11 +2,11 @@
 
 use super::JobText;
 use super::environment::Environment;
-use super::error::{FioError, Place};
-use super::ini::{Entry, Section};
-use super::job::Job;
+use super::error::{FioError, OptionLocation};
+use super::ini::{IniEntry, Section};
+use super::job::JobDraft;
 use super::names;
-use super::options::{self, OptionDef, Reader, Support};
+use super::options::{self, OptionDef, OptionReader, Support};
 use super::resolve::resolve;
 use super::substitute::substitute;
 use assay_model::load::Stream;
@@ -14,10 +14,10 @@ use assay_model::load::stats::SteadyCriterion;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// What names of files and values of options may take, copied for all streams.
+/// Limit on the bytes of file names and option values, copied for all streams.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What a load is made of, while sections are read.
+/// Builder of a load, filled while sections are read.
 pub(super) struct Builder<'a> {
     env: &'a dyn Environment,
     /// Most streams (`--max-jobs`).
@@ -26,25 +26,25 @@ pub(super) struct Builder<'a> {
     readonly: bool,
     /// Options are checked, but no stream is made.
     dry: bool,
-    /// What the global sections so far say.
-    pub(super) global: Job,
+    /// Options of the global sections so far.
+    pub(super) global: JobDraft,
     /// The streams so far.
     pub(super) streams: Vec<Stream>,
     /// The options of each of them, as written.
     pub(super) texts: Vec<JobText>,
-    /// What is probably not meant, in order.
+    /// Warnings about probable mistakes, in order.
     pub(super) warnings: Vec<String>,
     /// Options as they were read, if that is to be shown.
     pub(super) parsing: Option<Vec<String>>,
-    /// What has no effect, in order.
+    /// Notes on options without effect, in order.
     pub(super) notes: Vec<String>,
     /// Options without effect that were noted.
     noted: BTreeSet<&'static str>,
-    /// How many sections have a name; `wait_for` needs one only.
+    /// Number of sections with each name; `wait_for` needs exactly one.
     sections: HashMap<String, u32>,
-    /// How many streams there are, or would be.
+    /// Number of streams that there are, or would be.
     jobs: u64,
-    /// What the names and values of the streams so far take.
+    /// Bytes of the names and values of the streams so far.
     bytes: u64,
     wave: u32,
     group: u32,
@@ -61,7 +61,7 @@ impl<'a> Builder<'a> {
             most_jobs,
             readonly,
             dry,
-            global: Job::new(),
+            global: JobDraft::new(),
             streams: Vec::new(),
             texts: Vec::new(),
             warnings: Vec::new(),
@@ -82,7 +82,7 @@ impl<'a> Builder<'a> {
     /// Another job file begins: what was global in the one before is forgotten,
     /// and its jobs start after those before.
     pub(super) fn next_file(&mut self) {
-        self.global = Job::new();
+        self.global = JobDraft::new();
         self.stonewall_next = true;
     }
 
@@ -113,13 +113,13 @@ impl<'a> Builder<'a> {
     pub(super) fn options(
         &mut self,
         name: &str,
-        place: &Place,
-        mut entries: Vec<Entry>,
+        place: &OptionLocation,
+        mut entries: Vec<IniEntry>,
     ) -> Result<(), FioError> {
         let within = |error: FioError| error.within(name);
         entries.sort_by_key(|entry| order(&entry.name));
         if super::ini::is_global(name) {
-            let mut global = std::mem::replace(&mut self.global, Job::new());
+            let mut global = std::mem::replace(&mut self.global, JobDraft::new());
             let result = self.apply_all(&mut global, entries, name);
             global.engine_options.clear();
             self.global = global;
@@ -135,7 +135,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Puts variables into a line of a file; what is to be said of them.
-    fn replace(&mut self, entry: &mut Entry) -> Result<Vec<String>, FioError> {
+    fn replace(&mut self, entry: &mut IniEntry) -> Result<Vec<String>, FioError> {
         let Some(value) = &mut entry.value else {
             return Ok(Vec::new());
         };
@@ -151,8 +151,8 @@ impl<'a> Builder<'a> {
 
     fn apply_all(
         &mut self,
-        job: &mut Job,
-        entries: Vec<Entry>,
+        job: &mut JobDraft,
+        entries: Vec<IniEntry>,
         name: &str,
     ) -> Result<(), FioError> {
         entries
@@ -160,8 +160,13 @@ impl<'a> Builder<'a> {
             .try_for_each(|entry| self.apply(job, entry, name))
     }
 
-    fn apply(&mut self, job: &mut Job, entry: Entry, section: &str) -> Result<(), FioError> {
-        let Entry { name, value, place } = entry;
+    fn apply(
+        &mut self,
+        job: &mut JobDraft,
+        entry: IniEntry,
+        section: &str,
+    ) -> Result<(), FioError> {
+        let IniEntry { name, value, place } = entry;
         let option = options::find(&name).ok_or_else(|| FioError {
             option: None,
             ..FioError::at(place.clone(), unknown(&name))
@@ -169,7 +174,7 @@ impl<'a> Builder<'a> {
         let fail = |problem: String| at_option(place.clone(), &name, value.as_deref(), problem);
         self.check_support(option, value.as_deref(), &place)
             .map_err(fail)?;
-        let mut reader = Reader {
+        let mut reader = OptionReader {
             base_1000: job.stream.stats.kb_base_1000,
             env: self.env,
             notes: Vec::new(),
@@ -201,7 +206,7 @@ impl<'a> Builder<'a> {
         &mut self,
         option: &'static OptionDef,
         value: Option<&str>,
-        place: &Place,
+        place: &OptionLocation,
     ) -> Result<(), String> {
         match option.support {
             Support::Works | Support::Differs(_) => Ok(()),
@@ -221,7 +226,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes the streams of a job.
-    fn job(&mut self, mut job: Job, place: &Place) -> Result<(), FioError> {
+    fn job(&mut self, mut job: JobDraft, place: &OptionLocation) -> Result<(), FioError> {
         let fail = |problem: String| FioError::at(place.clone(), problem);
         check_engine_options(&job)?;
         let notes = resolve(&mut job, self.readonly).map_err(fail)?;
@@ -257,7 +262,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Refuses what would take too much memory before anything runs.
-    fn check_memory(&mut self, job: &Job) -> Result<(), String> {
+    fn check_memory(&mut self, job: &JobDraft) -> Result<(), String> {
         const NEEDLESS: &str = "use fewer files (nrfiles) or copies (numjobs)";
         let size = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
         let path = size(size_of::<PathBuf>());
@@ -282,7 +287,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn check_wait_for(&self, job: &Job) -> Result<(), String> {
+    fn check_wait_for(&self, job: &JobDraft) -> Result<(), String> {
         let Some(other) = &job.stream.schedule.wait_for else {
             return Ok(());
         };
@@ -299,7 +304,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Which wave and group a job belongs to.
-    fn enter_group(&mut self, job: &Job) {
+    fn enter_group(&mut self, job: &JobDraft) {
         let stonewall = job.stonewall || std::mem::take(&mut self.stonewall_next);
         let first = self.streams.is_empty();
         if stonewall && !first {
@@ -325,7 +330,7 @@ impl<'a> Builder<'a> {
         report
     }
 
-    fn stream(&mut self, job: &Job, clone: u64, special: bool) -> Result<(), String> {
+    fn stream(&mut self, job: &JobDraft, clone: u64, special: bool) -> Result<(), String> {
         let mut stream = job.stream.clone();
         stream.number = u32::try_from(self.texts.len() + 1).unwrap_or(u32::MAX);
         stream.clone = u32::try_from(clone).unwrap_or(u32::MAX);
@@ -356,7 +361,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// What one `exitall` says holds for all jobs, as in fio.
+    /// Applies one `exitall` to all jobs, as in fio.
     pub(super) fn finish(&mut self) {
         if !self.exit_all {
             for stream in &mut self.streams {
@@ -368,7 +373,7 @@ impl<'a> Builder<'a> {
 
 /// Options of engines are known only to their engines. Global ones may be for
 /// the engine of another job.
-fn check_engine_options(job: &Job) -> Result<(), FioError> {
+fn check_engine_options(job: &JobDraft) -> Result<(), FioError> {
     for (name, place) in &job.engine_options {
         let engines = options::find(name).map_or(&[][..], |option| option.engines);
         if !engines.contains(&job.engine.as_str()) {
@@ -393,7 +398,7 @@ fn order(name: &str) -> u8 {
 }
 
 /// An option as it was read: `command line: bs=4k`.
-fn shown(place: &Place, name: &str, value: Option<&str>) -> String {
+fn shown(place: &OptionLocation, name: &str, value: Option<&str>) -> String {
     match value {
         Some(value) => format!("{place}: {name}={value}"),
         None => format!("{place}: {name}"),
@@ -416,7 +421,7 @@ fn limit((criterion, limit, percent): (SteadyCriterion, f64, bool)) -> String {
     }
 }
 
-fn at_option(place: Place, name: &str, value: Option<&str>, problem: String) -> FioError {
+fn at_option(place: OptionLocation, name: &str, value: Option<&str>, problem: String) -> FioError {
     let option = match value {
         Some(value) => format!("{name}={value}"),
         None => name.to_owned(),

@@ -1,12 +1,12 @@
 //! The command line: flags of the program, options of jobs, job files.
 
-use super::error::{FioError, Place};
+use super::error::{FioError, OptionLocation};
 use super::flags::{self, FLAGS, Flag, Takes};
-use super::ini::Entry;
-use super::options::{self, Kind, Support};
+use super::ini::IniEntry;
+use super::options::{self, OptionType, Support};
 use super::output_options::{Eta, Formats, OutputOptions};
 use super::value::time::{TimeUnit, duration};
-use super::{Command, help};
+use super::{FioCommand, help};
 use assay_model::units::Nanos;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use std::path::PathBuf;
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
     /// Options up to the first `--name`, and each job after it.
-    pub(super) sections: Vec<Written>,
+    pub(super) sections: Vec<CommandLineJob>,
     /// Job files.
     pub(super) files: Vec<PathBuf>,
     /// `--section`.
     pub(super) wanted: Vec<String>,
-    /// How results are written.
+    /// Output options.
     pub(super) output: OutputOptions,
     /// `--parse-only`.
     pub(super) parse_only: bool,
@@ -46,26 +46,26 @@ pub(super) struct Arguments {
 
 /// Options of a job on the command line.
 #[derive(Debug)]
-pub(super) struct Written {
-    /// Its name; `global` for those before the first.
+pub(super) struct CommandLineJob {
+    /// Name of the job; `global` for options before the first.
     pub(super) name: String,
-    /// Its options.
-    pub(super) entries: Vec<Entry>,
+    /// Options of the job.
+    pub(super) entries: Vec<IniEntry>,
 }
 
-/// What an argument is.
+/// Kind of an argument.
 #[derive(Clone, Copy)]
-enum Known {
+enum ArgumentKind {
     Flag(&'static Flag),
     Option(&'static str, bool),
 }
 
-/// What a command line holds.
+/// A parsed command line.
 pub(super) enum Parsed {
     /// Jobs and how to run them.
     Jobs(Box<Arguments>),
-    /// What needs no jobs, such as the version.
-    Answer(Command),
+    /// A request that needs no jobs, such as the version.
+    Answer(FioCommand),
 }
 
 /// Takes a command line apart.
@@ -92,8 +92,8 @@ pub(super) fn parse(args: &[OsString]) -> Result<Parsed, FioError> {
             None => following(known, &mut rest)?,
         };
         match known {
-            Known::Option(option, _) => arguments.option(option, value),
-            Known::Flag(flag) => {
+            ArgumentKind::Option(option, _) => arguments.option(option, value),
+            ArgumentKind::Flag(flag) => {
                 let command =
                     arguments
                         .flag(flag, value.as_deref())
@@ -112,19 +112,19 @@ pub(super) fn parse(args: &[OsString]) -> Result<Parsed, FioError> {
 
 /// The value in the next argument, if this one takes one.
 fn following<'a>(
-    known: Known,
+    known: ArgumentKind,
     rest: &mut (impl Iterator<Item = &'a OsString> + Clone),
 ) -> Result<Option<String>, FioError> {
     let takes = match known {
-        Known::Flag(flag) => flag.value == Takes::Value,
-        Known::Option(_, takes) => takes,
+        ArgumentKind::Flag(flag) => flag.value == Takes::Value,
+        ArgumentKind::Option(_, takes) => takes,
     };
     let Some(next) = rest.clone().next().filter(|_| takes) else {
         return Ok(None);
     };
     // Where a value may be left out, what looks like a flag is one.
-    let optional = matches!(known, Known::Option(name, _)
-        if options::find(name).is_some_and(|option| matches!(option.kind, Kind::OptionalText(_))));
+    let optional = matches!(known, ArgumentKind::Option(name, _)
+        if options::find(name).is_some_and(|option| matches!(option.kind, OptionType::OptionalText(_))));
     let next = utf8(next)?;
     if optional && next.starts_with('-') {
         return Ok(None);
@@ -139,15 +139,15 @@ fn utf8(arg: &OsString) -> Result<&str, FioError> {
         .ok_or_else(|| FioError::usage(format!("'{}' is not UTF-8", arg.to_string_lossy())))
 }
 
-/// What `--name` or `-name` is. As with fio's getopt, an unambiguous beginning
-/// is enough, and flags have letters.
-fn recognise(dashed: &str) -> Result<Known, FioError> {
+/// Identifies `--name` or `-name`. As with fio's getopt, an unambiguous prefix is enough, and flags
+/// have letters.
+fn recognise(dashed: &str) -> Result<ArgumentKind, FioError> {
     let name = dashed.trim_start_matches('-');
     let mut letters = name.chars();
     if let (Some(letter), None, false) = (letters.next(), letters.next(), dashed.starts_with("--"))
         && let Some(flag) = flags::by_letter(letter)
     {
-        return Ok(Known::Flag(flag));
+        return Ok(ArgumentKind::Flag(flag));
     }
     if let Some(known) = exact(name) {
         return Ok(known);
@@ -174,14 +174,14 @@ fn recognise(dashed: &str) -> Result<Known, FioError> {
     }
 }
 
-fn exact(name: &str) -> Option<Known> {
+fn exact(name: &str) -> Option<ArgumentKind> {
     if let Some(flag) = flags::find(name) {
-        return Some(Known::Flag(flag));
+        return Some(ArgumentKind::Flag(flag));
     }
     let option = options::find(name)?;
-    let takes = option.kind != Kind::Switch;
+    let takes = option.kind != OptionType::Switch;
     let name = option.names().find(|known| *known == name)?;
-    Some(Known::Option(name, takes))
+    Some(ArgumentKind::Option(name, takes))
 }
 
 fn unknown(dashed: &str, near: Option<&str>) -> FioError {
@@ -194,22 +194,22 @@ fn unknown(dashed: &str, near: Option<&str>) -> FioError {
 
 impl Arguments {
     fn option(&mut self, name: &'static str, value: Option<String>) {
-        let entry = Entry {
+        let entry = IniEntry {
             name: name.to_owned(),
             value,
-            place: Place::command_line(),
+            place: OptionLocation::command_line(),
         };
         if name == "name" {
             let job = entry.value.clone().unwrap_or_default();
             let global = super::ini::is_global(&job);
-            self.sections.push(Written {
+            self.sections.push(CommandLineJob {
                 name: job,
                 entries: if global { Vec::new() } else { vec![entry] },
             });
             return;
         }
         if self.sections.is_empty() {
-            self.sections.push(Written {
+            self.sections.push(CommandLineJob {
                 name: "global".to_owned(),
                 entries: Vec::new(),
             });
@@ -220,7 +220,7 @@ impl Arguments {
     }
 
     /// Takes a flag. Some are answered at once.
-    fn flag(&mut self, flag: &Flag, value: Option<&str>) -> Result<Option<Command>, String> {
+    fn flag(&mut self, flag: &Flag, value: Option<&str>) -> Result<Option<FioCommand>, String> {
         match flag.support {
             Support::Refused(why) => {
                 return Err(format!("fio's flag is not supported: {why}"));
@@ -242,11 +242,11 @@ impl Arguments {
             "enghelp" => help::engine(value)?,
             "inflate-log" => {
                 let path = value.ok_or("it needs a value")?;
-                return Ok(Some(Command::InflateLog(PathBuf::from(path))));
+                return Ok(Some(FioCommand::InflateLog(PathBuf::from(path))));
             }
             name => return self.setting(name, value).map(|()| None),
         };
-        Ok(Some(Command::Print(answer)))
+        Ok(Some(FioCommand::Print(answer)))
     }
 
     fn setting(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
@@ -311,7 +311,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Whether a section is to be run.
+    /// `true` if a section is to be run.
     pub(super) fn wants(&self, section: &str) -> bool {
         self.wanted.is_empty()
             || super::ini::is_global(section)

@@ -1,10 +1,10 @@
-//! What a job file may ask about the machine it is read on.
+//! Questions of a job file about the machine it is read on.
 
 use std::io;
 use std::path::Path;
 
-/// What a job file may ask about the machine it is read on: other files,
-/// variables, sizes. A trait, because the dialects do no I/O.
+/// Questions of a job file about the machine it is read on: other files, variables, sizes. A trait,
+/// because the dialects do no I/O.
 pub trait Environment {
     /// The contents of a file: a job file, an included one, a pattern. The path
     /// `-` is standard input.

@@ -1,20 +1,20 @@
-//! What is wrong with a job file or a command line, and where.
+//! Errors of a job file or a command line, with their place.
 
 use assay_model::text::{clean, shorten};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Where an option was written.
+/// Position of an option in a file or on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct OptionLocation {
     /// The job file; `None`: the command line.
     pub file: Option<Arc<str>>,
-    /// Its line, from 1; 0 on the command line.
+    /// Line number, from 1; 0 on the command line.
     pub line: u32,
 }
 
-impl Place {
+impl OptionLocation {
     /// The command line.
     #[must_use]
     pub const fn command_line() -> Self {
@@ -26,7 +26,7 @@ impl Place {
 }
 
 /// `job.fio:12` or `command line`.
-impl fmt::Display for Place {
+impl fmt::Display for OptionLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             None => f.write_str("command line"),
@@ -35,24 +35,24 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong with a job file or a command line: one line that says where,
-/// what and what to do.
+/// An error in a job file or a command line: one line that tells where it is, what is wrong and
+/// what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct FioError {
-    /// Where.
-    pub place: Place,
+    /// Place where it runs.
+    pub place: OptionLocation,
     /// In which section; `None`: outside of any.
     pub section: Option<String>,
     /// The option and its value as written; `None`: not about one.
     pub option: Option<String>,
-    /// What is wrong, and what to do.
+    /// Description of the error, and the remedy.
     pub problem: String,
 }
 
 impl FioError {
     /// A problem that is not about one option.
     #[must_use]
-    pub fn at(place: Place, problem: impl Into<String>) -> Self {
+    pub fn at(place: OptionLocation, problem: impl Into<String>) -> Self {
         Self {
             place,
             section: None,
@@ -64,7 +64,7 @@ impl FioError {
     /// A problem with the command line as a whole.
     #[must_use]
     pub fn usage(problem: impl Into<String>) -> Self {
-        Self::at(Place::command_line(), problem)
+        Self::at(OptionLocation::command_line(), problem)
     }
 
     /// Says in which section it is.
@@ -94,7 +94,7 @@ const QUOTED: usize = 100;
 /// Longest line that is said.
 const LINE: usize = 400;
 
-/// What was written, to be quoted: no control characters, and not long.
+/// Quotes input text: without control characters, and shortened.
 pub(super) fn quoted(text: &str) -> String {
     shorten(&clean(text), QUOTED)
 }

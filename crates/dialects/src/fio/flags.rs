@@ -6,19 +6,19 @@ use super::options::Support;
 /// A flag of the command line.
 #[derive(Clone, Copy)]
 pub(super) struct Flag {
-    /// Its name.
+    /// Name of the flag.
     pub(super) name: &'static str,
     /// fio's letter for it.
     pub(super) letter: char,
-    /// Whether a value follows.
+    /// Presence of a value after the flag.
     pub(super) value: Takes,
-    /// What it is for.
+    /// Help text.
     pub(super) help: &'static str,
-    /// How far it is supported.
+    /// Level of support.
     pub(super) support: Support,
 }
 
-/// Whether a flag has a value.
+/// Presence of a value after a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     /// None.
@@ -59,7 +59,7 @@ const REMOTE: &str = "jobs on other machines are assay's own (assay run), not fi
 const TRIGGER: &str = "run the command from a script beside assay";
 const SELF_TEST: &str = "it tests fio's own code";
 
-/// All flags.
+/// Every flag.
 pub(super) static FLAGS: &[Flag] = &[
     works("output", 'o', Value, "Write the output to this file"),
     works(

@@ -1,7 +1,7 @@
-//! What `--help`, `--cmdhelp` and `--enghelp` say, from the tables.
+//! Texts of `--help`, `--cmdhelp` and `--enghelp`, made from the tables.
 
 use super::flags::{FLAGS, Takes};
-use super::options::{self, ENGINES, GROUPS, Kind, OptionDef, Support};
+use super::options::{self, ENGINES, GROUPS, OptionDef, OptionType, Support};
 use std::fmt::Write as _;
 
 /// `--help`.
@@ -96,7 +96,7 @@ const fn mark(support: Support) -> &'static str {
     }
 }
 
-/// All about an option.
+/// Describes an option in full.
 fn describe(option: &OptionDef) -> String {
     let mut text = format!("{:>20}: {}\n", option.name, option.help);
     let mut line = |name: &str, value: &str| {
@@ -117,7 +117,7 @@ fn describe(option: &OptionDef) -> String {
     if !option.engines.is_empty() {
         line("engines", &option.engines.join(", "));
     }
-    if let Kind::Choice(choices) = option.kind {
+    if let OptionType::Choice(choices) = option.kind {
         for (number, (name, meaning)) in choices.iter().enumerate() {
             let title = if number == 0 { "valid values" } else { "" };
             line(title, &format!("{name:<12} {meaning}"));
@@ -132,26 +132,26 @@ fn describe(option: &OptionDef) -> String {
     text
 }
 
-/// What an option takes, in words.
-pub(super) fn form(kind: Kind) -> String {
+/// Describes the values that an option accepts.
+pub(super) fn form(kind: OptionType) -> String {
     match kind {
-        Kind::Flag => "0 or 1".to_owned(),
-        Kind::Switch => "nothing, 0 or 1".to_owned(),
-        Kind::Number(min, max) if max >= u64::from(u32::MAX) => match min {
+        OptionType::Flag => "0 or 1".to_owned(),
+        OptionType::Switch => "nothing, 0 or 1".to_owned(),
+        OptionType::Number(min, max) if max >= u64::from(u32::MAX) => match min {
             i64::MIN => "number".to_owned(),
             min => format!("number from {min}"),
         },
-        Kind::Number(min, max) => format!("number from {min} to {max}"),
-        Kind::Bytes => "bytes, as in 4k".to_owned(),
-        Kind::EachBytes => "one to three numbers, as in 4k,8k,16k".to_owned(),
-        Kind::Extent => "bytes or percent".to_owned(),
-        Kind::Time(unit) => format!("time, in {} without a suffix", unit.name()),
-        Kind::Choice(choices) => {
+        OptionType::Number(min, max) => format!("number from {min} to {max}"),
+        OptionType::Bytes => "bytes, as in 4k".to_owned(),
+        OptionType::EachBytes => "one to three numbers, as in 4k,8k,16k".to_owned(),
+        OptionType::Extent => "bytes or percent".to_owned(),
+        OptionType::Time(unit) => format!("time, in {} without a suffix", unit.name()),
+        OptionType::Choice(choices) => {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
             names.join(", ")
         }
-        Kind::Text(form) => form.to_owned(),
-        Kind::OptionalText(form) => format!("nothing, or {form}"),
+        OptionType::Text(form) => form.to_owned(),
+        OptionType::OptionalText(form) => format!("nothing, or {form}"),
     }
 }
 

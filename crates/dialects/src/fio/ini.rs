@@ -1,34 +1,34 @@
 //! Job files: sections of `name=value` lines.
 
 use super::environment::Environment;
-use super::error::{FioError, Place, quoted};
+use super::error::{FioError, OptionLocation, quoted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An option as written.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    /// Its name.
+pub(super) struct IniEntry {
+    /// Name of the option.
     pub(super) name: String,
-    /// What follows the `=`; `None`: there is none.
+    /// Text after the `=`; `None` if there is none.
     pub(super) value: Option<String>,
-    /// Where it is.
-    pub(super) place: Place,
+    /// Position of the entry.
+    pub(super) place: OptionLocation,
 }
 
 /// A part of a job file.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
-    /// What is between the brackets.
+    /// Text between the brackets.
     pub(super) name: String,
-    /// Where it begins.
-    pub(super) place: Place,
-    /// Its lines, included ones too.
-    pub(super) entries: Vec<Entry>,
+    /// Position of the section's start.
+    pub(super) place: OptionLocation,
+    /// Lines of the section, included ones too.
+    pub(super) entries: Vec<IniEntry>,
 }
 
 impl Section {
-    /// Whether its options are for the jobs below it.
+    /// `true` if the options apply to the jobs below.
     pub(super) fn is_global(&self) -> bool {
         is_global(&self.name)
     }
@@ -52,7 +52,7 @@ pub(super) fn read(
     wanted: &dyn Fn(&str) -> bool,
     each: &mut dyn FnMut(Section) -> Result<(), FioError>,
 ) -> Result<(), FioError> {
-    let text = contents(path, env, &Place::command_line())?;
+    let text = contents(path, env, &OptionLocation::command_line())?;
     let mut file = File {
         env,
         path: path.to_owned(),
@@ -113,14 +113,17 @@ fn label(path: &Path) -> Arc<str> {
 impl File<'_> {
     /// Lines that say something, without comments and blanks, and where they
     /// are.
-    fn lines<'t>(&self, text: &'t str) -> impl Iterator<Item = (&'t str, Place)> + use<'t> {
+    fn lines<'t>(
+        &self,
+        text: &'t str,
+    ) -> impl Iterator<Item = (&'t str, OptionLocation)> + use<'t> {
         let label = Arc::clone(&self.label);
         text.lines().zip(1_u32..).filter_map(move |(line, number)| {
             let line = line.split([';', '#']).next().unwrap_or("");
             let line = line.trim_matches(|c: char| c.is_whitespace() || c.is_control());
             (!line.is_empty()).then(|| {
                 let file = Some(Arc::clone(&label));
-                (line, Place { file, line: number })
+                (line, OptionLocation { file, line: number })
             })
         })
     }
@@ -130,9 +133,9 @@ impl File<'_> {
     fn option(
         &mut self,
         line: &str,
-        place: Place,
+        place: OptionLocation,
         open: &[PathBuf],
-        into: &mut Vec<Entry>,
+        into: &mut Vec<IniEntry>,
     ) -> Result<(), FioError> {
         let included = line
             .strip_prefix("include")
@@ -144,7 +147,7 @@ impl File<'_> {
             Some((name, value)) => (name.trim_end(), Some(value.trim().to_owned())),
             None => (line, None),
         };
-        into.push(Entry {
+        into.push(IniEntry {
             name: name.to_owned(),
             value,
             place,
@@ -157,9 +160,9 @@ impl File<'_> {
     fn include(
         &mut self,
         name: &Path,
-        place: &Place,
+        place: &OptionLocation,
         open: &[PathBuf],
-        into: &mut Vec<Entry>,
+        into: &mut Vec<IniEntry>,
     ) -> Result<(), FioError> {
         self.includes += 1;
         if open.len() > DEEPEST || self.includes > MOST_INCLUDES {
@@ -194,7 +197,7 @@ impl File<'_> {
         &mut self,
         text: &str,
         open: &[PathBuf],
-        into: &mut Vec<Entry>,
+        into: &mut Vec<IniEntry>,
     ) -> Result<(), FioError> {
         for (line, place) in self.lines(text) {
             readable(line, &place)?;
@@ -212,7 +215,7 @@ impl File<'_> {
 
 /// A name changed to be readable would be that of another file, and no name may
 /// hold a NUL.
-fn readable(line: &str, place: &Place) -> Result<(), FioError> {
+fn readable(line: &str, place: &OptionLocation) -> Result<(), FioError> {
     let problem = if line.contains(char::REPLACEMENT_CHARACTER) {
         "is not UTF-8"
     } else if line.contains('\0') {
@@ -226,7 +229,11 @@ fn readable(line: &str, place: &Place) -> Result<(), FioError> {
 
 /// The text of a file, without the mark that some editors begin it with. Bytes
 /// that are not UTF-8 do no harm in comments.
-fn contents(path: &Path, env: &dyn Environment, place: &Place) -> Result<String, FioError> {
+fn contents(
+    path: &Path,
+    env: &dyn Environment,
+    place: &OptionLocation,
+) -> Result<String, FioError> {
     let bytes = env.read(path).map_err(|error| {
         FioError::at(
             place.clone(),

@@ -11,7 +11,7 @@ use assay_model::load::stats::SteadyCriterion;
 use assay_model::load::verify::{Verify, VerifyKind};
 use assay_model::units::Nanos;
 
-use super::error::Place;
+use super::error::OptionLocation;
 use std::path::PathBuf;
 
 /// One value for reads, writes and trims; `None`: not said.
@@ -19,9 +19,9 @@ pub(super) type Each<T> = [Option<T>; 3];
 
 /// A job while its options are read.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
-    /// What every copy gets. Fields that depend on several options are filled
-    /// by [`resolve`](super::resolve).
+pub(super) struct JobDraft {
+    /// Properties of every copy. [`resolve`](super::resolve) fills fields that depend on several
+    /// options.
     pub(super) stream: Stream,
     /// Name of the section, from which names of files are made.
     pub(super) section: String,
@@ -36,7 +36,7 @@ pub(super) struct Job {
     /// Starts a new group.
     pub(super) new_group: bool,
     /// Names of files.
-    pub(super) names: Names,
+    pub(super) names: FileNaming,
     /// Block sizes.
     pub(super) sizes: Sizes,
     /// Options of the verify family; unused until `verify_kind` is known.
@@ -53,7 +53,7 @@ pub(super) struct Job {
     pub(super) priorities: CommandPriorities,
     /// The steady state's criterion, limit and whether that is in percent.
     pub(super) steady: Option<(SteadyCriterion, f64, bool)>,
-    /// Its window.
+    /// Window of the steady-state check.
     pub(super) steady_duration: Nanos,
     /// Not looked at in the beginning.
     pub(super) steady_ramp: Nanos,
@@ -74,7 +74,7 @@ pub(super) struct Job {
     /// Options that were given, by their first names.
     pub(super) given: Vec<&'static str>,
     /// Options of engines that this section itself gave, and where.
-    pub(super) engine_options: Vec<(&'static str, Place)>,
+    pub(super) engine_options: Vec<(&'static str, OptionLocation)>,
     /// Length of all values that were given, here and globally: what a copy of
     /// this takes beside its fixed size.
     pub(super) value_bytes: usize,
@@ -82,7 +82,7 @@ pub(super) struct Job {
     pub(super) texts: Vec<(String, Option<String>)>,
 }
 
-impl Job {
+impl JobDraft {
     /// A job with fio's defaults.
     pub(super) fn new() -> Self {
         let mut stream = Stream::new("");
@@ -95,7 +95,7 @@ impl Job {
             copies: 1,
             stonewall: false,
             new_group: false,
-            names: Names::default(),
+            names: FileNaming::default(),
             sizes: Sizes::default(),
             verify: Verify::new(VerifyKind::Null),
             verify_kind: None,
@@ -139,15 +139,15 @@ impl Job {
         }
     }
 
-    /// Whether an option was given, in this section or globally.
+    /// `true` if an option was given, in this section or globally.
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.given.contains(&name)
     }
 }
 
-/// What names of files are made of.
+/// Parts of file names.
 #[derive(Clone, Debug)]
-pub(super) struct Names {
+pub(super) struct FileNaming {
     /// `filename`, split.
     pub(super) named: Vec<String>,
     /// `directory`, split.
@@ -160,7 +160,7 @@ pub(super) struct Names {
     pub(super) open: u64,
 }
 
-impl Default for Names {
+impl Default for FileNaming {
     fn default() -> Self {
         Self {
             named: Vec::new(),
@@ -172,7 +172,7 @@ impl Default for Names {
     }
 }
 
-/// What block sizes are made of, for reads, writes and trims.
+/// Block sizes for reads, writes and trims, as options give them.
 #[derive(Clone, Debug)]
 pub(super) struct Sizes {
     /// `bs`.

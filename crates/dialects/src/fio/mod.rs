@@ -24,7 +24,7 @@ mod value;
 mod tests;
 
 pub use environment::Environment;
-pub use error::{FioError, Place};
+pub use error::{FioError, OptionLocation};
 pub use help::compat_table;
 pub use output_options::{Eta, Formats, OutputOptions};
 
@@ -36,16 +36,16 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What `--version` prints and the JSON carries: a version of fio, because
-/// programs made for fio look at it, with assay's own behind it.
+/// Version that `--version` prints and the JSON carries: a version of fio, because programs made
+/// for fio look at it, followed by assay's own.
 pub const VERSION: &str = concat!("fio-3.41-assay-", env!("CARGO_PKG_VERSION"));
 
 /// Most jobs without `--max-jobs`; fio's limit.
 const MOST_JOBS: u64 = 4096;
 
-/// What a command line asks for.
+/// Action that a command line requests.
 #[derive(Debug)]
-pub enum Command {
+pub enum FioCommand {
     /// Jobs to run.
     Run(Box<Invocation>),
     /// Text to print: help, version, a command line.
@@ -54,7 +54,7 @@ pub enum Command {
     InflateLog(PathBuf),
     /// The jobs were to be checked only, and are right.
     ParsedOnly {
-        /// What is probably not meant, and what has no effect.
+        /// Warnings about probable mistakes, and notes on options without effect.
         warnings: Vec<String>,
         /// The options as they were read (`--debug=parse`).
         parsing: Vec<String>,
@@ -70,13 +70,13 @@ pub struct Invocation {
     pub jobs: Vec<JobText>,
     /// The options of global sections, as written (the last file's).
     pub global_options: Vec<(String, Option<String>)>,
-    /// How and where results are written.
+    /// Output options: format and destination of results.
     pub output: OutputOptions,
-    /// What is probably not meant.
+    /// Warnings about probable mistakes.
     pub warnings: Vec<String>,
     /// The options as they were read (`--debug=parse`).
     pub parsing: Vec<String>,
-    /// What has no effect.
+    /// Notes on options without effect.
     pub notes: Vec<String>,
     /// Warnings are errors (`--warnings-fatal`): further ones, since with it
     /// there are none yet.
@@ -97,7 +97,7 @@ pub struct JobText {
 ///
 /// If a flag, an option or a value is unknown or not supported, options
 /// contradict each other, a job file cannot be read, or there is no job.
-pub fn parse(args: &[OsString], env: &dyn Environment) -> Result<Command, FioError> {
+pub fn parse(args: &[OsString], env: &dyn Environment) -> Result<FioCommand, FioError> {
     match command_line::parse(args)? {
         Parsed::Jobs(arguments) => run(*arguments, env),
         Parsed::Answer(command) => Ok(command),
@@ -118,9 +118,9 @@ pub fn parse_job_file(path: &Path, env: &dyn Environment) -> Result<Invocation, 
     invocation(builder, arguments, env)
 }
 
-fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError> {
+fn run(arguments: Arguments, env: &dyn Environment) -> Result<FioCommand, FioError> {
     if arguments.show_command {
-        return command_lines(&arguments, env).map(Command::Print);
+        return command_lines(&arguments, env).map(FioCommand::Print);
     }
     let builder = read_all(&arguments, env)?;
     if let Some(first) = builder
@@ -138,9 +138,9 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
         warnings.extend(builder.notes);
         let warnings = lines(&warnings);
         let parsing = builder.parsing.unwrap_or_default();
-        return Ok(Command::ParsedOnly { warnings, parsing });
+        return Ok(FioCommand::ParsedOnly { warnings, parsing });
     }
-    invocation(builder, arguments, env).map(|invocation| Command::Run(Box::new(invocation)))
+    invocation(builder, arguments, env).map(|invocation| FioCommand::Run(Box::new(invocation)))
 }
 
 /// Jobs of the command line come first, then those of the files.
@@ -150,7 +150,7 @@ fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Build
     builder.parsing = arguments.show_parsing.then(Vec::new);
     let written = arguments.sections.iter();
     for section in written.filter(|section| arguments.wants(&section.name)) {
-        let place = Place::command_line();
+        let place = OptionLocation::command_line();
         builder.options(&section.name, &place, section.entries.clone())?;
     }
     for (number, file) in arguments.files.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Names of files.
 
-use super::job::Job;
+use super::job::JobDraft;
 use std::path::PathBuf;
 
 /// Splits at `:`, where `\:` is a colon within a name. A leading colon belongs
@@ -30,7 +30,7 @@ pub(super) fn split_list(text: &str) -> Vec<String> {
 /// # Errors
 ///
 /// If a name is too long.
-pub(super) fn paths(job: &Job, copy: u64, special: bool) -> Result<Vec<PathBuf>, String> {
+pub(super) fn paths(job: &JobDraft, copy: u64, special: bool) -> Result<Vec<PathBuf>, String> {
     if let Some(device) = &job.simulated {
         return Ok(vec![device.clone()]);
     }
@@ -67,7 +67,7 @@ fn below(directory: Option<&String>, name: &str) -> PathBuf {
 }
 
 /// `filename_format` with its words replaced.
-pub(super) fn made_up(job: &Job, copy: u64, number: u64) -> Result<String, String> {
+pub(super) fn made_up(job: &JobDraft, copy: u64, number: u64) -> Result<String, String> {
     let copy = copy.to_string();
     let number = number.to_string();
     let words = [
@@ -105,8 +105,8 @@ pub(super) fn made_up(job: &Job, copy: u64, number: u64) -> Result<String, Strin
 mod tests {
     use super::*;
 
-    fn job() -> Job {
-        let mut job = Job::new();
+    fn job() -> JobDraft {
+        let mut job = JobDraft::new();
         job.section = "a".to_owned();
         job
     }

@@ -1,14 +1,14 @@
-//! How and where results are written.
+//! Output options: format and destination of results.
 
 use assay_model::units::Nanos;
 use std::path::PathBuf;
 
-/// How and where results are written.
+/// Output options: format and destination of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputOptions {
     /// In which formats.
     pub formats: Formats,
-    /// Where (`--output`); `None`: standard output.
+    /// Output file (`--output`); `None`: standard output.
     pub path: Option<PathBuf>,
     /// Version of the terse format, 2 to 5.
     pub terse_version: u8,

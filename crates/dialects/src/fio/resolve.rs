@@ -1,7 +1,7 @@
 //! From the options of a job to the stream that its copies get: what fio
 //! settles between options that depend on each other.
 
-use super::job::Job;
+use super::job::JobDraft;
 use super::options::HEADER_BYTES;
 use assay_model::job::EngineKind;
 use assay_model::load::Extent;
@@ -16,7 +16,7 @@ use assay_model::units::Nanos;
 /// # Errors
 ///
 /// If options contradict each other.
-pub(super) fn resolve(job: &mut Job, readonly: bool) -> Result<Vec<String>, String> {
+pub(super) fn resolve(job: &mut JobDraft, readonly: bool) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     if job.stream.name.is_empty() {
         job.stream.name.clone_from(&job.section);
@@ -40,7 +40,7 @@ pub(super) fn resolve(job: &mut Job, readonly: bool) -> Result<Vec<String>, Stri
     Ok(notes)
 }
 
-fn sizes(job: &mut Job) -> Result<(), String> {
+fn sizes(job: &mut JobDraft) -> Result<(), String> {
     let sizes = &job.sizes;
     let mut read = Vec::new();
     for direction in 0..3 {
@@ -76,7 +76,7 @@ fn block_size(bytes: u64) -> Result<u32, String> {
 }
 
 /// Each of the two shares sets both, in fio too.
-fn mix(job: &Job, notes: &mut Vec<String>) {
+fn mix(job: &JobDraft, notes: &mut Vec<String>) {
     let share = |name: &str| {
         let mut texts = job.texts.iter().rev();
         let (_, value) = texts.find(|(option, _)| option == name)?;
@@ -91,7 +91,7 @@ fn mix(job: &Job, notes: &mut Vec<String>) {
     }
 }
 
-fn offsets(job: &mut Job, notes: &mut Vec<String>) {
+fn offsets(job: &mut JobDraft, notes: &mut Vec<String>) {
     let blocks = &mut job.stream.blocks;
     let random = blocks.rw.random;
     let mut aligned = false;
@@ -124,7 +124,7 @@ fn offsets(job: &mut Job, notes: &mut Vec<String>) {
     }
 }
 
-fn engine(job: &mut Job, notes: &mut Vec<String>) {
+fn engine(job: &mut JobDraft, notes: &mut Vec<String>) {
     let engine = &job.stream.engine;
     let depth = engine.iodepth;
     // The null engine keeps any depth in fio, and measures no storage.
@@ -149,7 +149,7 @@ fn engine(job: &mut Job, notes: &mut Vec<String>) {
     }
 }
 
-fn verify(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
+fn verify(job: &mut JobDraft, notes: &mut Vec<String>) -> Result<(), String> {
     let patterned = !job.verify.pattern.bytes.is_empty();
     let kind = match job.verify_kind {
         None if patterned && !job.is_given("verify") => Some(VerifyKind::PatternHeader),
@@ -226,7 +226,7 @@ fn gcd(a: u32, b: u32) -> u32 {
     }
 }
 
-fn content(job: &mut Job) -> Result<(), String> {
+fn content(job: &mut JobDraft) -> Result<(), String> {
     let reads = job.stream.blocks.rw.read;
     let refill_given = job.is_given("refill_buffers");
     let content = &mut job.stream.content;
@@ -265,7 +265,7 @@ fn content(job: &mut Job) -> Result<(), String> {
     Ok(())
 }
 
-fn zones(job: &mut Job) -> Result<(), String> {
+fn zones(job: &mut JobDraft) -> Result<(), String> {
     let strided = job.strided.unwrap_or(job.zones.size > 0);
     if !strided {
         return match job.zones.size > 0 {
@@ -286,7 +286,7 @@ fn zones(job: &mut Job) -> Result<(), String> {
     Ok(())
 }
 
-fn pace(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
+fn pace(job: &mut JobDraft, notes: &mut Vec<String>) -> Result<(), String> {
     let pace = &mut job.stream.pace;
     let any = |rates: &PerDirection<u64>| rates.iter().any(|(_, rate)| *rate > 0);
     if (any(&pace.rate) && any(&pace.rate_iops))
@@ -314,7 +314,7 @@ fn pace(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-fn steady_state(job: &mut Job, notes: &mut Vec<String>) {
+fn steady_state(job: &mut JobDraft, notes: &mut Vec<String>) {
     use assay_model::load::stats::SteadyCriterion;
     const DEFAULT: (SteadyCriterion, f64, bool) = (SteadyCriterion::IopsSlope, 0.01, true);
     if job.steady_duration == Nanos(0) {
@@ -335,7 +335,7 @@ fn steady_state(job: &mut Job, notes: &mut Vec<String>) {
 }
 
 /// Logs without a name have the job's.
-fn logs(job: &mut Job) -> Result<(), String> {
+fn logs(job: &mut JobDraft) -> Result<(), String> {
     let name = &job.stream.name;
     let logs = &mut job.stream.logs;
     if logs.issue_time && (logs.latency.is_none() || !logs.offset) {
@@ -361,7 +361,7 @@ fn logs(job: &mut Job) -> Result<(), String> {
     Ok(())
 }
 
-fn length(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
+fn length(job: &mut JobDraft, notes: &mut Vec<String>) -> Result<(), String> {
     if job.stream.length.time_based && job.stream.length.runtime.is_none() {
         notes.push("time_based does nothing without runtime".to_owned());
         job.stream.length.time_based = false;

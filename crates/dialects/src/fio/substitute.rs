@@ -1,5 +1,4 @@
-//! What is replaced in the lines of a job file: `${VARIABLE}`, `$ncpus`,
-//! `$mb_memory`, `$pagesize`.
+//! Substitution in the lines of a job file: `${VARIABLE}`, `$ncpus`, `$mb_memory`, `$pagesize`.
 
 use super::environment::Environment;
 use super::value::arithmetic::{self, Domain};

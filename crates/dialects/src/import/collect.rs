@@ -17,7 +17,7 @@ pub(super) struct Key {
 
 /// A mean that was handed down.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Moments {
+pub(super) struct ReportedMean {
     pub(super) n: u32,
     pub(super) mean: f64,
     pub(super) stdev: Option<f64>,
@@ -111,10 +111,10 @@ impl Collector {
     pub(super) fn moments(
         &mut self,
         mut key: Key,
-        moments: Moments,
+        moments: ReportedMean,
         line: Option<usize>,
     ) -> Result<(), ImportError> {
-        let Moments { n, mean, stdev } = moments;
+        let ReportedMean { n, mean, stdev } = moments;
         if n == 0 {
             let problem = format!("{}: n is 0: a mean of no trials is no figure", name(&key));
             return Err(ImportError::at(line, problem));
@@ -132,7 +132,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Whether there is a figure of which nobody said what it measured.
+    /// `true` if there is a figure without a record of what it measured.
     pub(super) fn has_unrecorded(&self) -> bool {
         let is_mixed = |figure: &Figure| {
             let name = [figure.condition.clone(), figure.metric.clone()];
@@ -326,7 +326,9 @@ fn add_figure(
         measured: figure.measured,
     };
     match figure.sample {
-        Sample::Moments { n, mean, stdev } => all.moments(key, Moments { n, mean, stdev }, None),
+        Sample::Moments { n, mean, stdev } => {
+            all.moments(key, ReportedMean { n, mean, stdev }, None)
+        }
         Sample::Values { values, positions } => {
             let positions = positions
                 .into_iter()

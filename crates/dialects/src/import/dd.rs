@@ -15,7 +15,7 @@ struct Copied<'a> {
     unit: &'a str,
 }
 
-/// Whether a line is dd's last one.
+/// `true` if a line is dd's last one.
 pub(super) fn is_copied(line: &str) -> bool {
     copied(line.trim()).is_some()
 }
@@ -127,7 +127,7 @@ fn is_count(line: &str) -> bool {
     is_number(full) && is_number(partial)
 }
 
-/// What decides about the copy in a command that was quoted with its output.
+/// Returns the operands that decide about the copy, from a command that was quoted with its output.
 fn command(line: &str) -> Option<String> {
     let mut words = line.split_whitespace();
     words.find(|word| *word == "dd" || word.ends_with("/dd"))?;

@@ -37,13 +37,13 @@ pub enum ImportError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong, and what to do.
+        /// Description of the error, and the remedy.
         problem: String,
     },
     /// Something is wrong that is in no single line.
     #[error("{problem}")]
     Text {
-        /// What is wrong, and what to do.
+        /// Description of the error, and the remedy.
         problem: String,
     },
 }

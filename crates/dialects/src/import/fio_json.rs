@@ -8,7 +8,7 @@ use super::error::ImportError;
 use super::fio_words::{Copies, UNLABELLED, ended_with};
 use super::lines;
 use assay_model::figures::Results;
-use document::{Direction, Document, Job, Latency, Options};
+use document::{Direction, FioJson, FioJsonJob, Latency, Options};
 use serde_json::Value;
 use serde_json::error::Category;
 
@@ -35,8 +35,8 @@ fn unquoted(text: &str) -> Option<String> {
     })
 }
 
-/// All documents with the lines they begin in.
-fn documents(text: &str, all: &mut Collector) -> Result<Vec<(usize, Document)>, ImportError> {
+/// Splits the text into documents, each with the number of its first line.
+fn documents(text: &str, all: &mut Collector) -> Result<Vec<(usize, FioJson)>, ImportError> {
     let mut found = Vec::new();
     let mut others: Vec<&str> = Vec::new();
     let (mut rest, mut line) = (text, 1);
@@ -49,7 +49,7 @@ fn documents(text: &str, all: &mut Collector) -> Result<Vec<(usize, Document)>, 
             (rest, line) = (after, line + 1);
             continue;
         }
-        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Document>();
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<FioJson>();
         match stream.next() {
             Some(Ok(document)) => found.push((line, document)),
             Some(Err(error)) => return Err(broken(&error, rest, line)),
@@ -116,11 +116,8 @@ fn without_place(error: &str) -> &str {
 
 /// `--status-interval` writes a document now and then: of those of one run only
 /// the last counts.
-fn without_interim(
-    documents: Vec<(usize, Document)>,
-    all: &mut Collector,
-) -> Vec<(usize, Document)> {
-    let mut kept: Vec<(usize, Document)> = Vec::new();
+fn without_interim(documents: Vec<(usize, FioJson)>, all: &mut Collector) -> Vec<(usize, FioJson)> {
+    let mut kept: Vec<(usize, FioJson)> = Vec::new();
     let mut left_out = 0;
     for (line, document) in documents {
         let same = kept
@@ -140,7 +137,7 @@ fn without_interim(
     kept
 }
 
-fn take_document(document: &Document, line: usize, all: &mut Collector) -> Result<(), ImportError> {
+fn take_document(document: &FioJson, line: usize, all: &mut Collector) -> Result<(), ImportError> {
     if let Some(version) = &document.version {
         all.tool(version.as_str());
     }
@@ -190,8 +187,8 @@ fn words(options: &Options) -> Option<String> {
 }
 
 fn take_job(
-    document: &Document,
-    job: &Job,
+    document: &FioJson,
+    job: &FioJsonJob,
     name: &str,
     all: &mut Collector,
 ) -> Result<(), ImportError> {
@@ -241,7 +238,7 @@ fn unlabelled(name: &str, direct: bool) -> String {
 /// Takes the figures of a direction.
 struct Taker<'a> {
     all: &'a mut Collector,
-    /// What all their names begin with.
+    /// Prefix of all their names.
     start: String,
     measured: Option<String>,
 }

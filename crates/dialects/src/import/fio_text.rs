@@ -4,19 +4,19 @@
 use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::fio_words::{Copies, UNLABELLED, ended_with};
-use super::lines::{self, Line};
+use super::lines::{self, NumberedLine};
 use super::number::{after, leading, with_suffix};
 use assay_model::figures::Results;
 use std::collections::HashMap;
 
-/// Whether a line is the first one of a job's results.
+/// `true` if a line is the first one of a job's results.
 pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=")
 }
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("fio");
-    let mut reader = Reader::default();
+    let mut reader = FioTextReader::default();
     for line in whole_lines(text) {
         reader.line(&line, &mut all)?;
     }
@@ -40,7 +40,7 @@ struct Whole {
 fn whole_lines(text: &str) -> Vec<Whole> {
     let mut whole: Vec<Whole> = Vec::new();
     let mut open = false;
-    for Line { number, text } in lines::unquoted(text) {
+    for NumberedLine { number, text } in lines::unquoted(text) {
         let trimmed = text.trim();
         let begins = begins(trimmed);
         match whole.last_mut() {
@@ -59,7 +59,7 @@ fn whole_lines(text: &str) -> Vec<Whole> {
     whole
 }
 
-/// What fio's lines begin with.
+/// Prefixes of fio's result lines.
 const BEGINNINGS: [&str; 29] = [
     "read:",
     "read :",
@@ -91,7 +91,7 @@ const BEGINNINGS: [&str; 29] = [
     "evidence",
     "Disk stats",
 ];
-/// Of lines without figures.
+/// Prefixes of lines without figures.
 const OTHERS: [&str; 12] = [
     "fio-", "Starting", "Jobs:", "READ:", "WRITE:", "TRIM:", "fio:", "READ ", "WRITE ", "$ ", "# ",
     "...",
@@ -108,7 +108,7 @@ fn begins(line: &str) -> bool {
 
 /// A figure of the job under way.
 #[derive(Debug)]
-struct Found {
+struct PendingFigure {
     direction: String,
     name: String,
     unit: String,
@@ -116,20 +116,20 @@ struct Found {
     line: usize,
 }
 
-/// Where in the text it is.
+/// State of the reader: its place in the text, and the results so far.
 #[derive(Debug, Default)]
-struct Reader {
+struct FioTextReader {
     job: Option<String>,
     direction: String,
     /// Name and unit of the percentiles that follow.
     percentiles: Option<(String, String)>,
-    found: Vec<Found>,
-    /// What each direction measured, in assay's words.
+    found: Vec<PendingFigure>,
+    /// Label of each direction, in assay's words.
     labels: HashMap<String, String>,
     copies: Copies,
 }
 
-impl Reader {
+impl FioTextReader {
     fn line(&mut self, line: &Whole, all: &mut Collector) -> Result<(), ImportError> {
         let text = line.text.as_str();
         if let Some((name, rest)) = text.split_once(": (groupid=") {
@@ -276,7 +276,7 @@ impl Reader {
         if self.direction.is_empty() {
             return;
         }
-        self.found.push(Found {
+        self.found.push(PendingFigure {
             direction: self.direction.clone(),
             name: name.to_owned(),
             unit: unit.to_owned(),

@@ -1,4 +1,4 @@
-//! What is said of fio's jobs, wherever their results stand.
+//! Texts about fio's jobs, for every format of their results.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ pub(super) const UNLABELLED: &str = "What was measured, device or page cache, is
 pub(super) struct Copies(HashMap<String, usize>);
 
 impl Copies {
-    /// What the next job of that name is called.
+    /// Returns a unique name for the next job of that name.
     pub(super) fn name(&mut self, name: &str) -> String {
         let count = self.0.entry(name.to_owned()).or_default();
         *count += 1;
@@ -20,7 +20,7 @@ impl Copies {
     }
 }
 
-/// Of a job that did not come to its end.
+/// Returns the note on a job that ended with an error.
 pub(super) fn ended_with(name: &str, error: impl std::fmt::Display) -> String {
     format!("{name} ended with error {error}: its figures may be those of a part of it.")
 }

@@ -19,7 +19,7 @@ const DECIDING: usize = 7;
 
 /// A figure of a text.
 #[derive(Clone, Debug, PartialEq)]
-struct Cell {
+struct IozoneFigure {
     /// Sizes, and in throughput mode who.
     of: String,
     /// iozone's word for the test.
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("iozone");
     let mut heading = Heading::default();
     let mut marks = Marks::default();
-    let mut table = rows::Table::default();
+    let mut table = rows::IozoneTable::default();
     let mut blocks = blocks::Blocks::default();
     let mut throughput = throughput::Throughput::default();
     for line in lines::unquoted(text) {
@@ -77,7 +77,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-/// What figures of a file and record size begin with.
+/// Returns the prefix of figures for a file size and record size.
 fn sizes(file_kib: &str, record_kib: &str) -> String {
     format!("{file_kib} kB file, {record_kib} kB records")
 }

@@ -2,14 +2,14 @@
 
 /// A line with its number, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct NumberedLine<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
 
 /// The lines of a text without what an e-mail puts before them.
-pub(super) fn unquoted(text: &str) -> impl Iterator<Item = Line<'_>> {
-    text.lines().enumerate().map(|(at, line)| Line {
+pub(super) fn unquoted(text: &str) -> impl Iterator<Item = NumberedLine<'_>> {
+    text.lines().enumerate().map(|(at, line)| NumberedLine {
         number: at + 1,
         text: unquote(line),
     })

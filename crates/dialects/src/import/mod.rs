@@ -7,7 +7,6 @@
 
 mod collect;
 mod dd;
-mod detect;
 mod error;
 mod fio_json;
 mod fio_text;
@@ -23,7 +22,6 @@ mod vmstat;
 mod tests;
 
 pub use collect::together;
-pub use detect::detect;
 pub use error::ImportError;
 
 use assay_model::figures::Results;
@@ -46,7 +44,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// Every generation.
     pub const ALL: [Self; 6] = [
         Self::FioJson,
         Self::FioText,
@@ -69,7 +67,7 @@ impl Format {
         }
     }
 
-    /// What a person calls it.
+    /// Returns the name of the format, for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -83,12 +81,12 @@ impl Format {
     }
 }
 
-/// What a text has, and how it was read.
+/// Results of a text, with the format it was read in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
     /// The program that wrote it.
     pub format: Format,
-    /// What it has.
+    /// Results of the text.
     pub results: Results,
 }
 
@@ -121,4 +119,49 @@ pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
         return Err(ImportError::Nothing { format });
     }
     Ok(Taken { format, results })
+}
+
+/// The format of a text; `None` when it is none of the known ones.
+#[must_use]
+pub fn detect(text: &str) -> Option<Format> {
+    if text.contains('\0') {
+        return None;
+    }
+    if text.contains("\"fio version\"") {
+        return Some(Format::FioJson);
+    }
+    let mut seen = None;
+    for line in lines::unquoted(text) {
+        let line = line.text;
+        if fio_text::is_job(line) {
+            return Some(Format::FioText);
+        }
+        if is_iozone(line) {
+            return Some(Format::Iozone);
+        }
+        // These may stand within the others' texts.
+        if seen.is_none() {
+            seen = weak(line);
+        }
+    }
+    if seen.is_some() {
+        return seen;
+    }
+    table::has_columns(text).then_some(Format::Table)
+}
+
+fn weak(line: &str) -> Option<Format> {
+    if line.split('\r').any(dd::is_copied) {
+        return Some(Format::Dd);
+    }
+    vmstat::is_head(line).then_some(Format::Vmstat)
+}
+
+fn is_iozone(line: &str) -> bool {
+    let start = line.trim_start();
+    start.starts_with("Iozone: Performance Test")
+        || start.starts_with("Children see throughput for")
+        || start.starts_with("\"Writer report\"")
+        || start.starts_with("\"Reader report\"")
+        || line.split_whitespace().take(2).eq(["kB", "reclen"])
 }

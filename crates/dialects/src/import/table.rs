@@ -10,15 +10,15 @@ mod decimal;
 mod head;
 mod sheet;
 
-use super::collect::{Collector, Key, Moments};
+use super::collect::{Collector, Key, ReportedMean};
 use super::error::ImportError;
 use assay_judge::Measured;
 use assay_model::figures::Results;
 use decimal::Quantity;
 use head::{Head, Role};
-use sheet::{Row, Sheet};
+use sheet::{Sheet, SheetRow};
 
-/// Whether it begins as a table of figures does.
+/// `true` if the text begins as a table of figures does.
 pub(super) fn has_columns(text: &str) -> bool {
     sheet::head(text).is_some_and(|cells| Head::of(&cells).shape().is_some() && cells.len() > 1)
 }
@@ -33,7 +33,7 @@ pub(super) fn is_separated(text: &str) -> bool {
     cells(text) > 1 && cells(text) == cells(below)
 }
 
-/// What a row of a table is about.
+/// Subject of a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Figures,
@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     for comment in &sheet.comments {
         all.circumstance(comment);
     }
-    let mut reader = Reader {
+    let mut reader = TableReader {
         sheet: &sheet,
         head: &head,
         all: &mut all,
@@ -78,7 +78,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
 }
 
 /// Takes the rows of a table.
-struct Reader<'a> {
+struct TableReader<'a> {
     sheet: &'a Sheet,
     head: &'a Head,
     all: &'a mut Collector,
@@ -86,7 +86,7 @@ struct Reader<'a> {
     without_figure: usize,
 }
 
-impl Reader<'_> {
+impl TableReader<'_> {
     /// Says what was left out.
     fn close(self) {
         if self.without_figure > 0 {
@@ -102,8 +102,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What a figure measured, if the table says so in assay's words.
-    fn measured(&self, row: &Row) -> Result<Option<String>, ImportError> {
+    /// Returns the label of a figure, if the table gives it in assay's words.
+    fn measured(&self, row: &SheetRow) -> Result<Option<String>, ImportError> {
         let Some(word) = self.head.cell(row, Role::Measured) else {
             return Ok(None);
         };
@@ -118,7 +118,7 @@ impl Reader<'_> {
         Err(ImportError::at(Some(row.line), problem))
     }
 
-    fn figure(&mut self, row: &Row) -> Result<(), ImportError> {
+    fn figure(&mut self, row: &SheetRow) -> Result<(), ImportError> {
         let of = |role| self.head.cell(row, role);
         let mut metric: Vec<&str> = self.head.before(Role::Metric, row);
         metric.extend(of(Role::Metric));
@@ -156,7 +156,7 @@ impl Reader<'_> {
         key: Key,
         mean: f64,
         stdev: Option<f64>,
-        row: &Row,
+        row: &SheetRow,
     ) -> Result<(), ImportError> {
         let n = match self.head.cell(row, Role::Count) {
             Some(cell) => cell.parse().map_err(|_| {
@@ -171,11 +171,11 @@ impl Reader<'_> {
                 1
             }
         };
-        let moments = Moments { n, mean, stdev };
+        let moments = ReportedMean { n, mean, stdev };
         self.all.moments(key, moments, Some(row.line))
     }
 
-    fn metric(&mut self, row: &Row) -> Result<(), ImportError> {
+    fn metric(&mut self, row: &SheetRow) -> Result<(), ImportError> {
         let unit = self.head.cell(row, Role::Unit).unwrap_or_default();
         let metric = self.head.before(Role::Unit, row).join(" ");
         if metric.is_empty() {
@@ -199,7 +199,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn condition(&mut self, row: &Row) -> Result<(), ImportError> {
+    fn condition(&mut self, row: &SheetRow) -> Result<(), ImportError> {
         let condition = row.cells.first().cloned().unwrap_or_default();
         for (metric, unit, cell) in self.head.metrics(row) {
             if cell.is_empty() {
@@ -225,14 +225,14 @@ impl Reader<'_> {
     }
 
     /// A cell of a wide table: `65.28 ± 0.77` is a mean, a number is a trial.
-    fn cell(&mut self, key: Key, quantity: &Quantity, row: &Row) -> Result<(), ImportError> {
+    fn cell(&mut self, key: Key, quantity: &Quantity, row: &SheetRow) -> Result<(), ImportError> {
         if quantity.stdev.is_some() || self.head.cell(row, Role::Count).is_some() {
             return self.mean(key, quantity.value, quantity.stdev, row);
         }
         self.all.value(key, quantity.value, None, Some(row.line))
     }
 
-    fn copy(&mut self, row: &Row) -> Result<(), ImportError> {
+    fn copy(&mut self, row: &SheetRow) -> Result<(), ImportError> {
         let of = |role| self.head.cell(row, role);
         let condition = of(Role::Operands).unwrap_or_default();
         let key = |metric: &str, unit: &str, primary| Key {

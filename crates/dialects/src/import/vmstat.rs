@@ -8,7 +8,7 @@ use assay_model::figures::Results;
 /// The columns that are read, and what they are.
 const COLUMNS: [(&str, &str); 2] = [("bi", "read from"), ("bo", "written to")];
 
-/// Whether a line names vmstat's columns.
+/// `true` if a line names vmstat's columns.
 pub(super) fn is_head(line: &str) -> bool {
     let has = |name| line.split_whitespace().any(|word| word == name);
     has("bi") && has("bo") && has("free")

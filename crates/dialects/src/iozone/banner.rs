@@ -1,10 +1,10 @@
-//! What stands before the results.
+//! Banner before the results.
 
 use super::plan::MACHINE;
-use super::{Command, table, throughput};
+use super::{IozoneCommand, table, throughput};
 use assay_model::work::iozone::RateUnit;
 
-/// What the banner says of the moment and the machine.
+/// Values that the banner shows about the time and the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
     /// Version of assay.
@@ -17,9 +17,9 @@ pub struct Moment<'a> {
     pub machine: &'a str,
 }
 
-/// All lines up to the first row.
+/// Returns all lines up to the first row.
 #[must_use]
-pub fn banner(command: &Command, moment: Moment<'_>) -> String {
+pub fn banner(command: &IozoneCommand, moment: Moment<'_>) -> String {
     let output = &command.output;
     let mut lines = vec![
         "\tIozone: Performance Test of File I/O, as assay measures it".to_owned(),

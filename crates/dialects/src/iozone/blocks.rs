@@ -4,7 +4,7 @@ use super::Output;
 use super::table::{columns, whole};
 use assay_model::work::iozone::{IozoneStep, Row, Test};
 
-/// All blocks, after the line that says that they come.
+/// Returns all blocks, after the line that announces them.
 #[must_use]
 pub fn blocks(output: &Output, tests: &[Test], rows: &[Row], steps: &[IozoneStep]) -> String {
     let mut text = "Excel output is below:\n".to_owned();

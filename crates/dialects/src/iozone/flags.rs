@@ -1,14 +1,14 @@
 //! iozone's flags and assay's own: one table for the parser, the help and the
 //! search for the nearest name.
 
-/// What follows a flag.
+/// Values that follow a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     /// Nothing.
     Nothing,
     /// One word; its name in the help.
     One(&'static str),
-    /// All words up to the next flag.
+    /// Every word up to the next flag.
     Many(&'static str),
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Flag {
     /// Without the dash: `a`, `+n`, `-trials`.
     pub(super) name: &'static str,
     pub(super) takes: Takes,
-    /// What it does, or why assay does not do it.
+    /// Description of the flag, or the reason why assay does not support it.
     pub(super) about: &'static str,
     pub(super) supported: bool,
 }
@@ -49,7 +49,7 @@ const CLUSTER: &str = "one machine at a time: run assay on each";
 const DEDUP: &str = "contents are random: they neither compress nor dedupe";
 const MIXES: &str = "not supported: test 8 mixes by -+p and -+B";
 
-/// All of them, in the order of the help.
+/// Every flag, in the order of the help.
 pub(super) const FLAGS: &[Flag] = &[
     flag(
         "a",
@@ -294,8 +294,7 @@ pub(super) fn find(name: &str) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.name == name)
 }
 
-/// What an unknown flag may have been meant to be: the nearest long name, or
-/// the same letter in the other case.
+/// Suggests a flag for an unknown one: the nearest long name, or the same letter in the other case.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let supported = FLAGS.iter().filter(|flag| flag.supported);
     if name.starts_with('-') {

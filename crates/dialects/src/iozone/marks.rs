@@ -1,5 +1,5 @@
-//! What each cell measured, after iozone's own text: a letter where the table
-//! has a figure. Each line begins so that no reader of rows takes it for one.
+//! Labels of cells, after iozone's own text: a letter where the table has a figure. Each line
+//! begins so that no reader of rows takes it for one.
 
 use super::Output;
 use super::table::columns;

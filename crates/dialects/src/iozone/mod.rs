@@ -7,9 +7,7 @@
 
 pub mod banner;
 pub mod blocks;
-mod error;
 mod flags;
-mod help;
 pub mod marks;
 mod plan;
 mod sizes;
@@ -19,33 +17,35 @@ mod tests;
 pub mod throughput;
 mod words;
 
-pub use error::IozoneError;
-pub use help::help;
 pub use plan::parse;
 
 use assay_model::annotation::Annotation;
+use assay_model::text::clean;
 use assay_model::work::iozone::{Iozone, RateUnit};
+use flags::{FLAGS, Flag, Takes};
+use std::fmt;
 use std::path::PathBuf;
+use thiserror::Error;
 
-/// What the words ask for.
+/// Action that a command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum IozoneRequest {
     /// `-h`: the flags.
     Help,
     /// `-v`: the version.
     Version,
     /// To measure.
-    Measure(Box<Command>),
+    Measure(Box<IozoneCommand>),
 }
 
 /// A command that measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    /// What to do.
+pub struct IozoneCommand {
+    /// Work to carry out.
     pub work: Iozone,
-    /// How to show it.
+    /// Output options.
     pub output: Output,
-    /// What iozone has no words for.
+    /// Options that iozone does not have.
     pub own: Own,
 }
 
@@ -76,14 +76,14 @@ impl Default for Own {
     }
 }
 
-/// How results are shown.
+/// Output options: form of the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "iozone's switches, each independent of the others"
 )]
 pub struct Output {
-    /// What the flags say in the banner, in their order.
+    /// Lines that the flags add to the banner, in their order.
     pub remarks: Vec<String>,
     /// The unit of rates.
     pub unit: RateUnit,
@@ -103,7 +103,7 @@ pub struct Output {
     pub short: bool,
     /// The columns of `-E` are shown.
     pub extended: bool,
-    /// Those of tests 11 and 12 too.
+    /// Adds the columns of tests 11 and 12.
     pub vectors: bool,
     /// Files are mapped: there are no columns of streams.
     pub mapped: bool,
@@ -113,4 +113,85 @@ pub struct Output {
     pub records: Vec<u64>,
     /// `-L`: bytes of a line of the processor's cache, as said in the banner.
     pub line_bytes: u64,
+}
+
+/// An error in a command line: one line that tells what is wrong and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct IozoneError(pub String);
+
+impl fmt::Display for IozoneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&clean(&self.0))
+    }
+}
+
+impl From<String> for IozoneError {
+    fn from(problem: String) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<&str> for IozoneError {
+    fn from(problem: &str) -> Self {
+        Self(problem.to_owned())
+    }
+}
+
+/// Columns of a flag and its value.
+const LEFT: usize = 20;
+/// Columns of a line.
+const WIDTH: usize = 96;
+
+/// The flags, what they do, and which of iozone's are not supported.
+#[must_use]
+pub fn help() -> String {
+    let mut text = HEAD.to_owned();
+    for flag in FLAGS.iter().filter(|flag| flag.supported) {
+        entry(flag, &mut text);
+    }
+    text.push_str("\nFlags of iozone that are not supported:\n");
+    for flag in FLAGS.iter().filter(|flag| !flag.supported) {
+        entry(flag, &mut text);
+    }
+    text.push_str(FOOT);
+    text
+}
+
+const HEAD: &str = "\
+Is iozone: its flags and its text, and what each figure measured.
+
+Usage: assay iozone [--on TARGET] [flags of iozone] [--trials N] [--json] [--store FILE]
+
+  assay iozone -Rab out.xlsx -g 2G -n 1M -w -e -C
+  assay iozone -i 0 -i 1 -s 64M -r 4k -I
+  assay iozone -t 4 -s 256M -r 64k
+
+Sizes are in kB (1024 bytes) or end in k, m or g.
+
+";
+
+const FOOT: &str = "
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+4 data that differs (-V), 5 device or target lost, 130 or 143 stopped by Ctrl-C
+or SIGTERM. Finished cells are kept in every case.
+";
+
+fn entry(flag: &Flag, text: &mut String) {
+    let left = match flag.takes {
+        Takes::Nothing => format!("  -{}", flag.name),
+        Takes::One(value) | Takes::Many(value) => format!("  -{} {value}", flag.name),
+    };
+    text.push_str(&format!("{left:LEFT$} "));
+    let mut column = LEFT.max(left.len()) + 1;
+    for word in flag.about.split(' ') {
+        if column + word.len() > WIDTH {
+            text.push_str(&format!("\n{:LEFT$} ", ""));
+            column = LEFT + 1;
+        }
+        text.push_str(word);
+        text.push(' ');
+        column += word.len() + 1;
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
 }

@@ -2,7 +2,7 @@
 
 use super::sizes::{Sizes, number, parse as size};
 use super::words::{Given, given};
-use super::{Asked, Command, IozoneError, Output, Own};
+use super::{IozoneCommand, IozoneError, IozoneRequest, Output, Own};
 use assay_model::job::OpenSync;
 use assay_model::work::iozone::{Iozone, MapSync, RateUnit, Test};
 use std::path::PathBuf;
@@ -36,20 +36,20 @@ const MOST_CHILDREN: u64 = 1024;
 ///
 /// # Errors
 /// When they are not flags of iozone, or cannot be carried out together.
-pub fn parse(words: &[String]) -> Result<Asked, IozoneError> {
+pub fn parse(words: &[String]) -> Result<IozoneRequest, IozoneError> {
     let flags = given(words)?;
     let has = |name| flags.iter().any(|given| given.flag.name == name);
     if has("h") || has("-help") {
-        return Ok(Asked::Help);
+        return Ok(IozoneRequest::Help);
     }
     if has("v") {
-        return Ok(Asked::Version);
+        return Ok(IozoneRequest::Version);
     }
     let mut draft = Draft::new();
     for given in &flags {
         draft.take(given)?;
     }
-    Ok(Asked::Measure(Box::new(draft.finish()?)))
+    Ok(IozoneRequest::Measure(Box::new(draft.finish()?)))
 }
 
 /// A command as far as its flags were read.
@@ -358,7 +358,7 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Command, IozoneError> {
+    fn finish(mut self) -> Result<IozoneCommand, IozoneError> {
         let throughput = self.least.is_some() || self.most.is_some();
         self.output.blocks |= self.output.workbook.is_some();
         if self.work.diagnose {
@@ -378,15 +378,15 @@ impl Draft {
         if self.no_second {
             self.work.tests.retain(|test| !test.repeats());
         }
-        Ok(Command {
+        Ok(IozoneCommand {
             work: self.work,
             output: self.output,
             own: self.own,
         })
     }
 
-    /// What is mapped is not read and written by calls: iozone leaves those
-    /// tests out.
+    /// Leaves out tests that iozone cannot do on mapped files: mapped files are not read and
+    /// written by calls.
     fn leave_out_streams(&mut self) -> Result<(), IozoneError> {
         self.output.mapped = self.work.mapped.is_some() || self.map_sync == MapSync::Async;
         if !self.output.mapped {

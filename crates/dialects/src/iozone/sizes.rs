@@ -74,7 +74,7 @@ impl Sizes {
         self.auto && !asked && row.file_kib > CROSS_OVER_FILE && row.record_kib < CROSS_OVER_RECORD
     }
 
-    /// All rows in order.
+    /// Returns all rows, in order.
     pub(super) fn rows(&self) -> Result<Vec<Row>, IozoneError> {
         let records = self.record_sizes();
         let mut rows = Vec::new();

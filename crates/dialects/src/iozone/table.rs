@@ -20,9 +20,9 @@ const USUAL: [Test; 13] = [
     Test::Fread,
     Test::Freread,
 ];
-/// Those of `-A`.
+/// Number of columns with `-A`.
 const SHORT: usize = 4;
-/// Those before the columns of streams, which mapped files do without.
+/// Number of columns before those of streams, which mapped files do without.
 const UNSTREAMED: usize = 9;
 const EXTENDED: [Test; 4] = [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Repread];
 const VECTORS: [Test; 4] = [Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];

@@ -8,9 +8,9 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn command(line: &str) -> Command {
+fn command(line: &str) -> IozoneCommand {
     match parse(&words(line)) {
-        Ok(Asked::Measure(command)) => *command,
+        Ok(IozoneRequest::Measure(command)) => *command,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -115,8 +115,8 @@ fn what_cannot_be_done_is_refused_by_name() {
     ] {
         assert!(refusal(line).contains(part), "{line}: {}", refusal(line));
     }
-    assert!(matches!(parse(&words("-ah")), Ok(Asked::Help)));
-    assert!(matches!(parse(&words("-v")), Ok(Asked::Version)));
+    assert!(matches!(parse(&words("-ah")), Ok(IozoneRequest::Help)));
+    assert!(matches!(parse(&words("-v")), Ok(IozoneRequest::Version)));
 }
 
 fn step(test: Test, children: &[(u64, u64)]) -> IozoneStep {
@@ -204,7 +204,7 @@ fn blocks_have_zeros_for_what_was_left_out() {
 #[test]
 fn the_help_has_every_flag() {
     let text = help();
-    for flag in flags::FLAGS {
+    for flag in FLAGS {
         assert!(
             text.contains(&format!("\n  -{}", flag.name)),
             "-{}",

@@ -1,12 +1,12 @@
 //! Throughput mode: a block of lines for each test.
 
 use super::blocks::processor_percent;
-use super::{Command, Output};
+use super::{IozoneCommand, Output};
 use assay_model::work::iozone::{Child, IozoneStep, RateUnit, Row, Test};
 
-/// What a test is called in throughput mode.
-struct Names {
-    /// Those who do it; some are indented.
+/// Names of a test in throughput mode.
+struct TestLabels {
+    /// Name of the children that do the test; some are indented.
     doers: &'static str,
     /// Tabs after it, for the children's line and the parent's.
     tabs: [&'static str; 2],
@@ -14,7 +14,7 @@ struct Names {
     report: &'static str,
 }
 
-const fn names(test: Test) -> Names {
+const fn names(test: Test) -> TestLabels {
     let (doers, tabs, report) = match test {
         Test::Write => (" initial writers", ["\t", "\t"], "Initial write"),
         Test::Rewrite => (" rewriters", ["\t", "\t"], "Rewrite"),
@@ -39,14 +39,14 @@ const fn names(test: Test) -> Names {
         Test::Fread => (" freaders", ["\t", "\t\t"], "Fread"),
         Test::Freread => (" refreaders", ["\t", "\t\t"], "Re-Fread"),
     };
-    Names {
+    TestLabels {
         doers,
         tabs,
         report,
     }
 }
 
-impl Names {
+impl TestLabels {
     /// `for  2 readers `, `for 2 re-readers `: some numbers have two places.
     fn of(&self, children: usize) -> String {
         match self.doers.strip_prefix(' ') {
@@ -61,7 +61,7 @@ const fn child_word(output: &Output) -> &'static str {
 }
 
 /// The lines before the first test.
-pub(super) fn heading(command: &Command) -> String {
+pub(super) fn heading(command: &IozoneCommand) -> String {
     let word = child_word(&command.output);
     let mut text = String::new();
     let (least, most) = (command.work.children.first(), command.work.children.last());
@@ -93,7 +93,7 @@ pub fn opening(output: &Output, row: Row) -> String {
     )
 }
 
-/// What follows the tests of each number of children.
+/// Text after the tests of each number of children.
 pub const CLOSING: &str = "\n\n";
 
 /// The lines of a test.
@@ -190,7 +190,7 @@ fn rate(output: &Output, step: &IozoneStep, child: Child) -> f64 {
 /// The report of `-R`: a line for each test with a figure for each number of
 /// children; with `-+u` another of processor use.
 #[must_use]
-pub fn report(command: &Command, steps: &[IozoneStep]) -> String {
+pub fn report(command: &IozoneCommand, steps: &[IozoneStep]) -> String {
     let output = &command.output;
     let unit = match output.unit {
         RateUnit::OpsPerSec => "ops/sec",
@@ -213,7 +213,7 @@ pub fn report(command: &Command, steps: &[IozoneStep]) -> String {
 }
 
 fn lines(
-    command: &Command,
+    command: &IozoneCommand,
     steps: &[IozoneStep],
     [title, unit]: [&str; 2],
     figure: impl Fn(&IozoneStep) -> f64,

@@ -12,7 +12,7 @@ pub(super) struct Given {
     pub(super) values: Vec<String>,
 }
 
-/// All flags, in their order.
+/// Parses all flags, in their order.
 pub(super) fn given(words: &[String]) -> Result<Vec<Given>, IozoneError> {
     let mut rest = words.iter().map(String::as_str).peekable();
     let mut all = Vec::new();

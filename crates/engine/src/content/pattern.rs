@@ -5,7 +5,7 @@ use assay_model::load::content::Pattern;
 /// A byte that is not as the pattern wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// Its place in what was compared.
+    /// Offset within the compared data.
     pub(crate) at: usize,
     pub(crate) found: u8,
     pub(crate) expected: u8,
@@ -21,7 +21,7 @@ pub(crate) fn fill(block: &mut [u8], pattern: &Pattern, offset: u64) {
     }
 }
 
-/// How far apart the pattern begins anew.
+/// Returns the distance in bytes after which the pattern restarts.
 fn interval_of(pattern: &Pattern, length: usize) -> usize {
     match pattern.interval as usize {
         0 => length.max(1),

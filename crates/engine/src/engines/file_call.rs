@@ -21,8 +21,8 @@ const DIRECTORY_MODE: Mode = Mode::RWXU;
 #[derive(Debug)]
 pub(crate) struct FileCall {
     call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>,
-    /// Whether the call is made on the open file. Otherwise it is on the path,
-    /// and the file need not be open.
+    /// True if the call is made on the open file. Otherwise it takes the path, and the file need
+    /// not be open.
     on_open_file: bool,
 }
 
@@ -119,7 +119,7 @@ impl IoEngine for FileCall {
             .map_err(Errno::raw_os_error)
     }
 
-    /// What is not open cannot be flushed, and nothing is done.
+    /// Flushes an open file; does nothing if the file is not open.
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
         if self.on_open_file {
             flush_open(file, call)

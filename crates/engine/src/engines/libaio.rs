@@ -101,7 +101,7 @@ fn key_and_flags(nowait: bool) -> [u32; 2] {
     }
 }
 
-/// Whether `io_setup(2)` works here.
+/// Checks that `io_setup(2)` works here.
 pub(crate) fn probe() -> Result<(), EngineError> {
     Context::new(1)
         .map(drop)
@@ -119,7 +119,7 @@ pub(crate) struct Libaio {
     iocbs: Box<[Iocb]>,
     /// Slots queued but not yet handed over.
     pending: Vec<usize>,
-    /// What `io_submit(2)` is given, here to be allocated once.
+    /// List for `io_submit(2)`, kept here to be allocated once.
     list: Vec<*mut Iocb>,
     events: Vec<IoEvent>,
 }

@@ -33,7 +33,7 @@ use sync::Sync;
 use uring::Uring;
 use vsync::Vsync;
 
-/// Whether the kernel offers an engine; the error says why not.
+/// Checks that the kernel offers an engine; the error says why not.
 ///
 /// # Errors
 /// [`EngineError::Unavailable`] with the kernel's answer.
@@ -66,8 +66,8 @@ fn no_simulation() -> EngineError {
     EngineError::unavailable(EngineKind::Sim, std::io::Error::other(why))
 }
 
-/// Whether an engine does I/O to an open file. The others only need its path,
-/// or nothing at all.
+/// Returns true if an engine does I/O on an open file. The others need only its path, or nothing at
+/// all.
 pub(crate) const fn needs_open_file(engine: EngineKind) -> bool {
     !matches!(
         engine,
@@ -82,7 +82,7 @@ pub(crate) const fn needs_open_file(engine: EngineKind) -> bool {
     )
 }
 
-/// Whether an engine works on directories instead of files.
+/// Returns true if an engine works on directories instead of files.
 pub(crate) const fn is_of_directories(engine: EngineKind) -> bool {
     matches!(
         engine,
@@ -90,18 +90,17 @@ pub(crate) const fn is_of_directories(engine: EngineKind) -> bool {
     )
 }
 
-/// Whether the thread may have a table of open files of its own
-/// ([`sys::own_file_table`](crate::sys::own_file_table)). The C library does
-/// POSIX asynchronous I/O on threads that all users of it share: a descriptor
-/// must be the same file to all of them.
+/// Returns true if the thread may have its own table of open files
+/// ([`sys::own_file_table`](crate::sys::own_file_table)). The C library runs POSIX asynchronous I/O
+/// on threads shared by all of its users, so a descriptor must be the same file to all of them.
 pub(crate) const fn may_own_file_table(engine: EngineKind) -> bool {
     !matches!(engine, EngineKind::Posixaio)
 }
 
-/// What is to be done with an engine, whichever it is: a function that is made
-/// once for each, so that the calls in its loop cost nothing.
+/// Operation on an engine of any kind. It is a generic function, compiled once per engine, so that
+/// the calls in its loop cost nothing.
 pub(crate) trait WithEngine {
-    /// What comes of it.
+    /// Result of the operation.
     type Output;
 
     /// Does it.

@@ -60,8 +60,7 @@ impl Control {
         }
     }
 
-    /// What came of it (bytes, or a negated error number); `None` while it is
-    /// under way.
+    /// Returns the result (bytes, or a negated error number); `None` while the I/O is in flight.
     fn result(&self) -> Option<i64> {
         let control = self.0.as_ptr();
         // SAFETY: the block was given to `aio_read` or `aio_write`, and its
@@ -94,7 +93,7 @@ pub(crate) struct Posixaio {
     controls: Vec<Control>,
     /// Slots whose I/O is under way.
     under_way: Vec<usize>,
-    /// What `aio_suspend(3)` is given, here to be allocated once.
+    /// List for `aio_suspend(3)`, kept here to be allocated once.
     list: Vec<*const libc::aiocb>,
     /// Started since `commit` last told.
     handed_over: usize,

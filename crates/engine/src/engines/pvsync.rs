@@ -75,7 +75,7 @@ impl IoEngine for Pvsync {
     }
 }
 
-/// Whether there is a `preadv2(2)` (Linux 4.6).
+/// Checks that `preadv2(2)` exists (Linux 4.6).
 pub(crate) fn probe() -> Result<(), EngineError> {
     let mut nothing = [0; 1];
     open("/dev/zero", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())

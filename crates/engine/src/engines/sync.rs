@@ -9,8 +9,8 @@ use rustix::io::{Errno, read, retry_on_intr, write};
 
 #[derive(Debug, Default)]
 pub(crate) struct Sync {
-    /// Where the kernel's position in each file is, by the file's number, to
-    /// seek only when it must move; `None`: not known.
+    /// Kernel's position in each file, by file number, so that a seek is made only if needed;
+    /// `None`: unknown.
     positions: Vec<Option<u64>>,
 }
 

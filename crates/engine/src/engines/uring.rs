@@ -22,15 +22,14 @@ const ENTER_SQ_WAKEUP: u32 = 1 << 1;
 /// The kernel's submitting thread sleeps after that long without work; 0 is the
 /// kernel's own default, a second.
 const SQ_THREAD_IDLE_MS: u32 = 0;
-/// What takes a file out of the table of registered files.
+/// Descriptor that removes a file from the table of registered files.
 const NO_FILE: RawFd = -1;
 /// Files that a ring can register, as far as the process may have that many
 /// open. Files beyond it work through their descriptors.
 const FILE_TABLE: u32 = 1024;
-/// How often to look for completions before sleeping. A look costs some
-/// 150 ns, so all together cost as much as being put to sleep and woken; a
-/// device that answers within that time is spared both, and its answer is seen
-/// sooner.
+/// Number of polls for completions before sleeping. A poll takes about 150 ns, so all of them cost
+/// as much as going to sleep and waking up; a device that answers within that time avoids both, and
+/// its answer is seen sooner.
 const LOOKS_BEFORE_SLEEP: u32 = 16;
 /// Between two looks where the kernel cannot wait for a limited time.
 const NAP: Duration = Duration::from_micros(50);
@@ -41,7 +40,7 @@ const _: () = assert!(size_of::<squeue::Entry>() == 64);
 const _: () = assert!(size_of::<cqueue::Entry>() == 16);
 const _: () = assert!(size_of::<Timespec>() == 16);
 
-/// Whether there are rings here that know the operations of this engine.
+/// Checks that io_uring is available and supports the operations of this engine.
 pub(crate) fn probe() -> Result<(), EngineError> {
     Uring::ring(&Engine::default())
         .map(drop)
@@ -91,7 +90,7 @@ pub(crate) struct Uring {
     pending: usize,
     /// Entries handed over since `commit` last told.
     handed_over: usize,
-    /// Whether the kernel waits for a limited time (Linux 5.11).
+    /// True if the kernel can wait with a timeout (Linux 5.11).
     waits_with_timeout: bool,
 }
 

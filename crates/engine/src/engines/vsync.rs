@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// What one call takes at most (`UIO_MAXIOV` of the kernel).
+/// Largest number of blocks in one call (`UIO_MAXIOV` of the kernel).
 const MAX_BLOCKS: usize = 1024;
 
 /// Which blocks can join those that are gathered.
@@ -27,9 +27,9 @@ pub(crate) struct Vsync {
     depth: usize,
     gathered: VecDeque<IoUnit>,
     next: Option<Next>,
-    /// Of the gathered blocks' file.
+    /// Descriptor of the gathered blocks' file.
     fd: RawFd,
-    /// What the call is given, here to be allocated once.
+    /// Vector for the call, kept here to be allocated once.
     vector: Vec<libc::iovec>,
     done: Vec<Completion>,
     /// Moved (or failed) since `commit` last told.

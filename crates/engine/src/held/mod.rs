@@ -178,7 +178,7 @@ pub fn check_way(path: &Path) -> io::Result<()> {
     }
 }
 
-/// How often the name of a folder is looked for that is renamed all the time.
+/// Maximum number of attempts to find the name of a folder that is constantly renamed.
 const LOOKS: u32 = 100;
 
 /// Removes an open, empty folder. Its own `..` is asked where it is: a path would lead
@@ -297,10 +297,11 @@ pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
     }
 }
 
-/// What is at a path, itself if it is a link; in a held folder without following links.
+/// Returns the status of a path; of the link itself if it is one. In a held folder no link is
+/// followed.
 ///
 /// # Errors
-/// The kernel's answer.
+/// The kernel's error.
 pub fn look(path: &Path) -> io::Result<Stat> {
     let found = match Place::of(path)? {
         Some(place) => statat(place.folder(), place.name, AtFlags::SYMLINK_NOFOLLOW),
@@ -309,11 +310,11 @@ pub fn look(path: &Path) -> io::Result<Stat> {
     Ok(found?)
 }
 
-/// What a path leads to, as `stat(2)` tells; in a held folder links are not followed, and are
-/// what is found.
+/// Returns the status of the file that a path leads to, as `stat(2)` does. In a held folder links
+/// are not followed; the status of the link is returned.
 ///
 /// # Errors
-/// The kernel's answer.
+/// The kernel's error.
 pub fn stat(path: &Path) -> Result<Stat, Errno> {
     match Place::of(path)? {
         Some(place) => statat(place.folder(), place.name, AtFlags::SYMLINK_NOFOLLOW),
@@ -321,7 +322,7 @@ pub fn stat(path: &Path) -> Result<Stat, Errno> {
     }
 }
 
-/// Whether an open folder is this user's, as far as its file system can tell.
+/// Returns true if an open folder belongs to this user, as far as its file system can tell.
 #[must_use]
 pub fn is_own(folder: impl AsFd) -> bool {
     let is_ours = |uid| uid == geteuid().as_raw();
@@ -399,13 +400,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether both are of the same file.
+/// Returns true if both describe the same file.
 fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-/// Whether what is made in a folder gets its owner. So it does in one that this user has made,
-/// also where the file system gives all files to somebody else.
+/// Returns true if new files in a folder get the folder's owner. This holds in a folder that this
+/// user has made, also if the file system assigns all files to another user.
 fn is_owner_of_new(folder: &HeldFolder) -> io::Result<bool> {
     let path = folder.path().join(PROBE);
     let made = fstat(create_new(&path)?);

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// `stat(2)` and `lstat(2)` as `SQLite` calls them: what they fill is its own business.
 type Look = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
 
-/// Those that it called before [`look`] was among them.
+/// Functions that SQLite called before [`look`] replaced them.
 static LOOKS: OnceLock<Option<(Look, Look)>> = OnceLock::new();
 
 /// From now on `SQLite` takes a path into a held folder as it is. It looks at each part of

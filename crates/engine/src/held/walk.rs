@@ -76,7 +76,7 @@ pub(super) fn to(path: &Path) -> io::Result<Way> {
     })
 }
 
-/// Where a path starts, and the names from there on.
+/// Returns the folder in which a path starts, and the rest of the path.
 fn start(path: &Path) -> Result<(OwnedFd, &Path), Errno> {
     if let Some((held, rest)) = super::find(path) {
         let folder = openat(&held.folder, ".", PLACE, Mode::empty())?;
@@ -93,7 +93,7 @@ fn names_of(path: &Path) -> Vec<OsString> {
     named.map(|name| name.as_os_str().to_owned()).collect()
 }
 
-/// Whether somebody besides root can put something else in the place of an entry, or of any.
+/// Returns true if a user other than root can replace an entry, or any entry if none is given.
 fn others_can_change(folder: &Stat, entry: Option<&Stat>) -> bool {
     const STICKY: u32 = 0o1000;
     let is_root = |stat: &Stat| stat.st_uid == 0;

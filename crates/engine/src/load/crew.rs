@@ -48,13 +48,13 @@ const LOOK_EVERY_NS: u64 = 50_000_000;
 /// Between two looks at a command of the user.
 const LOOK_AT_COMMAND_EVERY_NS: u64 = 10_000_000;
 
-/// What a thread tells.
+/// Message from a thread.
 pub(super) enum Event {
     /// It is ready to start.
     Ready,
     /// Something to tell the user.
     Note(Note),
-    /// Its clock turns; it waits until this is dropped.
+    /// Change of the stream's clock; the thread waits until the sender is dropped.
     Clock(Turn, Sender<()>),
     /// It cannot start, or was not let.
     NotStarted(Option<EngineError>),
@@ -84,7 +84,7 @@ fn end_group(shell: &mut Child) {
     let _ = shell.wait();
 }
 
-/// What a stream's thread is given.
+/// Context given to a stream's thread.
 pub(super) struct Post<'a> {
     pub(super) load: &'a Load,
     pub(super) stream: &'a Stream,
@@ -343,7 +343,7 @@ impl Post<'_> {
         })
     }
 
-    /// Where the I/Os come from, and the length of the largest.
+    /// Returns the source of the I/Os, and the length of the largest I/O.
     fn source(&self) -> Result<(Source, u32), EngineError> {
         let stream = self.stream;
         if let (Some(path), Some(loads)) = (&stream.trace.read, Loads::here()) {
@@ -426,8 +426,7 @@ impl WithEngine for OnEngine<'_, '_> {
     }
 }
 
-/// Whether there is data in memory: also where the engine only pretends to move
-/// it.
+/// Returns true if the stream has data in memory, also if the engine only pretends to transfer it.
 fn has_buffers(stream: &Stream) -> bool {
     stream.engine.kind.moves_data() || stream.engine.kind == EngineKind::Null
 }

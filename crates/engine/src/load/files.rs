@@ -38,7 +38,7 @@ pub(crate) struct FilePlan {
     /// Bytes that one pass moves: what fio calls the total I/O size of a loop.
     /// Nearly [`u64::MAX`] where the end is a full device.
     pub(crate) total_bytes: u64,
-    /// What the user may not have meant; told when the files are laid out.
+    /// Possibly unintended effects, reported when the files are laid out.
     warnings: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct FilePlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedFile {
     pub(crate) path: PathBuf,
-    /// What was there when the plan was made.
+    /// Kind of file found when the plan was made.
     pub(crate) kind: FileKind,
     /// Size that the file must have, or that the device has.
     pub(crate) file_size: u64,
@@ -55,13 +55,13 @@ pub(crate) struct PlannedFile {
 }
 
 impl PlannedFile {
-    /// Whether it is, or will be, a regular file.
+    /// Returns true if it is, or will be, a regular file.
     fn is_regular(&self) -> bool {
         matches!(self.kind, FileKind::Regular | FileKind::Missing)
     }
 }
 
-/// What a path leads to.
+/// Kind of file that a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
     /// A regular file.
@@ -189,9 +189,9 @@ impl FilePlan {
     }
 }
 
-/// Whether nothing need be done about a path before it is opened: the engine
-/// uses no file, makes it itself or works on directories (others without an
-/// open file want one to be there), or somebody else has done it.
+/// Returns true if nothing needs to be done about a path before it is opened: the engine uses no
+/// file, makes it itself or works on directories (other engines without an open file expect one to
+/// exist), or the file is already prepared.
 const fn needs_only_names(stream: &Stream) -> bool {
     let engine = stream.engine.kind;
     stream.files.prepared

@@ -52,7 +52,7 @@ impl LogKind {
     }
 }
 
-/// What is kept of the I/Os for all files but the histograms.
+/// Record of the I/Os for all log files except histograms.
 #[derive(Debug)]
 enum Entries {
     Nothing,
@@ -62,18 +62,19 @@ enum Entries {
     Averaged(Box<Windows>),
 }
 
-/// What was asked for, and what all rows have in common.
+/// Requested logs, and the values common to all rows.
 #[derive(Debug)]
 struct Setup {
     options: Logs,
     /// The kinds of files with the first parts of their names.
     wanted: Vec<(LogKind, String)>,
-    /// Of the stream, from 1.
+    /// Number of the stream, from 1.
     number: u32,
-    /// Of the I/Os without one of their own.
+    /// Priority of I/Os without their own.
     priority: IoPriority,
     clock: Option<ClockId>,
-    /// What that clock said when the stream's started; added to all times.
+    /// Time of the log's clock when the stream's clock started, in milliseconds; added to all
+    /// times.
     epoch_ms: u64,
 }
 

@@ -63,7 +63,7 @@ impl Pacing {
         (!nothing || pacing.thinking.is_some()).then_some(pacing)
     }
 
-    /// How long until an I/O of that direction may go; 0: now.
+    /// Returns the time until an I/O of that direction may be issued, in nanoseconds; 0: now.
     #[inline]
     pub(crate) fn delay_ns(&self, ddir: Ddir, now_ns: u64) -> u64 {
         match &self.limits[ddir] {

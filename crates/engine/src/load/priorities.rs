@@ -25,7 +25,7 @@ impl Priorities {
         })
     }
 
-    /// What the next I/O gets.
+    /// Draws the priority of the next I/O.
     pub(super) fn draw(&mut self, ddir: Ddir, length: u32) -> IoPriority {
         let mut at = self.rng.below(100);
         for share in &self.shares[ddir] {

@@ -54,14 +54,14 @@ pub fn run_until(load: &Load, stop: &AtomicBool, observer: &mut dyn LoadObserver
     conduct(load, signals, observer).report
 }
 
-/// What comes from outside while a load runs: [`Controls`], wherever they are.
+/// External inputs of a running load: the values behind [`Controls`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signals<'a> {
     pub(crate) stop: &'a AtomicBool,
     pub(crate) report_now: &'a AtomicBool,
 }
 
-/// What came of a load, with what a report has no room for.
+/// Outcome of a load, including data that does not fit into a report.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) report: LoadReport,
@@ -85,7 +85,7 @@ pub(crate) fn conduct(
     Conductor::new(&stage, outcome, observer).run()
 }
 
-/// What all threads of a load look at.
+/// State shared by all threads of a load.
 struct Stage<'a> {
     load: &'a Load,
     signals: Signals<'a>,
@@ -96,7 +96,7 @@ struct Stage<'a> {
     shared: Vec<Shared>,
     /// `None`: the stream cannot run, or has nothing to do.
     plans: Vec<Option<FilePlan>>,
-    /// Of the streams that report as one.
+    /// Gaps shared by the streams that report as one, by report number.
     gaps: HashMap<u32, Arc<SharedGaps>>,
     /// Seeds of what each stream writes.
     fill_seeds: Vec<u64>,
@@ -199,7 +199,7 @@ impl<'a> Stage<'a> {
         outcome.errors.push(error);
     }
 
-    /// Where a stream hands in its gaps.
+    /// Returns the handle through which a stream reports its gaps.
     fn gaps_of(&self, index: usize) -> Option<WorkerGaps> {
         let report = self.load.streams[index].report;
         let before = self.load.streams[..index].iter();

@@ -1,5 +1,4 @@
-//! What the thread of a stream and the thread that runs the load know of each
-//! other.
+//! State shared by the thread of a stream and the thread that runs the load.
 
 use assay_model::load::report::{StreamProgress, StreamReport, StreamState};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +19,7 @@ pub(super) struct Shared {
     steady: Mutex<Vec<SteadyTotals>>,
 }
 
-/// What had been done by the end of an interval.
+/// Totals at the end of an interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SteadyTotals {
     pub(super) ios: u64,

@@ -1,4 +1,4 @@
-//! Where the I/Os of a stream come from: an order of blocks, or a trace.
+//! Source of a stream's I/Os: an order of blocks, or a trace.
 
 use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
@@ -12,15 +12,15 @@ use assay_model::load::{Ddir, Length};
 use assay_stats::histogram::Histogram;
 use std::path::{Path, PathBuf};
 
-/// Where the I/Os of a stream come from.
+/// Source of a stream's I/Os.
 pub(super) enum Source {
     /// Blocks in the order that the job describes.
     Order(Box<Order>),
-    /// What was recorded.
+    /// Recorded I/Os.
     Replay(Box<Replay>, Loads),
 }
 
-/// What comes next.
+/// Next action from the source.
 pub(super) enum Given {
     /// This block.
     Step(Step),
@@ -34,7 +34,7 @@ pub(super) enum Given {
     Failed(EngineError),
 }
 
-/// What is left to do in a pass.
+/// Remainder of a pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Goal {
     pub(super) bytes_left: u64,
@@ -54,7 +54,7 @@ impl Goal {
         }
     }
 
-    /// Whether the order of offsets begins again at its end.
+    /// Returns true if the order of offsets starts over at its end.
     pub(super) const fn repeats(&self) -> bool {
         self.repeat
     }
@@ -99,9 +99,9 @@ pub(super) struct Replay {
     /// When the step held is due, counted from the first.
     due_ns: u64,
     begun_ns: Option<u64>,
-    /// How late the step held is.
+    /// Delay of the held step, in nanoseconds.
     late_ns: u64,
-    /// How late those before it were.
+    /// Delays of the steps before it.
     lateness: Histogram,
 }
 
@@ -141,7 +141,7 @@ impl Source {
         }
     }
 
-    /// What comes next; it comes again until it is [taken](Source::taken).
+    /// Returns the next action, and repeats it until it is [taken](Source::taken).
     pub(super) fn peek(&mut self, goal: &Goal, pacing: Option<&Pacing>, now_ns: u64) -> Given {
         if goal.is_reached() {
             return Given::Over;
@@ -152,7 +152,7 @@ impl Source {
         }
     }
 
-    /// What [`Source::peek`] gave is on its way.
+    /// Confirms that the action returned by [`Source::peek`] has been issued.
     pub(super) fn taken(&mut self) {
         match self {
             Self::Order(order) => order.held = None,
@@ -165,8 +165,8 @@ impl Source {
         }
     }
 
-    /// How much later than recorded each I/O and flush of a replay began, where times
-    /// are kept.
+    /// Returns the delays with which the I/Os and flushes of a replay began, relative to the
+    /// recording, if the replay keeps recorded times.
     pub(super) fn lateness(&self) -> Option<LatencyRecord> {
         match self {
             Self::Replay(replay, _) if !replay.options.no_stall => {
@@ -293,7 +293,7 @@ pub(super) fn longest(reader: &TraceReader) -> u32 {
     longest.iter().map(|(_, length)| *length).max().unwrap_or(0)
 }
 
-/// Whether a trace holds I/O of that direction.
+/// Returns true if a trace contains I/O of that direction.
 pub(super) fn holds(trace: &TraceSummary, ddir: Ddir) -> bool {
     trace.ios[ddir] > 0
 }

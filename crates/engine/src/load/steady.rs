@@ -1,14 +1,13 @@
-//! Whether a stream's figures have become steady (fio's `steadystate`).
+//! Steady-state detection of a stream's figures (fio's `steadystate`).
 //!
-//! The figures of the last seconds form a window. They are steady when, within
-//! it, none is further from the mean than the limit, or when the line through
-//! them is flatter than the limit.
+//! The figures of the last seconds form a window. They are steady if no figure in it is further
+//! from the mean than the limit, or if the slope of the line through them is below the limit.
 
 use assay_model::load::report::SteadyStateReached;
 use assay_model::load::stats::{SteadyCriterion, SteadyState};
 use std::collections::VecDeque;
 
-/// What was counted in one interval.
+/// Figures of one interval.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     iops: u64,
@@ -16,13 +15,13 @@ struct Sample {
     lat_ns: u64,
 }
 
-/// What the window says, all in the unit of the criterion's figure.
+/// Evaluation of the window, in the unit of the criterion's figure.
 #[derive(Clone, Copy, Debug, Default)]
 struct Judgement {
     mean: f64,
     /// Largest distance from the mean.
     deviation: f64,
-    /// Of the line through the samples, per interval.
+    /// Slope of the line through the samples, per interval.
     slope: f64,
 }
 
@@ -35,7 +34,7 @@ pub(crate) struct SteadyWatch {
     /// Samples still to be left out in the beginning.
     ramp_left: u64,
     samples: VecDeque<Sample>,
-    /// Of the window, once it is full.
+    /// Evaluation of the window, once it is full.
     judged: Option<Judgement>,
     attained: bool,
 }
@@ -80,8 +79,8 @@ impl SteadyWatch {
         self.attained
     }
 
-    /// What was asked for and what was seen. Value, deviation and slope are 0
-    /// as long as the window is not full; so is a value in percent of nothing.
+    /// Returns the requested criterion and the figures seen. Value, deviation and slope are 0 until
+    /// the window is full; so is a percentage of zero.
     pub(crate) fn reached(&self) -> SteadyStateReached {
         let list = |figure: fn(&Sample) -> u64| self.samples.iter().map(figure).collect();
         let judged = self.judged.unwrap_or_default();
@@ -111,9 +110,9 @@ impl SteadyWatch {
         self.samples.iter().map(|s| figure(s) as f64).collect()
     }
 
-    /// What is compared with the limit: an absolute value, in percent of the
-    /// mean if asked so. There are no percent of nothing: a device that stands
-    /// still is not in a steady state.
+    /// Returns the value to compare with the limit: an absolute value, or a percentage of the mean
+    /// if requested. There is no percentage of zero: a device that stands still is not in a steady
+    /// state.
     fn compared(&self, judged: Judgement) -> Option<f64> {
         let value = match self.asked.criterion {
             SteadyCriterion::Iops | SteadyCriterion::Bw | SteadyCriterion::Lat => judged.deviation,

@@ -4,7 +4,7 @@
 use assay_model::load::report::DepthUse;
 use assay_model::load::{Ddir, PerDirection};
 
-/// How deep the queue was, in fio's classes.
+/// Queue depths, in fio's classes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Depths(DepthUse);
 
@@ -61,8 +61,7 @@ fn batch_class(together: usize) -> usize {
     }
 }
 
-/// How long each direction was worked in: the sum over the phases in which it
-/// moved anything.
+/// Run time of each direction: the sum over the phases in which it transferred anything.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunTimes {
     phase_start_ns: u64,

@@ -1,7 +1,6 @@
 //! Traces: recording what a stream does, and replaying what was recorded.
 //!
 //! - [`writer`]: fio's iolog, as fio 3.33 writes it (version 3, with times).
-//! - [`device_node`]: the devices of a block trace.
 //! - [`replay`]: what the options make of what was read.
 //! - [`reader`]: a trace as a sequence of steps.
 //! - [`traced`]: which files a trace touches.
@@ -34,7 +33,7 @@ pub(crate) struct TraceStep {
     pub(crate) delay_ns: u64,
 }
 
-/// What is done in a step.
+/// Action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TraceAction {
     Io {
@@ -53,7 +52,7 @@ pub(crate) enum TraceAction {
 }
 
 impl TraceAction {
-    /// What a replay does where `action` was seen; `None`: nothing.
+    /// Returns the replay's action for the recorded `action`; `None`: nothing to do.
     const fn of(action: Action) -> Option<Self> {
         Some(match action {
             Action::Io {

@@ -29,10 +29,10 @@ impl Turns {
     }
 }
 
-/// Whether bytes of a stream may move while its clock stands still. What it left in the
-/// page cache is written back when it is read back, when a device is closed, and when a
-/// file is that was emptied before (ext4, XFS); each pass but the first begins with an
-/// empty page cache; and a command of the user may do anything.
+/// Returns true if bytes of a stream may move while its clock is stopped. Dirty pages left in the
+/// page cache are written back when they are read back, when a device is closed, and when a file
+/// that was truncated before is closed (ext4, XFS); each pass but the first begins with an empty
+/// page cache; and a command of the user may do anything.
 pub(super) fn has_turns(stream: &Stream) -> bool {
     let durability = &stream.durability;
     let kind = stream.engine.kind;

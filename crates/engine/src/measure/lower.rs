@@ -103,7 +103,8 @@ fn blocks(job: &Job, seed: u64) -> Blocks {
     }
 }
 
-/// Whether it reads and whether it writes; a mix of only one is none.
+/// Returns whether the job reads and whether it writes; a mix with a share of 0 or 100 % counts as
+/// one direction.
 fn directions(job: &Job) -> (bool, bool) {
     match (job.rw.reads(), job.rw.writes()) {
         (true, true) => (job.read_percent > 0, job.read_percent < 100),

@@ -5,7 +5,7 @@ use crate::sys;
 use assay_model::job::{EngineKind, Job, RateLimit};
 use assay_model::units::Bytes;
 
-/// What a ring of io_uring holds at most (`IORING_MAX_ENTRIES`).
+/// Largest depth of an io_uring ring (`IORING_MAX_ENTRIES`).
 const MAX_DEPTH: u32 = 32_768;
 /// Workers are threads.
 const MAX_WORKERS: u32 = 1_024;
@@ -66,7 +66,7 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
     })
 }
 
-/// What the buffers of all workers take, in bytes.
+/// Returns the total size of all workers' buffers, in bytes.
 fn buffer_bytes(job: &Job) -> u64 {
     job.bs
         .0

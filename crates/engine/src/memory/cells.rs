@@ -32,13 +32,13 @@ impl Cells {
         &mut self.region
     }
 
-    /// How many there are.
+    /// Returns the number of cells.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.words
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no cells.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.words == 0

@@ -3,17 +3,17 @@
 use std::io;
 use std::ptr::NonNull;
 
-/// Where regions begin: huge pages of 2 MiB fit into them.
+/// Alignment of regions in bytes: huge pages of 2 MiB fit into them.
 const ALIGNMENT: usize = 2 << 20;
 
 /// Zeroed memory that nobody else has, given back when it is dropped. Pages are
 /// taken from the machine when they are touched first, near to the CPU that does.
 #[derive(Debug)]
 pub struct Region {
-    /// All that is mapped.
+    /// Start of the whole mapping.
     map: NonNull<u8>,
     mapped: usize,
-    /// What is used of it.
+    /// Start of the part in use.
     start: NonNull<u8>,
     bytes: usize,
     huge_asked: bool,
@@ -61,13 +61,13 @@ impl Region {
         self.bytes
     }
 
-    /// Its first address.
+    /// Returns the first address.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
 
-    /// Whether the kernel took the wish for huge pages.
+    /// Returns true if the kernel accepted the request for huge pages.
     #[must_use]
     pub const fn huge_asked(&self) -> bool {
         self.huge_asked
@@ -87,8 +87,8 @@ impl Region {
         }
     }
 
-    /// Its first byte. All of [`Self::bytes`] from there are initialised, and this
-    /// region's alone.
+    /// Returns the first byte. [`Self::bytes`] bytes from there are initialised and belong to this
+    /// region alone.
     pub(super) const fn start(&self) -> NonNull<u8> {
         self.start
     }

@@ -153,10 +153,10 @@ fn the_storage_says_all_that_it_takes_to_simulate_it_again() {
     assert!(matches!(found.backing, Backing::Simulated { .. }));
     let identity = &found.layers[0].identity;
     assert_eq!(identity.kind, DeviceKind::Simulated);
-    let part = assay_flash::part::Part::parse(&identity.raw["part"]).unwrap();
+    let part = assay_flash::part::DeviceModel::parse(&identity.raw["part"]).unwrap();
     assert_eq!(
         part,
-        assay_flash::part::Part::find("rtsx-sd-pro-plus-128").unwrap()
+        assay_flash::part::DeviceModel::find("rtsx-sd-pro-plus-128").unwrap()
     );
     assert_eq!(identity.raw["policy"], "open");
     assert!(storage(Path::new("/dev/null")).is_err());

@@ -47,10 +47,10 @@ impl Verifier {
         Ok(written)
     }
 
-    /// What `block` should have held, as far as can be known: patterns always
-    /// can, and random content if its seed is known, or is told by the intact
-    /// header `skip` bytes into the block (not if another program made it). What
-    /// is not known of headers, such as the time of writing, is zero.
+    /// Returns the content that `block` should have held, as far as it is known: patterns always
+    /// are, and random content if its seed is known or is given by the intact header `skip` bytes
+    /// into the block (unless another program made it). Unknown header fields, such as the time of
+    /// writing, are zero.
     fn expected_block(&self, block: &[u8], skip: usize, expected: Expected) -> Option<Vec<u8>> {
         let header = self.header_at(block, skip);
         let told = header.filter(|header| self.content_is_ours(block.len(), *header, block, skip));
@@ -76,8 +76,8 @@ impl Verifier {
         Header::decode(from.get(..header::BYTES)?).ok()
     }
 
-    /// Whether content made from the header's seed has the checksum that the
-    /// header carries.
+    /// Returns true if content made from the header's seed has the checksum that the header
+    /// carries.
     fn content_is_ours(&self, length: usize, header: Header, block: &[u8], skip: usize) -> bool {
         if matches!(self.kind, VerifyKind::Header | VerifyKind::PatternHeader) {
             return false;
@@ -121,7 +121,7 @@ mod tests {
         time: (1, 2),
     };
 
-    /// What is dumped of a block with a byte of each of its places changed.
+    /// Returns the dumps of a block after changing a byte at each of its places.
     fn dumped(spec: &Verify, place: usize, expected: Expected) -> (Vec<u8>, Vec<Vec<u8>>) {
         let folder = tempfile::tempdir().unwrap();
         let verifier = Verifier::new(spec, 0);

@@ -16,7 +16,7 @@
 use super::checksum::crc32c;
 use assay_model::load::verify::VerifyKind;
 
-/// Its size.
+/// Size of a header in bytes.
 pub(super) const BYTES: usize = 40;
 const MAGIC: u16 = 0xacca;
 const CRC_AT: usize = 36;
@@ -112,7 +112,7 @@ pub(super) const fn code(kind: VerifyKind) -> u16 {
     }
 }
 
-/// Whether a header with that number may stand before data of that kind.
+/// Returns true if a header with that code may precede data of that kind.
 pub(super) const fn is_code_of(found: u16, kind: VerifyKind) -> bool {
     found == code(kind) || found == CRC32C_HARDWARE && matches!(kind, VerifyKind::Crc32c)
 }

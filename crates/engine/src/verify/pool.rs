@@ -17,7 +17,7 @@ const BLOCKS_PER_THREAD: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) buf: IoBuf,
-    /// Of the block; its buffer may be longer.
+    /// Length of the block; its buffer may be longer.
     pub(crate) length: u32,
     pub(crate) expected: Expected,
     /// The caller's own mark.

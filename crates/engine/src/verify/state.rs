@@ -1,14 +1,14 @@
-//! What an interrupted stream had written, kept for a later check.
+//! Record of an interrupted stream's writes, kept for a later check.
 //!
 //! The file is fio's (version 3), all numbers with the lowest byte first:
 //!
 //! | bytes | |
 //! |---|---|
 //! | 8 | version: 3 |
-//! | 8 | length of what follows these 24 bytes |
+//! | 8 | length of the data after these 24 bytes |
 //! | 8 | CRC-32C of it, without the inversion at the end |
 //!
-//! What follows is a [`Record`]: the completed writes, newest first.
+//! The data is a [`Record`]: the completed writes, newest first.
 //!
 //! fio takes the writes before the last `depth` ones for completed, but an I/O
 //! may be overtaken by any number of others. assay therefore adds a second
@@ -35,12 +35,12 @@ const NOT_COMPLETED: &str = "assay: not completed";
 /// A file beyond this is none of ours: 64 files at an I/O depth of 65536.
 const MOST_BYTES: u64 = 128 << 20;
 
-/// What a stream had written when it was interrupted.
+/// Writes of a stream up to its interruption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Of its job.
+    /// Name of the job.
     pub(crate) name: String,
-    /// Its number among all streams, from 0.
+    /// Number of the stream among all streams, from 0.
     pub(crate) stream: u64,
     /// I/Os in flight at once.
     pub(crate) depth: u32,
@@ -69,8 +69,8 @@ pub(crate) struct InFlight {
 }
 
 impl State {
-    /// Where the state of a stream is kept: `local-<job>-<stream>-verify.state`
-    /// in `folder`, with dots for the slashes of the job's name.
+    /// Returns the path of a stream's state: `local-<job>-<stream>-verify.state` in `folder`, with
+    /// dots for the slashes of the job's name.
     pub(crate) fn path(folder: &Path, job: &str, stream: u64) -> PathBuf {
         folder.join(format!(
             "local-{}-{stream}-verify.state",
@@ -78,8 +78,8 @@ impl State {
         ))
     }
 
-    /// Whether the write with that number (from 0), to these bytes of a file,
-    /// is known to have completed, so that they must be found.
+    /// Returns true if the write with that number (from 0) to these bytes of a file is known to
+    /// have completed, so that its data must be found.
     pub(crate) fn should_verify(&self, number: u64, file: u64, bytes: &Range<u64>) -> bool {
         let Some(in_flight) = &self.in_flight else {
             return self.fio_would_verify(number, file, bytes.start);

@@ -9,7 +9,7 @@ use assay_model::units::{BytesPerSec, three_digits};
 use assay_report::reference::Bus;
 use assay_report::text::clean;
 
-/// All of the time.
+/// Returns the basis of the total time.
 pub fn latency(one: &Observed<'_>) -> String {
     counted!(one.ios, "mean of {n} I/O", "mean of {n} I/Os")
 }
@@ -51,7 +51,7 @@ pub fn interval(one: &Observed<'_>) -> String {
     tr!("one ended every {time}", time = time(one.interval_us))
 }
 
-/// What is left of a command's cost.
+/// Returns the basis of the remainder of a command's cost.
 pub fn less_software(fitted: &str, software_us: f64) -> String {
     tr!(
         "{fitted}, less {software} above the block layer",
@@ -102,7 +102,7 @@ pub fn flush(one: &Observed<'_>) -> String {
     )
 }
 
-/// What is left.
+/// Returns the basis of a remainder.
 pub fn rest() -> String {
     tr!("what is left").to_owned()
 }

@@ -1,4 +1,4 @@
-//! What is said about the time of an I/O.
+//! Texts about the time of an I/O.
 
 pub mod basis;
 pub mod untold;
@@ -66,7 +66,7 @@ pub const fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// How a part is known, for programs.
+/// Returns the source of a part, for programs.
 pub const fn known(known: Known) -> &'static str {
     match known {
         Known::Measured => "measured",

@@ -1,4 +1,4 @@
-//! What cannot be told, and why.
+//! Texts about parts that cannot be told, with the reason.
 
 use super::super::kinds::Known;
 use super::super::observed::Observed;
@@ -7,7 +7,7 @@ use assay_lang::{counted, tr, translated};
 use assay_model::job::Direction;
 use assay_report::describe;
 
-/// Of what is neither the device's nor the page cache's.
+/// Explains that a figure belongs neither to the device nor to the page cache.
 pub fn label(one: &Observed<'_>) -> String {
     match one.label {
         Some(label) => tr!(

@@ -1,12 +1,13 @@
-//! All that can happen under a policy, searched for what must not.
+//! Exhaustive search for broken rules among everything that can happen under a policy.
 //!
-//! A breadth-first search through every state of a small world: three blocks, three writes,
-//! reads, flushes, a timer, one failure, a power cut, in every order. What is found is found
-//! by a shortest way; what is not found cannot happen in a world of that size.
+//! A breadth-first search through every state of a small world: three blocks, three writes, reads,
+//! flushes, a timer, one failure, a power cut, in every order. Each broken rule is found by a
+//! shortest path; a rule that the search does not find broken cannot be broken in a world of that
+//! size.
 
 mod world;
 
-pub use world::{Event, Rule};
+pub use world::{Rule, WorldEvent};
 
 use crate::policy::Policy;
 use std::collections::HashSet;
@@ -15,7 +16,7 @@ use world::World;
 /// States at most; the searches need less than a tenth.
 const MOST_STATES: usize = 1_000_000;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The policy.
@@ -24,20 +25,20 @@ pub struct Checked {
     pub states: usize,
     /// States of these with an open transfer.
     pub open_states: usize,
-    /// Whether these are all.
+    /// `true` if these are all states.
     pub complete: bool,
     /// For each rule that can be broken, a shortest way to it.
     pub holes: Vec<Hole>,
 }
 
 impl Checked {
-    /// Whether a rule holds in all states.
+    /// `true` if a rule holds in all states.
     #[must_use]
     pub fn holds(&self, rule: Rule) -> bool {
         self.complete && self.hole(rule).is_none()
     }
 
-    /// How a rule can be broken.
+    /// Returns the shortest way to break a rule.
     #[must_use]
     pub fn hole(&self, rule: Rule) -> Option<&Hole> {
         self.holes.iter().find(|hole| hole.rule == rule)
@@ -47,25 +48,25 @@ impl Checked {
 /// A way to break a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// What is broken.
+    /// Broken rule.
     pub rule: Rule,
-    /// What happens until then.
-    pub steps: Vec<Step>,
+    /// Steps that break it.
+    pub steps: Vec<DriverStep>,
 }
 
 /// An event, and what the driver did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// What happened.
-    pub event: Event,
-    /// What was sent.
+pub struct DriverStep {
+    /// Event of the step.
+    pub event: WorldEvent,
+    /// Commands that the driver sent.
     pub did: Vec<&'static str>,
 }
 
 /// A state, and how it was reached.
 struct Seen {
     world: World,
-    from: Option<(usize, Event)>,
+    from: Option<(usize, WorldEvent)>,
 }
 
 /// Requests in a row that the world has room for before a transfer is left open.
@@ -127,7 +128,7 @@ fn search(policy: Policy) -> Checked {
 }
 
 /// The events until state `last`, and one more.
-fn way(seen: &[Seen], last: usize, event: Event) -> Vec<Step> {
+fn way(seen: &[Seen], last: usize, event: WorldEvent) -> Vec<DriverStep> {
     let mut steps = vec![step(seen, last, event)];
     let mut at = last;
     while let Some((from, event)) = seen[at].from {
@@ -138,8 +139,8 @@ fn way(seen: &[Seen], last: usize, event: Event) -> Vec<Step> {
     steps
 }
 
-fn step(seen: &[Seen], from: usize, event: Event) -> Step {
-    Step {
+fn step(seen: &[Seen], from: usize, event: WorldEvent) -> DriverStep {
+    DriverStep {
         event,
         did: seen[from].world.after(event).did,
     }
@@ -179,11 +180,11 @@ mod tests {
     fn the_holes_of_the_published_policy_are_found_by_shortest_ways() {
         let checked = check(Policy::OPEN).expect("it is within reach");
         assert!(checked.complete);
-        let way = |rule| -> Vec<Event> {
+        let way = |rule| -> Vec<WorldEvent> {
             let hole = checked.hole(rule).unwrap_or_else(|| panic!("{rule} holds"));
             hole.steps.iter().map(|step| step.event).collect()
         };
-        use Event::{Fails, Flush, PowerCut, Read, Write};
+        use WorldEvent::{Fails, Flush, PowerCut, Read, Write};
         assert_eq!(way(Rule::FlushedIsKept), [Write(0), Flush, PowerCut]);
         assert_eq!(way(Rule::ReadIsFresh), [Write(0), Read(0)]);
         assert_eq!(way(Rule::CardIsReady), [Write(0), Read(0)]);

@@ -5,7 +5,7 @@
 //! standard lets it be: written data are safe only when programming has ended, programming
 //! begins when a transfer ends, and a card that is programming promises nothing to a command.
 
-use crate::policy::{Host, Plan, Policy, Request, Stop};
+use crate::policy::{BlockRequest, Host, Plan, Policy, Stop};
 use assay_model::job::Direction;
 use std::fmt;
 
@@ -16,7 +16,7 @@ const MOST_WRITES: u8 = 3;
 /// After so many ticks without a request the timer ends an open transfer.
 const TIMER_TICKS: u8 = 2;
 
-/// What must never be.
+/// Rule that a policy must keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// A power cut loses what a flush has promised.
@@ -32,7 +32,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All of them.
+    /// Every rule.
     pub const ALL: [Self; 5] = [
         Self::FlushedIsKept,
         Self::ReadIsFresh,
@@ -66,9 +66,9 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What can happen.
+/// Event that can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
+pub enum WorldEvent {
     /// The user writes a block.
     Write(usize),
     /// The user reads a block.
@@ -85,7 +85,7 @@ pub enum Event {
     PowerCut,
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for WorldEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Write(block) => write!(f, "write block {block}"),
@@ -134,7 +134,7 @@ impl Card {
     }
 }
 
-/// All there is.
+/// Full state of the model: host, card, and promised data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     host: Host,
@@ -152,13 +152,13 @@ pub struct World {
     over: bool,
 }
 
-/// What follows an event.
+/// Result of an event.
 pub struct Next {
     /// The world then.
     pub world: World,
-    /// What the driver did, in words.
+    /// Descriptions of the driver's actions.
     pub did: Vec<&'static str>,
-    /// What it broke.
+    /// Rules that the event broke.
     pub broken: Vec<Rule>,
 }
 
@@ -177,51 +177,51 @@ impl World {
         }
     }
 
-    /// Whether a transfer is open.
+    /// `true` if a transfer is open.
     pub fn has_open(&self) -> bool {
         self.card.open.is_some()
     }
 
-    /// All that can happen now.
-    pub fn events(&self) -> Vec<Event> {
+    /// Returns every event that can happen now.
+    pub fn events(&self) -> Vec<WorldEvent> {
         if self.over {
             return Vec::new();
         }
-        let mut events = vec![Event::Flush, Event::PowerCut];
-        events.extend((0..BLOCKS).map(Event::Read));
+        let mut events = vec![WorldEvent::Flush, WorldEvent::PowerCut];
+        events.extend((0..BLOCKS).map(WorldEvent::Read));
         if self.writes < MOST_WRITES {
-            events.extend((0..BLOCKS).map(Event::Write));
+            events.extend((0..BLOCKS).map(WorldEvent::Write));
         }
         if self.idle < TIMER_TICKS + 1 {
-            events.push(Event::Tick);
+            events.push(WorldEvent::Tick);
         }
         if self.card.programming {
-            events.push(Event::Programmed);
+            events.push(WorldEvent::Programmed);
         }
         if self.can_fail && self.card.taken.iter().any(Option::is_some) {
-            events.push(Event::Fails);
+            events.push(WorldEvent::Fails);
         }
         events
     }
 
-    /// What follows `event`.
-    pub fn after(&self, event: Event) -> Next {
+    /// Returns the result of `event`.
+    pub fn after(&self, event: WorldEvent) -> Next {
         let mut next = Next {
             world: self.clone(),
             did: Vec::new(),
             broken: Vec::new(),
         };
         match event {
-            Event::Write(block) => next.request(Direction::Write, block),
-            Event::Read(block) => next.request(Direction::Read, block),
-            Event::Flush => next.flush(),
-            Event::Tick => next.tick(),
-            Event::Programmed => next.world.card.finish(true),
-            Event::Fails => {
+            WorldEvent::Write(block) => next.request(Direction::Write, block),
+            WorldEvent::Read(block) => next.request(Direction::Read, block),
+            WorldEvent::Flush => next.flush(),
+            WorldEvent::Tick => next.tick(),
+            WorldEvent::Programmed => next.world.card.finish(true),
+            WorldEvent::Fails => {
                 next.world.can_fail = false;
                 next.world.card.finish(false);
             }
-            Event::PowerCut => next.power_cut(),
+            WorldEvent::PowerCut => next.power_cut(),
         }
         let world = &next.world;
         let open = world.card.open.is_some();
@@ -236,7 +236,7 @@ impl World {
 impl Next {
     fn request(&mut self, direction: Direction, block: usize) {
         self.world.idle = 0;
-        let request = Request {
+        let request = BlockRequest {
             direction,
             block: block as u64,
             blocks: 1,
@@ -353,23 +353,33 @@ mod tests {
     /// A driver whose timer was forgotten is noticed.
     #[test]
     fn a_transfer_without_a_timer_breaks_a_rule() {
-        let mut world = World::new(Policy::OPEN_SAFE).after(Event::Write(0)).world;
+        let mut world = World::new(Policy::OPEN_SAFE)
+            .after(WorldEvent::Write(0))
+            .world;
         world.idle = TIMER_TICKS;
-        let mut next = world.after(Event::Tick);
+        let mut next = world.after(WorldEvent::Tick);
         assert!(next.broken.is_empty(), "the timer ends it");
         next.world = world;
         next.world.host = Host::new(Policy::OPEN_SAFE);
-        let broken = next.world.after(Event::Tick).broken;
+        let broken = next.world.after(WorldEvent::Tick).broken;
         assert_eq!(broken, [Rule::TransferEnds]);
     }
 
     #[test]
     fn a_failure_that_is_asked_for_is_told_and_ends_all_promises() {
-        let world = World::new(Policy::OPEN_SAFE).after(Event::Write(0)).world;
-        let told = world.after(Event::Fails).world.after(Event::Flush);
+        let world = World::new(Policy::OPEN_SAFE)
+            .after(WorldEvent::Write(0))
+            .world;
+        let told = world
+            .after(WorldEvent::Fails)
+            .world
+            .after(WorldEvent::Flush);
         assert!(told.broken.is_empty() && told.world.over);
-        let world = World::new(Policy::OPEN).after(Event::Write(0)).world;
-        let hidden = world.after(Event::Fails).world.after(Event::Flush);
+        let world = World::new(Policy::OPEN).after(WorldEvent::Write(0)).world;
+        let hidden = world
+            .after(WorldEvent::Fails)
+            .world
+            .after(WorldEvent::Flush);
         assert_eq!(hidden.broken, [Rule::FailureIsTold]);
     }
 }

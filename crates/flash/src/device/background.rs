@@ -1,4 +1,4 @@
-//! What a card does beside the requests.
+//! Background work of a card, beside the requests.
 
 use super::noise::Noise;
 use crate::time::Picos;
@@ -63,7 +63,7 @@ impl Regions {
         }
     }
 
-    /// How long it takes until the addresses of these blocks are there.
+    /// Returns the time until the mapping of these blocks is loaded.
     pub fn touch(&mut self, block: u64, blocks: u64) -> Picos {
         let first = block / self.blocks;
         let last = block.saturating_add(blocks.saturating_sub(1)) / self.blocks;

@@ -1,7 +1,7 @@
-//! What the layout of flash costs: pages, erase units, mapping units.
+//! Costs of the flash layout: pages, erase units, mapping units.
 
 use crate::part::{Flash, blocks};
-use crate::policy::Request;
+use crate::policy::BlockRequest;
 use crate::time::Picos;
 
 /// The layout of a card, and which of its units are being written.
@@ -30,13 +30,13 @@ impl Layout {
         }
     }
 
-    /// What a read takes more because it lies across boundaries.
-    pub fn read(&self, request: &Request) -> Picos {
+    /// Returns the extra time of a read that crosses boundaries.
+    pub fn read(&self, request: &BlockRequest) -> Picos {
         across(request, self.page) + across(request, self.unit)
     }
 
-    /// What a write takes more because it covers mapping units in part.
-    pub fn merge(&self, request: &Request) -> Picos {
+    /// Returns the extra time of a write that covers mapping units in part.
+    pub fn merge(&self, request: &BlockRequest) -> Picos {
         let (unit, cost) = self.map;
         let end = request.block.saturating_add(request.blocks);
         let (head, tail) = (
@@ -52,8 +52,8 @@ impl Layout {
         cost.times(parts)
     }
 
-    /// What a write takes more because another unit has to be closed for it.
-    pub fn touch(&mut self, request: &Request) -> Picos {
+    /// Returns the extra time of a write for which another unit has to be closed.
+    pub fn touch(&mut self, request: &BlockRequest) -> Picos {
         let unit = request.block / self.unit.0;
         if let Some(at) = self.open.iter().position(|open| *open == unit) {
             self.open.remove(at);
@@ -70,7 +70,7 @@ impl Layout {
 }
 
 /// The cost of each of these more than a request of its length needs.
-fn across(request: &Request, (size, cost): (u64, Picos)) -> Picos {
+fn across(request: &BlockRequest, (size, cost): (u64, Picos)) -> Picos {
     let end = request.block.saturating_add(request.blocks);
     let touched = end.div_ceil(size) - request.block / size;
     cost.times(touched.saturating_sub(request.blocks.div_ceil(size)))
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
     use assay_model::job::Direction;
 
-    fn request(block: u64, blocks: u64) -> Request {
-        Request {
+    fn request(block: u64, blocks: u64) -> BlockRequest {
+        BlockRequest {
             direction: Direction::Write,
             block,
             blocks,

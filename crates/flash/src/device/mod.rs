@@ -9,10 +9,10 @@ mod layout;
 mod noise;
 mod spent;
 
-pub use spent::{Phase, Spent};
+pub use spent::{RequestPhase, Spent};
 
-use crate::part::{Part, blocks};
-use crate::policy::{Host, Plan, Policy, Request, Stop};
+use crate::part::{DeviceModel, blocks};
+use crate::policy::{BlockRequest, Host, Plan, Policy, Stop};
 use crate::time::Picos;
 use assay_model::job::Direction;
 use background::{Bucket, Regions};
@@ -32,14 +32,14 @@ pub enum DeviceError {
 
 /// A request that was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct CompletedRequest {
     /// When the host knew of its end.
     pub end: Picos,
-    /// Where its time went, from its issue on.
+    /// Time spent in each phase, from its issue on.
     pub spent: Spent,
 }
 
-/// What one direction costs.
+/// Costs of one direction.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
     ramp: Picos,
@@ -79,7 +79,7 @@ pub struct Device {
     slc: Option<Bucket>,
     map: Option<Regions>,
     layout: Option<Layout>,
-    /// Where the last write ended.
+    /// Block after the last one written.
     written_to: u64,
     while_busy: u64,
     noise_percent: f64,
@@ -92,7 +92,7 @@ impl Device {
     ///
     /// # Errors
     /// When the part lacks what the policy needs.
-    pub fn new(part: &Part, policy: Policy) -> Result<Self, DeviceError> {
+    pub fn new(part: &DeviceModel, policy: Policy) -> Result<Self, DeviceError> {
         let counted = match (policy, part.set_count_us) {
             (Policy::SetCount, None) => return Err(DeviceError::NoSetCount(part.name.clone())),
             (Policy::SetCount, Some(us)) => us,
@@ -164,8 +164,8 @@ impl Device {
         self.while_busy
     }
 
-    /// What the card has still to program at that moment, though the host was told that it
-    /// is done. What sits in a volatile cache is not counted.
+    /// Returns the programming time that remains at that moment, although the host was told that
+    /// the writes are done. Data in a volatile cache is not counted.
     #[must_use]
     pub fn unfinished(&self, at: Picos) -> Picos {
         let busy = self.units.iter().map(|free| *free - at).max();
@@ -173,7 +173,7 @@ impl Device {
     }
 
     /// Carries out a request that is issued at `at`.
-    pub fn request(&mut self, at: Picos, request: &Request) -> Done {
+    pub fn request(&mut self, at: Picos, request: &BlockRequest) -> CompletedRequest {
         self.expire(at);
         let mut course = Course::from(at);
         let plan = self.host.plan(request);
@@ -187,31 +187,31 @@ impl Device {
             self.store(request, begun, &mut course);
         }
         if plan.closes {
-            course.wait(Phase::Program, self.owed);
+            course.wait(RequestPhase::Program, self.owed);
             self.owed = Picos::ZERO;
         }
         self.units[unit] = self.units[unit].max(course.now);
         self.idle_since = self.idle_since.max(course.now);
-        Done {
+        CompletedRequest {
             end: course.now,
             spent: course.spent,
         }
     }
 
     /// Carries out a flush that is issued at `at`.
-    pub fn flush(&mut self, at: Picos) -> Done {
+    pub fn flush(&mut self, at: Picos) -> CompletedRequest {
         self.expire(at);
         let mut course = Course::from(at);
         if let Some(stop) = self.host.flush() {
             self.stop(stop, &mut course);
             let ready = self.units.iter().max().copied();
-            course.until(Phase::Program, ready.unwrap_or_default());
+            course.until(RequestPhase::Program, ready.unwrap_or_default());
         }
         if let Some(cache) = &self.cache {
-            course.until(Phase::Program, cache.empty_at());
-            course.wait(Phase::Program, self.noise.on(self.flush));
+            course.until(RequestPhase::Program, cache.empty_at());
+            course.wait(RequestPhase::Program, self.noise.on(self.flush));
         }
-        Done {
+        CompletedRequest {
             end: course.now,
             spent: course.spent,
         }
@@ -230,7 +230,7 @@ impl Device {
 
     /// Ends an open transfer: the card begins what was left for later.
     fn stop(&mut self, stop: Stop, course: &mut Course) {
-        course.wait(Phase::Break, self.costs(stop.direction).stop);
+        course.wait(RequestPhase::Break, self.costs(stop.direction).stop);
         let owed = std::mem::take(&mut self.owed);
         let ready = self.units[0].max(course.now) + owed;
         if !stop.waits && ready > course.now {
@@ -247,58 +247,64 @@ impl Device {
     }
 
     /// The command, until data can flow. A card that is busy holds the line meanwhile.
-    fn begin(&mut self, plan: &Plan, request: &Request, unit: usize, course: &mut Course) {
+    fn begin(&mut self, plan: &Plan, request: &BlockRequest, unit: usize, course: &mut Course) {
         if !plan.opens {
-            return course.wait(Phase::Command, self.costs(request.direction).resume);
+            return course.wait(RequestPhase::Command, self.costs(request.direction).resume);
         }
         let busy_with = match self.host.policy() {
-            Policy::Queued => Phase::Queue,
-            _ => Phase::Program,
+            Policy::Queued => RequestPhase::Queue,
+            _ => RequestPhase::Program,
         };
         course.until(busy_with, self.units[unit]);
-        course.wait(Phase::Command, self.noise.on(self.command));
+        course.wait(RequestPhase::Command, self.noise.on(self.command));
         if request.direction == Direction::Read {
-            course.wait(Phase::Ramp, self.read.ramp(request.blocks));
+            course.wait(RequestPhase::Ramp, self.read.ramp(request.blocks));
             if let Some(layout) = &self.layout {
-                course.wait(Phase::Ramp, layout.read(request));
+                course.wait(RequestPhase::Ramp, layout.read(request));
             }
         }
         if let Some(map) = &mut self.map {
-            course.wait(Phase::Map, map.touch(request.block, request.blocks));
+            course.wait(RequestPhase::Map, map.touch(request.block, request.blocks));
         }
     }
 
     /// The data; when they began to flow.
-    fn transfer(&mut self, request: &Request, course: &mut Course) -> Picos {
-        course.until(Phase::Transfer, self.bus_free);
+    fn transfer(&mut self, request: &BlockRequest, course: &mut Course) -> Picos {
+        course.until(RequestPhase::Transfer, self.bus_free);
         let begun = course.now;
         let block = self.costs(request.direction).block;
-        course.wait(Phase::Transfer, block.times(request.blocks));
+        course.wait(RequestPhase::Transfer, block.times(request.blocks));
         self.bus_free = course.now;
         begun
     }
 
-    /// What a write leaves in the card beside its data.
-    fn store(&mut self, request: &Request, begun: Picos, course: &mut Course) {
+    /// Accounts for the work that a write leaves in the card, beside its data.
+    fn store(&mut self, request: &BlockRequest, begun: Picos, course: &mut Course) {
         let follows = request.block == self.written_to;
         self.written_to = request.block.saturating_add(request.blocks);
         let (blocks, noise) = (request.blocks, &mut self.noise);
         match &mut self.cache {
             Some(cache) => {
                 let waits = cache.add(begun, course.now, blocks, noise);
-                course.wait(Phase::Program, waits);
+                course.wait(RequestPhase::Program, waits);
             }
             None => self.owed += noise.on(self.program) + self.write.ramp(blocks),
         }
         if let Some(slc) = &mut self.slc {
-            course.wait(Phase::Program, slc.add(begun, course.now, blocks, noise));
+            course.wait(
+                RequestPhase::Program,
+                slc.add(begun, course.now, blocks, noise),
+            );
         }
         if let Some(layout) = &mut self.layout {
-            course.wait(Phase::Program, layout.merge(request));
-            course.wait(Phase::Reclaim, layout.touch(request));
+            course.wait(RequestPhase::Program, layout.merge(request));
+            course.wait(RequestPhase::Reclaim, layout.touch(request));
         }
         if let Some(gc) = self.gc.as_mut().filter(|_| !follows) {
-            course.wait(Phase::Reclaim, gc.add(begun, course.now, blocks, noise));
+            course.wait(
+                RequestPhase::Reclaim,
+                gc.add(begun, course.now, blocks, noise),
+            );
         }
     }
 
@@ -310,7 +316,7 @@ impl Device {
     }
 }
 
-fn read_costs(part: &Part) -> Costs {
+fn read_costs(part: &DeviceModel) -> Costs {
     Costs {
         ramp: Picos::from_us(part.read.ramp_us),
         ramp_blocks: part.read.ramp_blocks,
@@ -320,7 +326,7 @@ fn read_costs(part: &Part) -> Costs {
     }
 }
 
-fn write_costs(part: &Part) -> Costs {
+fn write_costs(part: &DeviceModel) -> Costs {
     Costs {
         ramp: Picos::from_us(part.write.ramp_us),
         ramp_blocks: part.write.ramp_blocks,
@@ -330,7 +336,7 @@ fn write_costs(part: &Part) -> Costs {
     }
 }
 
-/// How far a request is.
+/// Progress of a request.
 struct Course {
     now: Picos,
     spent: Spent,
@@ -344,12 +350,12 @@ impl Course {
         }
     }
 
-    fn wait(&mut self, phase: Phase, time: Picos) {
+    fn wait(&mut self, phase: RequestPhase, time: Picos) {
         self.now += time;
         self.spent.add(phase, time);
     }
 
-    fn until(&mut self, phase: Phase, moment: Picos) {
+    fn until(&mut self, phase: RequestPhase, moment: Picos) {
         self.wait(phase, moment - self.now);
     }
 }

@@ -1,10 +1,10 @@
-//! What makes the same work of a card take another time.
+//! Random variation of a card's times.
 
 use crate::time::Picos;
 use assay_model::rng::SplitMix64;
 
-/// All trials of a device differ by this part of what its single times do: temperature, and
-/// where in the flash the data came to lie.
+/// Divisor of the variation that all times of a trial share, relative to that of single times:
+/// temperature, and the place of the data in the flash.
 const TRIAL_SHARE: u64 = 5;
 /// A factor of one.
 const WHOLE: u64 = 1_000_000;
@@ -15,7 +15,7 @@ pub struct Noise {
     rng: SplitMix64,
     /// To each side, in millionths of a time.
     most: u64,
-    /// Of all times of this trial, in millionths.
+    /// Factor for all times of this trial, in millionths.
     trial: u64,
 }
 
@@ -29,7 +29,7 @@ impl Noise {
         Self { rng, most, trial }
     }
 
-    /// How long something takes that usually takes this.
+    /// Varies a usual time at random.
     pub fn on(&mut self, time: Picos) -> Picos {
         if self.most == 0 {
             return time;

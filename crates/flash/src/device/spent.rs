@@ -1,10 +1,10 @@
-//! Where the time of requests went.
+//! Time of requests by phase.
 
 use crate::time::Picos;
 
-/// What a request waits for.
+/// Phase of a request: the part that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub enum RequestPhase {
     /// Opening a transfer or going on with one: driver, command, firmware.
     Command,
     /// Fetching the first blocks of a read.
@@ -23,8 +23,8 @@ pub enum Phase {
     Reclaim,
 }
 
-impl Phase {
-    /// All of them.
+impl RequestPhase {
+    /// Every phase.
     pub const ALL: [Self; 8] = [
         Self::Command,
         Self::Ramp,
@@ -36,7 +36,7 @@ impl Phase {
         Self::Reclaim,
     ];
 
-    /// Its word.
+    /// Name of the phase.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,15 +54,15 @@ impl Phase {
 
 /// The time of each phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent([Picos; Phase::ALL.len()]);
+pub struct Spent([Picos; RequestPhase::ALL.len()]);
 
 impl Spent {
     /// More time of a phase.
-    pub fn add(&mut self, phase: Phase, time: Picos) {
+    pub fn add(&mut self, phase: RequestPhase, time: Picos) {
         self.0[phase as usize] += time;
     }
 
-    /// All that `other` spent, too.
+    /// Adds all times of `other`.
     pub fn add_all(&mut self, other: &Self) {
         for (time, more) in self.0.iter_mut().zip(&other.0) {
             *time += *more;
@@ -71,11 +71,11 @@ impl Spent {
 
     /// Time of a phase.
     #[must_use]
-    pub const fn of(&self, phase: Phase) -> Picos {
+    pub const fn of(&self, phase: RequestPhase) -> Picos {
         self.0[phase as usize]
     }
 
-    /// Of all phases.
+    /// Returns the sum over all phases.
     #[must_use]
     pub fn total(&self) -> Picos {
         self.0.iter().copied().sum()

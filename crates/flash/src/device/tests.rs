@@ -1,17 +1,17 @@
 use super::*;
-use crate::workload::{Job, disks, run};
+use crate::workload::{SimulatedJob, disks, run};
 use proptest::prelude::*;
 
-fn part(name: &str) -> Part {
-    Part::find(name).unwrap_or_else(|| panic!("{name} is not known"))
+fn part(name: &str) -> DeviceModel {
+    DeviceModel::find(name).unwrap_or_else(|| panic!("{name} is not known"))
 }
 
-fn sd() -> Part {
+fn sd() -> DeviceModel {
     part("rtsx-sd-pro-plus-128")
 }
 
-fn job(read_percent: u8, random: bool, blocks: u64) -> Job {
-    Job {
+fn job(read_percent: u8, random: bool, blocks: u64) -> SimulatedJob {
+    SimulatedJob {
         read_percent,
         random,
         blocks,
@@ -22,7 +22,7 @@ fn job(read_percent: u8, random: bool, blocks: u64) -> Job {
     }
 }
 
-fn mean_us(part: &Part, policy: Policy, job: &Job) -> f64 {
+fn mean_us(part: &DeviceModel, policy: Policy, job: &SimulatedJob) -> f64 {
     let mut device = Device::new(part, policy).expect("it can be simulated");
     run(&mut device, job).mean_us()
 }
@@ -66,7 +66,7 @@ fn single_requests_cost_what_the_formulas_say() {
 fn the_same_seed_gives_the_same_run_bit_for_bit() {
     let digest = |name, policy, seed| {
         let mut device = Device::new(&part(name), policy).expect("it can be simulated");
-        let job = Job {
+        let job = SimulatedJob {
             seed,
             ..job(70, true, 8)
         };
@@ -100,7 +100,7 @@ fn the_board_is_as_fast_as_it_was_measured() {
     let part = part("emmc-8gb-hs400");
     for (read_percent, published) in [(100, 275.0), (0, 54.3)] {
         // The SLC area is full by then, as it was after a minute on the board.
-        let job = Job {
+        let job = SimulatedJob {
             warm: 1000,
             ..job(read_percent, false, 2048)
         };
@@ -133,8 +133,8 @@ fn what_a_policy_needs_must_be_there() {
     }
 }
 
-fn write(block: u64) -> Request {
-    Request {
+fn write(block: u64) -> BlockRequest {
+    BlockRequest {
         direction: Direction::Write,
         block,
         blocks: 64,
@@ -148,10 +148,10 @@ fn an_open_transfer_ends_when_its_timer_runs_out_and_the_next_one_finds_the_card
     assert!(device.unfinished(first.end) > Picos::ZERO);
     let later = first.end + Picos::from_ms(200);
     let second = device.request(later, &write(64));
-    assert_eq!(second.spent.of(Phase::Break), Picos::ZERO);
-    assert_eq!(second.spent.of(Phase::Program), Picos::ZERO);
+    assert_eq!(second.spent.of(RequestPhase::Break), Picos::ZERO);
+    assert_eq!(second.spent.of(RequestPhase::Program), Picos::ZERO);
     assert!(
-        second.spent.of(Phase::Command) > Picos::ZERO,
+        second.spent.of(RequestPhase::Command) > Picos::ZERO,
         "it was opened anew"
     );
     // Just before that moment it goes on.
@@ -159,7 +159,10 @@ fn an_open_transfer_ends_when_its_timer_runs_out_and_the_next_one_finds_the_card
     let first = device.request(Picos::ZERO, &write(0));
     let soon = first.end + Picos::from_ms(150) - Picos(1);
     assert_eq!(
-        device.request(soon, &write(64)).spent.of(Phase::Command),
+        device
+            .request(soon, &write(64))
+            .spent
+            .of(RequestPhase::Command),
         Picos::ZERO
     );
 }
@@ -179,10 +182,10 @@ fn a_cache_hides_programming_until_it_is_full_or_flushed() {
     (part.gc, part.slc, part.map) = (None, None, None);
     let mut device = Device::new(&part, Policy::SetCount).expect("it can be simulated");
     let first = device.request(Picos::ZERO, &write(0));
-    assert_eq!(first.spent.of(Phase::Program), Picos::ZERO);
+    assert_eq!(first.spent.of(RequestPhase::Program), Picos::ZERO);
     let flush = device.flush(first.end);
     assert!(
-        flush.spent.of(Phase::Program) > Picos::from_us(400.0),
+        flush.spent.of(RequestPhase::Program) > Picos::from_us(400.0),
         "{flush:?}"
     );
     let full = mean_us(&part, Policy::SetCount, &job(0, false, 64));
@@ -192,7 +195,7 @@ fn a_cache_hides_programming_until_it_is_full_or_flushed() {
     );
 }
 
-fn any_part() -> impl Strategy<Value = Part> {
+fn any_part() -> impl Strategy<Value = DeviceModel> {
     let times = (
         0.0..500.0,
         0.0..20.0,
@@ -241,7 +244,7 @@ proptest! {
         for (reads, block, blocks, idle_us) in requests {
             now += Picos::from_us(idle_us as f64);
             let direction = if reads { Direction::Read } else { Direction::Write };
-            let done = device.request(now, &Request { direction, block, blocks });
+            let done = device.request(now, &BlockRequest { direction, block, blocks });
             prop_assert_eq!(done.end - now, done.spent.total());
             prop_assert!(done.end >= now + device.costs(direction).block.times(blocks));
             now = done.end;
@@ -275,6 +278,6 @@ proptest! {
     /// No text makes reading a part panic.
     #[test]
     fn any_text_is_a_part_or_refused(text in "[a-z_=0-9.\\[\\]\" \n-]{0,200}") {
-        let _ = Part::parse(&text);
+        let _ = DeviceModel::parse(&text);
     }
 }

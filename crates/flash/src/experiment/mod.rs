@@ -9,11 +9,11 @@ mod model;
 mod published;
 
 pub use model::{FREE, Free, Model};
-pub use published::{Row, SOURCE, Tool, rows};
+pub use published::{PublishedRow, SOURCE, Tool, rows};
 
-use crate::device::{DeviceError, Phase};
+use crate::device::{DeviceError, RequestPhase};
 use crate::fit::fit;
-use crate::part::Part;
+use crate::part::DeviceModel;
 use crate::policy::Policy;
 use crate::workload::Timed;
 
@@ -23,37 +23,37 @@ pub const PART: &str = "rtsx-sd-pro-plus-128";
 /// A parameter with its error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// Of its value.
+    /// Unit of the value.
     pub unit: &'static str,
     /// The estimate.
     pub value: f64,
-    /// Its standard error; `None` where the table does not tell it.
+    /// Standard error; `None` where the table does not determine it.
     pub error: Option<f64>,
 }
 
 /// A figure of the table, or of a policy that was not measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct PublishedFigure {
     /// The line it stands in.
-    pub row: Row,
+    pub row: PublishedRow,
     /// The policy.
     pub policy: Policy,
-    /// What was published, in the row's unit.
+    /// Published figure, in the row's unit.
     pub published: Option<f64>,
-    /// What the model says.
+    /// Prediction of the model.
     pub model: f64,
-    /// What it says when it was fitted without this figure.
+    /// Prediction of the model when fitted without this figure.
     pub left_out: Option<f64>,
-    /// How the simulated time of an I/O was spent.
+    /// Simulated time of an I/O, by phase.
     pub timed: Timed,
     /// Microseconds of an I/O as the tool sees it.
     pub io_us: f64,
 }
 
-impl Cell {
-    /// How far the model is off, in percent of what was published.
+impl PublishedFigure {
+    /// Returns the model's error, in percent of the published figure.
     #[must_use]
     pub fn error_percent(&self) -> Option<f64> {
         self.published
@@ -70,7 +70,7 @@ impl Cell {
 
     /// Microseconds of a phase in an I/O, as the tool sees it.
     #[must_use]
-    pub fn phase_us(&self, phase: Phase) -> f64 {
+    pub fn phase_us(&self, phase: RequestPhase) -> f64 {
         self.as_the_tool_sees(self.timed.spent.of(phase).as_us())
     }
 
@@ -101,7 +101,7 @@ fn percent(value: f64, of: f64) -> f64 {
 pub struct Experiment {
     /// The fitted model.
     pub model: Model,
-    /// Its parameters.
+    /// Fitted parameters.
     pub parameters: Vec<Parameter>,
     observations: Vec<Observation>,
     /// For each observation, the model that was fitted without it.
@@ -111,7 +111,7 @@ pub struct Experiment {
 /// A published figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Observation {
-    row: Row,
+    row: PublishedRow,
     policy: Policy,
     rate: f64,
 }
@@ -133,7 +133,7 @@ impl Experiment {
     /// # Errors
     /// When the part is missing, which a test rules out.
     pub fn of_table() -> Result<Self, ExperimentError> {
-        let part = Part::find(PART).ok_or(ExperimentError::NoPart)?;
+        let part = DeviceModel::find(PART).ok_or(ExperimentError::NoPart)?;
         Self::from(&Model {
             part,
             disks_factor: 1.05,
@@ -164,18 +164,18 @@ impl Experiment {
         })
     }
 
-    /// All lines of the table under a policy.
+    /// Returns all cells of the table under a policy.
     ///
     /// # Errors
-    /// When the part lacks what the policy needs.
-    pub fn cells(&self, policy: Policy) -> Result<Vec<Cell>, DeviceError> {
+    /// When the part lacks a parameter that the policy needs.
+    pub fn cells(&self, policy: Policy) -> Result<Vec<PublishedFigure>, DeviceError> {
         rows()
             .into_iter()
             .map(|row| self.cell(row, policy))
             .collect()
     }
 
-    fn cell(&self, row: Row, policy: Policy) -> Result<Cell, DeviceError> {
+    fn cell(&self, row: PublishedRow, policy: Policy) -> Result<PublishedFigure, DeviceError> {
         let seen =
             (self.observations.iter()).position(|seen| seen.row == row && seen.policy == policy);
         let left_out = match seen.and_then(|seen| self.without.get(seen)) {
@@ -183,7 +183,7 @@ impl Experiment {
             None => None,
         };
         let timed = self.model.time(&row, policy)?;
-        Ok(Cell {
+        Ok(PublishedFigure {
             row,
             policy,
             published: seen.map(|seen| self.observations[seen].rate),
@@ -197,7 +197,7 @@ impl Experiment {
 
 /// The sixteen figures.
 fn observations() -> Vec<Observation> {
-    let both = |row: Row| {
+    let both = |row: PublishedRow| {
         [(Policy::Closed, row.before), (Policy::OPEN, row.after)]
             .map(|(policy, rate)| Observation { row, policy, rate })
     };

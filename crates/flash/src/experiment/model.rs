@@ -1,34 +1,34 @@
 //! The model of the experiment: a part, the tool that measures it, and what is free.
 
-use super::published::{Row, Tool};
+use super::published::{PublishedRow, Tool};
 use crate::BLOCK_BYTES;
 use crate::device::{Device, DeviceError};
-use crate::part::Part;
+use crate::part::DeviceModel;
 use crate::policy::Policy;
-use crate::workload::{Job, Timed, disks, run};
+use crate::workload::{SimulatedJob, Timed, disks, run};
 use assay_model::job::Direction;
 
-/// What is fitted, and what is not.
+/// Model of the published table: fitted and fixed parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// Card, bus and host.
-    pub part: Part,
+    pub part: DeviceModel,
     /// The windows of GNOME Disks take longer by this factor than their requests.
     pub disks_factor: f64,
 }
 
 /// A parameter that is fitted.
 pub struct Free {
-    /// Its name, as in the file of a part.
+    /// Name of the parameter, as in the file of a part.
     pub name: &'static str,
-    /// Of its value.
+    /// Unit of the value.
     pub unit: &'static str,
     get: fn(&Model) -> f64,
     set: fn(&mut Model, f64),
 }
 
-/// All that are fitted. The time of a block that is read is the wire's, and the sizes of
-/// the ramps were chosen beforehand.
+/// Every fitted parameter. The time of a block that is read is the wire's, and the sizes of the
+/// ramps were chosen beforehand.
 pub const FREE: [Free; 9] = [
     Free {
         name: "read.command",
@@ -114,7 +114,7 @@ impl Model {
     ///
     /// # Errors
     /// When the part lacks what the policy needs.
-    pub fn time(&self, row: &Row, policy: Policy) -> Result<Timed, DeviceError> {
+    pub fn time(&self, row: &PublishedRow, policy: Policy) -> Result<Timed, DeviceError> {
         let mut device = Device::new(&self.part, policy)?;
         Ok(match (row.tool, row.direction) {
             (Tool::Disks, Direction::Read) => disks(&mut device, SAMPLES, SPAN).0,
@@ -123,7 +123,7 @@ impl Model {
         })
     }
 
-    /// What the tool makes longer.
+    /// Returns the factor by which a tool lengthens times.
     #[must_use]
     pub const fn factor(&self, tool: Tool) -> f64 {
         match tool {
@@ -136,7 +136,7 @@ impl Model {
     ///
     /// # Errors
     /// When the part lacks what the policy needs.
-    pub fn rate(&self, row: &Row, policy: Policy) -> Result<f64, DeviceError> {
+    pub fn rate(&self, row: &PublishedRow, policy: Policy) -> Result<f64, DeviceError> {
         let us = self.time(row, policy)?.mean_us() * self.factor(row.tool);
         #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
         let bytes = row.bytes as f64;
@@ -144,8 +144,8 @@ impl Model {
     }
 }
 
-fn fio(row: &Row, direction: Direction) -> Job {
-    Job {
+fn fio(row: &PublishedRow, direction: Direction) -> SimulatedJob {
+    SimulatedJob {
         read_percent: if direction == Direction::Read { 100 } else { 0 },
         random: true,
         blocks: row.bytes / BLOCK_BYTES,

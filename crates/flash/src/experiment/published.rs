@@ -2,7 +2,7 @@
 
 use assay_model::job::Direction;
 
-/// Where the figures were published.
+/// Publication of the figures.
 pub const SOURCE: &str =
     "mmc: rtsx, patch version 3, December 2021; SD card Samsung Pro Plus 128 GB";
 
@@ -16,7 +16,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Its word.
+    /// Name of the tool.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,10 +28,10 @@ impl Tool {
 
 /// One line of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct PublishedRow {
     /// Who measured.
     pub tool: Tool,
-    /// What was done.
+    /// Workload of the row.
     pub workload: &'static str,
     /// The size of an I/O, as it was written.
     pub block_size: &'static str,
@@ -39,7 +39,7 @@ pub struct Row {
     pub direction: Direction,
     /// The same in bytes.
     pub bytes: u64,
-    /// Of the figures.
+    /// Unit of the figures.
     pub unit: &'static str,
     /// Bytes per second that are one of the unit.
     pub unit_bytes: f64,
@@ -51,10 +51,10 @@ pub struct Row {
 
 /// The table.
 #[must_use]
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<PublishedRow> {
     use Direction::{Read, Write};
     use Tool::{Disks, Fio};
-    let row = |tool, workload, direction, block_size, unit, before, after| Row {
+    let row = |tool, workload, direction, block_size, unit, before, after| PublishedRow {
         tool,
         workload,
         block_size,

@@ -7,14 +7,14 @@ fn experiment() -> &'static Experiment {
     FITTED.get_or_init(|| Experiment::of_table().expect("it can be fitted"))
 }
 
-fn cell(workload: &str, size: &str, policy: Policy) -> Cell {
+fn cell(workload: &str, size: &str, policy: Policy) -> PublishedFigure {
     let cells = experiment().cells(policy).expect("it can be simulated");
     let mut found = cells.into_iter();
     let found = found.find(|cell| cell.row.workload == workload && cell.row.block_size == size);
     found.unwrap_or_else(|| panic!("no {workload} {size}"))
 }
 
-fn all(of: fn(&Cell) -> Option<f64>) -> Vec<f64> {
+fn all(of: fn(&PublishedFigure) -> Option<f64>) -> Vec<f64> {
     let cells = [Policy::Closed, Policy::OPEN].map(|policy| experiment().cells(policy));
     let cells = cells.into_iter().flatten().flatten();
     cells.filter_map(|cell| of(&cell)).collect()
@@ -22,12 +22,12 @@ fn all(of: fn(&Cell) -> Option<f64>) -> Vec<f64> {
 
 #[test]
 fn the_published_table_is_reproduced() {
-    let errors = all(Cell::error_percent);
+    let errors = all(PublishedFigure::error_percent);
     let (mean, worst) = mean_and_worst(&errors);
     assert_eq!(errors.len(), 16);
     assert!(mean <= 2.5 && worst <= 6.0, "{mean:.2} {worst:.2}");
     // With room for a fit that is as good: those that are left out are worse, and shown.
-    let (left_out, _) = mean_and_worst(&all(Cell::left_out_percent));
+    let (left_out, _) = mean_and_worst(&all(PublishedFigure::left_out_percent));
     assert!(left_out > mean && left_out < 7.0, "{left_out:.2}");
 }
 
@@ -46,7 +46,7 @@ fn every_parameter_is_told_by_more_than_one_figure() {
 
 #[test]
 fn the_part_in_the_file_is_the_fitted_one() {
-    let part = Part::find(PART).expect("it is known");
+    let part = DeviceModel::find(PART).expect("it is known");
     let file = Model {
         part,
         disks_factor: 1.05,
@@ -84,7 +84,10 @@ fn small_random_reads_lose_a_quarter_to_the_break() {
     );
     assert!(after.model / before.model < 0.80, "{before:?} {after:?}");
     let more = after.io_us - before.io_us;
-    assert!((more - after.phase_us(Phase::Break)).abs() < 0.1, "{more}");
+    assert!(
+        (more - after.phase_us(RequestPhase::Break)).abs() < 0.1,
+        "{more}"
+    );
 }
 
 #[test]

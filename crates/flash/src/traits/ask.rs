@@ -10,20 +10,20 @@ use assay_stats::percentile::Percentile;
 
 /// A job, and which point of which series it is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
-    /// What it is about.
+pub struct TraitJob {
+    /// Trait that the job is about.
     pub what: Trait,
     /// Which of several series.
     pub part: &'static str,
-    /// Where on the axis: bytes, a count or seconds.
+    /// Position on the axis: bytes, a count or seconds.
     pub x: f64,
-    /// What of its measurement counts.
+    /// Figure of the measurement that counts.
     pub figure: Figure,
     /// The job.
     pub job: Job,
 }
 
-impl Asked {
+impl TraitJob {
     /// The point that a job of a stored run was, by its name; `None` for any other job.
     #[must_use]
     pub fn of(job: &Job) -> Option<Self> {
@@ -51,7 +51,7 @@ impl Asked {
     }
 }
 
-/// What of a measurement counts.
+/// Figure of a measurement that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// The mean latency of reads.
@@ -69,7 +69,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// What counts of the points of a series.
+    /// Returns the figure that counts for the points of a series.
     fn about(what: Trait, part: &str) -> Self {
         match (what, part) {
             (Trait::ReadCosts, _) => Self::TypicalRead,
@@ -109,7 +109,7 @@ impl Figure {
     }
 }
 
-/// What may be asked, where.
+/// Limits of the questions: region, times, and permitted operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     /// The region to work on.
@@ -120,7 +120,7 @@ pub struct Scope {
     pub trial: Nanos,
     /// The longest of the write that goes on.
     pub fill: Nanos,
-    /// Whether to write.
+    /// `true` if writes are permitted.
     pub writes: bool,
     /// One I/O after the other.
     pub engine: EngineKind,
@@ -130,7 +130,7 @@ pub struct Scope {
 
 const K: u64 = 1024;
 const M: u64 = 1024 * K;
-/// Where addresses should not matter.
+/// Region in which addresses should not matter.
 const NEAR: u64 = 64 * M;
 /// The same, for what comes back to the same places.
 const VERY_NEAR: u64 = 2 * M;
@@ -138,13 +138,13 @@ const VERY_NEAR: u64 = 2 * M;
 pub const BURST: u32 = 64;
 /// Random writes go on for so long before they are measured without pauses.
 const TIRING: Nanos = Nanos::secs(2);
-/// What ends after so many bytes ends before this.
+/// Time limit of jobs that end after a number of bytes.
 const LONG: Nanos = Nanos::secs(60);
 
 impl Scope {
-    /// All jobs that fit in.
+    /// Returns all jobs that fit in.
     #[must_use]
-    pub fn jobs(&self) -> Vec<Asked> {
+    pub fn jobs(&self) -> Vec<TraitJob> {
         let mut all = self.sizes();
         all.extend(self.boundaries());
         all.extend(self.map_span());
@@ -172,13 +172,13 @@ impl Scope {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
-    fn asked(what: Trait, part: &'static str, x: u64, job: Job) -> Asked {
+    fn asked(what: Trait, part: &'static str, x: u64, job: Job) -> TraitJob {
         let part_in_name = if part.is_empty() {
             String::new()
         } else {
             format!("-{part}")
         };
-        Asked {
+        TraitJob {
             what,
             part,
             x: x as f64,
@@ -191,7 +191,7 @@ impl Scope {
     }
 
     /// Sizes from a sector to 512 KiB, the largest request that hosts commonly make.
-    fn sizes(&self) -> Vec<Asked> {
+    fn sizes(&self) -> Vec<TraitJob> {
         let powers = (9..=19).map(|power| 1_u64 << power);
         let sizes = powers.filter(|size| *size >= self.sector.0);
         let read = |size| {
@@ -202,7 +202,7 @@ impl Scope {
     }
 
     /// Reads of 4 KiB across the multiples of a size, and right behind them.
-    fn boundaries(&self) -> Vec<Asked> {
+    fn boundaries(&self) -> Vec<TraitJob> {
         let half = 2 * K;
         if !half.is_multiple_of(self.sector.0.max(1)) {
             return Vec::new();
@@ -222,7 +222,7 @@ impl Scope {
 
     /// Writes of 16 KiB that are shifted. Pauses let what goes on in the background end: a
     /// write that waits for that hides what its own shift costs.
-    fn map_unit(&self) -> Vec<Asked> {
+    fn map_unit(&self) -> Vec<TraitJob> {
         let shifts = [0, 512, K, 2 * K, 4 * K, 8 * K];
         let shifts = shifts
             .into_iter()
@@ -242,7 +242,7 @@ impl Scope {
     }
 
     /// One write after the other in each of several units; the same as reads beside it.
-    fn open_units(&self) -> Vec<Asked> {
+    fn open_units(&self) -> Vec<TraitJob> {
         let unit = (self.size.0 / 32).min(16 * M) / M * M;
         if unit == 0 {
             return Vec::new();
@@ -262,7 +262,7 @@ impl Scope {
     }
 
     /// Random reads over more and more.
-    fn map_span(&self) -> Vec<Asked> {
+    fn map_span(&self) -> Vec<TraitJob> {
         let spans = (20..=40).map(|power| 1_u64 << power);
         let spans = spans.take_while(|span| *span <= self.size.0);
         let ask = |span| {
@@ -275,7 +275,7 @@ impl Scope {
     }
 
     /// Bursts of writes, each with a flush behind it.
-    fn flush(&self) -> Vec<Asked> {
+    fn flush(&self) -> Vec<TraitJob> {
         let bursts = (0..=10).map(|power| 1_u32 << power);
         let ask = |writes: u32| {
             let mut job = self.job("", Rw::Write, 16 * K, NEAR);
@@ -292,7 +292,7 @@ impl Scope {
     }
 
     /// A write that goes on, more than the region over.
-    fn fill(&self) -> Asked {
+    fn fill(&self) -> TraitJob {
         let mut job = self.job("", Rw::Write, 128 * K, self.size.0);
         job.runtime = Some(self.fill);
         // Enough writes in each that one more or less is no other level.
@@ -302,7 +302,7 @@ impl Scope {
     }
 
     /// Reads of 16 KiB in order, and at random places nearby.
-    fn jumps(&self) -> Vec<Asked> {
+    fn jumps(&self) -> Vec<TraitJob> {
         [(0, Rw::Read), (1, Rw::RandRead)]
             .map(|(x, rw)| {
                 let job = self.job("", rw, 16 * K, VERY_NEAR);
@@ -312,7 +312,7 @@ impl Scope {
     }
 
     /// A write, a pause, a read.
-    fn deferred(&self) -> Vec<Asked> {
+    fn deferred(&self) -> Vec<TraitJob> {
         let ask = |ms: u64| {
             let mut job = self.job("", Rw::RandRw, 16 * K, VERY_NEAR);
             job.pattern = Some(Pattern::ReadThenWrite);
@@ -337,7 +337,7 @@ impl Scope {
 
     /// Random writes without a pause, and bursts of them with pauses between; what was rested
     /// before is used up by then.
-    fn recovery(&self) -> Vec<Asked> {
+    fn recovery(&self) -> Vec<TraitJob> {
         const PAUSES: u64 = 6;
         let ask = |ms: u64| {
             let mut job = self.job("", Rw::RandWrite, 4 * K, VERY_NEAR);
@@ -353,7 +353,7 @@ impl Scope {
     }
 
     /// Random reads, several in flight.
-    fn queue(&self) -> Vec<Asked> {
+    fn queue(&self) -> Vec<TraitJob> {
         let Some(engine) = self.deep else {
             return Vec::new();
         };

@@ -5,14 +5,14 @@
 //! U = G, and what is there belongs to the sum of a few of these.
 
 use super::series::Series;
-use super::{Finding, Why};
+use super::{TraitFinding, Why};
 use assay_model::units::Bytes;
 
 /// Standard errors that a step needs.
 const SIGMAS: f64 = 6.0;
 /// Share of a read that it needs.
 const SHARE: f64 = 0.015;
-/// How much better than the next best explanation it must be, in squared standard errors.
+/// Required distance to the next best explanation, in squared standard errors.
 const CLEAR: f64 = 16.0;
 /// The squared standard errors that are left for each point, at most.
 const LEFT: f64 = 9.0;
@@ -23,7 +23,7 @@ const MOST: usize = 3;
 const ROUNDS: usize = 60;
 
 /// One U: how much more across it than beside it, and its standard error.
-struct Step {
+struct BoundaryStep {
     unit: f64,
     extra: f64,
     error: f64,
@@ -38,7 +38,7 @@ struct Explained {
     squares: f64,
 }
 
-pub(super) fn find(across: &Series, beside: &Series) -> Result<Finding, Why> {
+pub(super) fn find(across: &Series, beside: &Series) -> Result<TraitFinding, Why> {
     let steps = steps(across, beside);
     if steps.len() < 5 {
         return Err(Why::TooFew);
@@ -64,12 +64,12 @@ pub(super) fn find(across: &Series, beside: &Series) -> Result<Finding, Why> {
         .ok_or(Why::Unclear)
 }
 
-fn steps(across: &Series, beside: &Series) -> Vec<Step> {
-    let of = |point: &super::series::Point| {
+fn steps(across: &Series, beside: &Series) -> Vec<BoundaryStep> {
+    let of = |point: &super::series::SeriesPoint| {
         let control = beside.at(point.x)?;
         let (us, base) = (point.mean(), control.mean());
         let error = across.error(point).hypot(beside.error(control));
-        Some(Step {
+        Some(BoundaryStep {
             unit: point.x,
             extra: us - base,
             error,
@@ -79,8 +79,8 @@ fn steps(across: &Series, beside: &Series) -> Vec<Step> {
     across.0.iter().filter_map(of).collect()
 }
 
-/// All explanations by so many boundaries, the best first.
-fn all_of(count: usize, steps: &[Step]) -> Vec<Explained> {
+/// Returns all explanations with `count` boundaries, the best first.
+fn all_of(count: usize, steps: &[BoundaryStep]) -> Vec<Explained> {
     let mut all: Vec<Vec<usize>> = vec![Vec::new()];
     for _ in 0..count {
         let longer = all.iter().flat_map(|some| {
@@ -96,9 +96,9 @@ fn all_of(count: usize, steps: &[Step]) -> Vec<Explained> {
 
 /// The costs of these boundaries that fit best, none below 0: one after the other is set to
 /// its best until none changes any more (coordinate descent, which ends at the least squares).
-fn explain(steps: &[Step], at: &[usize]) -> Explained {
-    let share = |of: usize, step: &Step| (step.unit / steps[of].unit).min(1.0);
-    let told = |costs: &[f64], step: &Step| -> f64 {
+fn explain(steps: &[BoundaryStep], at: &[usize]) -> Explained {
+    let share = |of: usize, step: &BoundaryStep| (step.unit / steps[of].unit).min(1.0);
+    let told = |costs: &[f64], step: &BoundaryStep| -> f64 {
         at.iter()
             .zip(costs)
             .map(|(of, cost)| cost * share(*of, step))
@@ -117,7 +117,7 @@ fn explain(steps: &[Step], at: &[usize]) -> Explained {
             costs[which] = (up / down).max(0.0);
         }
     }
-    let left = |step: &Step| ((step.extra - told(&costs, step)) / step.error).powi(2);
+    let left = |step: &BoundaryStep| ((step.extra - told(&costs, step)) / step.error).powi(2);
     Explained {
         squares: steps.iter().map(left).sum(),
         costs: at.iter().copied().zip(costs.iter().copied()).collect(),
@@ -126,7 +126,7 @@ fn explain(steps: &[Step], at: &[usize]) -> Explained {
 
 /// The statement, unless a cost is too small, or more than noise is left, or the last unit of
 /// all is one of them: what lies behind it may be larger.
-fn state(steps: &[Step], best: &Explained) -> Option<Finding> {
+fn state(steps: &[BoundaryStep], best: &Explained) -> Option<TraitFinding> {
     #[expect(clippy::cast_precision_loss, reason = "a few points")]
     let adequate = best.squares <= LEFT * steps.len() as f64;
     let large = |(at, cost): &(usize, f64)| {
@@ -135,7 +135,7 @@ fn state(steps: &[Step], best: &Explained) -> Option<Finding> {
         (enough && *at + 1 < steps.len()).then(|| (bytes(step.unit), *cost))
     };
     let found: Option<Vec<(Bytes, f64)>> = best.costs.iter().map(large).collect();
-    found.filter(|_| adequate).map(Finding::Boundaries)
+    found.filter(|_| adequate).map(TraitFinding::Boundaries)
 }
 
 #[expect(

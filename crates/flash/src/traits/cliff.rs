@@ -2,13 +2,13 @@
 
 use super::boundary::bytes;
 use super::series::Series;
-use super::{Finding, Why};
+use super::{TraitFinding, Why};
 
 /// Standard errors that an effect needs.
 const SIGMAS: f64 = 6.0;
 /// Share of the time without it that an effect needs.
 const SHARE: f64 = 0.03;
-/// How much worse an explanation may fit than the best one, in squared standard errors.
+/// Largest distance of a likely explanation from the best one, in squared standard errors.
 const LIKELY: f64 = 16.0;
 /// The squared standard errors that are left for each point, at most.
 const LEFT: f64 = 9.0;
@@ -84,7 +84,7 @@ fn is_adequate(fit: &Fit, points: &[(f64, f64, f64)]) -> bool {
 }
 
 /// Reads at random in S find their address in C of S cases.
-pub(super) fn map_span(series: &Series) -> Result<Finding, Why> {
+pub(super) fn map_span(series: &Series) -> Result<TraitFinding, Why> {
     let points = series.means();
     if points.len() < 6 {
         return Err(Why::TooFew);
@@ -101,18 +101,19 @@ pub(super) fn map_span(series: &Series) -> Result<Finding, Why> {
         return Err(Why::Unclear);
     }
     let step = libm::exp2(1.0 / f64::from(STEPS));
-    Ok(Finding::MapSpan {
+    Ok(TraitFinding::MapSpan {
         least: bytes(low / step),
         most: bytes(high * step),
         extra_us: best.slope,
     })
 }
 
-/// What flushes may differ to be called alike, as a share, where noise could be all of it.
+/// Largest difference of flush times that counts as none, as a share, where noise could be all of
+/// it.
 const ALIKE: f64 = 0.15;
 
 /// A flush costs something by itself, and for what is in the buffer then, until that is full.
-pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
+pub(super) fn flush(series: &Series) -> Result<TraitFinding, Why> {
     let points = series.means();
     if points.len() < 5 {
         return Err(Why::TooFew);
@@ -122,21 +123,21 @@ pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
     }
     if let Some((line, at)) = filled(&points) {
         let end = points.get(at).map(|(burst, ..)| bytes(*burst));
-        return Ok(Finding::Flush {
+        return Ok(TraitFinding::Flush {
             flush_us: line.base,
             buffer: Some((line.slope * 1024.0, bytes(points[at - 1].0), end)),
         });
     }
     // What rises or falls in some other way is not alike.
     are_alike(&points).then_some(()).ok_or(Why::Unclear)?;
-    Ok(Finding::Flush {
+    Ok(TraitFinding::Flush {
         flush_us: fit(&points, |_| 0.0).base,
         buffer: None,
     })
 }
 
-/// Whether all differences are too small to matter, or are small and no more than noise, and
-/// all together no trend.
+/// `true` if all differences are too small to matter, or are small, no more than noise and without
+/// a trend.
 fn are_alike(points: &[(f64, f64, f64)]) -> bool {
     let by_time = |a: &&(f64, f64, f64), b: &&(f64, f64, f64)| a.1.total_cmp(&b.1);
     let (Some(low), Some(high)) = (points.iter().min_by(by_time), points.iter().max_by(by_time))
@@ -179,7 +180,7 @@ fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
     (adequate && is_end_known(points, at)).then_some((line, at))
 }
 
-/// Whether a line that goes on is told from one that ends within what was asked.
+/// `true` if the points tell a line that goes on from one that ends within their range.
 fn is_end_known(points: &[(f64, f64, f64)], at: usize) -> bool {
     let (Some((last, ..)), Some((low, high))) = (
         points.last(),

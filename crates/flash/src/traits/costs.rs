@@ -1,7 +1,7 @@
-//! What an I/O costs, and each of its blocks.
+//! Costs of an I/O and of each of its blocks.
 
 use super::series::Series;
-use super::{Finding, Why};
+use super::{TraitFinding, Why};
 use crate::BLOCK_BYTES;
 use crate::fit::fit;
 
@@ -16,7 +16,7 @@ const MOST_ERROR: f64 = 0.25;
 
 /// A line with a ramp: microseconds for blocks.
 #[derive(Clone, Debug)]
-struct Line {
+struct CostFit {
     command: (f64, Option<f64>),
     block: (f64, Option<f64>),
     ramp: f64,
@@ -27,13 +27,13 @@ struct Line {
     squares: f64,
 }
 
-impl Line {
+impl CostFit {
     fn at(&self, blocks: f64) -> f64 {
         self.command.0 + self.block.0 * blocks + self.ramp * blocks.min(self.ramp_blocks)
     }
 }
 
-pub(super) fn find(series: &Series) -> Result<Finding, Why> {
+pub(super) fn find(series: &Series) -> Result<TraitFinding, Why> {
     #[expect(clippy::cast_precision_loss, reason = "512")]
     let points: Vec<(f64, f64)> = (series.0.iter())
         .map(|point| (point.x / BLOCK_BYTES as f64, point.undisturbed()))
@@ -61,7 +61,7 @@ pub(super) fn find(series: &Series) -> Result<Finding, Why> {
                 clippy::cast_sign_loss,
                 reason = "a number of blocks"
             )]
-            Ok(Finding::Costs {
+            Ok(TraitFinding::Costs {
                 command_us,
                 block_us,
                 ramp: ramp.map(|us| (us, line.ramp_blocks as u64)),
@@ -84,7 +84,7 @@ fn left_out(points: &[(f64, f64)], ramps: &[f64]) -> f64 {
 }
 
 /// Without a ramp, or with the one of these lengths that fits best.
-fn best(points: &[(f64, f64)], ramps: &[f64]) -> Line {
+fn best(points: &[(f64, f64)], ramps: &[f64]) -> CostFit {
     let plain = line(points, 0.0);
     let ramps = ramps.iter().map(|blocks| line(points, *blocks));
     let ramped = ramps.min_by(|a, b| a.squares.total_cmp(&b.squares));
@@ -95,7 +95,7 @@ fn best(points: &[(f64, f64)], ramps: &[f64]) -> Line {
     }
 }
 
-fn line(points: &[(f64, f64)], ramp_blocks: f64) -> Line {
+fn line(points: &[(f64, f64)], ramp_blocks: f64) -> CostFit {
     let us = |p: &[f64], blocks: f64| {
         let ramp = p.get(2).copied().unwrap_or(0.0);
         p[0] + p[1] * blocks + ramp * blocks.min(ramp_blocks)
@@ -116,7 +116,7 @@ fn line(points: &[(f64, f64)], ramp_blocks: f64) -> Line {
     let fitted = fit(&start, residuals);
     let left = residuals(&fitted.values);
     let ramp = fitted.values.get(2).copied().unwrap_or(0.0);
-    Line {
+    CostFit {
         command: (fitted.values[0], fitted.errors[0]),
         block: (fitted.values[1], fitted.errors[1]),
         ramp,

@@ -1,13 +1,13 @@
-//! What flash shows of itself when it is asked by patterns of I/O (after uFLIP, CIDR 2009,
-//! and flashbench).
+//! Properties that flash shows when patterns of I/O ask for them (after uFLIP, CIDR 2009, and
+//! flashbench).
 //!
 //! - [`ask`]: the jobs that ask, each for one point of a series.
-//! - [`series`]: what they answered.
-//! - [`find`]: what follows from it: a statement, or that nothing is visible.
+//! - [`series`]: the measured answers.
+//! - [`find`]: the conclusion: a statement, or that nothing is visible.
 //!
-//! A statement needs trials that tell the noise, an effect of six standard errors that is
-//! large enough to matter, a shape that only one explanation fits, and a fit that leaves no
-//! more than noise. All else is not visible.
+//! A statement needs trials that tell the noise, an effect of six standard errors that is large
+//! enough to matter, a shape that only one explanation fits, and a fit that leaves no more than
+//! noise. Anything else is not visible.
 
 pub mod ask;
 mod boundary;
@@ -20,18 +20,18 @@ mod step;
 use assay_model::units::{Bytes, Nanos};
 use series::Answers;
 
-/// What can be asked.
+/// Property of flash that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trait {
-    /// What a read costs, and each of its blocks.
+    /// Cost of a read, and of each of its blocks.
     ReadCosts,
     /// Pages, erase units, allocation units: what reads across their boundaries cost.
     Boundaries,
-    /// What one address stands for.
+    /// Mapping unit: the data that one address stands for.
     MapUnit,
     /// Units that can be written at the same time.
     OpenUnits,
-    /// What the addresses in memory cover.
+    /// Span of the addresses that the device keeps in memory.
     MapSpan,
     /// The write buffer, and what flushing costs.
     Flush,
@@ -41,14 +41,14 @@ pub enum Trait {
     Break,
     /// Work that a write leaves for later.
     Deferred,
-    /// What pauses give back to random writes.
+    /// Speed that random writes regain after pauses.
     Recovery,
-    /// What the queue gains.
+    /// Gain from queued requests.
     Queue,
 }
 
 impl Trait {
-    /// All of them.
+    /// Every trait.
     pub const ALL: [Self; 11] = [
         Self::ReadCosts,
         Self::Boundaries,
@@ -63,7 +63,7 @@ impl Trait {
         Self::Queue,
     ];
 
-    /// Its word, as in names of jobs and in JSON.
+    /// Name of the trait, as in names of jobs and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,17 +82,17 @@ impl Trait {
     }
 }
 
-/// What was found.
+/// Findings after the power came back.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Finding {
+pub enum TraitFinding {
     /// `command + block * n` microseconds for n blocks of 512 bytes, and `ramp` more for each
     /// of the first `ramp_blocks`; with standard errors.
     Costs {
-        /// Of an I/O.
+        /// Time of an I/O in microseconds, with its standard error.
         command_us: (f64, f64),
-        /// Of each block.
+        /// Time of each block in microseconds, with its standard error.
         block_us: (f64, f64),
-        /// Of each of the first blocks, and how many those are.
+        /// Extra time of each of the first blocks in microseconds, and their number.
         ramp: Option<(f64, u64)>,
         /// The worst prediction of a size that was not used in the fit, in percent.
         worst_pct: f64,
@@ -134,7 +134,7 @@ pub enum Finding {
     },
     /// So much is written fast.
     Slc {
-        /// How much.
+        /// Amount that is written fast.
         bytes: Bytes,
         /// Bytes per second until then.
         fast: f64,
@@ -184,12 +184,12 @@ pub enum Why {
     Unclear,
 }
 
-/// What the answers say about a trait.
+/// Derives the finding on a trait from the answers.
 #[must_use]
-pub fn find(what: Trait, answers: &Answers) -> Finding {
+pub fn find(what: Trait, answers: &Answers) -> TraitFinding {
     // The long write is no series: one course has many intervals.
     if !answers.all_of(what).all(|(_, series)| series.is_repeated()) {
-        return Finding::NotVisible(Why::TooFew);
+        return TraitFinding::NotVisible(Why::TooFew);
     }
     let found = match what {
         Trait::ReadCosts => costs::find(&answers.of(what, "")),
@@ -206,7 +206,7 @@ pub fn find(what: Trait, answers: &Answers) -> Finding {
         Trait::Recovery => other::recovery(&answers.of(what, "")),
         Trait::Queue => other::queue(&answers.of(what, "")),
     };
-    found.unwrap_or_else(Finding::NotVisible)
+    found.unwrap_or_else(TraitFinding::NotVisible)
 }
 
 #[cfg(test)]

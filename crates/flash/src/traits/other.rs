@@ -1,26 +1,25 @@
 //! Differences between two ways to do the same, and the course of a long write.
 
 use super::boundary::bytes;
-use super::series::{Course, Point, Series};
-use super::{Finding, Why};
+use super::series::{Course, Series, SeriesPoint};
+use super::{TraitFinding, Why};
 use assay_model::units::Nanos;
 
 /// Standard errors that a difference needs.
 const SIGMAS: f64 = 6.0;
 /// Share of the smaller time that it needs.
 const SHARE: f64 = 0.03;
-/// What a difference that is told may be off, as a share of it; [`SLIGHT`] where that is more.
+/// Permitted error of a reported difference, as a share of it; [`SLIGHT`] where that is more.
 const OFF: f64 = 0.15;
-/// What a difference that is told may be off, as a share of an I/O: half of the least
-/// difference.
+/// Permitted error of a reported difference, as a share of an I/O: half of the least difference.
 const SLIGHT: f64 = SHARE / 2.0;
 /// Standard errors in what it may be off: chance adds up to more in 1 of 100 cases.
 const SURE: f64 = 2.6;
 /// An effect is over when so much of it is left.
 const REST: f64 = 0.1;
 
-/// How much more the second takes than the first, when that is more than noise.
-fn more(series: &Series, first: &Point, second: &Point) -> Result<f64, Why> {
+/// Returns the extra time of the second point over the first, when that is more than noise.
+fn more(series: &Series, first: &SeriesPoint, second: &SeriesPoint) -> Result<f64, Why> {
     let extra = second.mean() - first.mean();
     let error = series.error(first).hypot(series.error(second));
     let enough = extra > SIGMAS * error && extra > SHARE * first.mean();
@@ -28,7 +27,7 @@ fn more(series: &Series, first: &Point, second: &Point) -> Result<f64, Why> {
 }
 
 /// The same, when noise lets it be told how much more that is.
-fn told(series: &Series, first: &Point, second: &Point) -> Result<f64, Why> {
+fn told(series: &Series, first: &SeriesPoint, second: &SeriesPoint) -> Result<f64, Why> {
     let extra = more(series, first, second)?;
     let error = series.error(first).hypot(series.error(second));
     let most_off = (OFF * extra).max(SLIGHT * first.mean());
@@ -41,16 +40,16 @@ fn told(series: &Series, first: &Point, second: &Point) -> Result<f64, Why> {
 }
 
 /// Reads in order (0) against reads nearby (1).
-pub(super) fn jump(series: &Series) -> Result<Finding, Why> {
+pub(super) fn jump(series: &Series) -> Result<TraitFinding, Why> {
     let (Some(order), Some(random)) = (series.at(0.0), series.at(1.0)) else {
         return Err(Why::TooFew);
     };
     let extra_us = told(series, order, random)?;
-    Ok(Finding::Break { extra_us })
+    Ok(TraitFinding::Break { extra_us })
 }
 
 /// Reads behind a write and a pause of so many milliseconds, against reads alone.
-pub(super) fn deferred(series: &Series, alone: &Series) -> Result<Finding, Why> {
+pub(super) fn deferred(series: &Series, alone: &Series) -> Result<TraitFinding, Why> {
     let (Some(at_once), Some(alone)) = (series.at(0.0), alone.at(1.0)) else {
         return Err(Why::TooFew);
     };
@@ -58,7 +57,7 @@ pub(super) fn deferred(series: &Series, alone: &Series) -> Result<Finding, Why> 
         return Err(Why::TooFew);
     }
     let extra_us = told(series, alone, at_once)?;
-    let gone = |point: &&Point| point.mean() - alone.mean() < REST * extra_us;
+    let gone = |point: &&SeriesPoint| point.mean() - alone.mean() < REST * extra_us;
     let paused = series.0.iter().filter(|point| point.x > 0.0);
     let gone_after = paused.clone().find(gone).map(|point| millis(point.x));
     // Over once, over for good.
@@ -66,7 +65,7 @@ pub(super) fn deferred(series: &Series, alone: &Series) -> Result<Finding, Why> 
         .skip_while(|point| !gone(point))
         .all(|point| gone(&point));
     match later {
-        true => Ok(Finding::Deferred {
+        true => Ok(TraitFinding::Deferred {
             extra_us,
             gone_after,
         }),
@@ -75,7 +74,7 @@ pub(super) fn deferred(series: &Series, alone: &Series) -> Result<Finding, Why> 
 }
 
 /// Random writes in bursts, with pauses of so many milliseconds.
-pub(super) fn recovery(series: &Series) -> Result<Finding, Why> {
+pub(super) fn recovery(series: &Series) -> Result<TraitFinding, Why> {
     let (Some(first), Some(last)) = (series.0.first(), series.0.last()) else {
         return Err(Why::TooFew);
     };
@@ -87,9 +86,9 @@ pub(super) fn recovery(series: &Series) -> Result<Finding, Why> {
     if gained < 0.1 * rested_us {
         return Err(Why::Flat);
     }
-    let enough = |point: &&Point| point.mean() - rested_us < REST * gained;
+    let enough = |point: &&SeriesPoint| point.mean() - rested_us < REST * gained;
     let pause = series.0.iter().find(enough).map_or(last.x, |point| point.x);
-    Ok(Finding::Recovery {
+    Ok(TraitFinding::Recovery {
         busy_us,
         rested_us,
         pause: millis(pause),
@@ -97,7 +96,7 @@ pub(super) fn recovery(series: &Series) -> Result<Finding, Why> {
 }
 
 /// The time of a read for each depth.
-pub(super) fn queue(series: &Series) -> Result<Finding, Why> {
+pub(super) fn queue(series: &Series) -> Result<TraitFinding, Why> {
     let Some(alone) = series.at(1.0) else {
         return Err(Why::TooFew);
     };
@@ -108,14 +107,14 @@ pub(super) fn queue(series: &Series) -> Result<Finding, Why> {
     if gain < 1.1 {
         return Err(Why::Flat);
     }
-    let near = |point: &&Point| point.mean() <= best.mean() * 1.05;
+    let near = |point: &&SeriesPoint| point.mean() <= best.mean() * 1.05;
     let depth = series.0.iter().find(near).map_or(best.x, |point| point.x);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a depth"
     )]
-    Ok(Finding::Queue {
+    Ok(TraitFinding::Queue {
         gain,
         depth: depth as u32,
     })
@@ -127,11 +126,11 @@ const LEAST_INTERVALS: usize = 4;
 const CLIFF: f64 = 1.2;
 /// Nine of ten intervals of a level are within this share of its median.
 const TIGHT: f64 = 0.15;
-/// What trials may differ.
+/// Permitted difference between trials.
 const AGREE: f64 = 0.2;
 
 /// Every course has one cliff, at the same place.
-pub(super) fn slc(courses: &[Course]) -> Result<Finding, Why> {
+pub(super) fn slc(courses: &[Course]) -> Result<TraitFinding, Why> {
     if courses.is_empty() {
         return Err(Why::TooFew);
     }
@@ -141,7 +140,7 @@ pub(super) fn slc(courses: &[Course]) -> Result<Finding, Why> {
     let (bytes_fast, fast, slow) = (of(|c| c.0), of(|c| c.1), of(|c| c.2));
     let agree = |c: &(f64, f64, f64)| (c.0 / bytes_fast - 1.0).abs() <= AGREE;
     match cliffs.iter().all(agree) {
-        true => Ok(Finding::Slc {
+        true => Ok(TraitFinding::Slc {
             bytes: bytes(bytes_fast),
             fast,
             slow,

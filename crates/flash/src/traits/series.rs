@@ -1,7 +1,7 @@
-//! What was measured for each point, and how much it varies.
+//! Measured values of each point, and their variation.
 
 use super::Trait;
-use super::ask::Asked;
+use super::ask::TraitJob;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_stats::distributions::{normal_quantile, student};
 use std::collections::BTreeMap;
@@ -10,19 +10,19 @@ use std::collections::BTreeMap;
 const LEAST_NOISE: f64 = 0.003;
 /// Fewer degrees of freedom than this tell nothing of the noise.
 const LEAST_FREEDOM: usize = 3;
-/// Of the quantiles that say how much wider an error is.
+/// Tail probability of the quantiles that widen an error.
 const TAIL: f64 = 0.001;
 
 /// One point: where, and the microseconds of each trial.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Point {
+pub struct SeriesPoint {
     /// A size, a count, a pause.
     pub x: f64,
     /// Microseconds of an I/O, trial by trial.
     pub us: Vec<f64>,
 }
 
-impl Point {
+impl SeriesPoint {
     /// The mean over the trials.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
@@ -51,7 +51,7 @@ impl Point {
 
 /// Points of one question, by `x`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series(pub Vec<Point>);
+pub struct Series(pub Vec<SeriesPoint>);
 
 impl Series {
     /// Trials beyond the first of each point: what is known of the noise comes from these.
@@ -61,8 +61,8 @@ impl Series {
         points.map(|point| point.us.len().saturating_sub(1)).sum()
     }
 
-    /// Whether the points were measured often enough to know their noise: twice on average,
-    /// and three times where there are only two of them.
+    /// `true` if the points were measured often enough to know their noise: twice on average, and
+    /// three times where there are only two of them.
     #[must_use]
     pub fn is_repeated(&self) -> bool {
         self.freedom() >= self.0.len().max(LEAST_FREEDOM)
@@ -71,7 +71,7 @@ impl Series {
     /// The standard deviation of a trial, as a share of its point's mean.
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     fn deviation(&self) -> f64 {
-        let squares = |point: &Point| -> f64 {
+        let squares = |point: &SeriesPoint| -> f64 {
             let mean = point.mean();
             let shares = point.us.iter().map(|us| us / mean - 1.0);
             shares.map(|share| share.powi(2)).sum()
@@ -85,7 +85,7 @@ impl Series {
     /// passed by chance as rarely as with many trials.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
-    pub fn error(&self, point: &Point) -> f64 {
+    pub fn error(&self, point: &SeriesPoint) -> f64 {
         let share = (self.deviation() * widened(self.freedom())).max(LEAST_NOISE);
         point.mean() * share / (point.us.len().max(1) as f64).sqrt()
     }
@@ -102,11 +102,11 @@ impl Series {
 
     /// The point at `x`.
     #[must_use]
-    pub fn at(&self, x: f64) -> Option<&Point> {
+    pub fn at(&self, x: f64) -> Option<&SeriesPoint> {
         self.0.iter().find(|point| (point.x - x).abs() < 1e-9)
     }
 
-    /// Where, mean and standard error of each point.
+    /// Returns the position, mean and standard error of each point.
     #[must_use]
     pub fn means(&self) -> Vec<(f64, f64, f64)> {
         let points = self.0.iter();
@@ -128,11 +128,11 @@ fn widened(freedom: usize) -> f64 {
 pub struct Course {
     /// Bytes of each interval.
     pub bytes: Vec<f64>,
-    /// Of an interval.
+    /// Length of an interval, in seconds.
     pub seconds: f64,
 }
 
-/// All that was answered.
+/// Measured answers: series and courses.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     series: BTreeMap<(&'static str, &'static str), Series>,
@@ -142,7 +142,7 @@ pub struct Answers {
 impl Answers {
     /// From the trials of the jobs that asked; those that did not complete say nothing.
     #[must_use]
-    pub fn of_trials(asked: &[Asked], trials: &[TrialRecord]) -> Self {
+    pub fn of_trials(asked: &[TraitJob], trials: &[TrialRecord]) -> Self {
         let mut answers = Self::default();
         for one in asked {
             let trials = trials.iter();
@@ -161,7 +161,7 @@ impl Answers {
                     .series
                     .entry((one.what.name(), one.part))
                     .or_default();
-                series.0.push(Point { x: one.x, us });
+                series.0.push(SeriesPoint { x: one.x, us });
             }
         }
         for series in answers.series.values_mut() {
@@ -170,7 +170,7 @@ impl Answers {
         answers
     }
 
-    /// Of series that are made up.
+    /// Builds answers from given series.
     #[cfg(test)]
     pub(super) fn of_series(all: impl IntoIterator<Item = (Trait, &'static str, Series)>) -> Self {
         let all = all.into_iter();
@@ -189,7 +189,7 @@ impl Answers {
         found.cloned().unwrap_or_default()
     }
 
-    /// All series of a trait with their parts.
+    /// Returns all series of a trait with their parts.
     pub fn all_of(&self, what: Trait) -> impl Iterator<Item = (&'static str, &Series)> {
         let series = self.series.iter();
         series

@@ -2,7 +2,7 @@
 
 use super::boundary::bytes;
 use super::series::Series;
-use super::{Finding, Why};
+use super::{TraitFinding, Why};
 
 /// Standard errors between two levels.
 const SIGMAS: f64 = 6.0;
@@ -61,7 +61,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Shifts that cost something are below the unit; the one of 0 never does.
-pub(super) fn map_unit(series: &Series) -> Result<Finding, Why> {
+pub(super) fn map_unit(series: &Series) -> Result<TraitFinding, Why> {
     let all = series.means();
     let (Some(&(zero, aligned, error)), true) = (all.first(), all.len() >= 4) else {
         return Err(Why::TooFew);
@@ -82,7 +82,7 @@ pub(super) fn map_unit(series: &Series) -> Result<Finding, Why> {
         return Err(Why::Unclear);
     }
     let unit = points.get(found.at - 1).map(|(shift, _, _)| *shift);
-    Ok(Finding::MapUnit {
+    Ok(TraitFinding::MapUnit {
         unit: bytes(unit.unwrap_or_default()),
         extra_us: found.after - found.before,
     })
@@ -90,14 +90,17 @@ pub(super) fn map_unit(series: &Series) -> Result<Finding, Why> {
 
 /// Writes in turn in so many units, less what reads of the same places take: that is not the
 /// units' doing.
-pub(super) fn open_units(writes: &Series, reads: &Series) -> Result<Finding, Why> {
-    let of = |point: &super::series::Point| {
+pub(super) fn open_units(writes: &Series, reads: &Series) -> Result<TraitFinding, Why> {
+    let of = |point: &super::series::SeriesPoint| {
         let control = reads.at(point.x)?;
         let error = writes.error(point).hypot(reads.error(control));
         Some((point.x, point.mean() - control.mean(), error))
     };
     let points: Vec<(f64, f64, f64)> = writes.0.iter().filter_map(of).collect();
-    let base = writes.0.first().map_or(0.0, super::series::Point::mean);
+    let base = writes
+        .0
+        .first()
+        .map_or(0.0, super::series::SeriesPoint::mean);
     let found = levels(&points, base)?;
     let (Some(last), Some(first)) = (points.get(found.at - 1), points.get(found.at)) else {
         return Err(Why::TooFew);
@@ -110,7 +113,7 @@ pub(super) fn open_units(writes: &Series, reads: &Series) -> Result<Finding, Why
         clippy::cast_sign_loss,
         reason = "counts of units"
     )]
-    Ok(Finding::OpenUnits {
+    Ok(TraitFinding::OpenUnits {
         least: last.0 as u32,
         most: first.0 as u32 - 1,
         extra_us: found.after - found.before,

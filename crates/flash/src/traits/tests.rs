@@ -1,11 +1,11 @@
 //! Detectors on series that are made up.
 
-use super::series::{Answers, Point, Series};
+use super::series::{Answers, Series, SeriesPoint};
 use super::*;
 
 /// Three trials around each value, one of a thousand apart.
 fn series(points: &[(f64, f64)]) -> Series {
-    let point = |(x, us): &(f64, f64)| Point {
+    let point = |(x, us): &(f64, f64)| SeriesPoint {
         x: *x,
         us: [0.999, 1.0, 1.001].map(|factor| us * factor).into(),
     };
@@ -26,7 +26,7 @@ fn costs_of_a_line_with_a_ramp_are_found() {
         let blocks = bytes / 512.0;
         150.0 + 1.41 * blocks + 2.0 * blocks.min(32.0)
     }));
-    let Ok(Finding::Costs {
+    let Ok(TraitFinding::Costs {
         command_us,
         block_us,
         ramp,
@@ -53,7 +53,7 @@ fn trials_that_were_disturbed_do_not_change_the_costs() {
         point.us = (0..12).map(|trial| us * factor(trial)).collect();
     }
     let found = costs::find(&all);
-    let Ok(Finding::Costs {
+    let Ok(TraitFinding::Costs {
         command_us,
         block_us,
         ..
@@ -98,7 +98,9 @@ fn boundaries_are_told_apart_and_none_is_made_up() {
         let found = boundary::find(&across, &beside);
         let expected: Vec<f64> = of.iter().map(|(size, _)| *size).collect();
         let sizes = match &found {
-            Ok(Finding::Boundaries(found)) => found.iter().map(|(unit, _)| unit.0 as f64).collect(),
+            Ok(TraitFinding::Boundaries(found)) => {
+                found.iter().map(|(unit, _)| unit.0 as f64).collect()
+            }
             Err(Why::Flat) => Vec::new(),
             other => panic!("{other:?}"),
         };
@@ -118,7 +120,7 @@ fn a_mapping_unit_is_the_smallest_shift_that_costs_nothing() {
     };
     for unit in [1024.0, 4096.0, 8192.0] {
         let found = step::map_unit(&shifts(unit));
-        let Ok(Finding::MapUnit { unit: found, .. }) = found else {
+        let Ok(TraitFinding::MapUnit { unit: found, .. }) = found else {
             panic!("{found:?}");
         };
         assert_eq!(found.0 as f64, unit);
@@ -133,7 +135,7 @@ fn open_units_end_where_writes_slow_down_and_reads_do_not() {
     let writes = series(&counts.map(|k| (k, if k <= 6.0 { 400.0 } else { 3000.0 })));
     let reads = series(&counts.map(|k| (k, 200.0)));
     let found = step::open_units(&writes, &reads);
-    let expected = |least, most| matches!(found, Ok(Finding::OpenUnits { least: l, most: m, .. }) if (l, m) == (least, most));
+    let expected = |least, most| matches!(found, Ok(TraitFinding::OpenUnits { least: l, most: m, .. }) if (l, m) == (least, most));
     assert!(expected(6, 7), "{found:?}");
     // What reads of the same places take too is not the units' doing.
     assert_eq!(step::open_units(&writes, &writes), Err(Why::Flat));
@@ -142,7 +144,7 @@ fn open_units_end_where_writes_slow_down_and_reads_do_not() {
 #[test]
 fn a_flush_is_told_with_its_buffer_and_without() {
     let filled = |burst: f64| 400.0 + (burst / 1024.0).min(300.0) * 20.0;
-    let Ok(Finding::Flush {
+    let Ok(TraitFinding::Flush {
         buffer: Some((each, least, Some(most))),
         ..
     }) = cliff::flush(&powers(14, 22, filled))
@@ -153,7 +155,7 @@ fn a_flush_is_told_with_its_buffer_and_without() {
     assert!(least.0 <= 300 << 10 && most.0 >= 300 << 10);
     let flat = cliff::flush(&powers(14, 22, |_| 700.0));
     assert!(
-        matches!(flat, Ok(Finding::Flush { buffer: None, .. })),
+        matches!(flat, Ok(TraitFinding::Flush { buffer: None, .. })),
         "{flat:?}"
     );
     assert_eq!(cliff::flush(&powers(14, 22, |_| 0.0)), Err(Why::Flat));
@@ -162,7 +164,7 @@ fn a_flush_is_told_with_its_buffer_and_without() {
 #[test]
 fn a_difference_is_told_only_when_noise_lets_it_be_told_how_much() {
     let reads = |spread: f64, behind: f64| {
-        let point = |x: f64, us: f64| Point {
+        let point = |x: f64, us: f64| SeriesPoint {
             x,
             us: [1.0 - spread, 1.0, 1.0 + spread]
                 .map(|share| us * share)
@@ -180,8 +182,14 @@ fn a_difference_is_told_only_when_noise_lets_it_be_told_how_much() {
     };
     // 60 us of 760 with standard errors of 8 us: there, but between 40 and 80.
     assert_eq!(reads(0.01, 760.0), Err(Why::Unclear));
-    assert!(matches!(reads(0.003, 760.0), Ok(Finding::Deferred { .. })));
-    assert!(matches!(reads(0.01, 960.0), Ok(Finding::Deferred { .. })));
+    assert!(matches!(
+        reads(0.003, 760.0),
+        Ok(TraitFinding::Deferred { .. })
+    ));
+    assert!(matches!(
+        reads(0.01, 960.0),
+        Ok(TraitFinding::Deferred { .. })
+    ));
 }
 
 /// Bursts whose flush rises from 120 ms by an eighth, as far as the buffer goes.
@@ -192,7 +200,7 @@ fn slight_rise(burst: f64) -> f64 {
 #[test]
 fn a_slight_rise_of_flushes_above_the_noise_is_one() {
     let found = cliff::flush(&powers(14, 24, slight_rise));
-    let Ok(Finding::Flush {
+    let Ok(TraitFinding::Flush {
         flush_us,
         buffer: Some((each, least, _)),
     }) = found
@@ -226,7 +234,7 @@ fn flushes_that_noise_may_hide_are_not_called_alike() {
 fn where_a_rise_ends_is_told_only_when_the_noise_lets_it() {
     let goes_on = |burst: f64| 120_000.0 + burst / 1024.0 * 4.0;
     let found = cliff::flush(&powers(14, 24, goes_on));
-    let Ok(Finding::Flush {
+    let Ok(TraitFinding::Flush {
         buffer: Some((_, least, None)),
         ..
     }) = found
@@ -248,7 +256,7 @@ fn where_a_rise_ends_is_told_only_when_the_noise_lets_it() {
         [124.4, 124.8, 121.5],
         [129.6, 127.3, 128.8],
     ];
-    let point = |(power, ms): (i32, &[f64; 3])| Point {
+    let point = |(power, ms): (i32, &[f64; 3])| SeriesPoint {
         x: 2.0_f64.powi(power),
         us: ms.map(|ms| ms * 1e3).into(),
     };
@@ -272,14 +280,14 @@ fn answers(what: Trait, part: &'static str, mut series: Series, trials: usize) -
 fn one_trial_of_each_point_states_nothing() {
     let order = || series(&[(0.0, 100.0), (1.0, 200.0)]);
     let broken = |trials| find(Trait::Break, &answers(Trait::Break, "", order(), trials));
-    assert_eq!(broken(1), Finding::NotVisible(Why::TooFew));
+    assert_eq!(broken(1), TraitFinding::NotVisible(Why::TooFew));
     // Two points that were measured twice each tell too little of the noise, too.
-    assert_eq!(broken(2), Finding::NotVisible(Why::TooFew));
-    assert!(matches!(broken(3), Finding::Break { .. }));
+    assert_eq!(broken(2), TraitFinding::NotVisible(Why::TooFew));
+    assert!(matches!(broken(3), TraitFinding::Break { .. }));
     let depths = || powers(0, 5, |depth| 100.0 / depth.min(8.0));
     let queue = |trials| find(Trait::Queue, &answers(Trait::Queue, "", depths(), trials));
-    assert_eq!(queue(1), Finding::NotVisible(Why::TooFew));
-    assert!(matches!(queue(2), Finding::Queue { .. }));
+    assert_eq!(queue(1), TraitFinding::NotVisible(Why::TooFew));
+    assert!(matches!(queue(2), TraitFinding::Queue { .. }));
 }
 
 #[test]
@@ -301,7 +309,7 @@ fn points_that_were_measured_once_count_with_others() {
 #[test]
 fn errors_that_few_trials_tell_are_widened() {
     let of = |points: usize| {
-        let point = |x: usize| Point {
+        let point = |x: usize| SeriesPoint {
             x: x as f64,
             us: vec![98.0, 100.0, 102.0],
         };
@@ -331,6 +339,6 @@ fn names_of_jobs_lead_back_to_their_points() {
             .all(|what| all.iter().any(|one| one.what == *what))
     );
     for asked in all {
-        assert_eq!(ask::Asked::of(&asked.job), Some(asked));
+        assert_eq!(ask::TraitJob::of(&asked.job), Some(asked));
     }
 }

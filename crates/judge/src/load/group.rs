@@ -26,7 +26,7 @@ const SPREAD: &str = key!(
 pub(super) struct Group<'a> {
     members: Vec<Member<'a>>,
     evidence: Evidence,
-    /// All as one.
+    /// The streams' totals as one measurement.
     measured: Measurement,
     /// Why nothing can be said at all.
     hopeless: Option<&'static str>,
@@ -127,8 +127,8 @@ impl<'a> Group<'a> {
         judged.collect()
     }
 
-    /// Whether the counters were read when the clock of this direction of a member stopped. That
-    /// of reading goes on while it reads back.
+    /// Checks that the counters were read when the clock of this direction of a member stopped. The
+    /// clock of reading runs on while the member reads back.
     fn tells(&self, member: &Member<'_>, direction: Direction) -> bool {
         let Some(stop) = self.stopped else {
             return true;
@@ -160,7 +160,7 @@ impl<'a> Group<'a> {
         Some(self.case(&job, member.completed()).judge_trims(&trims))
     }
 
-    /// What all did in a direction.
+    /// Returns the traffic of all members in a direction.
     fn traffic(&self, direction: Direction) -> Traffic {
         let mut names = self.active(direction).map(|member| &member.stream.name);
         let first = names.next();
@@ -181,7 +181,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// How many of the requests that random buffered reads need were made.
+    /// Returns the share of the requests needed by random buffered reads that were made.
     fn requests(&self, copies: bool) -> Option<Share> {
         let job = self.job_of_all(Direction::Read);
         let members = || self.members.iter();
@@ -225,7 +225,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// What holds for every member that is active in a direction.
+    /// Returns a job with the properties that hold for every member active in a direction.
     fn job_of_all(&self, direction: Direction) -> Job {
         let all = |holds: fn(&Member<'_>) -> bool| self.active(direction).all(holds);
         let synced = all(|member| member.sync != OpenSync::None);
@@ -318,11 +318,11 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What the members did in a direction.
+/// Traffic of the members in a direction.
 struct Traffic {
     direction: Direction,
     bytes: u64,
-    /// All of them are copies of one job.
+    /// `true` if the members are all copies of one job.
     copies: bool,
     /// The device's share when the members ended.
     in_time: Result<Share, String>,
@@ -331,7 +331,7 @@ struct Traffic {
     at_end: Result<Share, String>,
     /// Requests that random buffered reads need.
     needed: u64,
-    /// How many of these were made.
+    /// Share of the needed requests that were made.
     requests: Option<Share>,
 }
 
@@ -344,7 +344,7 @@ impl Traffic {
         all.of_part(member.moved(self.direction), self.bytes)
     }
 
-    /// How many of the requests that a member needs were made.
+    /// Returns the share of the requests needed by a member that were made.
     fn requests_of(&self, member: &Member<'_>) -> Option<Share> {
         let needed = member.requests_needed();
         let all = self.requests.filter(|_| needed > 0)?;
@@ -355,8 +355,8 @@ impl Traffic {
     }
 }
 
-/// What the members moved, as one measurement: reads as random reads of pages,
-/// in the number that they ask the device for; synchronous writes as flushes.
+/// Sums the members' traffic as one measurement: reads as random reads of pages, in the number that
+/// they ask the device for; synchronous writes as flushes.
 fn together(
     members: &[Member<'_>],
     evidence: &Evidence,

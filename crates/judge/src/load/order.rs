@@ -65,7 +65,7 @@ fn first_touched(members: &[Member<'_>], readers: &[&Member<'_>], passes: u64) -
     }
 }
 
-/// What a member alone read for the first time.
+/// Returns the bytes that a member alone read for the first time.
 fn first_of(member: &Member<'_>, passes: u64) -> u64 {
     let read = member.moved(Direction::Read);
     if member.is_direct() {

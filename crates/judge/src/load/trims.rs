@@ -1,17 +1,17 @@
-//! Whether trims reached the device: the kernel counts what a device discards.
+//! Labels of trims: the kernel counts what a device discards.
 
 use super::super::share::Share;
 use super::super::{CallEnd, Case, DirectionEvidence, Measured, Place};
 use assay_lang::tr;
 use assay_model::units::{Bytes, MIB};
 
-/// What all members of a wave on one storage trimmed, and what one of them did.
+/// Bytes trimmed by all members of a wave on one storage, and by one of them.
 pub(super) struct Trims {
-    /// All bytes, ramps included.
+    /// Bytes of all members, ramps included.
     pub(super) of_all: u64,
-    /// Those of the member.
+    /// Bytes of the member, ramp included.
     pub(super) of_member: u64,
-    /// Its measured ones.
+    /// Measured bytes of the member.
     pub(super) measured: u64,
     /// Why counters cannot tell.
     pub(super) hopeless: Option<String>,

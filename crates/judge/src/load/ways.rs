@@ -1,4 +1,4 @@
-//! How a stream goes about its I/O, in the words of a job.
+//! Properties of a stream's I/O, expressed as those of a job.
 
 use assay_lang::tr;
 use assay_model::job::{Direction, EngineKind, Flush, FlushCall, Job, OpenSync, Rw};
@@ -40,8 +40,8 @@ impl Member<'_> {
         self.ended && self.came.errno == 0 && self.came.total_errors == 0
     }
 
-    /// Its flushes, as far as they were seen to be made: one that was stopped
-    /// may have skipped the last.
+    /// Returns the flushes that were seen to be made; an interrupted stream may have skipped the
+    /// last.
     pub(super) fn flush(&self) -> Flush {
         let durability = &self.stream.durability;
         if let Some(left) = self.came.unflushed_bytes {
@@ -77,13 +77,13 @@ impl Member<'_> {
         one_at_a_time || self.stream.durability.drained
     }
 
-    /// All that it wrote was flushed, or written through, before it ended.
+    /// `true` if everything that the stream wrote was flushed, or written through, before it ended.
     pub(super) fn is_durable(&self) -> bool {
         let job = self.job();
         job.sync != OpenSync::None || (self.completed() && job.ends_durable())
     }
 
-    /// What it wrote may still be in the page cache when it ends.
+    /// `true` if written data may still be in the page cache when the stream ends.
     pub(super) fn leaves_pages(&self) -> bool {
         self.moved(Direction::Write) > 0 && !self.is_direct() && !self.is_durable()
     }
@@ -97,7 +97,7 @@ impl Member<'_> {
         self.came.sync.count + synced
     }
 
-    /// Its own facts as a job. Sizes and counts are the group's to fill in.
+    /// Returns the stream's own properties as a job. The group fills in sizes and counts.
     pub(super) fn job(&self) -> Job {
         Job {
             ioengine: self.stream.engine.kind,
@@ -108,8 +108,8 @@ impl Member<'_> {
         }
     }
 
-    /// What the block layer must be asked for when nothing is cached: whole
-    /// pages, each small random read one of its own.
+    /// Returns the bytes that the block layer must be asked for when nothing is cached: whole
+    /// pages, a separate one for each small random read.
     pub(super) fn pages_asked(&self) -> u64 {
         const PAGE_BYTES: u64 = 4096;
         let moved = self.moved(Direction::Read);
@@ -150,7 +150,7 @@ impl Member<'_> {
     /// The most requests that its reads are likely to have made beyond
     /// [`Self::requests_needed`], and that another job must not take for its own.
     pub(super) fn other_requests(&self) -> u64 {
-        /// What every device takes as one request.
+        /// Size that every device accepts as one request.
         const REQUEST_BYTES: u64 = 64 << 10;
         let moved = self.moved(Direction::Read);
         let all = self.reads().max(moved.div_ceil(REQUEST_BYTES));
@@ -198,7 +198,7 @@ impl Member<'_> {
         reads.bytes.checked_div(reads.ios)
     }
 
-    /// Its time from the first I/O to the last, on the load's clock.
+    /// Returns the time of the first I/O and of the last, on the load's clock.
     pub(super) fn span_ns(&self) -> (u64, u64) {
         let took = self
             .came

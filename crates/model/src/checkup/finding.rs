@@ -1,10 +1,10 @@
-//! What would spoil a measurement.
+//! Conditions that would spoil a measurement.
 
 use super::{DiskUse, PowerKind};
 use crate::units::Bytes;
 use serde::Serialize;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -28,7 +28,7 @@ impl Severity {
     }
 }
 
-/// What was found. Names of fields are those of the JSON.
+/// A condition that can affect a measurement. Field names are those of the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
@@ -51,7 +51,7 @@ pub enum Finding {
     LoopDevice {
         /// The device.
         device: String,
-        /// Its file.
+        /// Backing file of the device.
         file: String,
     },
     /// The kernel does not count the I/O of a device.
@@ -73,7 +73,7 @@ pub enum Finding {
     },
     /// Others use the disk.
     OthersIo {
-        /// What was moved.
+        /// I/O of other processes on the disk.
         disk: DiskUse,
         /// For how long was looked.
         elapsed_ns: u64,
@@ -109,12 +109,12 @@ pub enum Finding {
     },
     /// Something is slowed down against heat now.
     Throttled {
-        /// What.
+        /// Names of what is throttled.
         what: Vec<String>,
     },
     /// It was, since boot.
     WasThrottled {
-        /// How often.
+        /// Number of throttle events.
         events: u64,
     },
     /// A zone is near the temperature at which it will be.
@@ -140,9 +140,9 @@ pub enum Finding {
     },
     /// The kernel lacks counters or calls.
     OldKernel {
-        /// Its release.
+        /// Kernel release.
         release: String,
-        /// What it lacks.
+        /// Counters and calls that the kernel lacks.
         lacks: Vec<&'static str>,
     },
     /// Reading the clock is slow or coarse.
@@ -159,18 +159,18 @@ pub enum Finding {
     },
     /// Memory was swapped out.
     Swapping {
-        /// How much is out.
+        /// Amount of swap in use.
         used: Bytes,
     },
     /// Something between the processor and the storage may sleep.
     PowerSaving {
-        /// How.
+        /// Kind of power saving.
         how: PowerKind,
         /// Which device.
         device: String,
         /// The file that sets it.
         file: String,
-        /// What it says.
+        /// Value of the file.
         value: String,
     },
     /// The kernel puts writing off to let disks rest.
@@ -192,7 +192,7 @@ pub enum Finding {
         /// Mount point.
         point: String,
     },
-    /// All is encrypted on its way to the device.
+    /// A layer encrypts all data on its way to the device.
     Encrypted {
         /// The layer.
         device: String,
@@ -232,14 +232,14 @@ pub enum Finding {
         device: String,
         /// Mode in force.
         bus: String,
-        /// What it could be, where that is known.
+        /// Best bus mode possible, where known.
         could: Option<String>,
     },
     /// The device is worn or warns.
     Worn {
         /// The device.
         device: String,
-        /// What it says.
+        /// Problems that the device reports.
         problems: Vec<String>,
     },
     /// A cache of the device is off.
@@ -250,7 +250,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// How much it matters.
+    /// Returns the severity of this finding.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         match self {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is made on a device, and how it is mounted.
+/// A file system to make on a device, with its `mkfs` options.
 ///
 /// ```
 /// use assay_model::condition::FileSystem;

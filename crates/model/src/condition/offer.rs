@@ -1,10 +1,10 @@
-//! What the kernel offers for a setting.
+//! Values that the kernel offers for a setting.
 
 use super::{FileSystem, Subject, parse_cpus};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a knob takes.
+/// Values that a knob accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Offer {
@@ -22,13 +22,13 @@ pub enum Offer {
     },
     /// Processors, as [`parse_cpus`] reads them.
     Cpus {
-        /// Those that there are.
+        /// Processors that exist.
         allowed: Vec<usize>,
     },
     /// Options of a mount, put together with `+`. One with a value can only be put
     /// back to what the mount shows of it now.
     Options {
-        /// What it shows now.
+        /// Options that the mount shows now.
         shown: Vec<String>,
     },
     /// File systems, as [`FileSystem`] reads them.
@@ -41,7 +41,7 @@ pub enum Offer {
 }
 
 impl Offer {
-    /// Whether a value is offered.
+    /// Checks that a value is offered.
     #[must_use]
     pub fn takes(&self, value: &str) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl Offer {
         }
     }
 
-    /// All values, where they can be counted.
+    /// Returns all values if they can be listed.
     #[must_use]
     pub fn all(&self) -> Option<Vec<String>> {
         match self {
@@ -76,7 +76,7 @@ impl Offer {
         }
     }
 
-    /// What both offer: of one subject with several knobs.
+    /// Returns the values that both offers accept, for a subject with several knobs.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -123,16 +123,16 @@ impl fmt::Display for Offer {
     }
 }
 
-/// What there is to set of a subject.
+/// Knobs of a subject and the values they accept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offered {
     /// The subject.
     pub subject: Subject,
-    /// Its knobs, in words.
+    /// Names of the knobs, for people.
     pub knobs: Vec<String>,
-    /// What is in force now, each value once; empty when it cannot be read.
+    /// Values in force now, each once; empty when they cannot be read.
     pub current: Vec<String>,
-    /// What it takes.
+    /// Values that the knobs accept.
     pub offer: Offer,
 }
 

@@ -1,5 +1,4 @@
-//! What is done before each trial, so that it does not inherit the state that the
-//! one before it left.
+//! Actions before each trial, so that it does not inherit the state left by the previous one.
 
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,7 @@ use std::fmt;
 /// ([`super::InForce`]); its value is in degrees Celsius.
 pub const TEMPERATURE: &str = "temperature";
 
-/// What is done before each trial.
+/// Actions before each trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
     /// Nothing is done for so long.
@@ -18,7 +17,7 @@ pub struct Restore {
     pub drop_caches: bool,
     /// Free blocks of the file system are discarded (`fstrim`).
     pub trim: bool,
-    /// How far the temperature may be from that before the first trial.
+    /// Allowed difference from the temperature before the first trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<TemperatureWindow>,
 }
@@ -36,7 +35,7 @@ pub struct TemperatureWindow {
 }
 
 impl Restore {
-    /// Whether nothing is to be done.
+    /// `true` if there is nothing to do.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -44,7 +43,7 @@ impl Restore {
 }
 
 impl TemperatureWindow {
-    /// Whether a trial may begin at a temperature (thousandths of a degree Celsius).
+    /// Checks that a trial may begin at a temperature (thousandths of a degree Celsius).
     #[must_use]
     pub fn holds(&self, millicelsius: i64) -> bool {
         self.around

@@ -1,4 +1,4 @@
-//! What can be set.
+//! Subjects that a condition can set.
 
 use super::command_limit;
 use crate::units::Nanos;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a setting is about.
+/// Subject of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Subject {
@@ -14,7 +14,7 @@ pub enum Subject {
     Scheduler,
     /// Another attribute of the disk's queue (`queue/NAME`).
     Queue {
-        /// Its file's name, such as `read_ahead_kb`.
+        /// Name of the file, such as `read_ahead_kb`.
         attribute: String,
     },
     /// The frequency governor of all processors.
@@ -33,7 +33,7 @@ pub enum Subject {
         /// The file, absolute.
         path: PathBuf,
     },
-    /// What commands of the user do.
+    /// A setting that the user's commands apply and undo.
     Command {
         /// The user's name of it.
         name: String,
@@ -41,7 +41,7 @@ pub enum Subject {
         apply: String,
         /// The same, to undo it.
         undo: String,
-        /// What each may take before it is ended.
+        /// Time limit of each command.
         #[serde(default = "command_limit")]
         limit: Nanos,
     },
@@ -56,8 +56,8 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What is to be set after others that it would be changed by: a new scheduler
-    /// has its own depth of the queue.
+    /// Rank in the order of setting: a subject is set after those that would change it, as a new
+    /// scheduler changes the queue depth.
     #[must_use]
     pub const fn rank(&self) -> u8 {
         match self {

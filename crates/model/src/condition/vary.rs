@@ -8,25 +8,25 @@ use thiserror::Error;
 /// More than anybody waits for; most likely a mistake.
 pub const MAX_CONDITIONS: usize = 1000;
 
-/// What is varied, and over what.
+/// A subject to vary and its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vary {
     /// The subject.
     pub subject: Subject,
-    /// Its values.
+    /// Values of the subject.
     pub values: Values,
 }
 
 /// The values of a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// All that the kernel offers (`all`).
+    /// Every value that the kernel offers (`all`).
     All,
     /// These, in the user's order.
     These(Vec<String>),
 }
 
-/// What is wrong with conditions.
+/// An error in the conditions of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VaryError {
     /// No `=`, or nothing before it.
@@ -64,7 +64,7 @@ pub enum VaryError {
     CommandShape {
         /// The flag.
         flag: &'static str,
-        /// Its words.
+        /// Text after the flag.
         text: String,
     },
     /// Two commands of one name.
@@ -91,7 +91,7 @@ pub enum VaryError {
     Endless {
         /// The subject.
         subject: String,
-        /// What it takes.
+        /// Values that the subject accepts.
         offer: String,
     },
     /// A value that is not offered.
@@ -101,7 +101,7 @@ pub enum VaryError {
         subject: String,
         /// The value.
         value: String,
-        /// What it takes.
+        /// Values that the subject accepts.
         offer: String,
     },
     /// Too many of them.
@@ -114,7 +114,7 @@ pub enum VaryError {
 pub struct Commands {
     apply: Vec<(String, String)>,
     undo: Vec<(String, String)>,
-    /// What each may take before it is ended.
+    /// Time limit of each command.
     limit: Nanos,
 }
 
@@ -134,10 +134,10 @@ impl Commands {
         })
     }
 
-    /// Whether each sets something that is varied.
+    /// Checks that each command sets something that is varied.
     ///
     /// # Errors
-    /// The first one that does not, most likely a mistyped name.
+    /// The first command that does not, most likely a mistyped name.
     pub fn all_used_by(&self, varied: &[Vary]) -> Result<(), VaryError> {
         let is_used = |name: &String| {
             varied.iter().any(|vary| {
@@ -237,10 +237,10 @@ impl Vary {
         })
     }
 
-    /// Its values where the kernel offers that.
+    /// Returns the values to set, given what the kernel offers.
     ///
     /// # Errors
-    /// When one is not offered, or all of what has no end is asked for.
+    /// When a value is not offered, or `all` is asked of values that cannot be listed.
     pub fn among(&self, offer: &Offer) -> Result<Vec<String>, VaryError> {
         let subject = self.subject.to_string();
         match &self.values {

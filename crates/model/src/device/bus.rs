@@ -27,7 +27,7 @@ pub fn ceiling(identity: &DeviceIdentity) -> Option<Ceiling> {
     }
 }
 
-/// How a card's host drives the bus: the text of `/sys/kernel/debug/mmcN/ios`
+/// Bus mode of a card's host, from the text of `/sys/kernel/debug/mmcN/ios`
 /// (drivers/mmc/core/debugfs.c).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardMode {
@@ -35,8 +35,8 @@ pub struct CardMode {
     pub timing: String,
     /// Data lines.
     pub bits: u32,
-    /// Of the clock. The actual one is preferred to that which was asked for: dividers
-    /// rarely hit it.
+    /// Clock frequency. The actual one is preferred to the requested one, which dividers rarely
+    /// hit.
     pub hertz: u64,
 }
 
@@ -66,7 +66,7 @@ impl CardMode {
         })
     }
 
-    /// Whether data moves at both edges of the clock.
+    /// `true` if data moves at both edges of the clock.
     fn is_double(&self) -> bool {
         self.timing.contains("DDR") || self.timing.starts_with("HS400")
     }

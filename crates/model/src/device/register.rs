@@ -16,7 +16,7 @@ pub const SD_STATUS: &str = "ssr";
 pub const SCR: &str = "scr";
 /// Card-Specific Data of eMMC and SD, 16 bytes; the kernel's name.
 pub const CSD: &str = "csd";
-/// What an NVMe controller says of itself, 4096 bytes.
+/// NVMe Identify Controller data, 4096 bytes.
 pub const NVME_IDENTIFY: &str = "nvme_identify_controller";
 /// SMART / Health Information of an NVMe drive, 512 bytes.
 pub const NVME_SMART: &str = "nvme_smart_log";

@@ -1,6 +1,6 @@
 //! Sizes with a prefix.
 
-/// What a prefix stands for.
+/// Base of the powers that a size prefix denotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Powers of 1000: `kB`, `MB`.

@@ -52,7 +52,7 @@ const MODES: [Mode; 11] = [
     mode("SD", "sdr104", 208.0, 4.0, 1.0),
 ];
 
-/// All modes.
+/// Returns the ceilings of all modes.
 pub fn all() -> Vec<Ceiling> {
     let mut all: Vec<Ceiling> = MODES.iter().map(parallel).collect();
     all.push(uhs2("uhs2-fd156", 156e6));

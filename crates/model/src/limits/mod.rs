@@ -1,8 +1,8 @@
-//! What a bus carries at most: its nominal rate, and what framing leaves of it.
+//! Ceilings of buses: the nominal rate, and the rate that framing leaves.
 //!
-//! A ceiling counts what stands between the data on the wire (start and end bits, checksums,
-//! headers). It does not count commands, interrupts or the device: those are what a
-//! measurement shows below it ([`Placed`]).
+//! A ceiling takes into account everything that stands between the data on the wire (start and end
+//! bits, checksums, headers). It does not take into account commands, interrupts or the device: a
+//! measurement shows those below it ([`Placed`]).
 
 pub(crate) mod mmc;
 pub(crate) mod serial;
@@ -30,13 +30,13 @@ pub struct Ceiling {
     /// Microseconds that a command and its response are on the wire, where the bus has a
     /// line of its own for them.
     pub command_us: Option<f64>,
-    /// How the ceiling follows, with numbers.
+    /// Derivation of the ceiling, with numbers.
     pub formula: String,
     /// The standard that says so.
     pub source: &'static str,
 }
 
-/// All that are known, in order of families.
+/// Returns all known ceilings, in order of families.
 #[must_use]
 pub fn all() -> Vec<Ceiling> {
     let mut all = mmc::all();
@@ -82,8 +82,8 @@ impl Ceiling {
 }
 
 impl Placed {
-    /// Of a rate that is above 0, measured with requests of so many bytes, one at a time.
-    /// `None` for what is no rate.
+    /// Places a measured rate above 0 beside a ceiling, for requests of `request_bytes`, one at a
+    /// time. Returns `None` when an argument is not a positive number.
     #[must_use]
     pub fn of(measured: f64, ceiling: f64, request_bytes: u64) -> Option<Self> {
         #[expect(

@@ -2,7 +2,7 @@
 
 use super::Ceiling;
 
-/// All of them.
+/// Table with its columns and rows.
 pub fn all() -> Vec<Ceiling> {
     let mut all = usb();
     all.extend(sata());

@@ -14,7 +14,7 @@ const FRAME: f64 = 6.0 + 2.0;
 /// The gears whose symbols are 8b/10b and whose rates double.
 pub(crate) const GEARS: u32 = 5;
 
-/// All gears with one and two lanes.
+/// Returns the ceilings of all gears with one and two lanes.
 pub fn all() -> Vec<Ceiling> {
     let gears = 1..=GEARS;
     gears

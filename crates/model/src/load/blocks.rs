@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Region {
     /// Total over all files (fio's size); `None`: the whole file or device.
     pub size: Option<Extent>,
-    /// Where it starts in each file.
+    /// Start of the region in each file.
     pub offset: Extent,
     /// Added to `offset` once for each earlier copy of the job.
     pub offset_increment: Extent,
@@ -109,12 +109,12 @@ pub struct RwPattern {
     pub every: u32,
     /// `rw=write:4k`: added to the offset after each I/O, may be negative.
     pub skip_bytes: i64,
-    /// What happens to offsets between new ones.
+    /// Rule for the offsets between new ones.
     pub sequencer: Sequencer,
 }
 
 impl RwPattern {
-    /// Whether it changes what the storage holds.
+    /// `true` if the pattern changes what the storage holds.
     #[must_use]
     pub const fn changes(&self) -> bool {
         self.write || self.trim
@@ -175,14 +175,14 @@ impl Default for BlockSizes {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
-    /// All blocks alike; each once per pass unless `no_map`.
+    /// Every block is equally likely; each once per pass unless `no_map`.
     #[default]
     Uniform,
     /// Zipf's law.
     Zipf {
         /// Exponent, above 0 and not 1.
         theta: f64,
-        /// Where the most frequent block lies, 0 to 1; `None`: anywhere.
+        /// Position of the most frequent block, 0 to 1; `None`: anywhere.
         center: Option<f64>,
     },
     /// Pareto (80/20 at power 0.2).

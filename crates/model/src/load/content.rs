@@ -1,11 +1,11 @@
-//! What write buffers hold.
+//! Content of write buffers.
 
 use serde::{Deserialize, Serialize};
 
-/// What write buffers hold.
+/// Content of write buffers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteContent {
-    /// All zero (`zero_buffers`).
+    /// Zero bytes only (`zero_buffers`).
     pub zero: bool,
     /// New random content for every write (`refill_buffers`); otherwise it is
     /// random once.
@@ -14,13 +14,13 @@ pub struct WriteContent {
     pub scramble: bool,
     /// Repeated to fill the block; empty: random.
     pub pattern: Pattern,
-    /// How far a block can be compressed, in percent; `None`: not asked for.
+    /// Compressibility of a block, in percent; `None`: not asked for.
     pub compress_percent: Option<u8>,
     /// In pieces of that size; 0: of the block.
     pub compress_chunk: u32,
     /// Share of blocks that came before, in percent.
     pub dedupe_percent: u8,
-    /// Where those come from.
+    /// Source of the repeated blocks.
     pub dedupe_mode: DedupeMode,
     /// Size of the working set, in percent of the region.
     pub dedupe_set_percent: u8,

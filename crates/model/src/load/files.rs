@@ -7,12 +7,12 @@ use std::path::PathBuf;
 /// The files of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Files {
-    /// All paths, in the order of their numbers. The dialect has applied
-    /// `directory`, `filename_format` and `nrfiles`.
+    /// Paths of the files, in the order of their numbers. The dialect has applied `directory`,
+    /// `filename_format` and `nrfiles`.
     pub paths: Vec<PathBuf>,
     /// The paths were named by the user (`filename`), not made up.
     pub named: bool,
-    /// All files below this directory are added (`opendir`).
+    /// Directory whose files are all added (`opendir`).
     pub opendir: Option<PathBuf>,
     /// Size of each file: fixed, or drawn from a range (`filesize`); `None`:
     /// `size` divided by the number of files.
@@ -30,7 +30,7 @@ pub struct Files {
     pub service: FileService,
     /// I/Os to a file before the next one is taken.
     pub service_every: u32,
-    /// How files get their blocks.
+    /// Allocation of the files' blocks.
     pub fallocate: Fallocate,
     /// Hint about the order of access (`fadvise_hint`).
     pub advice: Advice,
@@ -107,7 +107,7 @@ pub enum FileService {
     Normal(f64),
 }
 
-/// How files get their blocks.
+/// Allocation of a file's blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallocate {

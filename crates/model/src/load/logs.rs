@@ -9,17 +9,17 @@ pub struct Logs {
     /// First part of the names of the bandwidth log; `None`: none. (fio's
     /// `write_bw_log`; the job's name where that has no value.)
     pub bandwidth: Option<String>,
-    /// Of the latency logs (`write_lat_log`: slat, clat and lat).
+    /// First part of the names of the latency logs (`write_lat_log`: slat, clat and lat).
     pub latency: Option<String>,
-    /// Of the IOPS log.
+    /// First part of the name of the IOPS log.
     pub iops: Option<String>,
-    /// Of the histogram log.
+    /// First part of the name of the histogram log.
     pub histogram: Option<String>,
     /// One file for each stream (`per_job_logs`); otherwise one per name.
     pub shared: bool,
     /// Averages over this time; 0: every I/O.
     pub average: Nanos,
-    /// What is logged of the I/Os of that time.
+    /// Value that is logged of the I/Os of that time.
     pub window_value: WindowValue,
     /// Offsets are logged.
     pub offset: bool,

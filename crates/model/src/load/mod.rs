@@ -45,8 +45,8 @@ pub struct Load {
     pub readonly: bool,
     /// Overwriting a block device is allowed. (A file is the user's own word.)
     pub destroy_data: bool,
-    /// Where relative auxiliary files (logs, verify states) are put
-    /// (`--aux-path`); `None`: the current directory.
+    /// Directory for relative auxiliary files (logs, verify states) (`--aux-path`); `None`: the
+    /// current directory.
     pub aux_path: Option<std::path::PathBuf>,
     /// Send a whole report that often (`--status-interval`).
     pub status_interval: Option<Nanos>,
@@ -58,8 +58,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// What all random numbers of a stream start from: the same in every run,
-    /// unless the job wants none of that.
+    /// Returns the seed of all random numbers of a stream: the same in every run, unless the job
+    /// asks for random seeds.
     #[must_use]
     pub fn seed_of(&self, stream: &Stream) -> u64 {
         let blocks = &stream.blocks;
@@ -71,12 +71,11 @@ impl Load {
     }
 }
 
-/// Where nothing else is asked for, every run does the same.
+/// Default seed, so that every run does the same unless asked otherwise.
 ///
-/// Any number is as good. This one makes fio's test t0008 pass, which wants the
-/// share of writes that fio's own seed happens to give (50.6 % of 8192 I/Os,
-/// give or take half a percent). It stays as it is: with another, the same job
-/// would do other I/Os than it did before.
+/// Any number would do. This one makes fio's test t0008 pass, which wants the share of writes that
+/// fio's own seed happens to give (50.6 % of 8192 I/Os, give or take half a percent). It must not
+/// change: with another seed, the same job would do other I/Os than before.
 const DEFAULT_SEED: u64 = 1;
 
 /// One thread of a load. Groups of fields follow fio's groups of options, and
@@ -101,15 +100,15 @@ pub struct Stream {
     pub schedule: Schedule,
     /// Priorities and processors.
     pub process: Process,
-    /// Its files.
+    /// Files of the stream.
     pub files: Files,
     /// Which part of each file.
     pub region: Region,
     /// Ddirs, block sizes and the order of offsets.
     pub blocks: Blocks,
-    /// How much and how long.
+    /// Amount of I/O and running time.
     pub length: Length,
-    /// How I/O is handed to the kernel.
+    /// I/O engine and its settings.
     pub engine: Engine,
     /// Direct, synchronous, flushes.
     pub durability: Durability,
@@ -119,7 +118,7 @@ pub struct Stream {
     pub verify: Option<Verify>,
     /// Trims between writes.
     pub trim: TrimOptions,
-    /// What is written.
+    /// Content of written blocks.
     pub content: WriteContent,
     /// Recording and replaying.
     pub trace: Trace,
@@ -127,7 +126,7 @@ pub struct Stream {
     pub logs: Logs,
     /// End when the figures are steady.
     pub steady_state: Option<SteadyState>,
-    /// What is counted and shown.
+    /// Statistics to collect and show.
     pub stats: StatsOptions,
     /// Which errors end it.
     pub errors: ErrorPolicy,
@@ -187,7 +186,7 @@ pub enum Ddir {
 }
 
 impl Ddir {
-    /// All of them, in fio's order.
+    /// Every direction, in fio's order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
 
     /// fio's name of it.
@@ -288,14 +287,14 @@ pub enum Extent {
     Percent(f64),
 }
 
-/// How much a stream does and for how long.
+/// Amount of I/O that a stream does, and its running time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Length {
     /// Bytes to move, where that is not the size of the region.
     pub io_size: Option<Extent>,
     /// Ends after that many I/Os.
     pub number_ios: Option<u64>,
-    /// How often the whole is repeated; 1 is once.
+    /// Number of times that the whole is done; 1 is once.
     pub loops: u64,
     /// Ends after that time at the latest.
     pub runtime: Option<Nanos>,
@@ -321,7 +320,7 @@ impl Default for Length {
     }
 }
 
-/// How I/O is handed to the kernel.
+/// I/O engine of a stream and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Engine {
     /// fio's ioengine.

@@ -63,7 +63,7 @@ impl Default for Pace {
 pub struct ThinkTime {
     /// Length of a pause.
     pub pause: Nanos,
-    /// Of which the processor is kept busy.
+    /// Part of the pause spent busy-waiting.
     pub spin: Nanos,
     /// A pause after that many blocks.
     pub blocks: u32,

@@ -20,13 +20,13 @@ impl IoPriority {
         Self((class as u16 & 7) << 13 | level as u16 & 7)
     }
 
-    /// Its class; 0: none.
+    /// Returns the priority class; 0: none.
     #[must_use]
     pub const fn class(self) -> u16 {
         self.0 >> 13
     }
 
-    /// Its level within the class.
+    /// Returns the level within the class.
     #[must_use]
     pub const fn level(self) -> u16 {
         self.0 & 7
@@ -37,11 +37,11 @@ impl IoPriority {
 /// `cmdprio` options).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriorityShare {
-    /// Of the blocks of this size; `None`: of all.
+    /// Block size that the share applies to; `None`: all blocks.
     pub size: Option<u32>,
-    /// How many of those, in percent.
+    /// Share of those I/Os, in percent.
     pub percent: u8,
-    /// What they get.
+    /// Priority that they get.
     pub priority: IoPriority,
 }
 

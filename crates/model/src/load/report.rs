@@ -1,5 +1,4 @@
-//! What came of a load: raw counters of every stream, and evidence of every
-//! wave.
+//! Results of a load: raw counters of every stream, and evidence of every wave.
 
 use super::priority::IoPriority;
 use super::stats::SteadyCriterion;
@@ -11,13 +10,12 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What came of a load.
+/// Results of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadReport {
     /// One for each stream of the load, in its order.
     pub streams: Vec<StreamReport>,
-    /// What the kernel said around each wave and for each storage its files
-    /// are on.
+    /// Kernel evidence around each wave, for each storage its files are on.
     pub evidence: Vec<WaveEvidence>,
     /// Counters of the disks over the whole load (fio's disk_util).
     pub disks: Vec<DiskUse>,
@@ -30,7 +28,7 @@ pub struct LoadReport {
     pub stopped: bool,
 }
 
-/// What the kernel said while a wave ran, about one storage.
+/// Kernel evidence while a wave ran, for one storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaveEvidence {
     /// The wave.
@@ -44,8 +42,8 @@ pub struct WaveEvidence {
     pub stops: Vec<ClockStop>,
 }
 
-/// What the kernel said when the clocks of some streams stopped, before they read back what
-/// they had written, closed or removed their files, or ran a command of the user.
+/// Kernel evidence from the moment when the clocks of some streams stopped, before they read back
+/// what they had written, closed or removed their files, or ran a command of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockStop {
     /// The streams.
@@ -57,17 +55,17 @@ pub struct ClockStop {
     pub between: Option<BetweenPasses>,
 }
 
-/// What was counted while the clocks of streams stood still between two passes, all such
-/// times together.
+/// Counters of the times between two passes, when the clocks of streams stood still; all such times
+/// together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BetweenPasses {
-    /// How often they stood still.
+    /// Number of times that the clocks stood still.
     pub times: u64,
-    /// How long.
+    /// Time that the clocks stood still, in nanoseconds.
     pub elapsed_ns: u64,
-    /// What the devices moved meanwhile.
+    /// Block-layer counters of these times.
     pub devices: Vec<DeviceCounters>,
-    /// What the kernel accounted to the agent meanwhile.
+    /// I/O that the kernel accounted to the agent in these times.
     pub own_io: Option<OwnIo>,
     /// Bytes that were dirty or under write-back when the clocks stopped.
     pub dirty_bytes: Option<u64>,
@@ -80,13 +78,13 @@ pub struct BetweenPasses {
 pub struct WaveRecord {
     /// The streams of the wave.
     pub load: Load,
-    /// What came of them; without series and latencies.
+    /// Results of the wave, without series and latencies.
     pub report: LoadReport,
     /// Which of the streams are the trial's.
     pub members: Vec<u32>,
 }
 
-/// What became of a stream.
+/// Results of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamReport {
     /// Number of the thread.
@@ -109,8 +107,7 @@ pub struct StreamReport {
     pub elapsed_ns: u64,
     /// Measured I/O. Reads include those of checks.
     pub directions: PerDirection<DirectionReport>,
-    /// All bytes moved, ramp and checks included: what evidence is held
-    /// against.
+    /// Bytes moved, ramp and checks included; evidence is compared with them.
     pub moved_bytes: PerDirection<u64>,
     /// Flush calls.
     pub sync: LatencyRecord,
@@ -121,7 +118,7 @@ pub struct StreamReport {
     /// Calls of `sync_file_range(2)` among them, which make nothing durable.
     #[serde(default)]
     pub range_syncs: u64,
-    /// All its files were flushed after the last write, as the job asks.
+    /// `true` if all files were flushed after the last write, as the job asks.
     #[serde(default)]
     pub flushed_at_end: bool,
     /// Bytes it wrote that no flush covers which began after they were written and ended
@@ -146,11 +143,11 @@ pub struct StreamReport {
     pub major_faults: u64,
     /// Page faults that did not.
     pub minor_faults: u64,
-    /// How deep the queue was.
+    /// Distribution of the queue depth.
     pub depths: DepthUse,
-    /// Where a latency target led.
+    /// Result of the search for a latency target.
     pub latency_target: Option<LatencyTargetReached>,
-    /// Whether a steady state was reached.
+    /// Result of the steady-state check.
     pub steady_state: Option<SteadyStateReached>,
     /// Files: (path, size when it ran).
     pub files: Vec<(PathBuf, Bytes)>,
@@ -158,8 +155,7 @@ pub struct StreamReport {
     /// before this field existed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<FilePart>,
-    /// Of a replay that keeps times: how much later than it was due each I/O or flush
-    /// was handed over.
+    /// Lateness of each I/O or flush: submission time less due time, in a replay that keeps times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LatencyRecord>,
 }
@@ -167,9 +163,9 @@ pub struct StreamReport {
 /// A part of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePart {
-    /// Where it begins.
+    /// Start of the part, in bytes.
     pub offset: u64,
-    /// Its length.
+    /// Length of the part, in bytes.
     pub length: u64,
 }
 
@@ -194,15 +190,13 @@ pub struct DirectionReport {
     pub completion: LatencyRecord,
     /// Both together; `None`: the same as `completion`.
     pub total: Option<LatencyRecord>,
-    /// Where single I/Os have priorities: the latencies of each. Those are the
-    /// total ones where percentiles of these are asked for (`lat_percentiles`),
-    /// else those of completion.
+    /// Latencies by I/O priority, where single I/Os have one: total latencies where percentiles of
+    /// these are asked for (`lat_percentiles`), else completion latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<(IoPriority, LatencyRecord)>,
 }
 
-/// How deep the queue was, counted at each submission and completion in fio's
-/// classes.
+/// Distribution of the queue depth, counted at each submission and completion in fio's classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepthUse {
     /// In flight when an I/O was handed over: 1, 2, 4, 8, 16, 32, 64 and more.
@@ -213,17 +207,17 @@ pub struct DepthUse {
     pub complete: [u64; 7],
 }
 
-/// Where a latency target led.
+/// Result of the search for a latency target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyTargetReached {
     /// Largest depth that kept the latency; 0: none did.
     pub depth: u32,
 }
 
-/// Whether a steady state was reached, and what was seen.
+/// Result of the steady-state check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteadyStateReached {
-    /// What was looked at.
+    /// Criterion of the check.
     pub criterion: SteadyCriterion,
     /// The limit, as asked.
     pub limit: f64,
@@ -233,7 +227,7 @@ pub struct SteadyStateReached {
     pub duration_ns: u64,
     /// It was reached.
     pub attained: bool,
-    /// What was compared with the limit (percent, or absolute).
+    /// Value that was compared with the limit (percent, or absolute).
     pub value: f64,
     /// Largest deviation from the mean in the window.
     pub deviation: f64,
@@ -278,7 +272,7 @@ pub struct DiskUse {
     pub below: Vec<String>,
 }
 
-/// How far the streams of a load are; for the line with the time left.
+/// Progress of the streams of a load; for the line with the time left.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadProgress {
     /// Since the load began.
@@ -287,10 +281,10 @@ pub struct LoadProgress {
     pub streams: Vec<StreamProgress>,
 }
 
-/// How far a stream is.
+/// Progress of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamProgress {
-    /// What it does.
+    /// State of the stream.
     pub state: StreamState,
     /// Time on its clock.
     pub elapsed_ns: u64,
@@ -306,7 +300,7 @@ pub struct StreamProgress {
     pub goal_ns: u64,
 }
 
-/// What a stream does.
+/// State of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamState {

@@ -15,9 +15,9 @@ pub struct Schedule {
     /// number of it (`job_start_clock_id`); 0: the time since 1970.
     #[serde(default)]
     pub start_clock: i32,
-    /// Its end ends others (`exitall`).
+    /// Streams that end when this one ends (`exitall`).
     pub exit_all: Option<ExitWhat>,
-    /// Its failure ends all others.
+    /// A failure of this stream ends all others.
     pub exit_all_on_error: bool,
     /// Run by `sh -c` before it starts.
     pub exec_before: Option<String>,
@@ -29,15 +29,15 @@ pub struct Schedule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExitWhat {
-    /// Those of its report group.
+    /// Streams of its report group.
     Group,
-    /// Those of its wave.
+    /// Streams of its wave.
     Stonewall,
-    /// All.
+    /// Every stream.
     All,
 }
 
-/// How the thread of a stream runs.
+/// Scheduling properties of a stream's thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Processors it may run on; empty: all.
@@ -48,7 +48,7 @@ pub struct Process {
     pub nice: i32,
     /// Class of its I/O priority: 1 real time, 2 best effort, 3 idle.
     pub io_class: Option<u8>,
-    /// Its I/O priority, 0 (highest) to 7.
+    /// I/O priority of the thread, 0 (highest) to 7.
     pub io_priority: Option<u8>,
     /// A process of its own was asked for (no `thread`). Streams always are
     /// threads; this is kept for the record.

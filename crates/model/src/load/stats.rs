@@ -1,26 +1,26 @@
-//! What is counted and shown, and when a stream ends early.
+//! Statistics to collect and show, and the conditions that end a stream early.
 
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What is counted and shown.
+/// Statistics to collect and show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatsOptions {
     /// Streams of a name's copies are reported as one.
     pub group_reporting: bool,
     /// The stream is in the report (`stats`).
     pub shown: bool,
-    /// All directions as one.
+    /// Combined or separate reporting of directions.
     pub unified: Unified,
     /// Percentiles of completion latency.
     pub clat_percentiles: bool,
-    /// Of total latency.
+    /// Percentiles of total latency.
     pub lat_percentiles: bool,
-    /// Of submission latency.
+    /// Percentiles of submission latency.
     pub slat_percentiles: bool,
     /// Which.
     pub percentiles: Vec<f64>,
-    /// Of percentiles in the normal output.
+    /// Significant figures of percentiles in the normal output.
     pub significant_figures: u8,
     /// Total latency is measured.
     pub lat: bool,
@@ -76,7 +76,7 @@ pub enum Unified {
     /// Each direction apart.
     #[default]
     Split,
-    /// All as one, called `mixed`.
+    /// One report for all directions, called `mixed`.
     Mixed,
     /// Both.
     Both,
@@ -85,7 +85,7 @@ pub enum Unified {
 /// fio's steadystate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteadyState {
-    /// What is looked at.
+    /// Criterion of the steady state.
     pub criterion: SteadyCriterion,
     /// The limit: of the deviation or of the slope.
     pub limit: f64,
@@ -99,7 +99,7 @@ pub struct SteadyState {
     pub interval: Nanos,
 }
 
-/// What a steady state is judged by.
+/// Criterion of a steady state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyCriterion {
@@ -128,9 +128,9 @@ pub struct ErrorPolicy {
     pub continue_on_verify: bool,
     /// These are not errors, of reads (`ignore_error`).
     pub ignore_read: Vec<i32>,
-    /// Of writes.
+    /// Error numbers that are not errors, for writes.
     pub ignore_write: Vec<i32>,
-    /// Of checks.
+    /// Error numbers that are not errors, for checks.
     pub ignore_verify: Vec<i32>,
     /// So many bad spots of the medium (`EIO`, `EILSEQ`, `ENODATA`) do not end
     /// it, whatever the other fields say; 0: they are errors as all others.

@@ -23,7 +23,7 @@ pub struct Trace {
     pub no_stall: bool,
     /// At this percentage of the recorded speed: 200 is twice as fast.
     pub time_scale_percent: u32,
-    /// All I/O goes to this file or device.
+    /// File or device that all I/O goes to instead.
     pub redirect: Option<PathBuf>,
     /// Offsets are divided by this; 0: not.
     pub scale: u32,

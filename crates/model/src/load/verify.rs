@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Checking of what was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verify {
-    /// How.
+    /// Kind of verification.
     pub kind: VerifyKind,
     /// Read back and check at the end of each pass (`do_verify`).
     pub read_back: bool,
@@ -15,7 +15,7 @@ pub struct Verify {
     pub only: bool,
     /// A header every so many bytes; 0: one per block.
     pub interval: u32,
-    /// Where in the interval the header lies.
+    /// Offset of the header in the interval.
     pub offset: u32,
     /// Filling of what follows the header, or all of it; empty: random.
     pub pattern: Pattern,
@@ -43,8 +43,7 @@ pub struct Verify {
     /// (`verify_write_sequence`).
     #[serde(default = "yes")]
     pub check_number: bool,
-    /// Its header must have the seed of that write's content
-    /// (`verify_header_seed`).
+    /// The header must have the seed of that write's content (`verify_header_seed`).
     #[serde(default = "yes")]
     pub check_seed: bool,
     /// State file, where not derived from the names of host and job.

@@ -1,7 +1,7 @@
-//! Whether storage holds as much as it says.
+//! Capacity test: checks that storage holds as much as it announces.
 //!
-//! [`content`] is what is written: the sectors of H2testw and f3. A *sector*
-//! here has [`SECTOR_BYTES`], whatever the device calls one.
+//! [`content`] defines the data to write: the sectors of H2testw and f3. A *sector* here has
+//! [`SECTOR_BYTES`], whatever the device calls one.
 
 pub mod content;
 mod probed;
@@ -21,16 +21,16 @@ pub const SECTOR_BYTES: u64 = SECTOR as u64;
 /// Bytes of a full file of H2testw and f3.
 pub const FILE_BYTES: u64 = 1 << 30;
 
-/// What to fill, check or probe.
+/// A capacity test: storage to fill, check or probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
     /// The folder or device.
     pub path: PathBuf,
-    /// What to do with it.
+    /// Task to carry out.
     pub task: Task,
 }
 
-/// What is done.
+/// Task of a capacity test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -47,7 +47,7 @@ impl Default for Task {
     }
 }
 
-/// How much of a folder or device is filled and checked.
+/// Extent of a folder or device to fill and check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
     /// It is written; else what an earlier run wrote is checked.
@@ -100,26 +100,26 @@ impl WorkSpec for Capacity {
 /// Filling, checking or probing: what a step did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityStep {
-    /// What the storage says that it holds: the size of a device, the free
-    /// space of a folder before it was filled.
+    /// Announced capacity: the size of a device, or the free space of a folder before it was
+    /// filled.
     pub announced_bytes: Option<u64>,
-    /// What was written or checked, file by file; a device is one.
+    /// Written or checked parts, file by file; a device is one part.
     pub parts: Vec<Part>,
     /// Names of files that were expected between others and are not there, the
     /// first of them.
     pub missing: Vec<String>,
-    /// How many there are; older runs have only their names.
+    /// Number of missing files; 0 in older runs, which have only their names.
     #[serde(default)]
     pub missing_files: u64,
     /// Files that hold less than was written to them.
     #[serde(default)]
     pub short: Vec<Short>,
-    /// What probing found.
+    /// Result of probing.
     pub probed: Option<Probed>,
 }
 
 impl CapacityStep {
-    /// What was found in all parts together; `None` where none was checked.
+    /// Returns the results of all parts together; `None` where none was checked.
     #[must_use]
     pub fn total(&self) -> Option<Tally> {
         let mut found = self.parts.iter().filter_map(|part| part.found.as_ref());
@@ -127,7 +127,7 @@ impl CapacityStep {
         Some(Tally::total([first].into_iter().chain(found)))
     }
 
-    /// Whether something does not hold what was written to it.
+    /// `true` if some storage does not hold what was written to it.
     #[must_use]
     pub fn differs(&self) -> bool {
         let found = self.total().is_some_and(|found| !found.all_ok());
@@ -142,7 +142,7 @@ impl CapacityStep {
 pub struct Short {
     /// `3.h2w`.
     pub name: String,
-    /// What it holds.
+    /// Bytes that the file holds.
     pub bytes: u64,
     /// It has held so much, or more.
     pub least_bytes: u64,
@@ -153,17 +153,17 @@ pub struct Short {
 pub struct Part {
     /// `3.h2w`, or the device.
     pub name: String,
-    /// Where it begins in the sequence of all that is written.
+    /// Offset of the part in the sequence of all that is written, in bytes.
     pub offset: u64,
     /// Bytes written or checked.
     pub bytes: u64,
-    /// How long that took.
+    /// Duration of the write or check, in nanoseconds.
     pub elapsed_ns: u64,
-    /// What was found; `None`: it was written.
+    /// Result of the check; `None`: the part was written.
     pub found: Option<Tally>,
 }
 
-/// What is left to say when all steps are done.
+/// Results that only exist when all steps are done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityReport {
     /// Names of files that were written and left.

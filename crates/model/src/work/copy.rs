@@ -24,8 +24,8 @@ pub struct FileCopy {
     pub output_block: u64,
     /// Bytes of a record that [`Records`] makes or takes apart (`cbs=`); 0: none.
     pub record: u64,
-    /// What is read goes through a second buffer: blocks are made anew, or
-    /// converted. Without, a short read is a short write.
+    /// Copies input through a second buffer, to form new blocks or convert them. Without it, a
+    /// short read is a short write.
     pub reblock: bool,
     /// Left out at the beginning of the input (`skip=`).
     pub skip: Extent,
@@ -33,13 +33,13 @@ pub struct FileCopy {
     pub seek: Extent,
     /// The most to copy (`count=`); `None`: all.
     pub count: Option<Extent>,
-    /// What becomes of the bytes.
+    /// Conversion of the bytes.
     pub conversion: Conversion,
-    /// How input and output are treated (the rest of `conv=`).
+    /// Treatment of input and output (the rest of `conv=`).
     pub treatment: Treatment,
-    /// How the input is opened and read (`iflag=`).
+    /// Flags for opening and reading the input (`iflag=`).
     pub input_flags: Flags,
-    /// How the output is opened and written (`oflag=`).
+    /// Flags for opening and writing the output (`oflag=`).
     pub output_flags: Flags,
     /// Report about once a second (`status=progress`).
     pub progress: bool,
@@ -48,8 +48,8 @@ pub struct FileCopy {
     /// The output was made for this copy alone: it is removed afterwards, with
     /// its evidence taken.
     pub remove_output: bool,
-    /// What was written is brought to the device afterwards, outside the clock,
-    /// so that it does not disturb what follows.
+    /// Brings written data to the device afterwards, outside the clock, so that it does not disturb
+    /// the next steps.
     pub settle: bool,
     /// Copies that follow, each a step of its own.
     pub then: Vec<FileCopy>,
@@ -127,7 +127,7 @@ impl WorkSpec for FileCopy {
 }
 
 impl FileCopy {
-    /// Whether it, or one that follows, has a file to remove.
+    /// `true` if this copy, or one that follows, has a file to remove.
     #[must_use]
     pub fn removes(&self) -> bool {
         self.remove_output || self.then.iter().any(Self::removes)
@@ -150,31 +150,31 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Whether it is nothing.
+    /// `true` if the length is 0.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.blocks == 0 && self.bytes == 0
     }
 
-    /// Its bytes; at most `u64::MAX`.
+    /// Returns the length in bytes; at most `u64::MAX`.
     #[must_use]
     pub const fn of_blocks(self, block: u64) -> u64 {
         self.blocks.saturating_mul(block).saturating_add(self.bytes)
     }
 }
 
-/// What becomes of the bytes, in this order.
+/// Conversions of the bytes, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversion {
-    /// What each byte becomes: 256 of them; empty: itself.
+    /// Conversion table: the new value of each of the 256 byte values; empty: no change.
     pub table: Vec<u8>,
     /// Each pair of bytes changes places (`swab`).
     pub swap_pairs: bool,
     /// Lines to records or back.
     pub records: Option<Records>,
-    /// What `records` takes for the end of a line.
+    /// End of a line, for `records`.
     pub newline: u8,
-    /// What `records` fills records with.
+    /// Padding of records, for `records`.
     pub space: u8,
 }
 
@@ -188,7 +188,7 @@ pub enum Records {
     Unblock,
 }
 
-/// How input and output are treated.
+/// Treatment of input and output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -205,7 +205,7 @@ pub struct Treatment {
     pub exclusive: bool,
     /// The output must be there (`nocreat`).
     pub must_exist: bool,
-    /// What the output holds stays (`notrunc`).
+    /// Keeps the content of the output (`notrunc`).
     pub keep_length: bool,
     /// `fdatasync(2)` at the end.
     pub fdatasync: bool,
@@ -213,7 +213,7 @@ pub struct Treatment {
     pub fsync: bool,
 }
 
-/// How a file is opened and used.
+/// Flags for opening and using a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -236,7 +236,7 @@ pub struct Flags {
     pub nonblock: bool,
     /// `O_NOATIME`.
     pub noatime: bool,
-    /// What was copied is dropped from the page cache.
+    /// Drops copied data from the page cache.
     pub nocache: bool,
     /// `O_NOCTTY`.
     pub noctty: bool,
@@ -244,7 +244,7 @@ pub struct Flags {
     pub nofollow: bool,
 }
 
-/// What an end of a copy is.
+/// File type of the input or output of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EndKind {
@@ -266,14 +266,14 @@ pub enum EndKind {
 }
 
 impl EndKind {
-    /// Whether it is kept by storage.
+    /// `true` if storage holds it.
     #[must_use]
     pub const fn is_storage(self) -> bool {
         matches!(self, Self::File | Self::Device)
     }
 }
 
-/// What became of a copy, or how it stands.
+/// Final or interim report of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyReport {
     /// Whole blocks read.
@@ -288,7 +288,7 @@ pub struct CopyReport {
     pub truncated: u64,
     /// Bytes written, and those that became holes.
     pub bytes: u64,
-    /// Of them, bytes that became holes.
+    /// Part of `bytes` that became holes.
     pub hole_bytes: u64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -304,9 +304,9 @@ pub struct CopyReport {
     pub stopped: bool,
     /// Nobody reads the pipe or socket that is written.
     pub reader_gone: bool,
-    /// What was read.
+    /// File type of the input.
     pub input: EndKind,
-    /// What was written.
+    /// File type of the output.
     pub output: EndKind,
     /// Each read, from call to return; those of an input whose evidence is not
     /// taken are only here.

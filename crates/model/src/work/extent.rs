@@ -25,7 +25,7 @@ pub struct Extent {
 }
 
 impl Default for Extent {
-    /// What GNOME Disks does unless it is told otherwise.
+    /// Defaults of GNOME Disks.
     fn default() -> Self {
         Self {
             path: PathBuf::new(),
@@ -54,7 +54,7 @@ impl WorkSpec for Extent {
     }
 }
 
-/// What samples are of.
+/// Quantity that samples measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleKind {
@@ -70,23 +70,22 @@ pub enum SampleKind {
 /// Samples of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtentStep {
-    /// What they are of.
+    /// Quantity that the samples measure.
     pub of: SampleKind,
     /// Length of the device or file.
     pub extent_bytes: u64,
-    /// Where each began, and how long it took, in the order in which they were
-    /// taken.
+    /// Samples with their offset and duration, in the order in which they were taken.
     pub samples: Vec<Sample>,
 }
 
 /// One sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Where it began.
+    /// Start of the sample, in bytes.
     pub offset: u64,
-    /// Its length.
+    /// Length of the sample, in bytes.
     pub bytes: u64,
-    /// How long it took.
+    /// Duration of the sample, in nanoseconds.
     pub elapsed_ns: u64,
 }
 

@@ -57,7 +57,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// All of them, in the order of iozone's columns.
+    /// Every test, in the order of iozone's columns.
     pub const ALL: [Self; 22] = [
         Self::Write,
         Self::Rewrite,
@@ -103,7 +103,7 @@ impl Test {
         }
     }
 
-    /// Its name in steps and in JSON.
+    /// Name of the test in steps and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -132,7 +132,7 @@ impl Test {
         }
     }
 
-    /// Its name in iozone's reports, which ends in `report` there.
+    /// Name of the test in iozone's reports, which ends in `report` there.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -179,7 +179,7 @@ impl Test {
         }
     }
 
-    /// Whether it writes.
+    /// `true` if the test writes.
     #[must_use]
     pub const fn writes(self) -> bool {
         matches!(
@@ -198,7 +198,7 @@ impl Test {
         )
     }
 
-    /// Whether it only repeats the test before it, so that `-+n` leaves it out.
+    /// `true` if the test only repeats the one before it, so that `-+n` leaves it out.
     #[must_use]
     pub const fn repeats(self) -> bool {
         matches!(
@@ -214,7 +214,7 @@ impl Test {
         )
     }
 
-    /// Whether it begins with an empty file of its own.
+    /// `true` if the test begins with an empty file of its own.
     #[must_use]
     pub const fn creates(self) -> bool {
         matches!(self, Self::Write)
@@ -300,7 +300,7 @@ pub struct Iozone {
     pub stonewall: bool,
     /// Offsets and latencies of all records go to files in this folder (`-Q`).
     pub latency_files: Option<PathBuf>,
-    /// What is read is compared with this pattern (`-V`, `-+d`).
+    /// Pattern that data read is compared with (`-V`, `-+d`).
     pub verify: Option<u8>,
     /// The pattern is another in each byte of a record (`-+d`).
     pub diagnose: bool,
@@ -310,7 +310,7 @@ pub struct Iozone {
     pub stride: u64,
     /// Records come from many buffers in turn (`-m`).
     pub many_buffers: bool,
-    /// How reads and writes are mixed.
+    /// Mix of reads and writes.
     pub mix: Mix,
 }
 
@@ -360,7 +360,7 @@ impl Iozone {
         Some(self.latency_files.as_ref()?.join(name))
     }
 
-    /// All these files.
+    /// Returns the paths of all latency files.
     #[must_use]
     pub fn latency_paths(&self) -> Vec<PathBuf> {
         let most = self.children.iter().max().map_or(1, |&most| most as usize);
@@ -381,18 +381,18 @@ pub struct IozoneStep {
     pub file_kib: u64,
     /// Size of a record.
     pub record_kib: u64,
-    /// What each child did; one in single mode.
+    /// Results of each child; one in single mode.
     pub children: Vec<Child>,
     /// From the moment at which all children could begin until the last was
     /// gone; `None` in single mode.
     pub parent_ns: Option<u64>,
-    /// What was read is not what had been written (`-V`).
+    /// `true` if data read differs from data written (`-V`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mismatch: bool,
 }
 
 impl IozoneStep {
-    /// Whether one child read its file from begin to end, each byte once.
+    /// `true` if one child read its file from start to end, each byte once.
     #[must_use]
     pub fn read_all_in_order(&self) -> bool {
         let in_order = matches!(
@@ -411,14 +411,14 @@ impl IozoneStep {
     }
 }
 
-/// What one child did.
+/// Results of one child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
     /// Bytes until it was done, or until another was.
     pub bytes: u64,
     /// The time that took, `-e` and `-c` included.
     pub elapsed_ns: u64,
-    /// Its processor time, user and system.
+    /// Processor time of the child, user and system, in nanoseconds.
     pub cpu_ns: u64,
     /// Time between its records in which it did something else, and which
     /// `elapsed_ns` leaves out: `-J`, comparing (`-V`).
@@ -443,7 +443,7 @@ impl Child {
 }
 
 impl IozoneStep {
-    /// Of all children together, bytes per second.
+    /// Returns the rate of all children together, in bytes per second.
     #[must_use]
     pub fn bytes_per_sec(&self) -> f64 {
         self.children

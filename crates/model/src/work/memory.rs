@@ -21,7 +21,7 @@ use std::path::PathBuf;
 /// rule (McCalpin, "STREAM: Sustainable Memory Bandwidth", its run rules).
 pub const TIMES_LAST_LEVEL: u64 = 4;
 
-/// What to find out about memory.
+/// A measurement of main memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// Rates of the kernels.
@@ -122,7 +122,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All, in reading order.
+    /// Every kernel, in reading order.
     pub const ALL: [Self; 7] = [
         Self::Copy,
         Self::Scale,
@@ -157,7 +157,7 @@ impl Kernel {
         }
     }
 
-    /// How its bytes are counted, and what it does.
+    /// Returns the kernel's formula and the bytes that it counts for each word.
     #[must_use]
     pub const fn formula(self) -> &'static str {
         match self {
@@ -183,7 +183,7 @@ impl Kernel {
     }
 }
 
-/// How a kernel writes.
+/// Store instructions of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stores {
@@ -222,8 +222,7 @@ impl fmt::Display for Vectors {
     }
 }
 
-/// What the kernel tells of a machine's memory. What it does not tell is `None`
-/// or empty.
+/// Memory of a machine, as the kernel reports it. A missing value is `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// CPUs that this process may use.
@@ -241,15 +240,15 @@ pub struct Machine {
     pub total_bytes: Option<u64>,
     /// `MemAvailable`.
     pub available_bytes: Option<u64>,
-    /// What the control group may still take; `None`: it has no limit, or does not
-    /// tell.
+    /// Memory that the control group may still take, in bytes; `None` if it has no limit, or the
+    /// kernel does not tell.
     pub group_bytes: Option<u64>,
     /// CPUs were slowed down for heat so often since boot (x86).
     pub throttled: Option<u64>,
     /// Processes that were running or waiting for a CPU when it was looked at, this
     /// one included.
     pub running: Option<u32>,
-    /// What emulates the machine; `None` on hardware, or where it cannot be told.
+    /// Hypervisor that the machine runs under; `None` on hardware, or when unknown.
     pub hypervisor: Option<String>,
 }
 
@@ -261,8 +260,8 @@ impl Machine {
         Some(last.bytes.saturating_mul(last.count.into()))
     }
 
-    /// What a process may take now without harm to others: what is available, less
-    /// what the control group forbids.
+    /// Returns the bytes that a process may take now without harm to others: the available memory,
+    /// limited by the control group.
     #[must_use]
     pub fn room_bytes(&self) -> Option<u64> {
         let all = [self.available_bytes, self.group_bytes];
@@ -277,13 +276,13 @@ pub struct Cache {
     pub level: u32,
     /// Bytes of one.
     pub bytes: u64,
-    /// How many there are.
+    /// Number of these caches.
     pub count: u32,
     /// Bytes of a line.
     pub line_bytes: Option<u32>,
 }
 
-/// What backs the arrays.
+/// Pages that back the arrays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pages {
     /// Huge pages were asked for (`madvise(2)`), and the kernel did not refuse.
@@ -294,7 +293,7 @@ pub struct Pages {
     pub major_faults: u64,
 }
 
-/// What a step found about memory.
+/// Results of a step that measured memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryStep {
     /// The machine before the step.
@@ -316,7 +315,7 @@ impl MemoryStep {
     }
 }
 
-/// What was found.
+/// Result of a step, by kind of measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "measured", rename_all = "snake_case")]
 pub enum Found {
@@ -324,7 +323,7 @@ pub enum Found {
     Bandwidth(BandwidthStep),
     /// A latency.
     Latency(LatencyStep),
-    /// Whether memory keeps what is written.
+    /// A check that memory keeps what is written.
     Stress(StressStep),
 }
 
@@ -333,9 +332,9 @@ pub enum Found {
 pub struct BandwidthStep {
     /// The loop.
     pub kernel: Kernel,
-    /// How it wrote.
+    /// Store instructions of the kernel.
     pub stores: Stores,
-    /// What it was made of.
+    /// Vector instructions of the kernel.
     pub vectors: Vectors,
     /// The CPU that each thread was bound to; `None`: the kernel refused.
     pub cpus: Vec<Option<u32>>,
@@ -345,7 +344,7 @@ pub struct BandwidthStep {
     pub counted_bytes: u64,
     /// Each pass: from the first thread that began to the last that ended.
     pub passes_ns: Vec<u64>,
-    /// What backed the arrays.
+    /// Pages that backed the arrays.
     pub pages: Pages,
 }
 
@@ -376,7 +375,7 @@ pub struct LatencyStep {
     pub loads: u64,
     /// Each pass.
     pub passes_ns: Vec<u64>,
-    /// What backed the working set.
+    /// Pages that backed the working set.
     pub pages: Pages,
 }
 

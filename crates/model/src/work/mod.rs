@@ -47,7 +47,7 @@ pub struct WorkOrder {
     pub first_position: u32,
     /// The user's word that what is on a block device may go.
     pub destroy_data: bool,
-    /// What to do.
+    /// Work to carry out.
     pub work: Work,
     /// The condition that it is carried out under; `None`: as the machine is.
     pub under: Option<Under>,
@@ -60,13 +60,13 @@ pub struct Under {
     pub path: PathBuf,
     /// The settings.
     pub condition: Condition,
-    /// What is done before the work begins.
+    /// Actions before the work begins.
     pub restore: Restore,
     /// The steps that count as failed when the condition cannot be made.
     pub steps: Vec<Job>,
 }
 
-/// What to do.
+/// A work: a measurement that is more than one block job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -78,11 +78,11 @@ pub enum Work {
     AndroBench(Box<AndroBench>),
     /// Samples over the extent of a device or file, as GNOME Disks takes them.
     Extent(Box<Extent>),
-    /// Whether storage holds as much as it says.
+    /// A capacity test: checks that storage holds as much as it announces.
     Capacity(Box<Capacity>),
     /// Main memory; no storage takes part.
     Memory(Box<Memory>),
-    /// What a product does with its storage.
+    /// The storage workload of a product.
     Scenario(Box<Scenario>),
     /// Writing and checking for hours to weeks.
     Soak(Box<Soak>),
@@ -206,8 +206,8 @@ impl Work {
     }
 }
 
-/// What a step tells beyond a [`crate::trial::Measurement`]. Raw: figures are
-/// derived from it on read.
+/// Details of a step beyond a [`crate::trial::Measurement`]. Raw: figures are derived from it on
+/// read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StepDetail {
@@ -280,8 +280,8 @@ impl StepDetail {
         }
     }
 
-    /// Whether what was read back is not what had been written: the storage, or the
-    /// memory, does not keep its data.
+    /// `true` if data read back differs from data written: the storage, or the memory, does not
+    /// keep its data.
     #[must_use]
     pub fn differs(&self) -> bool {
         match self {
@@ -296,25 +296,25 @@ impl StepDetail {
     }
 }
 
-/// What only the whole work can tell.
+/// Results of a work as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WorkReport {
-    /// Its steps have told all.
+    /// No results beyond those of the steps.
     Steps,
-    /// Of a copy.
+    /// Report of a copy.
     Copy(CopyReport),
-    /// Of a check of capacity.
+    /// Report of a capacity test.
     Capacity(CapacityReport),
-    /// Of looking on, at each interval; said while it goes on.
+    /// Sample of a watch, sent at each interval while it goes on.
     Watching(Box<WatchSample>),
-    /// Of looking on.
+    /// Report of a watch.
     Watch(WatchReport),
-    /// Of a look at what is there since the power came back.
+    /// Report of the check after the power came back.
     Powercut(PowercutReport),
 }
 
-/// How far a work is, a few times a second.
+/// Progress of a work, sent a few times a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkProgress {
     /// The step under way, in words.

@@ -18,7 +18,7 @@ pub struct Powercut {
     pub kinds: Vec<Kind>,
     /// Mounted at `path` first, unless something is mounted there.
     pub mount: Option<Mounting>,
-    /// What to do.
+    /// Task to carry out.
     pub task: Task,
 }
 
@@ -33,7 +33,7 @@ impl WorkSpec for Powercut {
     }
 }
 
-/// What to mount.
+/// A file system to mount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mounting {
     /// The block device.
@@ -44,7 +44,7 @@ pub struct Mounting {
     pub options: String,
 }
 
-/// What to do.
+/// Task of a power-cut test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -52,23 +52,23 @@ pub enum Task {
     Write,
     /// Looking at what is there.
     Verify {
-        /// What the host heard of each stream, in their order.
+        /// Writes that the host knows of, by stream, in their order.
         known: Vec<Known>,
-        /// What a device writes whole or not at all, in bytes.
+        /// Atomic write size of the device, in bytes.
         atomic: u32,
     },
 }
 
-/// What the host heard of a stream.
+/// Writes of a stream that the host knows of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// Its last write that began, from 1; 0: none.
+    /// Number of the last write that began, from 1; 0: none.
     pub begun: u64,
-    /// Its last write that was acknowledged.
+    /// Number of the last acknowledged write.
     pub acknowledged: u64,
 }
 
-/// How a write is made durable: what its acknowledgement is.
+/// Way of making a write durable, which defines its acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -90,7 +90,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// Returns the ceilings of all serial buses.
     pub const ALL: [Self; 7] = [
         Self::Fsync,
         Self::Fdatasync,
@@ -115,7 +115,7 @@ impl Kind {
         }
     }
 
-    /// Whether it needs no file system.
+    /// `true` if the kind needs no file system.
     #[must_use]
     pub const fn on_device(self) -> bool {
         matches!(
@@ -140,7 +140,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "word", rename_all = "snake_case")]
 pub enum Word {
-    /// All is prepared and on the storage: the writes begin.
+    /// Preparations are complete and on the storage: the writes begin.
     Ready {
         /// Which start of the machine it is; `None` where the kernel does not tell.
         boot_id: Option<String>,
@@ -149,29 +149,28 @@ pub enum Word {
     Begun {
         /// Place of its stream.
         stream: u32,
-        /// Its number, from 1.
+        /// Number of the write, from 1.
         sequence: u64,
     },
     /// It was acknowledged.
     Acknowledged {
         /// Place of its stream.
         stream: u32,
-        /// Its number.
+        /// Number of the write.
         sequence: u64,
     },
 }
 
-/// What was found when the power was back.
+/// Findings after the power came back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowercutReport {
     /// Which start of the machine it was; `None` where the kernel does not tell.
     pub boot_id: Option<String>,
     /// Why the file system could not be mounted.
     pub not_mounted: Option<String>,
-    /// What the kernel said of the device while it was mounted: replays of a journal,
-    /// errors.
+    /// Kernel messages about the device while it was mounted: journal replays, errors.
     pub said: Vec<String>,
-    /// What a check of the file system said; `None`: it was not checked.
+    /// Result of a file system check; `None` if there was no check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<FileSystemCheck>,
     /// Each stream, in their order.
@@ -183,22 +182,23 @@ pub struct PowercutReport {
 pub struct FileSystemCheck {
     /// The command.
     pub command: String,
-    /// How it ended; `None`: by a signal.
+    /// Exit code of the check; `None` if a signal ended it.
     pub exit_code: Option<i32>,
-    /// Whether its exit code says that the file system is damaged.
+    /// `true` if the exit code says that the file system is damaged.
     pub damaged: bool,
     /// The first lines that it said.
     pub said: Vec<String>,
 }
 
-/// What was found of a stream.
+/// Findings about a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamFound {
     /// The user's word for it.
     pub kind: String,
-    /// Its acknowledged writes.
+    /// Number of acknowledged writes.
     pub acknowledged: u64,
-    /// Those among them that no later one was to replace: what has to be there.
+    /// Number of acknowledged writes that no later write was to replace, so that their data must be
+    /// there.
     pub checked: u64,
     /// Acknowledged writes that are not there.
     pub lost: u64,
@@ -216,7 +216,7 @@ pub struct StreamFound {
 }
 
 impl StreamFound {
-    /// Whether anything is wrong.
+    /// `true` if anything is wrong.
     #[must_use]
     pub const fn is_bad(&self) -> bool {
         self.lost + self.torn + self.misordered + self.garbage > 0
@@ -226,18 +226,18 @@ impl StreamFound {
 /// A cycle: the power was cut once, and came back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutStep {
-    /// How long writes had been going on when the power was cut.
+    /// Time from the first write to the power cut, in nanoseconds.
     pub after_ns: u64,
     /// From there until the machine could be reached again.
     pub away_ns: u64,
-    /// What a device writes whole or not at all, in bytes.
+    /// Atomic write size of the device, in bytes.
     pub atomic: u32,
-    /// What was found.
+    /// Findings of the section.
     pub found: PowercutReport,
 }
 
 impl CutStep {
-    /// Whether anything is not as it was promised.
+    /// `true` if anything is not as it was promised.
     #[must_use]
     pub fn is_bad(&self) -> bool {
         self.found.not_mounted.is_some()

@@ -1,4 +1,4 @@
-//! What is known of a replayed trace beyond the measurement.
+//! Details of a replayed trace beyond the measurement.
 
 use crate::latency::LatencyRecord;
 use crate::load::PerDirection;
@@ -11,7 +11,7 @@ pub struct ReplayStep {
     pub trace: String,
     /// The format that it was read from.
     pub format: String,
-    /// How fast: 1 keeps the recorded times, 2 halves them; `None`: as fast as possible.
+    /// Replay speed: 1 keeps the recorded times, 2 halves them; `None`: as fast as possible.
     pub speed: Option<f64>,
     /// From the first I/O or flush that was recorded to the last.
     pub recorded_ns: u64,
@@ -25,12 +25,11 @@ pub struct ReplayStep {
     pub recorded_extent: u64,
     /// The same of the replay.
     pub extent: u64,
-    /// What became of offsets behind the end, where there is less room: `wrap` or
-    /// `scale`.
+    /// Treatment of offsets beyond the end of smaller storage: `wrap` or `scale`.
     pub shrunk: Option<String>,
     /// I/Os that are not at their recorded offset.
     pub moved: u64,
-    /// How much later than it was due each I/O or flush was handed over; `None` where
-    /// times are not kept.
+    /// Lateness of each I/O or flush: submission time less due time; `None` where times are not
+    /// kept.
     pub lateness: Option<LatencyRecord>,
 }

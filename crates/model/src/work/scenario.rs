@@ -20,7 +20,7 @@ pub const DEVICE: &str = "@device";
 /// A scenario in its place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
-    /// What it is called.
+    /// Name of the scenario.
     pub name: String,
     /// A folder to make a private one in, or a block device whose data may go.
     pub path: PathBuf,
@@ -28,7 +28,7 @@ pub struct Scenario {
     pub on_device: bool,
     /// Room that always stays free in the file system.
     pub reserve: Bytes,
-    /// What is done, one stage after the other.
+    /// Stages of the scenario, one after the other.
     pub stages: Vec<Stage>,
     /// Commands of the scenario may run: it is code then.
     pub allow_commands: bool,
@@ -62,7 +62,7 @@ impl WorkSpec for Scenario {
 }
 
 impl Scenario {
-    /// All acts, in their order.
+    /// Returns the acts, in their order.
     pub fn acts(&self) -> impl Iterator<Item = &Act> {
         self.stages.iter().flat_map(|stage| &stage.acts)
     }
@@ -86,7 +86,7 @@ pub struct Act {
     pub background: bool,
     /// When its operations are due, and how late each may be.
     pub pace: Pace,
-    /// What is done.
+    /// Action of the act.
     #[serde(rename = "deed")]
     pub action: Action,
 }
@@ -96,14 +96,14 @@ pub struct Act {
 pub struct Pace {
     /// Time from one operation to the next; `None`: each follows the one before at once.
     pub every_ns: Option<u64>,
-    /// How long after it was due an operation has to be over; without a pace, how long
-    /// it may take.
+    /// Deadline of an operation, in nanoseconds after it is due; without a pace, its longest
+    /// duration.
     pub deadline_ns: Option<u64>,
     /// The act ends after this time at the latest.
     pub limit_ns: Option<u64>,
 }
 
-/// What is done. Paths are relative to the scene, or [`DEVICE`].
+/// Action of an act. Paths are relative to the scene, or [`DEVICE`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -145,14 +145,14 @@ pub enum Action {
     Command(Command),
     /// Nothing, for a while.
     Pause {
-        /// How long.
+        /// Length of the pause, in nanoseconds.
         time_ns: u64,
     },
     /// Everything is written back, and what can be dropped from the page cache is.
     DropCaches,
 }
 
-/// How a file is written.
+/// Writes to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Writing {
     /// The file; made if it is not there.
@@ -169,7 +169,7 @@ pub struct Writing {
     pub direct: bool,
     /// When it is made durable.
     pub sync: Sync,
-    /// Of a hundred blocks so many are left out, as a sparse image has holes.
+    /// Share of blocks that are left out, in percent, as a sparse image has holes.
     pub holes_percent: u8,
 }
 
@@ -188,7 +188,7 @@ pub enum Sync {
     AtEnd,
 }
 
-/// How a file is read.
+/// Reads from a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// The file.
@@ -201,16 +201,16 @@ pub struct Reading {
     pub random: bool,
     /// Past the page cache.
     pub direct: bool,
-    /// Its pages leave the page cache first.
+    /// Drops the file's pages from the page cache first.
     pub cold: bool,
 }
 
-/// How a file is copied.
+/// Copy of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Copying {
-    /// What is read, cold.
+    /// Source file, read cold.
     pub from: String,
-    /// What is written.
+    /// Destination file.
     pub to: String,
     /// Bytes of each read and write.
     pub block: u64,
@@ -222,7 +222,7 @@ pub struct Copying {
     pub direct: bool,
 }
 
-/// How a file is checked.
+/// Verification of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verifying {
     /// The file.
@@ -238,9 +238,9 @@ pub struct Verifying {
 pub struct Tree {
     /// The folder they are in.
     pub folder: String,
-    /// What is done with each.
+    /// Operation on each file.
     pub act: TreeAct,
-    /// How many; `None`: all that are there.
+    /// Number of files; `None`: all existing ones.
     pub files: Option<u32>,
     /// Smallest and largest size of a new one; between them small ones are as frequent
     /// as large ones by the logarithm.
@@ -257,7 +257,7 @@ pub struct Tree {
     pub sync: Sync,
 }
 
-/// What is done with each of many files.
+/// Operation on each of many files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TreeAct {
@@ -265,14 +265,14 @@ pub enum TreeAct {
     Create,
     /// It is read.
     Read,
-    /// Its attributes are asked for.
+    /// Reads the file's attributes.
     Stat,
     /// It is removed.
     Delete,
 }
 
 impl TreeAct {
-    /// Its word.
+    /// Name of the operation.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -284,7 +284,7 @@ impl TreeAct {
     }
 }
 
-/// How a file system is filled.
+/// Filling of a file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filling {
     /// Until this part of it is in use, in percent.
@@ -303,20 +303,20 @@ pub struct Command {
     pub limit_ns: u64,
 }
 
-/// What an act tells beyond a measurement. Raw.
+/// Details of an act beyond its measurement. Raw.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioStep {
     /// The scenario that it is an act of.
     pub scenario: String,
     /// Files, lines or transactions that were done, or blocks of a file.
     pub operations: u64,
-    /// How long each took where it is not one I/O: making a file with all its writes.
+    /// Latency of each operation that is not a single I/O: making a file includes all its writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyRecord>,
-    /// How deadlines were kept; `None`: there were none.
+    /// Missed and met deadlines; `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<Deadlines>,
-    /// What checking found; `None`: nothing was checked.
+    /// Result of verification; `None` if nothing was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
     /// Bytes that the processor inflated.
@@ -331,7 +331,7 @@ pub struct ScenarioStep {
     /// Bytes that were allocated, but not written.
     #[serde(default)]
     pub allocated_bytes: u64,
-    /// How full the file system was at the end, in percent, after filling it.
+    /// Use of the file system at the end of filling it, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_percent: Option<u8>,
     /// Transactions of a database.
@@ -343,27 +343,27 @@ pub struct ScenarioStep {
 }
 
 impl ScenarioStep {
-    /// Whether data was not as it was written.
+    /// `true` if data read differs from data written.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.verified.as_ref().is_some_and(Verified::differs)
     }
 }
 
-/// How deadlines were kept.
+/// Missed and met deadlines of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlines {
-    /// How long after it was due an operation had to be over.
+    /// Deadline of an operation, in nanoseconds after it is due.
     pub deadline_ns: u64,
     /// Operations that had one.
     pub operations: u64,
-    /// Those that were over too late.
+    /// Operations that missed the deadline.
     pub missed: u64,
     /// The longest time by which one was too late.
     pub worst_late_ns: u64,
 }
 
-/// What checking found.
+/// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
     /// Bytes read back.
@@ -375,7 +375,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Whether it is not what was written.
+    /// `true` if data read differs from data written.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.written != self.read

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Bytes of a sector: each one tells of itself, so that torn blocks are seen.
 pub const SECTOR: usize = 512;
 
-/// What to write and check.
+/// Parameters of a soak.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Soak {
     /// The file that is made, or the device.
@@ -39,7 +39,7 @@ pub struct Soak {
     pub memory_bytes: Option<u64>,
     /// The file stays at the end.
     pub keep: bool,
-    /// Where it goes on; `None`: from the begin.
+    /// Checkpoint to resume from; `None`: start from the beginning.
     pub from: Option<Checkpoint>,
 }
 
@@ -57,7 +57,7 @@ impl WorkSpec for Soak {
     }
 }
 
-/// All that has to be known to go on. Every counter is of the whole run.
+/// State that is needed to resume a soak. Every counter covers the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// The number of the next write. All before it were flushed.
@@ -84,9 +84,9 @@ pub struct Checkpoint {
 /// A stretch between two checkpoints, or a check of the whole area.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoakStep {
-    /// What was done.
+    /// Kind of the stretch.
     pub of: Stretch,
-    /// How it stands at its end.
+    /// Checkpoint at the end of the step.
     pub checkpoint: Checkpoint,
     /// Bytes of the area.
     pub area_bytes: u64,
@@ -94,11 +94,11 @@ pub struct SoakStep {
     pub filled_bytes: u64,
     /// Blocks that were not what had been written, the first of this stretch.
     pub faults: Vec<Fault>,
-    /// What the device says of itself after it; `None`: it says nothing.
+    /// Health that the device reports after the step; `None` if it reports none.
     pub health: Option<Health>,
 }
 
-/// What a step of a soak did.
+/// Kind of a soak step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stretch", rename_all = "snake_case")]
 pub enum Stretch {
@@ -121,7 +121,7 @@ pub enum Stretch {
 pub struct Fault {
     /// The block, from 0.
     pub block: u64,
-    /// Where it begins in the file or device.
+    /// Start of the block in the file or device, in bytes.
     pub offset: u64,
     /// The first byte that differs, in the file or device.
     pub first_byte: u64,
@@ -129,27 +129,27 @@ pub struct Fault {
     pub differing_bytes: u64,
     /// The number of the write that it should hold.
     pub expected: u64,
-    /// What it holds.
+    /// Content that was found.
     pub found: Held,
 }
 
-/// What a block holds in the place of what was written last.
+/// Content of a block that does not hold its last write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "held", rename_all = "snake_case")]
 pub enum Held {
-    /// All of an earlier write to it: the last one was lost.
+    /// Data of an earlier write to the block: the last write was lost.
     Stale {
-        /// Its number.
+        /// Number of that write.
         number: u64,
     },
     /// Sectors of different writes.
     Torn {
-        /// How many are of the expected one.
+        /// Number of sectors from the expected write.
         new_sectors: u64,
-        /// All of them.
+        /// Every kind.
         sectors: u64,
     },
-    /// What was written to another block.
+    /// Data that was written to another block.
     Misplaced {
         /// That block.
         block: u64,
@@ -158,7 +158,7 @@ pub enum Held {
     Zeros,
     /// Sectors of the expected write in which bits differ.
     Flipped {
-        /// How many bits.
+        /// Number of differing bits.
         bits: u64,
     },
     /// Nothing that assay wrote.
@@ -170,7 +170,7 @@ pub enum Held {
     },
 }
 
-/// What a device says of its life.
+/// Life and health data that a device reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
     /// Estimates of life used, in words.
@@ -183,7 +183,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Of a device; `None` when it says nothing of its life.
+    /// Returns the health data of a device; `None` when it reports nothing of its life.
     #[must_use]
     pub fn of(identity: &DeviceIdentity) -> Option<Self> {
         use crate::device::register::{EXT_CSD, NVME_SMART};

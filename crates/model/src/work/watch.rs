@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What to look at.
+/// Parameters of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
     /// The command and its arguments; empty: until it is stopped.
@@ -45,7 +45,7 @@ impl WorkSpec for Watch {
 pub struct Sample {
     /// When, since the watching began.
     pub at_ns: u64,
-    /// What is under way.
+    /// Phase of the watch.
     pub phase: Phase,
     /// `/proc/meminfo`.
     pub memory: Option<Memory>,
@@ -57,7 +57,7 @@ pub struct Sample {
     pub disks: Vec<DiskCounters>,
 }
 
-/// What is under way when a sample is taken.
+/// Phase of a watch when a sample is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -178,24 +178,24 @@ pub struct DiskCounters {
     pub unwritten_bytes: Option<u64>,
 }
 
-/// What was seen in the end.
+/// Final results of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchReport {
-    /// How the command ended; `None` without one.
+    /// End of the command; `None` without one.
     pub ended: Option<CommandEnd>,
-    /// What became of the dirty pages; `None` without a command.
+    /// Result of waiting for the dirty pages; `None` without a command.
     pub drain: Option<Drain>,
     /// When each device that wrote was last seen to have completed a write,
     /// looked at some times a second.
     pub last_writes: Vec<LastWrite>,
 }
 
-/// How the command ended.
+/// End of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
     /// When, since the watching began.
     pub at_ns: u64,
-    /// Its exit code; `None` when a signal ended it.
+    /// Exit code; `None` when a signal ended the command.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
@@ -210,7 +210,7 @@ pub struct LastWrite {
     pub at_ns: u64,
 }
 
-/// What became of the pages that were dirty when the command ended.
+/// Result of waiting for the pages that were dirty when the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "drain", rename_all = "snake_case")]
 pub enum Drain {

@@ -6,7 +6,8 @@ use crate::roots::Roots;
 use assay_model::checkup::Limits;
 use std::path::{Path, PathBuf};
 
-/// What version 1 shows for no limit is the largest number of whole pages.
+/// Smallest value read as "no limit". Version 1 shows the largest number of whole pages when there
+/// is no limit.
 const NO_LIMIT: u64 = 1 << 62;
 
 /// The tightest limits of this process's group and of those around it.
@@ -29,8 +30,8 @@ pub(super) fn limits(roots: &Roots) -> Limits {
     found
 }
 
-/// What this process's group, and those around it, may still take of memory. Cached
-/// pages that were not used lately count as free: the kernel gives them back first.
+/// Returns the memory that this process's group and its ancestors may still take. Cached pages that
+/// were not used lately count as free, because the kernel reclaims them first.
 pub(crate) fn memory_room(roots: &Roots) -> Option<u64> {
     let mounted = roots.sys.join("fs/cgroup");
     let rooms = own_groups(roots)

@@ -1,4 +1,4 @@
-//! What may sleep between the processor and the storage
+//! Power management of the devices between the processor and the storage
 //! (Documentation/ABI/testing/sysfs-devices-power).
 
 use crate::attr;

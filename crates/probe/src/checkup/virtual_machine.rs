@@ -1,10 +1,10 @@
-//! Whether the machine is one of hardware.
+//! Detection of virtual machines.
 
 use crate::attr;
 use crate::roots::Roots;
 
-/// What firmware of virtual machines calls itself (`/sys/class/dmi/id`), and what that
-/// is. The list of systemd-detect-virt.
+/// Names that firmware of virtual machines reports in `/sys/class/dmi/id`, each with its
+/// hypervisor. The list comes from systemd-detect-virt.
 const FIRMWARE: [(&str, &str); 12] = [
     ("KVM", "KVM"),
     ("OpenStack", "KVM"),
@@ -20,7 +20,7 @@ const FIRMWARE: [(&str, &str); 12] = [
     ("Virtual Machine", "Hyper-V"),
 ];
 
-/// What emulates the machine; `None` on hardware, or where it cannot be told.
+/// Returns the hypervisor; `None` on hardware, or if it cannot be determined.
 pub(crate) fn hypervisor(roots: &Roots) -> Option<String> {
     let dmi = |name: &str| attr::text(&roots.sys.join("class/dmi/id").join(name));
     let names = [dmi("product_name"), dmi("sys_vendor"), dmi("bios_vendor")];

@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// Its end is noticed that soon.
+/// Interval at which the command's exit is polled.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// What it said last is there by then, unless something that it left behind still
+/// Time allowed for the last output to arrive after the exit, in case a process left behind still
 /// holds the stream.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -43,7 +43,7 @@ pub(super) fn run(command: &mut Command, limit: Nanos) -> Result<(), String> {
     })
 }
 
-/// How it ended; `None` when it had to be killed.
+/// Waits for the child and returns its exit status; `None` if it had to be killed.
 fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let began = Instant::now();
     loop {

@@ -17,19 +17,19 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What `mkfs` may take: that of a large disk writes tables all over it.
+/// Time limit of `mkfs`; on a large disk it writes tables across the whole disk.
 const MKFS_LIMIT: Nanos = Nanos::secs(1800);
-/// Where programs of root are when `PATH` does not say it.
+/// Folders searched for root's programs if `PATH` does not contain them.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// A program that looks at what is new there (udev) holds it for a moment.
 const TRIES: u32 = 50;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
-/// Where a file system is made for the storage under test. The mount point is only
-/// a name: whoever mounts it has the folder.
+/// Returns the knob that makes a file system on the storage under test. The mount point is only a
+/// name; the caller that mounts it provides the folder.
 ///
 /// # Errors
-/// When the storage is no block device.
+/// If the storage is not a block device.
 pub(super) fn knob(storage: &Storage) -> Result<Knob, ConditionError> {
     let device = &storage.path;
     let is_device = |meta: fs::Metadata| meta.file_type().is_block_device();

@@ -1,4 +1,4 @@
-//! Where a subject is set.
+//! Locations at which a subject is set.
 
 use super::{ConditionError, file_system};
 use crate::attr;
@@ -68,8 +68,8 @@ pub fn knobs(
     }
 }
 
-/// Whether it holds a value and not a text: what is more would not come back as it was.
-/// A file that cannot be read is refused later, with the reason.
+/// Returns true if the file holds a single value. A longer text could not be restored as it was. A
+/// file that cannot be read is refused later, with the reason.
 fn is_one_value(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return true;
@@ -174,9 +174,9 @@ fn cpufreq(roots: &Roots, subject: &Subject, name: &str) -> Result<Vec<Knob>, Co
     Ok(paths.into_iter().map(|path| Knob::File { path }).collect())
 }
 
-/// What the kernel changes by itself when a knob is turned, and what therefore has
-/// to be put back after it: a scheduler brings its own depth of the queue and its
-/// own tunables; `vm.dirty_ratio` and `vm.dirty_bytes` each set the other to 0
+/// Returns the knobs that the kernel changes by itself when a knob is set, and that must therefore
+/// be restored after it: a scheduler brings its own queue depth and its own tunables;
+/// `vm.dirty_ratio` and `vm.dirty_bytes` each set the other to 0
 /// (Documentation/admin-guide/sysctl/vm.rst).
 #[must_use]
 pub fn companions(knob: &Knob) -> Vec<Knob> {

@@ -1,4 +1,4 @@
-//! What the kernel offers.
+//! Values that the kernel offers for a subject.
 
 use super::{ConditionError, file_system, knobs, read};
 use crate::attr;
@@ -8,10 +8,10 @@ use assay_model::storage::Storage;
 use std::fs::OpenOptions;
 use std::path::Path;
 
-/// What can be set of a subject, and to what. Nothing is changed.
+/// Lists the settings of a subject and their possible values, without changing anything.
 ///
 /// # Errors
-/// When it cannot be set here: there is no such thing, or no permission.
+/// If the subject cannot be set here: it does not exist, or permission is missing.
 pub fn offers(
     roots: &Roots,
     storage: &Storage,

@@ -12,11 +12,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::Command;
 
-/// What is in force; `None` when that cannot be told, of a command, or when
-/// nothing is there, of a file system.
+/// Returns the value in force; `None` if that cannot be determined (a command) or nothing is there
+/// (a file system).
 ///
 /// # Errors
-/// When it cannot be read.
+/// If the value cannot be read.
 pub fn read(roots: &Roots, knob: &Knob) -> Result<Option<String>, ConditionError> {
     let value = match knob {
         Knob::File { path } => fs::read_to_string(path).map(|text| {
@@ -36,7 +36,7 @@ pub fn read(roots: &Roots, knob: &Knob) -> Result<Option<String>, ConditionError
         .map_err(|error| ConditionError::unreadable(knob, error))
 }
 
-/// Of `none [bfq] kyber`, the word in brackets.
+/// Returns the word in brackets of a text such as `none [bfq] kyber`.
 pub(super) fn bracketed(text: &str) -> Option<&str> {
     let mut words = text.split_whitespace();
     words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
@@ -68,7 +68,7 @@ pub fn set(roots: &Roots, knob: &Knob, value: &str) -> Result<Option<String>, Co
     }
 }
 
-/// Whether what was read is what was asked for.
+/// Returns true if the value read back is the value requested.
 #[must_use]
 pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
     match knob {
@@ -91,8 +91,8 @@ pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
 /// A mount shows these whenever they are in force.
 const ALWAYS_SHOWN: [&str; 3] = ["ro", "rw", "relatime"];
 
-/// Of other options it shows what differs from the default: `barrier` is in force
-/// when neither it nor `nobarrier` is shown.
+/// Returns true if a mount option is in force. The kernel shows most options only if they differ
+/// from the default: `barrier` is in force when neither it nor `nobarrier` is shown.
 fn is_in_force(option: &str, shown: &[&str]) -> bool {
     shown.contains(&option)
         || (!ALWAYS_SHOWN.contains(&option)
@@ -148,7 +148,7 @@ pub fn undo(
     set(roots, knob, old).map(drop)
 }
 
-/// All at once: the kernel takes each call of `write(2)` as a value.
+/// Writes the value with a single `write(2)`, because the kernel takes each call as a value.
 fn write(path: &Path, value: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
     file.write_all(format!("{value}\n").as_bytes())

@@ -1,4 +1,4 @@
-//! What the SCSI layer drives: SATA disks, USB storage, UFS, and SCSI disks.
+//! Devices behind the SCSI layer: SATA disks, USB storage, UFS and SCSI disks.
 
 use super::{Raw, ufs, usb};
 use crate::attr;

@@ -1,5 +1,4 @@
-//! What a device stands on, and who else stands on that: writing the device
-//! writes all of it.
+//! Layers below a device and their other users: writing the device writes all of its layers.
 
 use super::{HELD, Search};
 use crate::attr;
@@ -92,7 +91,7 @@ impl Search<'_> {
     }
 }
 
-/// All loop devices that there are.
+/// Returns all existing loop devices.
 pub(super) fn loops(roots: &Roots) -> Vec<Device> {
     let names = attr::entries(&roots.sys.join("class/block")).into_iter();
     let names = names.filter(|name| attr::numbered(name, "loop").is_some());
@@ -108,7 +107,7 @@ fn is_same_file(files: &dyn Files, one: &Path, other: &Path) -> bool {
     one == other || found(one).is_some_and(|identity| found(other) == Some(identity))
 }
 
-/// What no other file has, whatever its name.
+/// Returns the device and inode numbers, which identify a file under any name.
 pub(super) fn identity(file: &Found) -> (DeviceNumber, u64) {
     (file.device, file.inode)
 }

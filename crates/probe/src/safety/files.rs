@@ -31,15 +31,14 @@ enum User {
     Loop(Device),
 }
 
-/// How the kernel works on a file.
+/// Ways in which the kernel uses a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileUse {
     /// The file.
     pub file: PathBuf,
     /// The loop device on it, `None` for swap space.
     pub device: Option<String>,
-    /// What it is used for, one clause each; none for a loop device that nobody
-    /// uses.
+    /// Uses of the file, one clause each; empty for a loop device without users.
     pub reasons: Vec<String>,
 }
 

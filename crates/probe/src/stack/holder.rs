@@ -1,11 +1,11 @@
-//! What holds the bytes of a file: a block device, or memory.
+//! Holder of a file's bytes: a block device or memory.
 
 use super::{View, btrfs, overlay};
 use crate::device::Device;
 use crate::files::Found;
 use assay_model::storage::Mount;
 
-/// What holds the bytes of a file.
+/// Holder of a file's bytes.
 pub(super) enum Holder {
     Device(Device),
     Memory { fs_type: String },

@@ -8,7 +8,7 @@ use crate::identity;
 use assay_model::storage::{Layer, LayerRole};
 use std::collections::VecDeque;
 
-/// What a device is made of.
+/// Layers of a device.
 pub(super) struct Stack {
     /// Top first; each device once.
     pub(super) layers: Vec<Layer>,
@@ -45,8 +45,8 @@ impl View<'_> {
         }
     }
 
-    /// What holds the backing file of a loop device; `None` when the file was
-    /// deleted or is not the one seen from here under that name.
+    /// Returns the holder of a loop device's backing file; `None` if the file was deleted or is not
+    /// the one visible here under that name.
     fn below_loop(&self, device: &Device) -> Option<Holder> {
         let found = self.files.look(&device.backing_file()?).ok()?;
         match found.kind {
@@ -72,8 +72,8 @@ fn only_memory(layers: &[Layer], in_memory: Vec<(String, String)>) -> Option<Str
     all.then_some(fs_type)
 }
 
-/// Whether a file is long enough to back the loop device. A shorter one of
-/// the same name is another file, in another mount namespace.
+/// Returns true if a file is long enough to back the loop device. A shorter file of the same name
+/// is another file, in another mount namespace.
 fn covers(stamp: &Stamp, device: &Device) -> bool {
     device.size().is_some_and(|size| stamp.length >= size.0)
 }

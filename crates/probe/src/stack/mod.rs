@@ -33,9 +33,9 @@ pub enum ResolveError {
     /// Another error of the kernel.
     #[error("cannot look at {}: {source}", path.display())]
     Io {
-        /// Where.
+        /// Path of the failed access.
         path: PathBuf,
-        /// What.
+        /// Cause of the failure.
         source: io::Error,
     },
 }
@@ -146,11 +146,10 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether the device under test, or every disk below it, has vanished since
-/// `storage` was resolved. A device of the same name but another number is
-/// another device. One that shrank to nothing has lost its medium: a card
-/// reader stays when its card is pulled. False where there is no device to
-/// begin with.
+/// Returns true if the device under test, or every disk below it, has vanished since `storage` was
+/// resolved. A device of the same name but another number is another device. A device whose size
+/// became zero has lost its medium: a card reader stays when its card is pulled. False if there is
+/// no device to begin with.
 #[must_use]
 pub fn device_gone(roots: &Roots, storage: &Storage) -> bool {
     let gone = |layer: &Layer| {

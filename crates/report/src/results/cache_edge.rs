@@ -1,12 +1,12 @@
-//! Where the page cache ends in a matrix: up to which file size the figures are
-//! memory's, and from which on they are the device's.
+//! Edge of the page cache in a matrix: the file size up to which the figures are memory's, and the
+//! size from which on they are the device's.
 
 use crate::results::matrix::Matrix;
 use crate::words::text::enumerate;
 use assay_lang::tr;
 use assay_model::units::Bytes;
 
-/// What the files of one size measured.
+/// Storage that the files of one size measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Row {
     /// Every cell the page cache.

@@ -1,5 +1,5 @@
-//! What follows from the record of a trial. Where the levels of a long series are
-//! takes a while to find, so it is done once and handed to all that show it.
+//! Figures and findings derived from the record of a trial. Finding the levels of a long series
+//! takes a while, so it is done once and handed to all outputs.
 
 use assay_judge::{Judgement, judge};
 use assay_model::metric::Metric;
@@ -12,16 +12,16 @@ use std::rc::Rc;
 /// Everything that is derived from one trial.
 #[derive(Debug)]
 pub struct Derived {
-    /// Its figures.
+    /// Figures of the trial.
     pub metrics: Vec<Metric>,
-    /// What its evidence says; `None` when it has none.
+    /// Judgement of the evidence; `None` without evidence.
     pub judgement: Option<Judgement>,
-    /// Its rate over time; `None` when it has no series.
+    /// Rate over time; `None` without a series.
     pub course: Option<Course>,
 }
 
 impl Derived {
-    /// Of one trial.
+    /// Derives everything from one trial.
     #[must_use]
     pub fn of(record: &TrialRecord) -> Self {
         let course = record.measured.as_ref().and_then(Course::of);
@@ -32,7 +32,7 @@ impl Derived {
         }
     }
 
-    /// Of all trials of a run, in the order of its records.
+    /// Derives everything from all trials of a run, in the order of its records.
     #[must_use]
     pub fn all(run: &Run) -> Vec<Rc<Self>> {
         let trials = run.trials.iter();

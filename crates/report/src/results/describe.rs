@@ -14,7 +14,7 @@ use assay_model::units::{BytesPerSec, Nanos};
 use assay_stats::course::{Course, Level};
 use assay_stats::derive::direction_of;
 
-/// What a job does: `random read, 4 KiB blocks, depth 8, io_uring, direct`.
+/// Describes a job: `random read, 4 KiB blocks, depth 8, io_uring, direct`.
 #[must_use]
 pub fn job(job: &Job) -> String {
     if let Some(description) = &job.description {
@@ -89,8 +89,8 @@ fn durability(job: &Job) -> Vec<String> {
 /// The subject of metrics of writes together with their flush.
 pub const DURABLE_WRITE: &str = "durable_write";
 
-/// What a figure is called next to its job: `read`, `write p99`, `flush p50`;
-/// the direction alone stands for its rate.
+/// Returns the name of a figure next to its job: `read`, `write p99`, `flush p50`; the direction
+/// alone stands for its rate.
 #[must_use]
 pub fn metric(name: &str) -> String {
     let words = match name.split_once('_') {

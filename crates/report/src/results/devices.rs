@@ -1,4 +1,4 @@
-//! What of a machine's disks may be tested, in words.
+//! Testable parts of a machine's disks, in words.
 
 use crate::words::health;
 use crate::words::registers::at_most;
@@ -11,14 +11,14 @@ use assay_model::storage::Mount;
 /// More mounts of a device are counted instead of named.
 const MOUNTS_NAMED: usize = 4;
 
-/// Whether there is nothing to see: memory that nobody uses.
+/// Returns true if there is nothing to show: memory that is not in use.
 #[must_use]
 pub fn is_idle_memory(device: &ListedDevice) -> bool {
     let kind = &device.layer.identity.kind;
     *kind == DeviceKind::Ram && device.mounted.is_empty() && device.in_use.is_empty()
 }
 
-/// What is to be known of a device before it is tested: each line with its name.
+/// Returns the facts to know about a device before a test, one named line each.
 #[must_use]
 pub fn lines(device: &ListedDevice) -> Vec<(&'static str, String)> {
     let identity = &device.layer.identity;
@@ -39,7 +39,7 @@ pub fn lines(device: &ListedDevice) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-/// Where files may be made on it, and where not; `None` when nothing is mounted.
+/// Describes the mount points and whether files can be created there; `None` if nothing is mounted.
 fn files(mounted: &[MountedPart]) -> Option<String> {
     let named = mounted.iter().take(MOUNTS_NAMED).map(in_words);
     let named: Vec<String> = named.collect();
@@ -67,7 +67,7 @@ fn is_read_only(mount: &Mount) -> bool {
     options.any(|option| option == "ro")
 }
 
-/// Whether the device may be written as a whole, and why not.
+/// Describes whether the device may be written as a whole, and why not.
 fn whole(device: &ListedDevice) -> String {
     let reasons: Vec<String> = device.in_use.iter().map(|reason| clean(reason)).collect();
     match reasons.is_empty() {

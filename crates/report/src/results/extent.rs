@@ -29,7 +29,7 @@ pub fn jobs<'s, 'a>(summary: &'s Summary<'a>) -> Vec<(SampleKind, &'s JobSummary
     jobs
 }
 
-/// What samples are called.
+/// Returns the name of a kind of sample.
 #[must_use]
 pub fn name(kind: SampleKind) -> &'static str {
     match kind {

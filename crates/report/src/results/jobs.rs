@@ -17,7 +17,7 @@ pub struct Jobs<'a> {
 }
 
 impl<'a> Jobs<'a> {
-    /// Those of all `runs`.
+    /// Collects the jobs of all `runs`.
     #[must_use]
     pub fn of(runs: impl Iterator<Item = &'a Run>) -> Self {
         let mut jobs: Vec<(Group, &'a Job)> = Vec::new();
@@ -32,7 +32,7 @@ impl<'a> Jobs<'a> {
         Self { jobs }
     }
 
-    /// What each does, after its name; safe to show.
+    /// Returns the name and description of each job; safe to show.
     #[must_use]
     pub fn described(&self) -> Vec<(String, String)> {
         let jobs = self.jobs.iter();
@@ -72,7 +72,7 @@ impl<'a> Jobs<'a> {
         found.or_else(of_all).unwrap_or(self.jobs.len())
     }
 
-    /// Where a scenario as a whole stands: with its last act.
+    /// Returns the position of a scenario as a whole: that of its last act.
     fn place_of_all(&self, name: &str) -> Option<usize> {
         let scenario = name.strip_suffix(WHOLE)?;
         let acts = |(group, _): &&(Group, &Job)| *group == Group::Act;
@@ -83,7 +83,7 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// How the name of a figure ends that is of a whole scenario.
+/// Suffix of the name of a whole scenario's figure.
 const WHOLE: &str = ".all";
 
 /// The scenario that an act is of, where there are several in a run.
@@ -123,7 +123,7 @@ pub fn spoken(metric: &str, alone: bool) -> String {
     }
 }
 
-/// Whether a metric is the only one of its job among `all`.
+/// Returns true if a metric is the only one of its job among `all`.
 pub fn is_alone<'a>(metric: &str, mut all: impl Iterator<Item = &'a str>) -> bool {
     let job = job_of(metric);
     job.is_some() && !all.any(|other| other != metric && job_of(other) == job)

@@ -21,7 +21,7 @@ impl Ladder {
     /// Both, in reading order.
     pub const ALL: [Self; 2] = [Self::Write, Self::Read];
 
-    /// Its jobs.
+    /// Returns the group of the ladder's jobs.
     #[must_use]
     pub const fn group(self) -> Group {
         match self {
@@ -30,7 +30,7 @@ impl Ladder {
         }
     }
 
-    /// Where its bytes go.
+    /// Returns the direction of the ladder's I/O.
     #[must_use]
     pub const fn direction(self) -> Direction {
         match self {

@@ -13,7 +13,7 @@ use assay_model::work::iozone::{IozoneStep, RateUnit, Test};
 pub struct Matrix {
     /// For example `Writer report`, `Reader report, 4 children`.
     pub title: String,
-    /// What the values are.
+    /// Unit of the values.
     pub unit: RateUnit,
     /// File sizes, in KiB, ascending.
     pub rows: Vec<u64>,
@@ -28,8 +28,8 @@ pub struct Matrix {
 pub struct Cell {
     /// The rate, in the matrix's unit; of several trials their median.
     pub value: f64,
-    /// What was measured: a label of [`Measured::label`], or `differs` where
-    /// the trials do not agree; `None` without evidence.
+    /// Label of the cell: one of [`Measured::label`], or `differs` if the trials disagree; `None`
+    /// without evidence.
     pub label: Option<String>,
 }
 
@@ -128,8 +128,7 @@ fn cell(unit: RateUnit, trials: &[Done<'_>]) -> Option<Cell> {
     })
 }
 
-/// What a cell measured. Where it reads and writes, the one that is not the
-/// device.
+/// Returns the label of a cell. If it reads and writes, it is the label that is not the device.
 fn measured(test: Test, trial: &TrialRecord) -> Option<Measured> {
     let judgement = judge(trial)?;
     let of_reads = judgement.read.map(|read| read.measured);

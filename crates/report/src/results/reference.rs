@@ -30,7 +30,7 @@ pub struct Placed {
     pub measured: f64,
     /// `bytes_per_s` or `iops`.
     pub unit: &'static str,
-    /// What it measured.
+    /// Label of the figure.
     pub label: &'static str,
     /// The bus's ceiling, of rates in bytes.
     pub ceiling: Option<f64>,
@@ -63,8 +63,8 @@ pub fn bus(summary: &Summary<'_>) -> Option<Bus> {
     })
 }
 
-/// All figures of one direction past the page cache that there is a ceiling or a datasheet's
-/// figure for.
+/// Returns all figures of one direction past the page cache that have a ceiling or a figure in a
+/// datasheet.
 #[must_use]
 pub fn all(summary: &Summary<'_>) -> Vec<Placed> {
     let bus = bus(summary);

@@ -1,4 +1,4 @@
-//! What ended a run before its plan did, and what it took turns with, in words.
+//! Reason for stopping a run before the end of its plan, and the runs it alternated with, in words.
 
 use crate::words::format::percent_points;
 use crate::words::text::enumerate;

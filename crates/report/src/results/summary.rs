@@ -24,7 +24,7 @@ use std::rc::Rc;
 pub struct Summary<'a> {
     /// The run.
     pub run: &'a Run,
-    /// All jobs that were planned or run, in reading order.
+    /// Jobs that were planned or run, in reading order.
     pub jobs: Vec<JobSummary<'a>>,
 }
 
@@ -33,11 +33,11 @@ pub struct Summary<'a> {
 pub struct JobSummary<'a> {
     /// The job.
     pub job: &'a Job,
-    /// Where it stands in the reading order.
+    /// Group of the job in the reading order.
     pub group: Group,
-    /// How many trials were planned.
+    /// Number of planned trials.
     pub planned: usize,
-    /// Its trials in the order they were run.
+    /// Trials in the order they were run.
     pub trials: Vec<JudgedTrial<'a>>,
 }
 
@@ -46,7 +46,7 @@ pub struct JobSummary<'a> {
 pub struct JudgedTrial<'a> {
     /// The raw record.
     pub record: &'a TrialRecord,
-    /// What follows from it.
+    /// Figures and findings derived from the trial.
     pub derived: Rc<Derived>,
 }
 
@@ -61,7 +61,7 @@ pub struct Figure {
     pub values: Vec<(u32, f64)>,
     /// The values in figures.
     pub stats: Statistics,
-    /// What was measured.
+    /// Labels of the measurement.
     pub labels: Labels,
 }
 
@@ -93,7 +93,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// All, in reading order.
+    /// Every group, in reading order.
     pub const ALL: [Self; 11] = [
         Self::WriteLadder,
         Self::ReadLadder,
@@ -182,14 +182,13 @@ impl<'a> Summary<'a> {
         self.jobs.iter().filter(move |job| job.group == group)
     }
 
-    /// Whether main memory was measured, and no storage.
+    /// Returns true if the run measured main memory, not storage.
     #[must_use]
     pub fn is_of_memory(&self) -> bool {
         matches!(self.run.header.plan.place, Place::Memory)
     }
 
-    /// How many trials ended in each way: the word of the outcome and how
-    /// often, as `completed`, `skipped`, `failed`, `interrupted`.
+    /// Counts the trials by outcome: `completed`, `skipped`, `failed`, `interrupted`.
     #[must_use]
     pub fn outcomes(&self) -> Vec<(&'static str, usize)> {
         ["completed", "skipped", "failed", "interrupted"]
@@ -286,7 +285,7 @@ impl<'a> JobSummary<'a> {
             .filter(|trial| trial.record.outcome == Outcome::Completed && trial.record.counts())
     }
 
-    /// Whether it is a cell of a matrix, which is shown among its like.
+    /// Returns true if the job is a cell of a matrix, which is shown with the other cells.
     #[must_use]
     pub fn is_cell(&self) -> bool {
         let details = self
@@ -298,13 +297,13 @@ impl<'a> JobSummary<'a> {
             .any(|detail| matches!(detail, StepDetail::Iozone(_)))
     }
 
-    /// Whether its trials are cuts of the power, which are counted and not measured.
+    /// Returns true if the trials are power cuts, which are counted and not measured.
     #[must_use]
     pub fn is_cuts(&self) -> bool {
         self.has(|detail| matches!(detail, StepDetail::Powercut(_)))
     }
 
-    /// Whether its trials are stretches of one soak, and no repetitions of each other.
+    /// Returns true if the trials are stretches of one soak, not repetitions of each other.
     #[must_use]
     pub fn is_soak(&self) -> bool {
         self.has(|detail| detail.soak().is_some())
@@ -350,14 +349,14 @@ impl<'a> JobSummary<'a> {
             .collect()
     }
 
-    /// What one metric of the completed trials measured.
+    /// Returns the labels of one metric over the completed trials.
     #[must_use]
     pub fn labels_of(&self, metric: &str) -> Labels {
         let trials = self.completed();
         trials.flat_map(|trial| trial.labels_of(metric)).collect()
     }
 
-    /// What the completed trials measured in one direction, or in all.
+    /// Returns the labels of the completed trials in one direction, or in all.
     #[must_use]
     pub fn labels(&self, direction: Option<Direction>) -> Labels {
         self.completed()
@@ -367,7 +366,7 @@ impl<'a> JobSummary<'a> {
 }
 
 impl<'a> JudgedTrial<'a> {
-    /// What was measured; `None` when it did not start.
+    /// Returns the measurement; `None` if the trial did not start.
     #[must_use]
     pub fn measured(&self) -> Option<&'a Measurement> {
         self.record.measured.as_ref()
@@ -380,7 +379,7 @@ impl<'a> JudgedTrial<'a> {
         act.is_some() && self.record.measured.as_ref().is_some_and(still)
     }
 
-    /// Its rate over time; `None` when it has no series.
+    /// Returns the rate over time; `None` without a series.
     #[must_use]
     pub fn course(&self) -> Option<&Course> {
         self.derived.course.as_ref()

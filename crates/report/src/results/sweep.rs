@@ -36,18 +36,17 @@ pub struct SweptMetric<'a> {
 /// One condition.
 #[derive(Debug)]
 pub struct Arm<'a> {
-    /// Its name.
+    /// Name of the condition.
     pub condition: &'a str,
     /// The values of its completed trials by their round, conditioning trials
     /// apart; `None` when there is none.
     pub figure: Option<summary::Figure>,
-    /// How its trials ended that make no figure, for example `2 failed`; `None`
-    /// when all are there.
+    /// Outcomes of the trials without a figure, for example `2 failed`; `None` if there are none.
     pub missing: Option<String>,
 }
 
 impl<'a> Sweep<'a> {
-    /// All primary metrics of a run under its conditions.
+    /// Collects all primary metrics of a run under its conditions.
     #[must_use]
     pub fn of(run: &'a Run) -> Self {
         let mut metrics = Vec::new();
@@ -75,7 +74,7 @@ impl<'a> Sweep<'a> {
 }
 
 impl Arm<'_> {
-    /// What its trials measured.
+    /// Returns the labels of the condition's trials.
     #[must_use]
     pub fn labels(&self) -> Labels {
         let figure = self.figure.as_ref();
@@ -85,12 +84,12 @@ impl Arm<'_> {
     }
 }
 
-/// What a sweep says of its conditions, by the metrics that decide.
+/// Verdicts of a sweep on its conditions, by the deciding metrics.
 #[derive(Clone, Debug)]
 pub struct Verdicts {
-    /// What verdicts are held to.
+    /// Options of the verdicts.
     pub options: Options,
-    /// All conditions against each other, as `assay rank` has them.
+    /// Ranking of all conditions against each other, as in `assay rank`.
     pub all: Ranking,
     /// The first condition of the plan.
     pub baseline: String,
@@ -111,8 +110,8 @@ impl Verdicts {
         Self::of_figures(&figures, baseline, options)
     }
 
-    /// Of figures under several conditions, by those that decide; `None` where there is
-    /// only one.
+    /// Judges figures under several conditions by the deciding metrics; `None` if there is only one
+    /// condition.
     #[must_use]
     pub fn of_figures(figures: &[Figure], baseline: &str, options: Options) -> Option<Self> {
         let deciding = figures.iter().filter(|figure| figure.primary);

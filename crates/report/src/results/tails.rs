@@ -7,10 +7,10 @@ use assay_stats::percentile::Percentile;
 use assay_stats::tails::{Tail, over_trials};
 use serde::Serialize;
 
-/// Those that are looked at.
+/// Percentiles that are shown.
 const PERCENTILES: [Percentile; 3] = [Percentile::P99, Percentile::P99_9, Percentile::P99_99];
 
-/// What took its time.
+/// Timed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -53,16 +53,16 @@ impl Operation {
 pub struct JobTail<'a> {
     /// Name of the job.
     pub job: &'a str,
-    /// Of a sweep, what it ran under.
+    /// Condition of the sweep, if any.
     pub condition: Option<&'a str>,
-    /// What took its time.
+    /// Timed operation.
     pub operation: Operation,
     /// The figures.
     pub tail: Tail,
 }
 
-/// All percentiles that have operations enough, of the trials that make figures;
-/// in the order in which jobs and conditions first came.
+/// Returns all percentiles with enough operations, from the trials that make figures, in the order
+/// in which jobs and conditions first occur.
 #[must_use]
 pub fn of_run(run: &Run) -> Vec<JobTail<'_>> {
     let counts = |trial: &&TrialRecord| trial.outcome == Outcome::Completed && trial.counts();

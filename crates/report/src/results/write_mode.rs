@@ -40,7 +40,7 @@ impl WriteMode {
         }
     }
 
-    /// Its name; for writes dd's words.
+    /// Returns the name of the step; for writes, in dd's words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

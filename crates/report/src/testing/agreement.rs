@@ -44,7 +44,7 @@ fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What people read.
+/// Renders the outputs that people read.
 fn shown(run: &Run) -> [(&'static str, String); 4] {
     let style = Style {
         width: 200,

@@ -156,7 +156,7 @@ pub fn swept() -> Run {
     run
 }
 
-/// What came of a sweep's conditions.
+/// Ranks the conditions of a sweep.
 pub fn ranking(run: &Run, options: &Options) -> Ranking {
     let mut figures = of_trials(&run.header, &run.trials);
     figures.retain(|figure| figure.primary);

@@ -91,7 +91,7 @@ pub fn run() -> Run {
     }
 }
 
-/// How the trials of a job look.
+/// Shape of a job's trials.
 struct Shape {
     job: Job,
     /// Typical latency of one I/O.

@@ -21,7 +21,7 @@ use assay_model::run::Run;
 use assay_stats::verdict::line::Options;
 use std::io::{self, Write};
 
-/// What comes from a kernel, a user or another tool is shown as it is.
+/// Texts from a kernel, a user or another tool, which are shown untranslated.
 const FOREIGN: [&str; 6] = [
     "No space left on device",
     "Input/output error",
@@ -160,7 +160,7 @@ fn english(text: &str) -> Option<String> {
     lines.find(|line| sentence(line)).map(str::to_owned)
 }
 
-/// What a reader of a page sees or hears: text and labels, a line each.
+/// Extracts the text that a reader of a page sees or hears: text and labels, one line each.
 fn shown(page: &str) -> String {
     let mut shown = String::new();
     let mut rest = page;

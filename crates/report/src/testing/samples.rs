@@ -45,7 +45,7 @@ pub fn only_failures() -> Run {
     run
 }
 
-/// What a hostile device or user might call things.
+/// Name that a hostile device or user might use.
 pub const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{1b}[2J\u{202e}\n";
 
 /// Every text that comes from outside is hostile.

@@ -127,17 +127,17 @@ fn mark_name(job: &Job) -> String {
 
 /// A class that was checked.
 pub struct CheckedClass {
-    /// Its name.
+    /// Name of the process.
     pub name: String,
-    /// What it asks for.
+    /// Requirements of the class.
     pub requirements: Vec<Requirement>,
-    /// How its figures were taken.
+    /// Conditions under which the figures were taken.
     pub conditions: String,
 }
 
 impl CheckedClass {
-    /// What the trials of a run say: a class is met when all that it asks for
-    /// is, and missed when one thing is missed.
+    /// Checks the trials of a run against the class: it is met if all its requirements are met, and
+    /// missed if one is missed.
     #[must_use]
     pub fn finding(&self, run: &Run) -> Finding {
         let findings: Vec<Finding> = self

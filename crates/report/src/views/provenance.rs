@@ -17,7 +17,7 @@ const CIRCUMSTANCES: usize = 12;
 /// A name and what a run says under it.
 type FactOfRun = (&'static str, fn(&Run) -> Option<String>);
 
-/// What is the same for a whole run.
+/// Facts that are the same for a whole run.
 const FACTS: [FactOfRun; 9] = [
     (key!("tool"), |run| {
         Some(format!("assay {}", clean(&run.header.assay_version)))
@@ -65,7 +65,7 @@ const FACTS: [FactOfRun; 9] = [
     }),
 ];
 
-/// Of the device's queue, as they were in force.
+/// Lists the schedulers of the device's queue that were in force.
 fn schedulers(run: &Run) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     let evidence = run
@@ -137,7 +137,7 @@ fn runs<'a>(side: &[Source<'a>]) -> Vec<&'a Run> {
     side.iter().filter_map(|source| source.run).collect()
 }
 
-/// What runs of a side say, each once.
+/// Joins the facts of a side's runs, each once.
 fn said(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
     for words in runs.iter().filter_map(|run| of(run)) {

@@ -41,7 +41,7 @@ pub fn document(all: &[(String, Description)], ascii: bool) -> Document {
 /// In the place of what there is not.
 const NONE: &str = "-";
 
-/// What is said of a recording: the same rows in the same order for each.
+/// Returns the description of a recording: the same rows in the same order for each.
 fn rows(trace: &Description, ascii: bool) -> Vec<(String, String)> {
     let directions = &trace.directions;
     let ios: u64 = directions.iter().map(|(_, usage)| usage.ios).sum();

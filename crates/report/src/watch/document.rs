@@ -1,4 +1,4 @@
-//! All samples as one JSON document.
+//! JSON document of all samples.
 
 use super::ending::{Moved, Name, on_device_ns, sentences};
 use assay_lang::in_english;
@@ -40,7 +40,7 @@ pub fn document(
     })
 }
 
-/// What the device did until the command ended, and in all.
+/// Returns the activity of the device until the command ended, and in total.
 fn device(name: &str, samples: &[Sample]) -> Option<Value> {
     let (first, last) = (samples.first()?, samples.last()?);
     let ended = samples

@@ -1,4 +1,4 @@
-//! What reached the device, and when, in sentences.
+//! Bytes that reached the device, and their timing, in sentences.
 
 use super::of_name;
 use crate::words::text::clean;
@@ -9,7 +9,7 @@ use assay_stats::watch::busiest;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What a command is called in sentences: the last part of its program's name.
+/// Name of a command in sentences: the last part of its program's name.
 #[derive(Clone, Debug)]
 pub struct Name(String);
 
@@ -23,7 +23,7 @@ impl Name {
     }
 }
 
-/// What one device did between two samples.
+/// Activity of one device between two samples.
 pub(super) struct Moved {
     pub(super) device: String,
     pub(super) read_bytes: u64,

@@ -1,5 +1,5 @@
-//! What `assay watch` shows: a table that grows, CSV, JSON, and in the end what
-//! reached the device and when.
+//! Output of `assay watch`: a table that grows, CSV, JSON, and at the end the bytes that reached
+//! the device and their timing.
 
 mod csv;
 mod document;

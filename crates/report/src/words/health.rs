@@ -1,4 +1,4 @@
-//! How much of its life a device has used, and what is wrong with it.
+//! Used life of a device, and its problems.
 
 use crate::words::registers::smart_of;
 use crate::words::text::clean;
@@ -12,7 +12,7 @@ const LIFE_USED: RangeInclusive<u64> = 0x09..=0x0b;
 /// The same of NVMe, in percent.
 const PERCENT_USED: u8 = 80;
 
-/// What speaks against the device: wear, reserves, errors; one clause each.
+/// Returns the problems of the device: wear, reserves, errors; one clause each.
 #[must_use]
 pub fn problems(identity: &DeviceIdentity) -> Vec<String> {
     let mut found = Vec::new();
@@ -30,7 +30,7 @@ pub fn problems(identity: &DeviceIdentity) -> Vec<String> {
     found
 }
 
-/// What the device says of its life, in a few words; `None` when it says nothing.
+/// Describes the device's remaining life in a few words; `None` if the device reports nothing.
 #[must_use]
 pub fn in_words(identity: &DeviceIdentity) -> Option<String> {
     let life = identity.life_time.as_deref().map(clean);

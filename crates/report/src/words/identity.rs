@@ -89,7 +89,7 @@ pub fn device_facts(layer: &Layer) -> Vec<Fact> {
     .collect()
 }
 
-/// Where the bytes were: path, mount, room.
+/// Returns facts about the location of the bytes: path, mount, free space.
 #[must_use]
 pub fn path_facts(storage: &Storage) -> Vec<Fact> {
     let mount = storage.mount.as_ref();
@@ -162,7 +162,7 @@ pub fn took(run: &Run) -> Option<Nanos> {
     Some(Nanos(ms.saturating_mul(1_000_000)))
 }
 
-/// Whether the layer is a device of its own, rather than a part of one.
+/// Returns true if the layer is a device of its own, not a part of one.
 #[must_use]
 pub fn is_device(layer: &Layer) -> bool {
     layer.identity.kind != DeviceKind::Partition

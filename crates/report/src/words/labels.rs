@@ -1,5 +1,5 @@
-//! What the trials of one job measured: one label where all agree, else every
-//! label with its count, so that a disagreement is never hidden.
+//! Labels of one job's trials: one label if all agree, else every label with its count, so that a
+//! disagreement is never hidden.
 
 use crate::words::format::percent;
 use crate::words::text::clean;
@@ -46,10 +46,10 @@ pub const MEANINGS: [(&str, &str); 8] = [
     ),
 ];
 
-/// What trials that do not agree are called where there is room for one word.
+/// Label for trials that disagree, used if there is room for only one word.
 pub const DIFFERS: &str = key!("differs");
 
-/// What a label means, as a clause.
+/// Returns the meaning of a label, as a clause.
 #[must_use]
 pub fn meaning(label: &str) -> Option<&'static str> {
     if label == DIFFERS {
@@ -64,7 +64,7 @@ pub fn meaning(label: &str) -> Option<&'static str> {
 pub struct Labels(Vec<Measured>);
 
 impl Labels {
-    /// Whether there is none at all.
+    /// Returns true if there is no label.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -99,7 +99,7 @@ impl Labels {
         counts
     }
 
-    /// Whether any trial has that label.
+    /// Returns true if any trial has that label.
     #[must_use]
     pub fn has(&self, label: &str) -> bool {
         self.0.iter().any(|measured| measured.label() == label)

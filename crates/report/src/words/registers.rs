@@ -1,4 +1,4 @@
-//! What registers and logs of flash say, in words.
+//! Registers and logs of flash devices, in words.
 
 use crate::words::format::celsius;
 use crate::words::text::Fact;
@@ -90,7 +90,7 @@ pub(crate) fn smart_of<T>(
     SmartLog::parse(&bytes).map(|log| ask(&log))
 }
 
-/// What an NVMe controller says of itself.
+/// Applies `ask` to the identify data of an NVMe controller.
 pub(crate) fn controller_of<T>(
     identity: &DeviceIdentity,
     ask: impl FnOnce(&Controller<'_>) -> T,

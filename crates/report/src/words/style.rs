@@ -1,14 +1,13 @@
-//! How the terminal is written to: width and colour. Colour only repeats what
-//! the words say.
+//! Style of terminal output: width and colour. Colour only repeats what the words say.
 
 /// Appearance of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether escape sequences for colour may be used.
+    /// True if escape sequences for colour may be used.
     pub color: bool,
     /// Columns; at least 40 are used.
     pub width: usize,
-    /// Whether curves are drawn with ASCII only.
+    /// True if curves are drawn with ASCII only.
     pub ascii: bool,
 }
 
@@ -65,7 +64,7 @@ impl Style {
         self.paint(Tone::Strong, text)
     }
 
-    /// What is beside the point.
+    /// Paints text of lesser importance.
     pub(crate) fn soft(self, text: &str) -> String {
         self.paint(Tone::Soft, text)
     }

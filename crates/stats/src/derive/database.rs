@@ -1,4 +1,4 @@
-//! What transactions of a database tell.
+//! Metrics of database transactions.
 
 use super::{Metrics, as_f64};
 use assay_judge::judge;

@@ -64,7 +64,7 @@ impl Metrics {
         }
     }
 
-    /// How late the I/Os of a replay began.
+    /// Adds the start delays of a replay's I/Os.
     fn lateness(&mut self, step: &ReplayStep) {
         let Some(record) = &step.lateness else { return };
         let Ok(late) = Distribution::of(record) else {
@@ -80,7 +80,7 @@ impl Metrics {
         }
     }
 
-    /// What a cut of the power left, all streams together.
+    /// Adds the result of a power cut, summed over all streams.
     fn cut(&mut self, step: &CutStep) {
         let sum = |of: fn(&StreamFound) -> u64| step.found.streams.iter().map(of).sum();
         self.count("writes_acknowledged", sum(|stream| stream.acknowledged));

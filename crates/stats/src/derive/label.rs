@@ -1,4 +1,4 @@
-//! What a metric is about, and which label stands beside it.
+//! Direction of a metric, and the label shown beside it.
 
 use assay_judge::{Judgement, Measured, Quantity};
 use assay_model::job::Direction;
@@ -39,8 +39,8 @@ pub fn quantity_of(metric: &str) -> Quantity {
     }
 }
 
-/// What a metric measured, reads first: that of its direction, or of both for
-/// a metric of the whole trial.
+/// Returns the measured layers behind a metric, reads first: those of its direction, or of both
+/// directions for a metric of the whole trial.
 #[must_use]
 pub fn measured_of<'a>(metric: &str, judgement: &'a Judgement) -> Vec<Cow<'a, Measured>> {
     let (read, write) = (judgement.read.as_ref(), judgement.write.as_ref());

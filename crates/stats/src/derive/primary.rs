@@ -68,9 +68,9 @@ pub fn deciding_metrics(job: &Job, has: impl Fn(&str) -> bool) -> Vec<&'static s
     known.collect()
 }
 
-/// Whether a metric decides between two sides, on each of which it may.
-/// A run from before writes were measured together with their flush has only
-/// the flush, by which it is compared with newer ones.
+/// Returns true if a metric decides between two sides, given for each side that it may decide
+/// there. Runs from before writes were measured together with their flush have only the flush
+/// metric, which is used to compare them with newer ones.
 pub(crate) fn decides_between(metric: &str, a: bool, b: bool) -> bool {
     let older = (a || b) && metric.rsplit(' ').next() == Some(FLUSH);
     a && b || older

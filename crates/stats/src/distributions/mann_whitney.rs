@@ -53,8 +53,8 @@ impl MannWhitney {
     }
 }
 
-/// How many of the orders of n + m trials give each U:
-/// f(n, m, u) = f(n - 1, m, u - m) + f(n, m - 1, u).
+/// Counts the orders of n + m trials that give each U: f(n, m, u) = f(n - 1, m, u - m) + f(n, m -
+/// 1, u).
 fn exact(n: usize, m: usize) -> Vec<f64> {
     let (n, m) = (n.min(m), n.max(m));
     // One row per number of A's, grown by one B at a time.

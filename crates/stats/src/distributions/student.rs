@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// Of the reference: how much a deviation can be underestimated.
+    /// Checks the upper bound of an underestimated deviation against the reference table.
     #[test]
     fn the_upper_bound_of_a_deviation_is_that_of_the_table() {
         for (df, factor) in [(4.0, 1.56), (8.0, 1.32), (18.0, 1.18)] {

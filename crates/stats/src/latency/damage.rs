@@ -1,4 +1,4 @@
-//! Whether the parts of a stored latency record fit together.
+//! Consistency check of a stored latency record.
 
 use super::squared_deviations;
 use crate::histogram::{bucket_bounds, bucket_index};
@@ -17,7 +17,7 @@ pub enum DamagedRecord {
     /// Bins and count differ.
     #[error("latency record is damaged: it counts {count} operations, but its bins hold {in_bins}")]
     Count {
-        /// What the record says.
+        /// Count stated in the record.
         count: u64,
         /// The sum over its bins.
         in_bins: u128,

@@ -1,4 +1,4 @@
-//! How much a series scatters around its levels, and what sticks out.
+//! Noise of a series around its levels, and its outliers.
 
 use super::MIN_SEGMENT;
 
@@ -8,7 +8,7 @@ const NOISE_FLOOR: f64 = 0.01;
 /// Median absolute deviation times this is the standard deviation of normal
 /// noise.
 const MAD_TO_STDEV: f64 = 1.4826;
-/// How far a sample may lie from its neighbourhood, in standard deviations of
+/// Distance from its neighbourhood beyond which a sample is an outlier, in standard deviations of
 /// the noise.
 const OUTLIER: f64 = 3.0;
 

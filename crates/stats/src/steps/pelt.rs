@@ -4,10 +4,9 @@
 use super::MIN_SEGMENT;
 use super::noise::median;
 
-/// What one more segment must gain, in units of ln N times the variance of
-/// the noise. Fifteen instead of the two or three of independent samples,
-/// because throughput is autocorrelated: chance keeps it high or low for a
-/// while, and that is no cliff.
+/// Smallest gain that justifies one more segment, in units of ln N times the variance of the noise.
+/// Fifteen instead of the two or three of independent samples, because throughput is
+/// autocorrelated: chance keeps it high or low for a while, without a change of level.
 const PENALTY: f64 = 15.0;
 
 /// Squared deviations from the mean of any stretch of a series, in units of

@@ -35,14 +35,14 @@ pub enum ArmError {
     NotFinite {
         /// Counted from 1.
         trial: usize,
-        /// What stands there.
+        /// Offending value.
         value: f64,
     },
     /// Ratios need positive values.
     NotPositive {
         /// Counted from 1.
         trial: usize,
-        /// What stands there.
+        /// Offending value.
         value: f64,
     },
     /// The same, of a summary.

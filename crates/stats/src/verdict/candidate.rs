@@ -21,12 +21,12 @@ pub(crate) struct Candidate {
     b: Arm,
     level: Level,
     estimate: Option<Estimate>,
-    /// Whether a reason forbids a verdict.
+    /// True if a reason forbids a verdict.
     barred: bool,
     /// Sides of sessions of their own: the largest drift that shows within one of them, on
     /// the scale of logarithms.
     drift_within: Option<f64>,
-    /// Whether the places of both sides are known, in sessions of their own.
+    /// True if the positions of both sides are known, each in a session of its own.
     has_places: bool,
 }
 
@@ -113,12 +113,12 @@ impl Candidate {
         Some(estimate.p_difference())
     }
 
-    /// Whether the trials of both sides are known to be of one session.
+    /// Returns true if the trials of both sides are known to come from one session.
     pub fn is_ordered(&self) -> bool {
         in_one_session(&self.a, &self.b)
     }
 
-    /// Whether the places of both sides are known, in sessions of their own.
+    /// Returns true if the positions of both sides are known, each in a session of its own.
     pub fn has_places(&self) -> bool {
         self.has_places
     }
@@ -133,7 +133,7 @@ impl Candidate {
         &self.line
     }
 
-    /// Whether something forbids a verdict.
+    /// Returns true if a reason forbids a verdict.
     pub fn is_barred(&self) -> bool {
         self.barred
     }
@@ -196,8 +196,8 @@ impl Candidate {
         word
     }
 
-    /// What was measured in sessions of their own is not told from a drift that shows within
-    /// them and is as large.
+    /// Replaces the verdict by "no conclusion" if a drift within the sides' own sessions is as
+    /// large as the difference.
     fn unless_drifted(&mut self, word: Word, estimate: &Estimate, rule: &Rule) -> Word {
         let found = match word {
             Word::Faster | Word::Slower => estimate.d().abs(),

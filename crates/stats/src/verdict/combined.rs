@@ -7,7 +7,7 @@ use super::order::is_uneven;
 use super::shift::{Shift, Tables};
 use super::trials::Outlook;
 
-/// How two arms are to be taken.
+/// Meaning of a value in an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// A value is a trial.
@@ -23,8 +23,8 @@ pub(crate) struct Estimate {
     pub linear: Linear,
     shift: Option<Shift>,
     alternating: Option<Linear>,
-    /// Where the arms are unevenly spread over the session: the means, which know how
-    /// uncertain the drift is.
+    /// Estimate by means for arms spread unevenly over the session; it accounts for the uncertainty
+    /// of the drift.
     uneven: Option<Linear>,
 }
 
@@ -50,18 +50,18 @@ impl Estimate {
         })
     }
 
-    /// Whether trials alternate, so that neighbours have a say.
+    /// Returns true if trials alternate, so that the comparison of neighbours counts.
     pub fn is_alternating(&self) -> bool {
         self.alternating.is_some()
     }
 
-    /// What to plan more trials with.
+    /// Returns the input for planning more trials.
     pub fn outlook(&self) -> Outlook {
         let spread = self.alternating.unwrap_or(self.linear);
         Outlook::careful(self.d(), spread.s, spread.df)
     }
 
-    /// Those that have to agree with the first one.
+    /// Returns the estimates that must agree with the first one.
     fn others(&self) -> impl Iterator<Item = &Linear> {
         self.alternating.iter().chain(&self.uneven)
     }
@@ -74,7 +74,8 @@ impl Estimate {
     }
 }
 
-/// Of all that have to agree: the interval that holds each, and the largest p value.
+/// Combination of all estimates that must agree: the interval that contains each of theirs, and the
+/// largest p value.
 impl Difference for Estimate {
     fn d(&self) -> f64 {
         self.first().d()

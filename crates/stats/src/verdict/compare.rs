@@ -16,7 +16,7 @@ use assay_model::figures::Figure;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display, Formatter};
 
-/// What the findings of a comparison hold for; told by its `Display`.
+/// Scope of the findings of a comparison, written out by its `Display`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One unit of each part.
@@ -43,14 +43,13 @@ impl Display for Scope {
 /// The outcome of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What the findings hold for.
+    /// Scope of the findings.
     pub scope: Scope,
     /// A line for each metric of A that B has, too, in A's order.
     pub lines: Vec<Line>,
-    /// All primary metrics as one, when there are two or more and it can be
-    /// had.
+    /// Composite of all primary metrics, if there are two or more and it can be computed.
     pub composite: Option<Line>,
-    /// What concerns all of it.
+    /// Notes on the whole comparison.
     pub notes: Vec<Note>,
 }
 
@@ -207,7 +206,7 @@ fn candidate(
     Ok(Candidate::new(line, arms, level, barred, options, tables))
 }
 
-/// What each family leaves of the tests.
+/// Adjusts the p values of each family of tests.
 fn adjust(candidates: &[Result<Candidate, Unjudged>], options: &Options) -> Vec<Option<Adjusted>> {
     let mut all = vec![None; candidates.len()];
     for primary in [true, false] {

@@ -1,4 +1,4 @@
-//! All primary metrics as one, with a veto of those that got worse.
+//! Composite of all primary metrics, with a veto of those that got worse.
 
 use super::adjust::Adjusted;
 use super::arm::Arm;

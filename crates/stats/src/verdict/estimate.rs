@@ -26,13 +26,13 @@ pub trait Difference {
 pub struct Linear {
     /// Difference.
     pub d: f64,
-    /// Its standard error.
+    /// Standard error of the difference.
     pub se: f64,
     /// Degrees of freedom.
     pub df: f64,
     /// Standard deviation of one trial.
     pub s: f64,
-    /// How things moved during the session; where positions are known.
+    /// Drift during the session, if positions are known.
     pub drift: Option<Drift>,
 }
 
@@ -71,7 +71,7 @@ pub enum NoEstimate {
     OneTrial,
     /// A mean without a deviation.
     SpreadUnknown,
-    /// All alike.
+    /// Identical values throughout.
     NoSpread,
 }
 
@@ -94,10 +94,10 @@ impl Display for NoEstimate {
 impl std::error::Error for NoEstimate {}
 
 impl Linear {
-    /// Of two arms; positions are used when both have them.
+    /// Estimates the difference of two arms; positions are used if both have them.
     ///
     /// # Errors
-    /// When an arm has no variance, or neither varies.
+    /// If an arm has no variance, or neither varies.
     pub fn of(a: &Arm, b: &Arm) -> Result<Self, NoEstimate> {
         let (variance_a, variance_b) = (variance(a)?, variance(b)?);
         let found = Order::of(a, b).and_then(|order| order.fit(a, b));
@@ -244,7 +244,7 @@ fn trials<'a>(a: &'a Arm, b: &'a Arm) -> impl Iterator<Item = (f64, f64, f64)> +
     of(a, 0.0).chain(of(b, 1.0))
 }
 
-/// Whether the places of all trials are known and each was taken once.
+/// Returns true if the positions of all trials are known and no two are the same.
 #[must_use]
 pub fn in_one_session(a: &Arm, b: &Arm) -> bool {
     if a.positions.is_empty() || b.positions.is_empty() {

@@ -3,7 +3,7 @@
 use super::estimate::Difference;
 use assay_lang::key;
 
-/// What a verdict is held to.
+/// Levels and margin of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     /// Level of the test for a difference, after correction for other tests.
@@ -61,7 +61,7 @@ pub fn judge(difference: &dyn Difference, rule: &Rule) -> Judgement {
     }
 }
 
-/// Whether a part may take the place of another: one question, so one-sided.
+/// Decision whether a part may replace another, by a one-sided test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Qualification {
     /// It is not worse by the margin.

@@ -1,4 +1,4 @@
-//! What a comparison says of one metric, and what it is held to.
+//! Result of a comparison for one metric, and the options it follows.
 
 use super::arm::Arm;
 use super::judge::Qualification;
@@ -11,7 +11,7 @@ use assay_model::verdict::{Change, LEVEL, Verdict};
 /// is held to.
 pub(crate) const SHOWN: f64 = 0.05;
 
-/// What a comparison is held to.
+/// Options of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Level of tests (0.05); smaller at the looks of a sequential plan.
@@ -23,7 +23,7 @@ pub struct Options {
     pub min_trials: usize,
     /// Most trials of a side that may be asked for.
     pub budget: u32,
-    /// Whether the positions of both sides count in one session.
+    /// True if the positions of both sides count in one session.
     pub same_session: bool,
     /// Share of false findings among exploratory metrics (0.10).
     pub false_discovery: f64,
@@ -43,7 +43,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What verdicts on a run are held to.
+    /// Returns the options for verdicts on a run.
     #[must_use]
     pub fn of_run(stopping: &Stopping) -> Self {
         let usual = Self::default();
@@ -93,14 +93,14 @@ impl Summary {
     }
 }
 
-/// What is said of one metric.
+/// Result for one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The metric.
     pub metric: String,
-    /// Its unit, as on side A.
+    /// Unit of the metric, as on side A.
     pub unit: String,
-    /// Whether it decides; the others are exploratory.
+    /// True if the metric decides; the others are exploratory.
     pub primary: bool,
     /// Side A; `None` when it has no usable figures.
     pub a: Option<Summary>,
@@ -108,8 +108,7 @@ pub struct Line {
     pub b: Option<Summary>,
     /// Which way the metric is good; `None` where it is not known.
     pub better: Option<Better>,
-    /// How the metric of B differs from that of A, with the unadjusted interval of the
-    /// first method; `None` when not even that is known.
+    /// Difference of B from A, with the unadjusted interval of the first method; `None` if unknown.
     pub change: Option<Change>,
     /// p value after correction for the other metrics of its family; `None`
     /// when it was not tested.

@@ -1,4 +1,4 @@
-//! What is said beside a verdict, or in place of one.
+//! Notes beside a verdict or in place of one.
 
 use super::arm::ArmError;
 use super::estimate::NoEstimate;
@@ -26,13 +26,13 @@ pub enum Note {
     Units(String, String),
     /// The sides do not agree which way is good.
     Directions,
-    /// What was measured differs, or is known of one side only.
+    /// Labels of both sides, which differ, or are known for one side only.
     Measured(Option<String>, Option<String>),
-    /// What these metrics measured is unknown on both sides.
+    /// Metrics whose label is unknown on both sides.
     MeasuredUnknown(Vec<String>),
-    /// All figures measured this, which is not the device.
+    /// Label of every figure, which is not the device.
     NotOfDevice(String),
-    /// What was measured is not recorded in results that were made elsewhere.
+    /// Results imported from elsewhere carry no label.
     MeasuredNotRecorded,
     /// No error of the difference.
     NoEstimate(NoEstimate),
@@ -79,7 +79,7 @@ pub enum Note {
     Of(Mean, Box<Note>),
 }
 
-/// What a value of a side is the mean of.
+/// Group of trials that a value is the mean of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mean {
     /// The trials of a unit.
@@ -101,7 +101,7 @@ impl Mean {
 }
 
 impl Note {
-    /// What keeps figures of one metric from deciding, where all measured the same.
+    /// Returns the note that keeps figures of one metric from deciding, if all measured the same.
     #[must_use]
     pub fn beside(figures: &[&Figure]) -> Option<Self> {
         let what = figures.first()?.measured.as_ref()?;
@@ -111,8 +111,8 @@ impl Note {
         (alike && !may_decide(Some(what))).then(|| Self::NotOfDevice(what.clone()))
     }
 
-    /// Whether it tells what would settle which side is faster. Nobody asks that who asks
-    /// whether B may take the place of A.
+    /// Returns true if the note says how to settle which side is faster. It does not apply to a
+    /// qualification, which asks whether B may replace A.
     #[must_use]
     pub fn is_on_more_trials(&self) -> bool {
         match self {
@@ -122,13 +122,13 @@ impl Note {
         }
     }
 
-    /// Whether it tells that a metric does not decide for what it measured.
+    /// Returns true if the note says that a metric does not decide because of its label.
     #[must_use]
     pub fn is_on_label(&self) -> bool {
         matches!(self, Self::Measured(..) | Self::NotOfDevice(_))
     }
 
-    /// Whether it says that a drift cannot be told from a difference.
+    /// Returns true if the note says that a drift cannot be told from a difference.
     #[must_use]
     pub const fn is_on_drift(&self) -> bool {
         matches!(
@@ -137,7 +137,7 @@ impl Note {
         )
     }
 
-    /// Whether it says that trials are too few, or too much alike, to judge by.
+    /// Returns true if the note says that trials are too few, or too similar, to judge.
     #[must_use]
     pub fn is_on_trials(&self) -> bool {
         match self {

@@ -12,14 +12,14 @@ const CONFOUNDED: f64 = 0.3;
 /// know how uncertain the drift is. Found by simulation.
 const SLIGHTLY: f64 = 0.1;
 
-/// Whether the arms came so much one after the other that drift and difference cannot be
-/// told apart. Not where the order of an arm is unknown.
+/// Returns true if the arms ran so much one after the other that drift and difference cannot be
+/// separated. False if the order of an arm is unknown.
 #[must_use]
 pub fn is_confounded(a: &[f64], b: &[f64]) -> bool {
     confounding(a, b).is_some_and(|share| share > CONFOUNDED)
 }
 
-/// Whether the arms are so unevenly spread over the session that the drift matters.
+/// Returns true if the arms are spread so unevenly over the session that the drift matters.
 pub(crate) fn is_uneven(a: &Arm, b: &Arm) -> bool {
     confounding(&a.positions, &b.positions).is_some_and(|share| share > SLIGHTLY)
 }
@@ -44,7 +44,8 @@ fn confounding(a: &[f64], b: &[f64]) -> Option<f64> {
     shares.into_iter().flatten().max_by(f64::total_cmp)
 }
 
-/// Of the first `n_a` places and the others: variance between both over all of it.
+/// Returns the variance between the first `n_a` positions and the others, divided by the total
+/// variance.
 fn between(places: &[f64], n_a: usize) -> Option<f64> {
     // So large or small a span would be lost in squares.
     let low = places.iter().copied().fold(f64::INFINITY, f64::min);

@@ -2,7 +2,7 @@
 
 use crate::summary::median_of_sorted;
 
-/// How many robust deviations off the median is far.
+/// Distance from the median beyond which a value is an outlier, in robust standard deviations.
 const FAR: f64 = 5.0;
 
 /// Fewest values among which one can be far off.

@@ -1,4 +1,4 @@
-//! What a number of trials can show, before anything is run.
+//! Power of a number of trials, computed before a run.
 
 use super::arm::Arm;
 use super::compare::compare_figures;
@@ -9,7 +9,7 @@ use super::trials::{Outlook, POWER, Test, called_effect, root_from};
 use assay_model::figures::Figure;
 use assay_model::verdict::Verdict;
 
-/// What `n` trials a side show in four of five comparisons.
+/// Differences that `n` trials per side show in four of five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Trials per side.
@@ -44,7 +44,7 @@ pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<Row> {
     numbers.iter().filter(|n| **n >= 2).map(row).collect()
 }
 
-/// How much the trials of a metric vary.
+/// Variation of a metric's trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     /// The metric.
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use assay_model::figures::{Better, Sample};
 
-    /// What so many trials are said to need is what they show.
+    /// Checks that the planned numbers of trials show the promised differences.
     #[test]
     fn the_table_brackets_the_numbers_of_trials() {
         let shown = |row: &Row| row.difference_percent.unwrap();
@@ -240,8 +240,8 @@ mod tests {
         assert_eq!(table(0.05, 1e-4, 0.05, &[6])[0].difference_percent, None);
     }
 
-    /// What is promised, against the judge that compares: a small part of what `cargo xtask
-    /// calibrate` checks, with wider limits.
+    /// Checks the promises against the judge that compares: a small part of `cargo xtask
+    /// calibrate`, with wider limits.
     #[test]
     fn what_is_promised_is_kept() {
         for (cv, n) in [(0.05, 4), (0.02, 6), (0.10, 10)] {

@@ -20,14 +20,14 @@ use assay_model::verdict::{Change, Verdict};
 use pairs::{Found, Refusals};
 use thiserror::Error;
 
-/// All metrics of several conditions.
+/// Ranking of several conditions over all metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
     /// A table for each metric, in the order of the figures.
     pub metrics: Vec<MetricRanking>,
     /// Metrics on which any two conditions differ.
     pub deciding: Vec<String>,
-    /// What can honestly be said in one sentence.
+    /// Summary of the ranking in one sentence.
     pub sentence: Standings,
 }
 
@@ -36,20 +36,20 @@ pub struct Ranking {
 pub struct MetricRanking {
     /// The metric.
     pub metric: String,
-    /// Its unit, of the first condition.
+    /// Unit of the metric, from the first condition.
     pub unit: String,
-    /// Whether it is of the device, and so has a say in what is concluded.
+    /// True if the metric was measured on the device, and so counts in the conclusion.
     pub of_device: bool,
     /// Which way it is good; `None` where it is not known.
     pub better: Option<Better>,
-    /// Whether any differ, on logarithms; a header, not a gate. `None` when it
-    /// cannot be computed.
+    /// Omnibus test on logarithms for any difference; a header, not a gate. `None` if it cannot be
+    /// computed.
     pub omnibus: Option<Omnibus>,
     /// The same of the figures as they are.
     pub omnibus_raw: Option<Omnibus>,
     /// The conditions, the best first.
     pub conditions: Vec<Ranked>,
-    /// All pairs, or each condition against the baseline.
+    /// Comparisons of all pairs, or of each condition with the baseline.
     pub pairs: Vec<Pair>,
     /// Reasons and warnings.
     pub notes: Vec<Note>,
@@ -60,9 +60,9 @@ pub struct MetricRanking {
 pub struct Ranked {
     /// The condition.
     pub condition: String,
-    /// Its figures.
+    /// Summary of the condition's figures.
     pub summary: Summary,
-    /// How its figure differs from the median of conditions, in percent.
+    /// Difference from the median of the conditions, in percent.
     pub delta_percent: f64,
     /// Conditions without a common letter differ (Games-Howell). A common
     /// letter does not say that they are equal. `None` when no pair with it could be
@@ -77,11 +77,11 @@ pub struct Ranked {
 /// Two conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// What is compared with.
+    /// Reference condition.
     pub a: String,
-    /// What is judged.
+    /// Condition under judgement.
     pub b: String,
-    /// How the metric of B differs from that of A, with its unadjusted interval.
+    /// Difference of B from A, with its unadjusted interval.
     pub change: Option<Change>,
     /// p value after correction for the other pairs.
     pub p_adjusted: Option<f64>,
@@ -99,7 +99,7 @@ pub enum RankError {
     UnknownBaseline {
         /// As asked for.
         name: String,
-        /// What there is.
+        /// Existing conditions.
         known: Vec<String>,
     },
     /// Nothing to rank.

@@ -16,8 +16,7 @@ pub struct Plan {
     pub alpha: f64,
 }
 
-/// All plans, by their last look; of those with the same one, the one with the
-/// highest level first.
+/// Available plans, ordered by their last look; for the same last look, the highest level first.
 pub const PLANS: [Plan; 5] = [
     Plan {
         looks: &[6, 12],
@@ -67,29 +66,29 @@ impl Plan {
     }
 }
 
-/// How many questions a look settles: each metric that decides of a comparison,
-/// each pair of conditions on each metric of a ranking.
+/// Progress of a look, in questions: each deciding metric of a comparison, each pair of conditions
+/// on each metric of a ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Those with a word other than "no conclusion".
+    /// Questions with a word other than "no conclusion".
     pub settled: usize,
-    /// All of them.
+    /// Total number of questions.
     pub of: usize,
 }
 
 impl Standing {
-    /// Where nothing can be compared.
+    /// Standing if nothing can be compared.
     pub const NOTHING: Self = Self { settled: 0, of: 0 };
 
-    /// Of a comparison: its metrics that decide.
+    /// Counts the deciding metrics of a comparison.
     #[must_use]
     pub fn of_comparison(comparison: &Comparison) -> Self {
         let primary = comparison.lines.iter().filter(|line| line.primary);
         Self::of(primary.map(|line| &line.verdict))
     }
 
-    /// Of a ranking, which is to be one of figures that decide: where they are of the
-    /// device.
+    /// Counts the pairs of a ranking, which should be one of deciding figures, on the metrics
+    /// measured on the device.
     #[must_use]
     pub fn of_ranking(ranking: &Ranking) -> Self {
         let metrics = ranking.metrics.iter().filter(|metric| metric.of_device);
@@ -106,7 +105,7 @@ impl Standing {
         standing
     }
 
-    /// Whether nothing is open. Where nothing was asked nothing is settled.
+    /// Returns true if no question is open. False if there was no question.
     #[must_use]
     pub const fn is_settled(self) -> bool {
         self.of > 0 && self.settled == self.of

@@ -28,14 +28,14 @@ impl Tables {
 /// (Moses): single disturbed trials hardly move it.
 #[derive(Clone, Debug)]
 pub struct Shift {
-    /// All differences, in order.
+    /// Differences in ascending order.
     differences: Vec<f64>,
     table: Arc<MannWhitney>,
 }
 
 impl Shift {
-    /// Of two arms whose trials are known, after the drift of `linear` is
-    /// taken out; `None` below [`MIN_TRIALS`].
+    /// Estimates the shift between two arms whose trials are known, after removing the drift of
+    /// `linear`; `None` below [`MIN_TRIALS`].
     pub fn of(a: &Arm, b: &Arm, linear: &Linear, tables: &mut Tables) -> Option<Self> {
         if a.y.len().min(b.y.len()) < MIN_TRIALS {
             return None;

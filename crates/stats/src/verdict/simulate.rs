@@ -30,7 +30,7 @@ pub struct Scene {
     pub cv: f64,
     /// By how much B is better, a share.
     pub truth: f64,
-    /// How trials depend on those before them.
+    /// Dependence of trials on earlier trials.
     pub noise: Noise,
     /// Drift over the session, a share.
     pub drift: f64,
@@ -52,11 +52,11 @@ pub enum Design {
     Rounds(usize),
     /// Two conditions with looks.
     Looks(Plan),
-    /// All of A, then all of B; positions unknown to the method.
+    /// Every trial of A, then every trial of B; the method does not know positions.
     OneAfterAnother,
 }
 
-/// How a difference is estimated.
+/// Method that estimates a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Least squares with position.
@@ -65,7 +65,7 @@ pub enum Way {
     Verdict,
 }
 
-/// How often what came out.
+/// Counts of outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Comparisons made.
@@ -91,7 +91,7 @@ impl Tally {
         100.0 * f64::from(count) / f64::from(self.replicates.max(1))
     }
 
-    /// Of two lots of comparisons.
+    /// Adds two tallies.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -142,9 +142,9 @@ pub(crate) fn sides_of(
     (0..comparisons).map(move |_| trials(scene, &mut normal).map(figure))
 }
 
-/// Of so many tables with trials in this order of `A` and `B`: how many end in faster or
-/// slower. Shares: `truth` is what B is better by, `cv` how trials vary, `drift` that of the
-/// session.
+/// Simulates tables with trials in this order of `A` and `B`, and counts those that end in faster
+/// or slower. Shares: `truth` is the advantage of B, `cv` the variation of trials, `drift` that of
+/// the session.
 #[must_use]
 pub fn found_in_order(
     order: &str,

@@ -1,4 +1,4 @@
-//! How many trials a verdict takes.
+//! Number of trials that a verdict needs.
 
 use super::judge::Rule;
 use super::shift::MIN_TRIALS;
@@ -15,7 +15,7 @@ const CONFIDENCE: f64 = 0.8;
 /// Fewest trials of a side that anything is planned with.
 const FEWEST: u32 = 2;
 
-/// What is known of a difference, to plan with. On the scale of logarithms.
+/// Assumed difference and spread for planning, on the scale of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlook {
     /// The difference.
@@ -124,7 +124,7 @@ pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
     }
 }
 
-/// Where a rising function is 0, by secants from a place close to it.
+/// Finds the root of a rising function by the secant method, from a start value close to it.
 pub(crate) fn root_from(start: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mut before, mut x) = (start, 1.02 * start);
     let mut f_before = f(before);
@@ -144,7 +144,7 @@ pub(crate) fn root_from(start: f64, f: impl Fn(f64) -> f64) -> f64 {
 /// A test of two arms of n trials each, as a comparison makes it: least squares with the
 /// place in the session below [`MIN_TRIALS`], ranks from there on.
 pub(crate) struct Test {
-    /// Its critical value; infinite where no outcome is extreme enough.
+    /// Critical value; infinite if no outcome is extreme enough.
     t: f64,
     df: f64,
     /// From standard deviations of a trial to standard errors.
@@ -155,10 +155,10 @@ pub(crate) struct Test {
 /// Efficiency of ranks where trials are normal, 3 / pi (Pitman 1948).
 const RANKS: f64 = 3.0 / std::f64::consts::PI;
 
-/// What neighbours and trials far off cost, over the trials of a side. Found by simulation.
+/// Cost of neighbours and outliers, divided by the trials of a side. Found by simulation.
 const CAREFUL: f64 = 0.25;
 
-/// What the test for equivalence loses by the few steps of ranks, over the fourth power of the
+/// Loss of the equivalence test from the coarse steps of ranks, divided by the fourth power of the
 /// trials of a side. Found by simulation.
 const FEW_RANKS: f64 = 324.0;
 
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(outlook(5.0, 0.0).for_difference(0.05, 1000), None);
     }
 
-    /// Of four degrees of freedom: 1.56 times what was seen.
+    /// Checks that four degrees of freedom inflate the observed deviation 1.56 times.
     #[test]
     fn a_lucky_deviation_is_not_planned_with() {
         let careful = Outlook::careful(0.1, 2.0, 4.0);
@@ -372,8 +372,8 @@ mod tests {
         }
     }
 
-    /// Where trials hardly vary, what is found is still equivalent until it is about as large
-    /// as the margin; where they vary much, the margin is out of reach.
+    /// Checks the boundary of equivalence: with little variation, a difference is still equivalent
+    /// until it is about as large as the margin; with much variation, the margin is out of reach.
     #[test]
     fn a_difference_within_the_margin_is_called_equivalent() {
         let rule = Rule {

@@ -44,7 +44,7 @@ pub fn compare_runs(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> 
     compare_means(a, b, Mean::Run, scope, options)
 }
 
-/// Whether there are so many of each side that their means can be compared.
+/// Returns true if both sides have enough units to compare their means.
 #[must_use]
 pub fn are_enough(a: &[Vec<Figure>], b: &[Vec<Figure>]) -> bool {
     a.len().min(b.len()) >= MIN_UNITS
@@ -100,7 +100,7 @@ fn joined_figure(
     }
 }
 
-/// What all of them measured; each of it where they differ.
+/// Returns the common label of the figures, or each of their labels if they differ.
 fn measured(figures: &[Figure]) -> Option<String> {
     let labels = || figures.iter().map(|figure| figure.measured.as_deref());
     if labels().all(|label| label.is_none()) {

@@ -1,5 +1,5 @@
-//! How well a number of I/Os knows a percentile of latency. Whether it may be
-//! stated at all says [`Percentile::estimable`].
+//! Precision of a latency percentile for a number of I/Os. [`Percentile::estimable`] says whether
+//! the percentile may be stated at all.
 
 use crate::percentile::Percentile;
 use statrs::distribution::{Binomial, DiscreteCDF};

@@ -1,4 +1,4 @@
-//! Whether a series has come to rest.
+//! Steady-state check of a series.
 
 use crate::distributions::student;
 use crate::rounds::Window;
@@ -13,7 +13,7 @@ pub const MIN_WINDOWS: usize = 10;
 /// Error of each of the two one-sided tests.
 const TAIL: f64 = 0.05;
 
-/// What the windows say.
+/// Result of the check on the windows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steadiness {
     /// Change from the first window to the last on the fitted line, as a share

@@ -1,4 +1,4 @@
-//! Where a series has warmed up.
+//! Detection of a series' warm-up.
 
 /// Samples that are put together.
 const BATCH: usize = 5;

@@ -1,10 +1,10 @@
-//! How a device is named: `adb:SERIAL`, as `adb devices` lists it.
+//! Name of an adb device: `adb:SERIAL`, as `adb devices` lists it.
 
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What the name of every device begins with.
+/// Prefix of every device name.
 const SCHEME: &str = "adb:";
 
 /// Whom to reach: the device of that serial, or the only one there is.
@@ -19,12 +19,12 @@ pub struct AdbDevice(Option<String>);
 pub struct DeviceError(&'static str);
 
 impl AdbDevice {
-    /// Its serial; `None`: it is the only one.
+    /// Serial number; `None` for the only device.
     pub(super) fn serial(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// What to type to go there by hand.
+    /// Returns the command that opens a shell on the device by hand.
     pub(super) fn by_hand(&self) -> String {
         match self.serial() {
             Some(serial) => format!("adb -s {serial} shell"),

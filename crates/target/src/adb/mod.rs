@@ -1,22 +1,20 @@
 //! A phone, or a board, that is reached by the system's adb.
 
 mod device;
-mod list;
 mod words;
 
 pub use device::{AdbDevice, DeviceError};
-pub use list::devices;
 
 use crate::complaint::Complaints;
 use crate::remote::{Program, Remote, not_there};
 use crate::watchdog::Watchdog;
-use crate::{AgentOrder, AgentThere, Session, Target, TargetError, WhenLost, staying};
+use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What a serial may take; adb may have to start its server first.
+/// Time limit of a serial number query; adb may have to start its server first.
 const ASKING: Duration = Duration::from_secs(60);
 /// The longest answer that is a serial.
 const LONGEST_SERIAL: u64 = 400;
@@ -40,8 +38,8 @@ impl Adb {
         Self(Remote::new(Client { device, program }))
     }
 
-    /// What becomes of the agent when its link is lost, and who is told, a line at a
-    /// time.
+    /// Sets the behaviour for a lost link, and the function that tells the user about it, a line at
+    /// a time.
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
         self.0.when_lost = when_lost;
@@ -131,12 +129,12 @@ impl Target for Adb {
         self.0.agents.larger = true;
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.find()?;
         self.0.start()
     }
 
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         Err(TargetError::NotInFront(self.0.program.target()))
     }
 
@@ -144,6 +142,48 @@ impl Target for Adb {
         self.find()?;
         staying::carry_out(&self.0, order)
     }
+}
+
+/// The longest answer: hundreds of devices.
+const LONGEST: u64 = 256 << 10;
+
+/// Devices that `adb devices` lists, each with its state: `device` is one that can be
+/// used. The server of adb is started if there is none.
+///
+/// # Errors
+/// When there is no adb, or it does not answer.
+pub fn devices() -> Result<Vec<(AdbDevice, String)>, TargetError> {
+    let mut child = Command::new("adb")
+        .arg("devices")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|source| TargetError::Spawn {
+            program: "adb".to_owned(),
+            source,
+        })?;
+    let watchdog = Watchdog::over(child.id(), ASKING);
+    let mut answer = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        // What is not heard is not listed.
+        let _ = stdout.take(LONGEST).read_to_end(&mut answer);
+    }
+    drop(watchdog);
+    let _ = child.wait();
+    Ok(parse(&String::from_utf8_lossy(&answer)))
+}
+
+/// `SERIAL<tab>STATE`, after a line of words.
+fn parse(text: &str) -> Vec<(AdbDevice, String)> {
+    let lines = text.lines().filter_map(|line| line.split_once('\t'));
+    lines
+        .filter(|(serial, _)| !serial.is_empty())
+        .filter_map(|(serial, state)| {
+            let device = format!("adb:{serial}").parse().ok()?;
+            Some((device, state.trim().to_owned()))
+        })
+        .collect()
 }
 
 #[cfg(test)]

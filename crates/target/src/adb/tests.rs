@@ -71,3 +71,15 @@ fn without_the_only_device_nothing_is_tried() {
         assert!(seen.contains(expected), "{seen}");
     }
 }
+
+#[test]
+fn devices_are_listed_with_their_state() {
+    let text = "* daemon started successfully\nList of devices attached\n\
+                0123ABC\tdevice\n127.0.0.1:5555\toffline\na b\tdevice\n\n";
+    let found = parse(text);
+    let words: Vec<String> = found
+        .iter()
+        .map(|(device, state)| format!("{device} {state}"))
+        .collect();
+    assert_eq!(words, ["adb:0123ABC device", "adb:127.0.0.1:5555 offline"]);
+}

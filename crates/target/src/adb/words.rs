@@ -1,4 +1,4 @@
-//! What adb complains about, in words.
+//! Complaints of adb, explained in plain words.
 
 use super::AdbDevice;
 use crate::complaint::Complaints;
@@ -36,7 +36,7 @@ const MEANINGS: [(&str, &str); 7] = [
     ),
 ];
 
-/// What adb says of its own server, which is no complaint.
+/// Prefix of adb's messages about its own server, which are no complaints.
 const OWN_AFFAIRS: &str = "* ";
 
 /// Why a device cannot be reached, and what to do.

@@ -21,13 +21,13 @@ pub enum LabError {
     /// The coordinator, or the way to it, is gone.
     #[error("labgrid: {0}")]
     Lost(String),
-    /// What is held could not be noted.
+    /// The journal of held places could not be written.
     #[error("{0}")]
     Journal(String),
 }
 
 impl LabError {
-    /// What the session says went wrong, if it did.
+    /// Parses the error that the session reports, if any.
     pub(super) fn said(answer: &Value) -> Option<Self> {
         let why = answer["why"].as_str().unwrap_or_default().to_owned();
         Some(match answer["error"].as_str()? {

@@ -26,9 +26,9 @@ struct Head {
     owner: String,
 }
 
-/// What became of a place.
+/// Journal entry: state of a place.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Entry {
+struct JournalEntry {
     place: String,
     held: bool,
     /// When the coordinator says that it was acquired; `None`: it had not answered yet.
@@ -37,14 +37,14 @@ struct Entry {
 
 /// The journal of this process. Its file goes with it if nothing is held.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct LeaseJournal {
     path: PathBuf,
     /// Locked; the lock ends with the process, however it ends.
     file: File,
-    held: Held,
+    held: HeldPlaces,
 }
 
-impl Journal {
+impl LeaseJournal {
     pub(super) fn create(data: &Path, coordinator: &str, owner: &str) -> Result<Self, LabError> {
         let folder = data.join(FOLDER);
         let since = SystemTime::now()
@@ -91,7 +91,7 @@ impl Journal {
             true => self.held.insert(place.to_owned(), changed),
             false => self.held.remove(place),
         };
-        let entry = Entry {
+        let entry = JournalEntry {
             place: place.to_owned(),
             held,
             changed,
@@ -100,7 +100,7 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for LeaseJournal {
     fn drop(&mut self) {
         if self.held.is_empty() {
             // One that says nothing does no harm.
@@ -141,15 +141,15 @@ fn unwritable(path: &Path, error: &io::Error) -> LabError {
     ))
 }
 
-/// What became of a place that a dead process held.
+/// A place that a dead process held, and the result of releasing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freed {
     /// The place.
     pub place: String,
-    /// Its coordinator.
+    /// Coordinator of the place.
     pub coordinator: String,
-    /// Whether it was still held and is released now; otherwise somebody released it,
-    /// or it changed since, and it was left alone.
+    /// `true` if it was still held and is released now; otherwise it was released by somebody, or
+    /// changed since, and was left alone.
     pub released: bool,
 }
 
@@ -181,13 +181,13 @@ pub fn release_stale(data: &Path) -> (Vec<Freed>, Result<(), LabError>) {
     (freed, ended)
 }
 
-/// Whether a living process of the same name holds a place. One that was only asked for
-/// is then that process's, whatever became of the asking.
+/// `true` if a living process of the same name holds a place. A place that was only requested then
+/// belongs to that process, whatever became of the request.
 fn holds(living: &Read, head: &Head, place: &str) -> bool {
     living.0.as_ref() == Some(head) && living.1.contains_key(place)
 }
 
-fn free_all(head: &Head, held: Held, freed: &mut Vec<Freed>) -> Result<(), LabError> {
+fn free_all(head: &Head, held: HeldPlaces, freed: &mut Vec<Freed>) -> Result<(), LabError> {
     if held.is_empty() {
         return Ok(());
     }
@@ -251,9 +251,9 @@ fn journals(folder: &Path) -> Journals {
 }
 
 /// Places with when they were acquired; `None`: they were asked for.
-type Held = BTreeMap<String, Option<f64>>;
-/// What a journal says.
-type Read = (Option<Head>, Held);
+type HeldPlaces = BTreeMap<String, Option<f64>>;
+/// Content of a journal.
+type Read = (Option<Head>, HeldPlaces);
 
 /// The first line, and what was held at last. A line that was not written whole says
 /// nothing: what it was about had not begun.
@@ -265,7 +265,7 @@ fn read(path: &Path) -> Read {
         .next()
         .and_then(|line| serde_json::from_str(line).ok());
     let mut held = BTreeMap::new();
-    for entry in lines.filter_map(|line| serde_json::from_str::<Entry>(line).ok()) {
+    for entry in lines.filter_map(|line| serde_json::from_str::<JournalEntry>(line).ok()) {
         match entry.held {
             true => held.insert(entry.place, entry.changed),
             false => held.remove(&entry.place),
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn what_a_dead_process_held_is_known_and_what_a_living_one_holds_is_not_touched() {
         let data = Scratch::new().unwrap();
-        let mut journal = Journal::create(data.path(), "c:1", "host/me").unwrap();
+        let mut journal = LeaseJournal::create(data.path(), "c:1", "host/me").unwrap();
         journal.acquiring("kept").unwrap();
         journal.acquired("kept", "kept", 1.25);
         journal.acquiring("alias").unwrap();
@@ -321,7 +321,7 @@ mod tests {
             coordinator: "c:1".to_owned(),
             owner: owner.to_owned(),
         };
-        let held = Held::from([("p".to_owned(), Some(1.0))]);
+        let held = HeldPlaces::from([("p".to_owned(), Some(1.0))]);
         let living = (Some(head("host/me")), held);
         assert!(holds(&living, &head("host/me"), "p"));
         assert!(!holds(&living, &head("host/me"), "q"));
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_journal_goes_when_nothing_is_held() {
         let data = Scratch::new().unwrap();
-        let mut journal = Journal::create(data.path(), "c:1", "host/me").unwrap();
+        let mut journal = LeaseJournal::create(data.path(), "c:1", "host/me").unwrap();
         journal.acquiring("p").unwrap();
         journal.acquired("p", "p", 1.0);
         journal.released("p");

@@ -1,4 +1,4 @@
-//! What is held of a lab, and given back when it is dropped.
+//! Places held in a lab, released when dropped.
 
 use super::{Lab, LabError};
 use crate::ssh::SshAddress;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// What is to be known of a place that was given back.
+/// Problem found when a place was given back.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Trouble {
     /// It was not this process's alone.
@@ -42,13 +42,13 @@ impl Lease {
         }
     }
 
-    /// What a user calls it.
+    /// Returns the name of the target, as a user writes it.
     #[must_use]
     pub fn name(&self) -> String {
         format!("labgrid:{}", self.place)
     }
 
-    /// How its board is reached.
+    /// Returns the address of the board.
     #[must_use]
     pub fn address(&self) -> &SshAddress {
         &self.address
@@ -124,10 +124,10 @@ impl Reservation {
 
     fn place(&self) -> Result<Option<String>, LabError> {
         #[derive(Deserialize)]
-        struct State {
+        struct ReservationState {
             place: Option<String>,
         }
-        let state: State = self.lab.ask(&json!({"do": "poll", "token": self.token}))?;
+        let state: ReservationState = self.lab.ask(&json!({"do": "poll", "token": self.token}))?;
         Ok(state.place)
     }
 }

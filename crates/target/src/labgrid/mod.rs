@@ -7,7 +7,6 @@
 mod error;
 mod journal;
 mod lease;
-mod python;
 #[cfg(test)]
 mod tests;
 mod wanted;
@@ -15,29 +14,28 @@ mod wanted;
 pub use error::LabError;
 pub use journal::{Freed, release_stale};
 pub use lease::{Lease, Reservation, Trouble};
-pub use python::client;
-pub use wanted::{Wanted, WantedError};
+pub use wanted::{BoardFilter, WantedError};
 
 use crate::ssh::SshAddress;
-use crate::{AgentOrder, AgentThere, Session, Ssh, Target, TargetError, WhenLost};
-use journal::Journal;
+use crate::{AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost};
+use journal::LeaseJournal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Names the coordinator, as for labgrid's own client.
 const COORDINATOR: &str = "LG_COORDINATOR";
-/// Where it is if nobody says otherwise, as for labgrid's own client.
+/// Default address of the coordinator, as for labgrid's own client.
 const DEFAULT_COORDINATOR: &str = "127.0.0.1:20408";
-/// Of what is said between here and `session.py`.
+/// Version of the protocol between this program and `session.py`.
 const VERSION: u32 = 1;
-/// What the session may take for an answer: it waits for the coordinator, and that for
-/// exporters.
+/// Time limit for an answer of the session: it waits for the coordinator, and that for exporters.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The longest answer: all places of a large lab.
 const LONGEST: u64 = 64 << 20;
@@ -45,22 +43,22 @@ const LONGEST: u64 = 64 << 20;
 /// A session with a coordinator.
 pub struct Lab {
     wire: Mutex<Wire>,
-    journal: Mutex<Journal>,
+    journal: Mutex<LeaseJournal>,
 }
 
 /// A place as its coordinator knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Place {
-    /// Its name.
+pub struct LabPlace {
+    /// Name of the class.
     pub name: String,
-    /// Its tags.
+    /// Tags of the place.
     pub tags: BTreeMap<String, String>,
     /// Who has acquired it; empty: nobody.
     pub acquired: String,
 }
 
-impl Place {
-    /// Whether it has all these tags; its name counts as one, as in a reservation.
+impl LabPlace {
+    /// `true` if the place has all these tags; its name counts as one, as in a reservation.
     #[must_use]
     pub fn has(&self, tags: &BTreeMap<String, String>) -> bool {
         tags.iter().all(|(tag, value)| match self.tags.get(tag) {
@@ -70,7 +68,7 @@ impl Place {
     }
 }
 
-/// What a place is once it is acquired.
+/// Properties of an acquired place.
 #[derive(Deserialize)]
 struct Acquired {
     place: String,
@@ -90,26 +88,24 @@ impl Lab {
     /// # Errors
     /// When there is no labgrid or no coordinator, or the folder cannot be written.
     pub fn open(data: &Path) -> Result<Arc<Self>, LabError> {
-        let coordinator = std::env::var(COORDINATOR)
-            .ok()
-            .filter(|name| !name.is_empty());
+        let coordinator = env::var(COORDINATOR).ok().filter(|name| !name.is_empty());
         let coordinator = coordinator.unwrap_or_else(|| DEFAULT_COORDINATOR.to_owned());
         let (wire, owner) = Wire::open(&coordinator)?;
-        let journal = Journal::create(data, &coordinator, &owner)?;
+        let journal = LeaseJournal::create(data, &coordinator, &owner)?;
         Ok(Arc::new(Self {
             wire: Mutex::new(wire),
             journal: Mutex::new(journal),
         }))
     }
 
-    /// All places.
+    /// Returns all places.
     ///
     /// # Errors
     /// When the coordinator does not answer.
-    pub fn places(&self) -> Result<Vec<Place>, LabError> {
+    pub fn places(&self) -> Result<Vec<LabPlace>, LabError> {
         #[derive(Deserialize)]
         struct Places {
-            places: Vec<Place>,
+            places: Vec<LabPlace>,
         }
         let places: Places = self.ask(&json!({"do": "places"}))?;
         Ok(places.places)
@@ -183,7 +179,7 @@ impl Lab {
         Ok(Reservation::new(Arc::clone(self), tags, reserved.token))
     }
 
-    fn journal(&self) -> MutexGuard<'_, Journal> {
+    fn journal(&self) -> MutexGuard<'_, LeaseJournal> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -193,7 +189,7 @@ impl Lab {
     }
 }
 
-/// How a board is reached, from what its exporter says.
+/// Returns the ssh address of a board, from its exporter's data.
 fn address(address: Option<&str>, user: &str, port: u16) -> Result<SshAddress, String> {
     let host = address.ok_or("it has no NetworkService, so its board cannot be reached")?;
     let host = match host.contains(':') {
@@ -215,7 +211,7 @@ fn address(address: Option<&str>, user: &str, port: u16) -> Result<SshAddress, S
 struct Wire {
     // Before the session: it ends with its input.
     lines: BufReader<Box<dyn Read + Send>>,
-    session: Session,
+    session: AgentSession,
 }
 
 impl Wire {
@@ -226,7 +222,7 @@ impl Wire {
             version: u32,
             name: String,
         }
-        let mut target = python::session(coordinator);
+        let mut target = session(coordinator);
         let mut session = target
             .start()
             .map_err(|error| LabError::Missing(error.to_string()))?;
@@ -269,7 +265,7 @@ impl Wire {
 /// A place as a target. It is acquired when the agent is started for the first time.
 pub struct Board {
     lab: Arc<Lab>,
-    wanted: Wanted,
+    wanted: BoardFilter,
     lease: Option<Lease>,
     when_lost: WhenLost,
     tell: fn(&str),
@@ -279,7 +275,7 @@ pub struct Board {
 impl Board {
     /// The place, or one of those, that are wanted.
     #[must_use]
-    pub fn new(lab: Arc<Lab>, wanted: Wanted) -> Self {
+    pub fn new(lab: Arc<Lab>, wanted: BoardFilter) -> Self {
         Self {
             lab,
             wanted,
@@ -337,15 +333,53 @@ impl Target for Board {
         self.larger = true;
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.ssh()?.start()
     }
 
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         Err(TargetError::NotInFront(self.wanted.to_string()))
     }
 
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
         self.ssh()?.agents(order)
     }
+}
+
+const SCRIPT: &str = include_str!("session.py");
+const CLIENT: &str = "labgrid-client";
+const PYTHON: &str = "python3";
+/// The module of Python that [`CLIENT`] starts.
+const CLIENT_MODULE: &str = "labgrid.remote.client";
+
+/// The session's process, to be started.
+fn session(coordinator: &str) -> Local {
+    Local::new(python(), &["-c", SCRIPT, coordinator])
+}
+
+/// The words that start labgrid's own client.
+#[must_use]
+pub fn client() -> Vec<String> {
+    let python = python().to_string_lossy().into_owned();
+    vec![python, "-m".to_owned(), CLIENT_MODULE.to_owned()]
+}
+
+fn python() -> PathBuf {
+    beside_client().unwrap_or_else(|| PYTHON.into())
+}
+
+/// labgrid's client is in the folder of the Python that it is installed for, or is a link
+/// to one that is.
+fn beside_client() -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let client = env::split_paths(&path)
+        .map(|folder| folder.join(CLIENT))
+        .find(|client| client.is_file())?;
+    let real = client.canonicalize().ok()?;
+    let python = |client: &Path| Some(client.parent()?.join(PYTHON));
+    let candidates = [python(&real), python(&client)];
+    candidates
+        .into_iter()
+        .flatten()
+        .find(|python| python.is_file())
 }

@@ -9,11 +9,11 @@ fn a_board_is_asked_for_by_place_or_by_tags() {
         ("labgrid:reserve?media=sd", 1),
         ("labgrid:reserve?board=rk3588&media=sd", 2),
     ] {
-        let wanted: Wanted = text.parse().unwrap();
+        let wanted: BoardFilter = text.parse().unwrap();
         assert_eq!(wanted.to_string(), text);
         match wanted {
-            Wanted::Place(place) => assert_eq!((place.as_str(), tags), ("sd001", 0)),
-            Wanted::Any(all) => assert_eq!(all.len(), tags),
+            BoardFilter::Place(place) => assert_eq!((place.as_str(), tags), ("sd001", 0)),
+            BoardFilter::Any(all) => assert_eq!(all.len(), tags),
         }
     }
     for text in [
@@ -25,7 +25,7 @@ fn a_board_is_asked_for_by_place_or_by_tags() {
         "labgrid:reserve?a=1&a=2",
         "sd001",
     ] {
-        assert!(text.parse::<Wanted>().is_err(), "{text}");
+        assert!(text.parse::<BoardFilter>().is_err(), "{text}");
     }
 }
 

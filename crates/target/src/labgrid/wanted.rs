@@ -10,13 +10,13 @@ use thiserror::Error;
 
 const SCHEME: &str = "labgrid:";
 const RESERVE: &str = "reserve?";
-/// How often a reservation is looked at. It is kept as long as somebody asks at least
-/// once a minute.
+/// Time between two checks of a reservation. A reservation is kept as long as its owner asks at
+/// least once a minute.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Which board is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum BoardFilter {
     /// This place.
     Place(String),
     /// Any with these tags, as soon as one is free.
@@ -28,7 +28,7 @@ pub enum Wanted {
 #[error("no board of a lab: {0}; write labgrid:PLACE or labgrid:reserve?TAG=VALUE&TAG=VALUE")]
 pub struct WantedError(&'static str);
 
-impl Wanted {
+impl BoardFilter {
     /// Acquires it; waits for a reservation.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Wanted {
     }
 }
 
-impl FromStr for Wanted {
+impl FromStr for BoardFilter {
     type Err = WantedError;
 
     fn from_str(text: &str) -> Result<Self, WantedError> {
@@ -78,7 +78,7 @@ impl FromStr for Wanted {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for BoardFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Place(place) => write!(f, "{SCHEME}{place}"),

@@ -3,13 +3,13 @@
 use super::{PARTING, Program, Remote};
 use crate::boot::Fault;
 use crate::kept::{Complaint, Kept};
-use crate::session::Session;
+use crate::session::AgentSession;
 use assay_link::{Broken, Link, NotOfThisVersion, Times, link};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What going there again may take at a time.
+/// Time limit of one attempt to reconnect.
 const ATTEMPT: Duration = Duration::from_secs(60);
 /// Between two attempts, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -21,8 +21,8 @@ pub(super) fn over<P: Program>(
     remote: &Remote<P>,
     folder: String,
     grace: Duration,
-    first: Session,
-) -> Session {
+    first: AgentSession,
+) -> AgentSession {
     let times = Times::within(grace);
     let (link, reader, writer) = link(times);
     let complaint = Complaint::default();
@@ -39,7 +39,7 @@ pub(super) fn over<P: Program>(
         complaint,
         links: Some(links),
     };
-    Session::kept(reader, writer, kept, PARTING)
+    AgentSession::kept(reader, writer, kept, PARTING)
 }
 
 /// Whoever goes there again.
@@ -53,7 +53,7 @@ struct Links<P> {
 }
 
 impl<P: Program> Links<P> {
-    fn follow(self, mut session: Session) {
+    fn follow(self, mut session: AgentSession) {
         loop {
             match self.carry(session) {
                 Err(error) => {
@@ -72,7 +72,7 @@ impl<P: Program> Links<P> {
     }
 
     /// Goes over one link until that ends.
-    fn carry(&self, mut session: Session) -> Result<Broken, NotOfThisVersion> {
+    fn carry(&self, mut session: AgentSession) -> Result<Broken, NotOfThisVersion> {
         let (reader, writer) = session.take_streams();
         let (ended, link) = (AtomicBool::new(false), &self.link);
         let since = Instant::now();
@@ -101,7 +101,7 @@ impl<P: Program> Links<P> {
     }
 
     /// Another link; `None` when it is not to be had.
-    fn go_again(&self) -> Option<Session> {
+    fn go_again(&self) -> Option<AgentSession> {
         let target = self.remote.program.target();
         let grace = self.times.grace.as_secs();
         self.tell(&format!(

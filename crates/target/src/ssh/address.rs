@@ -1,4 +1,4 @@
-//! How a machine is named: `ssh://user@host:port`.
+//! Name of an ssh machine: `ssh://user@host:port`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ impl SshAddress {
         words
     }
 
-    /// What to type to go there by hand.
+    /// Returns the command that opens a shell on the machine by hand.
     pub(crate) fn by_hand(&self) -> String {
         let port = self.port.map(|port| format!("-p {port} "));
         let user = self.user.as_ref().map(|user| format!("{user}@"));

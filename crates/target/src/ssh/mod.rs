@@ -2,21 +2,19 @@
 //! hosts that its user has.
 
 mod address;
-mod configured;
 mod words;
 
 pub use address::{AddressError, SshAddress};
-pub use configured::configured;
 
 use crate::complaint::Complaints;
 use crate::remote::{Program, Remote};
-use crate::{AgentOrder, AgentThere, Session, Target, TargetError, WhenLost, staying};
+use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
 use std::process::Command;
 
-/// What is asked of ssh whatever its settings: no questions, no terminal, no
-/// tunnels, no connection that outlives this one, and an end when the other side is
-/// gone (after 2 minutes; a board under load may be slow to answer).
+/// Options that ssh gets whatever its settings: no questions, no terminal, no tunnels, no
+/// connection that outlives this one, and an end when the other side is gone (after 2 minutes; a
+/// board under load may be slow to answer).
 const OPTIONS: [&str; 7] = [
     "BatchMode=yes",
     "ConnectTimeout=20",
@@ -46,8 +44,8 @@ impl Ssh {
         Self(Remote::new(Client { address, program }))
     }
 
-    /// What becomes of the agent when its link is lost, and who is told, a line at a
-    /// time.
+    /// Sets the behaviour for a lost link, and the function that tells the user about it, a line at
+    /// a time.
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
         self.0.when_lost = when_lost;
@@ -89,17 +87,42 @@ impl Target for Ssh {
         self.0.agents.larger = true;
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.0.start()
     }
 
-    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
         Err(TargetError::NotInFront(self.0.program.target()))
     }
 
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
         staying::carry_out(&self.0, order)
     }
+}
+
+/// The machines that a `config` of ssh names (ssh_config(5)): the words of its `Host`
+/// lines, without patterns. What a file includes, and what `Match` means, is ssh's.
+#[must_use]
+pub fn configured(config: &str) -> Vec<SshAddress> {
+    let mut found: Vec<SshAddress> = Vec::new();
+    for line in config.lines() {
+        let line = line.trim();
+        let mut words = line.split([' ', '\t', '=']).filter(|word| !word.is_empty());
+        if !words
+            .next()
+            .is_some_and(|word| word.eq_ignore_ascii_case("host"))
+        {
+            continue;
+        }
+        let names = words.map(|word| word.trim_matches('"'));
+        let plain = names.filter(|name| !name.contains(['*', '?', '!']));
+        for address in plain.filter_map(|name| format!("ssh://{name}").parse().ok()) {
+            if !found.contains(&address) {
+                found.push(address);
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Machine {
         self
     }
 
-    fn start(&mut self) -> Result<Session, TargetError> {
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.ssh.0.agents.folders = vec![self.scratch.join("agents")];
         self.ssh.start()
     }
@@ -61,7 +61,7 @@ fn write_program(path: &std::path::Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn why(outcome: Result<Session, TargetError>) -> String {
+fn why(outcome: Result<AgentSession, TargetError>) -> String {
     outcome.unwrap_err().to_string()
 }
 
@@ -311,4 +311,12 @@ fn a_machine_that_is_silent_is_given_up_and_nothing_of_its_link_stays() {
 fn is_running(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn hosts_are_those_without_patterns() {
+    let config = "# Host old\nHost board1 board2\n  HostName 10.0.0.1\nhost=\"pi\"\n\
+                  Host *.lan !x board1\nHost a;b\nMatch host y\n  HostKeyAlias z\n";
+    let names: Vec<String> = configured(config).iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["ssh://board1", "ssh://board2", "ssh://pi"]);
 }

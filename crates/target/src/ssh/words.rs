@@ -1,4 +1,4 @@
-//! What ssh complains about, in words.
+//! Complaints of ssh, explained in plain words.
 
 use super::SshAddress;
 use crate::complaint::Complaints;

@@ -4,7 +4,7 @@
 use super::load::load_of;
 use super::{progress, settle};
 use crate::files::remove_if_there;
-use crate::{Context, Observer, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, Observer, StepOutcome, WorkError};
 use assay_engine::load::{LoadObserver, Note, run_until};
 use assay_engine::{held, layout, page_cache};
 use assay_model::load::PerDirection;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// The test files in a folder of assay's own.
 pub(super) struct TestFiles<'a> {
     folder: &'a Path,
-    /// Of each file: how many bytes of it were really written.
+    /// Bytes of each file that were really written.
     written: Vec<u64>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> TestFiles<'a> {
     ) -> Result<(), WorkError> {
         let (job, paths) = (phase.job(), self.paths(phase));
         let paths_of_step: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let step = Step {
+        let step = ObservedStep {
             job: &job,
             paths: &paths_of_step,
         };
@@ -153,7 +153,7 @@ fn evict(path: &Path) -> Result<(), WorkError> {
     Ok(page_cache::evict(&file, path)?)
 }
 
-/// What a phase moves, if no thread ends another.
+/// Returns the bytes that a phase transfers if no thread ends another.
 fn bytes_to_move(phase: &FilePhase) -> u64 {
     let whole = phase.all_bytes().0;
     match phase.ios {
@@ -196,14 +196,14 @@ fn error_of(streams: &[&StreamReport]) -> Option<WorkError> {
 /// Tells the observer of a work what the observer of its load is told.
 struct Follower<'a> {
     observer: &'a mut dyn Observer,
-    step: Step<'a>,
+    step: ObservedStep<'a>,
     steps_done: u32,
     total: u64,
     began: Instant,
 }
 
 impl LoadObserver for Follower<'_> {
-    /// What failed is told with the step.
+    /// Passes on warnings only; failures are reported with the step.
     fn note(&mut self, note: &Note) {
         if let Note::Warning(text) = note {
             self.observer.note(NoteWeight::Warning, text.clone());

@@ -67,7 +67,7 @@ fn settle(folder: &Path) -> Result<(), WorkError> {
     rustix::fs::syncfs(opened).map_err(|errno| WorkError::call(doing(), errno))
 }
 
-/// How far a step is.
+/// Builds the progress of a step.
 fn progress(step: &str, steps_done: u32, done: u64, total: u64, elapsed: Duration) -> WorkProgress {
     WorkProgress {
         step: step.to_owned(),

@@ -1,4 +1,4 @@
-//! What is refused before anything is written.
+//! Checks that refuse a work before anything is written.
 
 use crate::WorkError;
 use assay_engine::held::shown;
@@ -78,7 +78,7 @@ fn check_database(phase: &DatabasePhase) -> Result<(), WorkError> {
     Ok(())
 }
 
-/// What an agent without `SQLite` answers.
+/// Returns the error of an agent without `SQLite`.
 pub(super) fn without_sqlite() -> WorkError {
     refused(
         "this agent was built without SQLite: leave the database out (--only seq-read,seq-write,\

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Observer, Step, StepOutcome};
+use crate::{ObservedStep, Observer, StepOutcome};
 use assay_model::job::{Job, OpenSync, Rw};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
@@ -25,7 +25,7 @@ pub(super) struct Recorder {
 }
 
 impl Observer for Recorder {
-    fn begins(&mut self, step: Step<'_>) {
+    fn begins(&mut self, step: ObservedStep<'_>) {
         self.calls.push(format!("begins {}", step.job.name));
         if self.stop_at == Some(step.job.name.as_str())
             && let Some(stop) = self.stop
@@ -34,7 +34,7 @@ impl Observer for Recorder {
         }
     }
 
-    fn clock_starts(&mut self, step: Step<'_>) {
+    fn clock_starts(&mut self, step: ObservedStep<'_>) {
         self.calls.push("starts".to_owned());
         self.paths = step.paths.iter().map(|path| path.to_path_buf()).collect();
         self.sizes.push(sizes(&self.paths));

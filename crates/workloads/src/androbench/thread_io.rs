@@ -1,4 +1,4 @@
-//! What the kernel counted of this thread's own calls.
+//! Kernel I/O counters of this thread's own calls.
 
 use std::fs;
 

@@ -2,7 +2,7 @@
 
 use super::store::BlockStore;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_model::job::Direction;
@@ -11,7 +11,7 @@ use assay_model::work::capacity::{SECTOR, SECTOR_BYTES, Tally};
 
 /// Read at a time.
 pub(super) const CHUNK: usize = 1 << 20;
-/// Where a chunk cannot be read, this much is tried at a time.
+/// Size in bytes of each read attempt within an unreadable chunk.
 const PIECE: usize = 4096;
 /// So many chunks that cannot be read are tried piece by piece: each piece may
 /// take seconds.
@@ -43,7 +43,7 @@ impl Checker {
         base: u64,
         length: u64,
         meter: &mut Meter,
-        (pulse, context): (&mut Pulse, &mut Context<'_>),
+        (progress, context): (&mut ProgressReporter, &mut Context<'_>),
     ) -> (Tally, Result<(), WorkError>) {
         let mut tally = Tally::default();
         let end = length - length % SECTOR_BYTES;
@@ -56,7 +56,7 @@ impl Checker {
             self.check_chunk(store, base, at, chunk, meter, &mut tally);
             at += chunk as u64;
             self.done += chunk as u64;
-            pulse.beat(context, self.done);
+            progress.report(context, self.done);
         }
         (tally, Ok(()))
     }

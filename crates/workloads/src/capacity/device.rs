@@ -6,7 +6,7 @@ use super::steps::{Measured, job, measured};
 use super::store::{BlockStore, DirectFile, Use};
 use super::write::write_all;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::held::shown;
 use assay_model::wire::NoteWeight;
@@ -44,9 +44,9 @@ fn write(
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let job = job::of_writing(length, store.is_direct());
-    let mut pulse = Pulse::new("write", 0, Some(length));
+    let mut progress = ProgressReporter::new("write", 0, Some(length));
     measured(&job, path, context, |meter, context| {
-        let (came, done) = match write_all(store, length, meter, &mut pulse, context) {
+        let (came, done) = match write_all(store, length, meter, &mut progress, context) {
             Ok(came) => (came, Ok(())),
             Err((came, error)) => (came, Err(error)),
         };
@@ -55,7 +55,7 @@ fn write(
     })
 }
 
-/// Whether something is not as it was written.
+/// Checks a device; returns true if any data differs from the data written.
 fn check(
     path: &Path,
     store: &mut DirectFile,
@@ -64,10 +64,10 @@ fn check(
     context: &mut Context<'_>,
 ) -> Result<bool, WorkError> {
     let job = job::of_checking(length, store.is_direct());
-    let mut pulse = Pulse::new("verify", steps_done, Some(length));
+    let mut progress = ProgressReporter::new("verify", steps_done, Some(length));
     let mut differs = false;
     measured(&job, path, context, |meter, context| {
-        let told = (&mut pulse, context);
+        let told = (&mut progress, context);
         let (tally, done) = Checker::new().check(store, 0, length, meter, told);
         let found = found(store, part(path, tally.bytes(), meter, Some(tally)));
         differs = found.differs();
@@ -103,13 +103,13 @@ pub(super) fn probe(
     let mut store = open(path, Use::Write)?;
     let announced = store.bytes();
     let job = job::of_probing(announced, store.is_direct());
-    let mut pulse = Pulse::new("probe", 0, None);
+    let mut progress = ProgressReporter::new("probe", 0, None);
     let mut not_restored = Vec::new();
     let done = measured(&job, path, context, |meter, context| {
         let probed = probe::probe(&mut Probe {
             store: &mut store,
             meter,
-            pulse: &mut pulse,
+            progress: &mut progress,
             context,
             done: 0,
         });

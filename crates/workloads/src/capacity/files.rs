@@ -18,7 +18,7 @@ pub(super) fn name(number: u32) -> String {
     format!("{number}{ENDING}")
 }
 
-/// Where the file of that number begins in all that is written.
+/// Returns the offset of the file of that number within all written data.
 pub(super) fn offset(number: u32) -> u64 {
     u64::from(number.saturating_sub(1)) * FILE_BYTES
 }
@@ -51,10 +51,10 @@ pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>,
     Ok(files)
 }
 
-/// Whether such a fill comes to anything.
+/// Checks that the range of a fill is not empty.
 ///
 /// # Errors
-/// When it has no file, or no room for a sector.
+/// If it has no file, or no room for a sector.
 pub(super) fn check_range(fill: &Fill) -> Result<(), WorkError> {
     let first = fill.first_file;
     if let Some(last) = fill.last_file.filter(|last| *last < first) {
@@ -77,7 +77,7 @@ pub(super) fn full_bytes(fill: &Fill) -> Option<u64> {
     Some(end.saturating_sub(offset(fill.first_file)))
 }
 
-/// What a fill writes, with the last file that its limit comes to.
+/// Returns the fill with its last file set by its limit.
 pub(super) fn within_limit(fill: &Fill) -> Fill {
     let by_limit = fill.limit_bytes.map(|limit| {
         let files = (limit - limit % SECTOR_BYTES).div_ceil(FILE_BYTES).max(1);
@@ -133,7 +133,7 @@ fn number_of(name: &str) -> Option<u32> {
 pub(super) struct Missing {
     /// The names of the first of them.
     pub(super) named: Vec<String>,
-    /// How many there are.
+    /// Number of missing files.
     pub(super) files: u64,
 }
 

@@ -4,7 +4,7 @@ use super::check::CHUNK;
 use super::files::{name, offset};
 use super::write::CHUNKS_PER_FLUSH;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What has been written.
+/// Data written by a fill.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
     pub(super) parts: Vec<Part>,
@@ -30,7 +30,7 @@ impl Filled {
     }
 }
 
-/// What ended a file.
+/// Reason why a file ended.
 #[derive(Debug)]
 enum End {
     /// It has its length.
@@ -48,7 +48,7 @@ pub(super) fn write(
     wanted: &Fill,
     filled: &mut Filled,
     meter: &mut Meter,
-    (pulse, context): (&mut Pulse, &mut Context<'_>),
+    (progress, context): (&mut ProgressReporter, &mut Context<'_>),
 ) -> Result<(), WorkError> {
     let limit = wanted.limit_bytes.unwrap_or(u64::MAX);
     let mut buffer = IoBuf::zeroed(CHUNK);
@@ -71,7 +71,7 @@ pub(super) fn write(
             written: 0,
             flushed: 0,
         };
-        let end = growing.grow(length, &mut buffer, meter, (pulse, context, done));
+        let end = growing.grow(length, &mut buffer, meter, (progress, context, done));
         let bytes = growing.written;
         drop(growing);
         if bytes == 0 {
@@ -126,7 +126,7 @@ impl Growing<'_> {
         length: u64,
         buffer: &mut IoBuf,
         meter: &mut Meter,
-        (pulse, context, before): (&mut Pulse, &mut Context<'_>, u64),
+        (progress, context, before): (&mut ProgressReporter, &mut Context<'_>, u64),
     ) -> End {
         let (mut unflushed, mut most) = (0, CHUNK);
         let end = loop {
@@ -156,7 +156,7 @@ impl Growing<'_> {
                     return end;
                 }
             }
-            pulse.beat(context, before + self.written);
+            progress.report(context, before + self.written);
         };
         self.flush(meter).err().unwrap_or(end)
     }

@@ -1,4 +1,4 @@
-//! Whether storage holds as much as it says: filled and read back, or probed.
+//! Capacity check: storage is filled and read back, or probed.
 
 mod check;
 mod device;
@@ -9,7 +9,7 @@ mod steps;
 pub(crate) mod store;
 mod write;
 
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::held::{self, shown};
 use assay_model::units::Bytes;
@@ -143,9 +143,9 @@ fn write_files(
         )));
     }
     let job = job::of_writing(total, false);
-    let mut pulse = Pulse::new("write", 0, Some(total));
+    let mut progress = ProgressReporter::new("write", 0, Some(total));
     let done = measured(&job, folder, context, |meter, context| {
-        let done = folder::write(folder, fill, filled, meter, (&mut pulse, context));
+        let done = folder::write(folder, fill, filled, meter, (&mut progress, context));
         let found = CapacityStep {
             announced_bytes: Some(announced),
             parts: filled.parts.clone(),
@@ -160,7 +160,7 @@ fn write_files(
     done
 }
 
-/// Whether something is not as it was written.
+/// Checks the files; returns true if any data differs from the data written.
 fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<bool, WorkError> {
     let files = files::list(folder, fill)?;
     let Some(first) = files.values().next() else {
@@ -177,11 +177,11 @@ fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<
     }
     let total = lengths.iter().map(|(_, bytes)| bytes).sum();
     let job = job::of_checking(total, direct);
-    let mut pulse = Pulse::new("verify", u32::from(fill.write), Some(total));
+    let mut progress = ProgressReporter::new("verify", u32::from(fill.write), Some(total));
     let mut differs = false;
     measured(&job, folder, context, |meter, context| {
         let mut parts = Vec::new();
-        let done = check_each(&files, &mut parts, meter, (&mut pulse, context));
+        let done = check_each(&files, &mut parts, meter, (&mut progress, context));
         let missing = files::missing(&files, fill);
         let found = CapacityStep {
             parts,
@@ -200,15 +200,20 @@ fn check_each(
     files: &BTreeMap<u32, PathBuf>,
     parts: &mut Vec<Part>,
     meter: &mut crate::meter::Meter,
-    (pulse, context): (&mut Pulse, &mut Context<'_>),
+    (progress, context): (&mut ProgressReporter, &mut Context<'_>),
 ) -> Result<(), WorkError> {
     let mut checker = Checker::new();
     for (&number, path) in files {
         let began_ns = meter.now_ns();
         let mut store = DirectFile::open(path, Use::Read)?;
         let length = store.bytes();
-        let (found, ended) =
-            checker.check(&mut store, offset(number), length, meter, (pulse, context));
+        let (found, ended) = checker.check(
+            &mut store,
+            offset(number),
+            length,
+            meter,
+            (progress, context),
+        );
         parts.push(Part {
             name: name(number),
             offset: offset(number),

@@ -20,10 +20,10 @@ mod tests;
 
 use super::store::BlockStore;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_model::work::capacity::{Kind, Probed};
-use blocks::{BLOCK, Held, Marker};
+use blocks::{BLOCK, BlockContent, Marker};
 use judge::{Guess, judge};
 use rescue::Rescue;
 use std::collections::BTreeMap;
@@ -35,11 +35,11 @@ const LEAST_BLOCKS: u64 = 256;
 /// Blocks written at a time in the search for the first lost one.
 const FAN: u64 = 64;
 
-/// What a probe works with.
+/// State of a running probe.
 pub(super) struct Probe<'a, 'c> {
     pub(super) store: &'a mut dyn BlockStore,
     pub(super) meter: &'a mut Meter,
-    pub(super) pulse: &'a mut Pulse,
+    pub(super) progress: &'a mut ProgressReporter,
     pub(super) context: &'a mut Context<'c>,
     pub(super) done: u64,
 }
@@ -51,7 +51,7 @@ impl Probe<'_, '_> {
     /// When the work is to end.
     fn tick(&mut self) -> Result<(), WorkError> {
         self.done += BLOCK;
-        self.pulse.beat(self.context, self.done);
+        self.progress.report(self.context, self.done);
         if self.context.stopped() {
             return Err(WorkError::Stopped);
         }
@@ -61,13 +61,13 @@ impl Probe<'_, '_> {
 
 /// Why a probe found nothing out, and what it left behind.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct ProbeEnd {
     pub(super) error: WorkError,
     /// Blocks that are not as they were before.
     pub(super) not_restored: Vec<u64>,
 }
 
-impl From<WorkError> for Ended {
+impl From<WorkError> for ProbeEnd {
     /// It ended before anything was written.
     fn from(error: WorkError) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl From<WorkError> for Ended {
 /// # Errors
 /// When it is too small, cannot be flushed, or the work is stopped; what it
 /// held is put back before, as far as that can be done.
-pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, Ended> {
+pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, ProbeEnd> {
     let blocks = probe.store.bytes() / BLOCK;
     if blocks < LEAST_BLOCKS {
         return Err(WorkError::Refused(format!(
@@ -97,7 +97,7 @@ pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, Ended> {
     let mut probed = match found {
         Ok(probed) => probed,
         Err(error) => {
-            return Err(Ended {
+            return Err(ProbeEnd {
                 error,
                 not_restored: differ,
             });
@@ -143,11 +143,15 @@ fn search(
     let (order, unreadable): (Vec<u64>, Vec<u64>) =
         order.into_iter().partition(|at| rescue.has(*at));
     let mut held = write_and_read(probe, &marker, &order, &order)?;
-    held.extend(unreadable.into_iter().map(|at| (at, Held::Unreadable)));
+    held.extend(
+        unreadable
+            .into_iter()
+            .map(|at| (at, BlockContent::Unreadable)),
+    );
     let bytes = probe.store.bytes();
     let lost: Vec<u64> = held
         .iter()
-        .filter(|(_, held)| **held != Held::Own)
+        .filter(|(_, held)| **held != BlockContent::Own)
         .map(|(at, _)| *at)
         .collect();
     let kind = match judge(&order, &held) {
@@ -188,7 +192,7 @@ fn write_and_read(
     marker: &Marker,
     order: &[u64],
     looked_at: &[u64],
-) -> Result<BTreeMap<u64, Held>, WorkError> {
+) -> Result<BTreeMap<u64, BlockContent>, WorkError> {
     for &at in order {
         marker.write(probe.store, probe.meter, at);
         probe.tick()?;
@@ -224,10 +228,12 @@ fn narrow(
         let cached = small.iter().copied().filter(written);
         let order: Vec<u64> = readable.iter().copied().chain(cached).collect();
         let held = write_and_read(probe, marker, &order, &readable)?;
-        let first = some.iter().find(|at| held.get(at) != Some(&Held::Own));
+        let first = some
+            .iter()
+            .find(|at| held.get(at) != Some(&BlockContent::Own));
         let last = some
             .iter()
-            .take_while(|at| held.get(at) == Some(&Held::Own))
+            .take_while(|at| held.get(at) == Some(&BlockContent::Own))
             .last();
         lost = first.copied().unwrap_or(lost);
         holds = last.copied().unwrap_or(holds);

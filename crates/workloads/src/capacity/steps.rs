@@ -1,14 +1,14 @@
 //! The steps of a check of capacity, and the jobs that describe them.
 
 use crate::meter::Meter;
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::CapacityStep;
 use std::path::Path;
 
-/// What came of a step.
+/// Result of a step.
 pub(super) struct Measured {
     pub(super) found: CapacityStep,
     pub(super) done: Result<(), WorkError>,
@@ -25,7 +25,7 @@ pub(super) fn measured(
     work: impl FnOnce(&mut Meter, &mut Context<'_>) -> Measured,
 ) -> Result<(), WorkError> {
     let paths = [path];
-    let step = Step { job, paths: &paths };
+    let step = ObservedStep { job, paths: &paths };
     context.observer.begins(step);
     context.observer.clock_starts(step);
     let mut meter = Meter::start(job.interval.0);

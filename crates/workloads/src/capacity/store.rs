@@ -1,4 +1,4 @@
-//! What blocks are read from and written to.
+//! Storage that blocks are read from and written to.
 
 use crate::WorkError;
 use assay_engine::held::{self, shown};
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Storage of a known length. Tests have some that is worse than any device
 /// at hand.
 pub(crate) trait BlockStore {
-    /// Its length.
+    /// Returns the length in bytes.
     fn bytes(&self) -> u64;
     /// Reads all of `into` from `offset` on, except what lies behind the end.
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()>;
@@ -22,7 +22,7 @@ pub(crate) trait BlockStore {
     fn flush(&mut self) -> io::Result<()>;
 }
 
-/// How a file or device is opened.
+/// Access for which a file or device is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// To be read.
@@ -61,7 +61,7 @@ impl DirectFile {
         })
     }
 
-    /// Whether it is read and written past the page cache.
+    /// Returns true if it is read and written past the page cache.
     pub(crate) const fn is_direct(&self) -> bool {
         self.direct
     }

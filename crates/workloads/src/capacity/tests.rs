@@ -293,10 +293,10 @@ fn filled(fake: &mut Fake) -> (Tally, assay_model::trial::Measurement) {
     let mut observer = Recording::default();
     with_context(&mut observer, false, |context| {
         let mut meter = Meter::start(0);
-        let mut pulse = Pulse::new("", 0, None);
+        let mut progress = ProgressReporter::new("", 0, None);
         let length = fake.bytes();
-        write_all(fake, length, &mut meter, &mut pulse, context).unwrap();
-        let told = (&mut pulse, context);
+        write_all(fake, length, &mut meter, &mut progress, context).unwrap();
+        let told = (&mut progress, context);
         let (found, ended) = Checker::new().check(fake, 0, length, &mut meter, told);
         ended.unwrap();
         (found, meter.stop())

@@ -3,7 +3,7 @@
 use super::check::CHUNK;
 use super::store::BlockStore;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_model::job::Direction;
@@ -13,7 +13,7 @@ use std::io;
 /// Flushed after so many chunks, so that the device's cache does not hide how
 /// far the writing has really come.
 pub(super) const CHUNKS_PER_FLUSH: u32 = 16;
-/// Where a chunk cannot be written, this much is tried at a time.
+/// Size in bytes of each write attempt within an unwritable chunk.
 const PIECE: usize = 4096;
 /// So many chunks that cannot be written are tried piece by piece: each piece
 /// may take seconds.
@@ -28,11 +28,11 @@ pub(super) fn write_all(
     store: &mut dyn BlockStore,
     length: u64,
     meter: &mut Meter,
-    pulse: &mut Pulse,
+    progress: &mut ProgressReporter,
     context: &mut Context<'_>,
 ) -> Result<u64, (u64, WorkError)> {
     let mut buffer = IoBuf::zeroed(CHUNK);
-    let mut writer = Writer {
+    let mut writer = SegmentWriter {
         store,
         meter,
         patience: PATIENCE,
@@ -57,7 +57,7 @@ pub(super) fn write_all(
             writer.flush(at);
             unflushed = 0;
         }
-        pulse.beat(context, at);
+        progress.report(context, at);
     }
     if unflushed > 0 {
         writer.flush(at);
@@ -65,13 +65,13 @@ pub(super) fn write_all(
     Ok(at)
 }
 
-struct Writer<'a> {
+struct SegmentWriter<'a> {
     store: &'a mut dyn BlockStore,
     meter: &'a mut Meter,
     patience: u32,
 }
 
-impl Writer<'_> {
+impl SegmentWriter<'_> {
     /// Writes a chunk, or what can be written of it; `false`: nothing.
     fn write(&mut self, at: u64, bytes: &[u8]) -> bool {
         if self.try_write(at, bytes).is_ok() {

@@ -1,9 +1,9 @@
-//! What becomes of the bytes between reading and writing.
+//! Conversion of the bytes between reading and writing.
 
 use super::Halt;
 use assay_model::work::copy::{FileCopy, Records};
 
-/// Where converted bytes go.
+/// Receiver of the converted bytes.
 pub(super) trait Sink {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Halt>;
 }
@@ -60,7 +60,7 @@ impl Converter {
         }
     }
 
-    /// All was read: what is left in the middle of something.
+    /// Finishes incomplete records after the last read.
     pub(super) fn close(&mut self, sink: &mut impl Sink) -> Result<(), Halt> {
         if let Some(single) = self.single.take() {
             self.recorded(&[single], sink)?;

@@ -8,7 +8,7 @@ use super::buffer::Buffers;
 use super::convert::{Converter, Sink};
 use super::drop_cache::DropCache;
 use super::ends::Ends;
-use super::{Halt, errors, words};
+use super::{Halt, words};
 use crate::Context;
 use crate::meter::nanos;
 use assay_model::job::{Direction, Job};
@@ -37,8 +37,8 @@ pub(super) struct Copier<'a> {
     pub(super) flushes: Histogram,
     errors: IoErrors,
     failure: Option<String>,
-    pub(super) reading: reading::State,
-    pub(super) writing: writing::State,
+    pub(super) reading: reading::ReadState,
+    pub(super) writing: writing::WriteState,
     /// When progress is due.
     tick: Instant,
     /// Bytes at the last report of progress.
@@ -52,8 +52,8 @@ impl<'a> Copier<'a> {
             output: ends.output.kind,
             ..CopyReport::default()
         };
-        let reading = reading::State::new(work, &ends.input);
-        let writing = writing::State {
+        let reading = reading::ReadState::new(work, &ends.input);
+        let writing = writing::WriteState {
             sparse: work.treatment.sparse,
             last_was_hole: false,
             fdatasync: work.treatment.fdatasync,
@@ -85,7 +85,7 @@ impl<'a> Copier<'a> {
         self.tick = self.started + TICK;
     }
 
-    /// What failed first.
+    /// Returns the first failure.
     pub(super) fn error(&self) -> Option<&str> {
         self.failure.as_deref()
     }
@@ -120,7 +120,7 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// What is read is written as it came.
+    /// Copies blocks as they are read, without conversion.
     fn straight(&mut self, buffer: &mut [u8], context: &mut Context<'_>) -> Result<(), Halt> {
         while let Come::Bytes(count) = self.next_block(buffer, context)? {
             let written = self.write(&buffer[..count], context)?;
@@ -138,7 +138,7 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// What is read is converted, and blocks are made anew.
+    /// Converts the input and assembles new output blocks.
     fn converted(
         &mut self,
         input: &mut [u8],
@@ -293,7 +293,7 @@ impl<'a> Copier<'a> {
             message: words::errno(why),
             at_ns: self.elapsed_ns(),
         };
-        errors::add(&mut self.errors, error);
+        count_error(&mut self.errors, error);
     }
 
     pub(super) fn write_failed(&mut self, doing: &str, why: Errno, context: &mut Context<'_>) {
@@ -307,7 +307,7 @@ impl<'a> Copier<'a> {
         self.fail(text, context);
     }
 
-    /// What short blocks are filled up with.
+    /// Returns the byte that pads short blocks.
     pub(super) const fn padding(&self) -> u8 {
         match self.work.conversion.records {
             Some(Records::Block | Records::Unblock) => b' ',
@@ -349,5 +349,45 @@ impl<'a> Copier<'a> {
 impl Sink for Reblock<'_, '_, '_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Halt> {
         self.add(bytes)
+    }
+}
+
+/// So many errors of reading, of writing and of flushing are located each; all
+/// are counted. Many errors of one kind hide none of another.
+const KEPT_ERRORS: usize = 8;
+
+/// Counts an error, and keeps the first ones of its direction.
+fn count_error(errors: &mut IoErrors, error: IoErrorRecord) {
+    errors.count += 1;
+    let alike = errors.first.iter();
+    let alike = alike.filter(|known| known.direction == error.direction);
+    if alike.count() < KEPT_ERRORS {
+        errors.first.push(error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::job::Direction;
+
+    #[test]
+    fn many_errors_are_counted_and_hide_none_of_another_kind() {
+        let mut errors = IoErrors::default();
+        let of = |direction| IoErrorRecord {
+            direction,
+            offset: 0,
+            length: 512,
+            errno: Some(5),
+            message: "Input/output error".to_owned(),
+            at_ns: 0,
+        };
+        for _ in 0..1000 {
+            count_error(&mut errors, of(Some(Direction::Read)));
+        }
+        count_error(&mut errors, of(None));
+        assert_eq!(errors.count, 1001);
+        assert_eq!(errors.first.len(), KEPT_ERRORS + 1);
+        assert_eq!(errors.first[KEPT_ERRORS].direction, None);
     }
 }

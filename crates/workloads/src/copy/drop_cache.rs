@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 /// Dropped at a time, so that small blocks do not cost a call each.
 const AT_ONCE: u64 = 128 << 10;
 
-/// What of one end is to be dropped.
+/// Page cache of one end that is to be dropped.
 #[derive(Debug)]
 pub(super) struct DropCache {
     /// Up to here all is dropped; `None`: the end has no places.

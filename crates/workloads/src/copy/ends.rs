@@ -39,9 +39,9 @@ pub(super) struct End {
     pub(super) fd: Descriptor,
     pub(super) name: Name,
     pub(super) kind: EndKind,
-    /// Where it is, for a file or a device; without links.
+    /// Path of the end, for a file or a device; without links.
     pub(super) path: Option<PathBuf>,
-    /// Its size, where it has one.
+    /// Size of the end in bytes, if it has one.
     pub(super) size: Option<u64>,
     /// The flags in force: some do nothing on a stream that was open before.
     pub(super) flags: OFlags,
@@ -91,7 +91,7 @@ fn device_size(fd: &Descriptor) -> Option<u64> {
 pub(super) struct Ends {
     pub(super) input: End,
     pub(super) output: End,
-    /// What went wrong without ending the copy.
+    /// Error that did not end the copy.
     pub(super) problem: Option<String>,
 }
 
@@ -237,8 +237,8 @@ fn set_flags(fd: &Descriptor, flags: OFlags, name: &Name) -> Result<(), WorkErro
     fcntl_setfl(fd, new).map_err(setting)
 }
 
-/// Whether the output is made to end where it begins to be written. Within the
-/// first block dd empties it instead.
+/// Returns true if the output is truncated where writing begins. Within the first block, dd empties
+/// the output instead.
 const fn truncates(work: &FileCopy) -> bool {
     work.output.is_some() && work.seek.blocks > 0 && !work.treatment.keep_length
 }

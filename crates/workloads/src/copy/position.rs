@@ -1,4 +1,4 @@
-//! Where a copy begins: `skip=` and `seek=`.
+//! Start positions of a copy: `skip=` and `seek=`.
 
 use super::Halt;
 use super::buffer::Buffers;

@@ -1,4 +1,4 @@
-//! What is said, in dd's words (without the program's name).
+//! Messages in dd's words (without the program's name).
 
 use assay_engine::held::named;
 use assay_model::gnu::{quoted, quoted_if_needed};
@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-/// What an end is called.
+/// Displayed name of an end.
 #[derive(Clone, Debug)]
 pub(super) struct Name(std::ffi::OsString);
 
@@ -40,7 +40,7 @@ pub(super) fn errno(errno: Errno) -> String {
     }
 }
 
-/// What failed, and why.
+/// Builds the message of a failure and its cause.
 pub(super) fn failed(what: &str, why: Errno) -> String {
     format!("{what}: {}", errno(why))
 }

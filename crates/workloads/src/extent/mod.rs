@@ -4,20 +4,20 @@
 //! what is to be written back, are no part of it.
 
 mod place;
-mod plan;
 mod sampler;
 #[cfg(test)]
 mod tests;
 
 use crate::meter::Meter;
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_engine::held::shown;
 use assay_model::job::{Flush, FlushCall, Job, OpenSync, Rw};
+use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::extent::{Extent, ExtentStep, SampleKind};
 use assay_model::work::{StepDetail, WorkReport};
-use place::Place;
+use place::ExtentFile;
 use sampler::Sampler;
 
 /// A sample lies in memory as a whole.
@@ -35,7 +35,7 @@ pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport
             Bytes(LARGEST_SAMPLE)
         )));
     }
-    let mut place = Place::open(work, context)?;
+    let mut place = ExtentFile::open(work, context)?;
     let length = place.bytes();
     if length < work.sample_bytes {
         return Err(WorkError::Refused(format!(
@@ -45,30 +45,30 @@ pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport
             Bytes(work.sample_bytes)
         )));
     }
-    let offsets = plan::offsets(length, work.samples, place.page());
+    let offsets = offsets(length, work.samples, place.page());
     step(work, SampleKind::Read, &offsets, &mut place, context)?;
     if work.write {
         step(work, SampleKind::Write, &offsets, &mut place, context)?;
     }
     if work.access_samples > 1 {
-        let offsets = plan::random(length, work.access_samples, place.page(), context.seed);
+        let offsets = random(length, work.access_samples, place.page(), context.seed);
         step(work, SampleKind::Access, &offsets, &mut place, context)?;
     }
     Ok(WorkReport::Steps)
 }
 
-/// All samples of one kind.
+/// Takes all samples of one kind.
 fn step(
     work: &Extent,
     of: SampleKind,
     offsets: &[u64],
-    place: &mut Place,
+    place: &mut ExtentFile,
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let job = job(work, of, place);
     let path = place.path().to_owned();
     let paths = [path.as_path()];
-    let step = Step {
+    let step = ObservedStep {
         job: &job,
         paths: &paths,
     };
@@ -103,7 +103,7 @@ fn step(
 }
 
 /// Says what a step does.
-fn job(work: &Extent, of: SampleKind, place: &Place) -> Job {
+fn job(work: &Extent, of: SampleKind, place: &ExtentFile) -> Job {
     let (name, rw, bs, number) = match of {
         SampleKind::Read => ("read", Rw::Read, work.sample_bytes, work.samples),
         SampleKind::Write => ("write", Rw::Write, work.sample_bytes, work.samples),
@@ -129,4 +129,24 @@ fn job(work: &Extent, of: SampleKind, place: &Place) -> Job {
         description: Some(description.to_owned()),
         ..Job::new(name, rw, Bytes(bs), Bytes(place.bytes()))
     }
+}
+
+/// So many places, evenly over a length, each at the begin of a page.
+fn offsets(length: u64, samples: u32, page: u64) -> Vec<u64> {
+    let samples = u64::from(samples.max(1));
+    let last_page = (length / page).saturating_sub(1) * page;
+    (0..samples)
+        .map(|number| {
+            let exact = u128::from(length) * u128::from(number) / u128::from(samples);
+            let exact = u64::try_from(exact).unwrap_or(u64::MAX);
+            (exact - exact % page).min(last_page)
+        })
+        .collect()
+}
+
+/// So many pages of a length at random; they may come twice.
+fn random(length: u64, samples: u32, page: u64, seed: u64) -> Vec<u64> {
+    let mut rng = SplitMix64::new(seed);
+    let pages = (length / page).max(1);
+    (0..samples).map(|_| rng.below(pages) * page).collect()
 }

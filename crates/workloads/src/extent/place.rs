@@ -22,7 +22,7 @@ const FILE: &str = "data";
 
 /// An opened device or file.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ExtentFile {
     path: PathBuf,
     file: File,
     bytes: u64,
@@ -30,7 +30,7 @@ pub(super) struct Place {
     direct: bool,
 }
 
-impl Place {
+impl ExtentFile {
     /// Opens it; in a folder, makes a file first.
     pub(super) fn open(work: &Extent, context: &mut Context<'_>) -> Result<Self, WorkError> {
         let path = match context.folder {

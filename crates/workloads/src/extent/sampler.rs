@@ -1,8 +1,8 @@
 //! Taking samples.
 
-use super::place::Place;
+use super::place::ExtentFile;
 use crate::meter::Meter;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::shown;
@@ -15,7 +15,7 @@ const HOPELESS: u32 = 16;
 
 /// Takes samples of one kind.
 pub(super) struct Sampler<'a> {
-    place: &'a Place,
+    place: &'a ExtentFile,
     of: SampleKind,
     length: u64,
     buffer: IoBuf,
@@ -23,7 +23,7 @@ pub(super) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(place: &'a Place, of: SampleKind, sample_bytes: u64) -> Self {
+    pub(super) fn new(place: &'a ExtentFile, of: SampleKind, sample_bytes: u64) -> Self {
         let length = match of {
             SampleKind::Read | SampleKind::Write => sample_bytes,
             SampleKind::Access => place.page(),
@@ -60,7 +60,7 @@ impl<'a> Sampler<'a> {
             SampleKind::Write => ("write", 1),
             SampleKind::Access => ("access", 2),
         };
-        let mut pulse = Pulse::new(name, done, Some(offsets.len() as u64));
+        let mut progress = ProgressReporter::new(name, done, Some(offsets.len() as u64));
         let mut in_vain = 0;
         for (number, &offset) in offsets.iter().enumerate() {
             if context.stopped() {
@@ -78,7 +78,7 @@ impl<'a> Sampler<'a> {
                     }
                 }
             }
-            pulse.beat(context, number as u64 + 1);
+            progress.report(context, number as u64 + 1);
         }
         match (self.samples.is_empty(), offsets.first()) {
             (true, Some(&offset)) => Err(self.hopeless(offset, &io::ErrorKind::Other.into())),
@@ -129,28 +129,38 @@ impl<'a> Sampler<'a> {
 }
 
 /// Goes to a place by reading its first page.
-fn find(place: &Place, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<()> {
+fn find(place: &ExtentFile, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<()> {
     let page = usize::try_from(place.page()).unwrap_or(usize::MAX);
     let page = page.min(buffer.len());
     read(place, &mut buffer[..page], offset, meter)
 }
 
 /// Reads; a failure is counted.
-fn read(place: &Place, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<()> {
+fn read(place: &ExtentFile, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<()> {
     let length = buffer.len() as u64;
     place
         .read(buffer, offset)
         .inspect_err(|error| meter.failed(Some(Direction::Read), offset, length, error))
 }
 
-fn timed_read(place: &Place, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<u64> {
+fn timed_read(
+    place: &ExtentFile,
+    buffer: &mut [u8],
+    offset: u64,
+    meter: &mut Meter,
+) -> io::Result<u64> {
     let (length, began_ns) = (buffer.len() as u64, meter.now_ns());
     read(place, buffer, offset, meter)?;
     Ok(meter.moved(Direction::Read, length, began_ns))
 }
 
 /// Writes and flushes; both count.
-fn timed_write(place: &Place, buffer: &[u8], offset: u64, meter: &mut Meter) -> io::Result<u64> {
+fn timed_write(
+    place: &ExtentFile,
+    buffer: &[u8],
+    offset: u64,
+    meter: &mut Meter,
+) -> io::Result<u64> {
     let (length, began_ns) = (buffer.len() as u64, meter.now_ns());
     place
         .write(buffer, offset)

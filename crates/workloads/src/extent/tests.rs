@@ -57,7 +57,7 @@ fn a_file_is_only_read() {
     };
     let page = rustix::param::page_size() as u64;
     let offsets: Vec<u64> = read.samples.iter().map(|sample| sample.offset).collect();
-    assert_eq!(offsets, plan::offsets(4 * MIB, 5, page));
+    assert_eq!(offsets, super::offsets(4 * MIB, 5, page));
     // The last ones are cut short by the end.
     let bytes: Vec<u64> = read.samples.iter().map(|sample| sample.bytes).collect();
     assert_eq!(bytes[..4], [MIB; 4]);
@@ -157,7 +157,7 @@ fn what_fails_beside_the_clock_counts_as_an_error() {
             report_now: &AtomicBool::new(false),
             observer: &mut observer,
         };
-        let place = Place::open(&small(&path), &mut context).unwrap();
+        let place = ExtentFile::open(&small(&path), &mut context).unwrap();
         fs::write(&path, []).unwrap();
         let mut sampler = Sampler::new(&place, of, MIB);
         let mut meter = Meter::start(0);
@@ -181,4 +181,24 @@ fn a_sample_that_memory_may_not_hold_is_refused() {
         refused.to_string().contains("1 GiB is the most"),
         "{refused}"
     );
+}
+
+#[test]
+fn places_are_even_and_begin_with_a_page() {
+    assert_eq!(offsets(1 << 20, 4, 4_096), [0, 262_144, 524_288, 786_432]);
+    assert_eq!(offsets(10_000, 3, 4_096), [0, 0, 4_096]);
+    // Each has a whole page.
+    assert_eq!(offsets(8_200, 500, 4_096)[499], 4_096);
+    // 2^63 bytes times 1000 samples needs more than 64 bits.
+    let far = offsets(1 << 63, 1_000, 4_096);
+    assert_eq!(far[500], 1 << 62);
+}
+
+#[test]
+fn random_places_are_whole_pages_within_and_follow_from_the_seed() {
+    let some = random(100 * 4_096 + 10, 1_000, 4_096, 7);
+    assert_eq!(some, random(100 * 4_096 + 10, 1_000, 4_096, 7));
+    assert_ne!(some, random(100 * 4_096 + 10, 1_000, 4_096, 8));
+    assert!(some.iter().all(|at| at % 4_096 == 0 && *at < 100 * 4_096));
+    assert!(some.contains(&0) && some.contains(&(99 * 4_096)));
 }

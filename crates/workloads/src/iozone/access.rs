@@ -14,7 +14,7 @@ use rustix::io::{Errno, IoSlice, IoSliceMut, pread, preadv, pwrite, pwritev, rea
 use std::fs::File;
 use std::path::Path;
 
-/// How a record is reached.
+/// System calls that transfer a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     /// It is the next one: `read(2)`, `write(2)`.
@@ -44,7 +44,7 @@ impl Method {
     }
 }
 
-/// Whether a test goes through C's streams, which know no flags of files.
+/// Returns true if a test uses C streams, which have no open flags.
 pub(super) const fn is_buffered_twice(test: Test) -> bool {
     matches!(
         test,
@@ -52,8 +52,8 @@ pub(super) const fn is_buffered_twice(test: Test) -> bool {
     )
 }
 
-/// What is opened.
-enum Way {
+/// Opened file, mapping or stream.
+enum AccessFile {
     File(File),
     /// The file is kept for its flush.
     Mapped(File, MappedFile, MapSync),
@@ -62,16 +62,16 @@ enum Way {
 
 /// An open test file.
 pub(super) struct Access<'a> {
-    way: Way,
+    way: AccessFile,
     path: &'a Path,
     method: Method,
     writes: bool,
     record: u64,
 }
 
-/// What is to be opened.
+/// Parameters for opening a test file.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct AccessRequest<'a> {
     pub(super) work: &'a Iozone,
     pub(super) row: Row,
     pub(super) test: Test,
@@ -81,10 +81,10 @@ pub(super) struct Wanted<'a> {
 
 impl<'a> Access<'a> {
     /// Opens a file, makes it where the test does, and locks it.
-    pub(super) fn open(wanted: Wanted<'a>) -> Result<Self, WorkError> {
+    pub(super) fn open(wanted: AccessRequest<'a>) -> Result<Self, WorkError> {
         let path = wanted.file.path.as_path();
         let way = if is_buffered_twice(wanted.test) {
-            Way::Stream(wanted.stream()?)
+            AccessFile::Stream(wanted.stream()?)
         } else {
             wanted.file_or_map()?
         };
@@ -97,10 +97,10 @@ impl<'a> Access<'a> {
         })
     }
 
-    /// What iozone does before its clock starts: a flush, and before sequential
-    /// reads of one child one record, then back to the start.
+    /// Carries out iozone's steps before its clock starts: a flush, and, before sequential reads by
+    /// one child, one record and a return to the start.
     pub(super) fn warm_up(&self, read_one: bool, buffers: &mut Buffers) -> Result<(), WorkError> {
-        let (Way::File(file) | Way::Mapped(file, ..)) = &self.way else {
+        let (AccessFile::File(file) | AccessFile::Mapped(file, ..)) = &self.way else {
             return Ok(());
         };
         fsync(file).map_err(|errno| self.failed("flush", 0, errno))?;
@@ -141,7 +141,7 @@ impl<'a> Access<'a> {
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
         let method = self.method;
         match &mut self.way {
-            Way::File(file) => {
+            AccessFile::File(file) => {
                 if method == Method::Seek {
                     seek(&*file, SeekFrom::Start(offset))?;
                 }
@@ -156,7 +156,7 @@ impl<'a> Access<'a> {
                 }
                 Ok(())
             }
-            Way::Mapped(_, map, sync) => {
+            AccessFile::Mapped(_, map, sync) => {
                 let at = usize::try_from(offset).map_err(|_| Errno::OVERFLOW)?;
                 map.write_at(at, bytes)?;
                 match sync {
@@ -165,7 +165,7 @@ impl<'a> Access<'a> {
                     MapSync::Sync => map.sync(at, bytes.len(), true),
                 }
             }
-            Way::Stream(stream) => stream.write(bytes),
+            AccessFile::Stream(stream) => stream.write(bytes),
         }
     }
 
@@ -177,7 +177,7 @@ impl<'a> Access<'a> {
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), Errno> {
         let method = self.method;
         match &mut self.way {
-            Way::File(file) => {
+            AccessFile::File(file) => {
                 if method == Method::Seek {
                     seek(&*file, SeekFrom::Start(offset))?;
                 }
@@ -196,11 +196,11 @@ impl<'a> Access<'a> {
                 }
                 Ok(())
             }
-            Way::Mapped(_, map, _) => {
+            AccessFile::Mapped(_, map, _) => {
                 let at = usize::try_from(offset).map_err(|_| Errno::OVERFLOW)?;
                 map.read_at(at, bytes)
             }
-            Way::Stream(stream) => match stream.read(bytes)? {
+            AccessFile::Stream(stream) => match stream.read(bytes)? {
                 all if all == bytes.len() => Ok(()),
                 _ => Err(Errno::NODATA),
             },
@@ -211,15 +211,15 @@ impl<'a> Access<'a> {
     pub(super) fn flush(&mut self) -> Result<(), WorkError> {
         let writes = self.writes;
         let flushed = match &mut self.way {
-            Way::File(file) => fsync(&*file),
-            Way::Mapped(file, map, _) if writes => {
+            AccessFile::File(file) => fsync(&*file),
+            AccessFile::Mapped(file, map, _) if writes => {
                 let length = file.metadata().map_or(0, |meta| meta.len());
                 let length = usize::try_from(length).unwrap_or(0);
                 map.sync(0, length.min(map.length()), true)
             }
-            Way::Mapped(..) => Ok(()),
-            Way::Stream(stream) if writes => stream.flush().and_then(|()| stream.sync()),
-            Way::Stream(_) => Ok(()),
+            AccessFile::Mapped(..) => Ok(()),
+            AccessFile::Stream(stream) if writes => stream.flush().and_then(|()| stream.sync()),
+            AccessFile::Stream(_) => Ok(()),
         };
         flushed.map_err(|errno| self.failed("flush", 0, errno))
     }
@@ -227,10 +227,10 @@ impl<'a> Access<'a> {
     /// Closes the file; C's streams write what they still hold.
     pub(super) fn close(self) -> Result<(), WorkError> {
         match self.way {
-            Way::Stream(stream) => stream.close().map_err(|errno| {
+            AccessFile::Stream(stream) => stream.close().map_err(|errno| {
                 WorkError::call(format!("cannot close {}", shown(self.path)), errno)
             }),
-            Way::File(_) | Way::Mapped(..) => Ok(()),
+            AccessFile::File(_) | AccessFile::Mapped(..) => Ok(()),
         }
     }
 
@@ -253,7 +253,7 @@ impl<'a> Access<'a> {
     }
 }
 
-impl Wanted<'_> {
+impl AccessRequest<'_> {
     fn stream(&self) -> Result<Stream, WorkError> {
         let path = &self.file.path;
         let mode = match self.writes {
@@ -297,7 +297,7 @@ impl Wanted<'_> {
         })
     }
 
-    fn file_or_map(&self) -> Result<Way, WorkError> {
+    fn file_or_map(&self) -> Result<AccessFile, WorkError> {
         let mut flags = self.flags();
         if self.test.creates() && !self.file.device {
             remove_if_there(&self.file.path)?;
@@ -310,7 +310,7 @@ impl Wanted<'_> {
             self.lock(&file)?;
         }
         let Some(sync) = self.work.mapped else {
-            return Ok(Way::File(file));
+            return Ok(AccessFile::File(file));
         };
         let bytes = self.row.file_kib << 10;
         let failed_to_map = |error| WorkError::io("map", &self.file.path, &error);
@@ -320,7 +320,7 @@ impl Wanted<'_> {
         }
         let length = usize::try_from(bytes).unwrap_or(usize::MAX);
         let map = MappedFile::new(&file, length, self.writes).map_err(failed_to_map)?;
-        Ok(Way::Mapped(file, map, sync))
+        Ok(AccessFile::Mapped(file, map, sync))
     }
 
     /// Given back when the file is closed.

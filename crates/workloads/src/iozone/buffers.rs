@@ -1,4 +1,4 @@
-//! What is written, and where it is read to.
+//! Buffers that are written, and those that are read into.
 
 use crate::WorkError;
 use assay_engine::buffer::{IoBuf, fill_random};
@@ -122,7 +122,7 @@ impl Buffers {
         &self.write.block()[start..start + self.record]
     }
 
-    /// Where the record of the `index`-th I/O is read to.
+    /// Returns the buffer for the record of the `index`-th I/O.
     #[inline]
     pub(super) fn read_place(&mut self, index: u64) -> &mut [u8] {
         let start = self.start(index);

@@ -1,13 +1,12 @@
-//! What one child does in a test: its file is opened, its clock runs, its file
-//! is closed.
+//! One child of a test: opens its file, runs its clock, closes the file.
 
-use super::access::{Access, Wanted, is_buffered_twice};
+use super::access::{Access, AccessRequest, is_buffered_twice};
 use super::buffers::Buffers;
-use super::latencies::Entry;
-use super::order::Order;
+use super::latencies::RecordLatency;
+use super::order::RecordOrder;
 use crate::WorkError;
 use crate::meter::nanos;
-use crate::pulse::EVERY;
+use crate::progress::EVERY;
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::trial::{CpuUse, IoErrorRecord};
@@ -16,8 +15,8 @@ use assay_stats::histogram::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the children of a step share.
-pub(super) struct Shared<'a> {
+/// State shared by the children of a step.
+pub(super) struct ChildrenState<'a> {
     /// The work is to end.
     pub(super) stop: &'a AtomicBool,
     /// A child is done, and the others are to stop.
@@ -26,7 +25,7 @@ pub(super) struct Shared<'a> {
     moved: Vec<AtomicU64>,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> ChildrenState<'a> {
     pub(super) fn new(children: usize, stop: &'a AtomicBool) -> Self {
         Self {
             stop,
@@ -42,7 +41,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// What came of a child.
+/// Results of a child.
 #[derive(Debug, Default)]
 pub(super) struct Came {
     pub(super) figures: Figures,
@@ -51,41 +50,41 @@ pub(super) struct Came {
     pub(super) latency: Histogram,
     pub(super) flush: Histogram,
     pub(super) cpu: CpuUse,
-    pub(super) entries: Vec<Entry>,
-    /// What it read is not what was written.
+    pub(super) entries: Vec<RecordLatency>,
+    /// Mismatch between the data read and the data written.
     pub(super) mismatch: Option<String>,
     /// It did all that there was.
     pub(super) whole: bool,
-    /// What ended it early.
-    pub(super) failure: Option<Failure>,
+    /// Failure that ended the child early.
+    pub(super) failure: Option<ChildFailure>,
 }
 
 /// A call that failed while the clock ran.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ChildFailure {
     pub(super) error: WorkError,
     pub(super) record: IoErrorRecord,
 }
 
 /// A child that is ready to start.
 pub(super) struct Child<'a> {
-    wanted: Wanted<'a>,
+    wanted: AccessRequest<'a>,
     /// `None` once it was closed.
     access: Option<Access<'a>>,
-    order: Order,
+    order: RecordOrder,
     records: u64,
-    /// Of these so many were measured.
+    /// Number of records measured.
     done: u64,
     buffers: &'a mut Buffers,
-    shared: &'a Shared<'a>,
+    shared: &'a ChildrenState<'a>,
     number: usize,
 }
 
 impl<'a> Child<'a> {
     pub(super) fn ready(
-        wanted: Wanted<'a>,
+        wanted: AccessRequest<'a>,
         buffers: &'a mut Buffers,
-        shared: &'a Shared<'a>,
+        shared: &'a ChildrenState<'a>,
         number: usize,
     ) -> Result<Self, WorkError> {
         let work = wanted.work;
@@ -93,7 +92,7 @@ impl<'a> Child<'a> {
         let access = Access::open(wanted)?;
         access.warm_up(work.children.is_empty(), buffers)?;
         Ok(Self {
-            order: Order::of(wanted.test, records, work.stride, work.mix.sequential),
+            order: RecordOrder::of(wanted.test, records, work.stride, work.mix.sequential),
             access: Some(access),
             wanted,
             records,
@@ -138,7 +137,7 @@ impl<'a> Child<'a> {
         came
     }
 
-    /// What counts beside the records.
+    /// Carries out the flush and the close that count as part of the measurement.
     fn finish(&mut self, start: Instant, came: &mut Came) {
         let work = self.wanted.work;
         if work.flush
@@ -165,7 +164,7 @@ impl<'a> Child<'a> {
 
     /// `offset`: of the record; `None`: a flush failed.
     #[cold]
-    fn failure(&self, error: WorkError, offset: Option<u64>, start: Instant) -> Failure {
+    fn failure(&self, error: WorkError, offset: Option<u64>, start: Instant) -> ChildFailure {
         let direction = if self.wanted.writes {
             Direction::Write
         } else {
@@ -179,11 +178,10 @@ impl<'a> Child<'a> {
             message: error.to_string(),
             at_ns: nanos(start.elapsed()),
         };
-        Failure { error, record }
+        ChildFailure { error, record }
     }
 
-    /// All records, one clock reading for each; the time that was spent on
-    /// other things.
+    /// Processes all records with one clock reading each, and returns the time spent on other work.
     fn pass(&mut self, start: Instant, tell: &mut dyn FnMut(u64), came: &mut Came) -> Duration {
         let work = self.wanted.work;
         let Some(access) = &mut self.access else {
@@ -232,7 +230,7 @@ impl<'a> Child<'a> {
                     }
                 }
                 if work.latency_files.is_some() {
-                    came.entries.push(Entry {
+                    came.entries.push(RecordLatency {
                         offset,
                         latency_ns,
                         bytes: record,
@@ -247,14 +245,14 @@ impl<'a> Child<'a> {
         idle
     }
 
-    /// What follows the clock: the rest of a file that was not written whole
-    /// because another child was done, a flush, and the file is closed.
+    /// Finishes after the clock has stopped: writes the rest of a file cut short because another
+    /// child was done, flushes and closes the file.
     pub(super) fn settle(mut self) -> Result<(), WorkError> {
         let Some(mut access) = self.access.take() else {
             return Ok(());
         };
         let writes = self.wanted.writes;
-        if writes && matches!(self.order, Order::Forward) {
+        if writes && matches!(self.order, RecordOrder::Forward) {
             for index in self.done..self.records {
                 if self.shared.stop.load(Ordering::Relaxed) {
                     return Ok(());

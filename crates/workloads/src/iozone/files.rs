@@ -26,7 +26,7 @@ pub(super) struct TestFile {
     pub(super) path: PathBuf,
     /// A block device: it is neither made nor removed.
     pub(super) device: bool,
-    /// Its content is of no use to anybody: it may be written and removed.
+    /// True if the content is disposable: the file may be written and removed.
     pub(super) ours: bool,
 }
 
@@ -43,7 +43,7 @@ impl Files {
         })
     }
 
-    /// Those of so many children.
+    /// Returns the files of the first `children` children.
     pub(super) fn of(&self, children: u32) -> &[TestFile] {
         let children = usize::try_from(children).unwrap_or(usize::MAX);
         &self.files[..children.min(self.files.len())]
@@ -61,7 +61,7 @@ impl Files {
     }
 }
 
-/// Whether a file is made before it is read: by writing all of it.
+/// Returns true if a test writes the whole file before a test reads it.
 fn makes(work: &Iozone) -> bool {
     let reads = |test: &Test| !test.writes() || *test == Test::Mixed;
     let whole = |test: &Test| {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// One record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct RecordLatency {
     pub(super) offset: u64,
     pub(super) latency_ns: u64,
     pub(super) bytes: u64,
@@ -64,7 +64,7 @@ fn is_free(path: &Path) -> io::Result<bool> {
 }
 
 /// Writes the file of a test.
-pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<(), WorkError> {
+pub(super) fn write(path: &Path, entries: &[RecordLatency]) -> Result<(), WorkError> {
     let mut text = HEAD.to_owned();
     for entry in entries {
         let (offset, micros) = (entry.offset >> 10, entry.latency_ns / 1000);
@@ -94,7 +94,7 @@ mod tests {
         };
         admit(&work).unwrap();
         let path = folder.path().join("rol.dat");
-        let entry = Entry {
+        let entry = RecordLatency {
             offset: 8192,
             latency_ns: 7000,
             bytes: 4096,

@@ -8,7 +8,6 @@
 mod access;
 mod buffers;
 mod child;
-mod crew;
 mod files;
 mod latencies;
 mod order;
@@ -16,6 +15,7 @@ mod remount;
 mod step;
 #[cfg(test)]
 mod tests;
+mod worker_threads;
 
 use crate::{Context, WorkError};
 use assay_model::work::WorkReport;
@@ -23,7 +23,7 @@ use assay_model::work::iozone::{Iozone, Row};
 use buffers::Buffers;
 use files::Files;
 use std::time::{Duration, Instant};
-use step::Step;
+use step::StepSetup;
 
 /// Steps are stored when the last were stored longer ago: waiting for the store
 /// after each of a few milliseconds would take longer than they do.
@@ -51,7 +51,7 @@ fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), W
         for &children in counts {
             prepare_buffers(work, row, children, context.seed, &mut buffers);
             for &test in &work.tests {
-                let step = Step {
+                let step = StepSetup {
                     work,
                     row,
                     test,

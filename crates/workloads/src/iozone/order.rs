@@ -96,7 +96,7 @@ fn shuffled(records: u64) -> Vec<u64> {
 
 /// Which record comes when.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum RecordOrder {
     /// One after the other.
     Forward,
     /// The last first.
@@ -109,7 +109,7 @@ pub(super) enum Order {
     Stride { records: u64, stride: u64 },
 }
 
-impl Order {
+impl RecordOrder {
     /// The order of a test. `sequential`: mixed reads and writes are.
     pub(super) fn of(test: Test, records: u64, stride: u64, sequential: bool) -> Self {
         match test {
@@ -123,8 +123,8 @@ impl Order {
     }
 
     /// The record of each I/O, in order.
-    pub(super) fn records(&self) -> Walk<'_> {
-        Walk {
+    pub(super) fn records(&self) -> OrderCursor<'_> {
+        OrderCursor {
             order: self,
             count: 0,
             at: 0,
@@ -133,30 +133,30 @@ impl Order {
     }
 }
 
-/// Where an order is.
+/// Position in an order.
 #[derive(Debug)]
-pub(super) struct Walk<'a> {
-    order: &'a Order,
+pub(super) struct OrderCursor<'a> {
+    order: &'a RecordOrder,
     count: u64,
     at: u64,
     start: u64,
 }
 
-impl Walk<'_> {
+impl OrderCursor<'_> {
     /// The next record.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         let count = self.count;
         self.count += 1;
         match self.order {
-            Order::Forward => count,
-            Order::Backward { records } => records.saturating_sub(count + 1),
-            Order::Same => 0,
-            Order::Listed(list) => usize::try_from(count)
+            RecordOrder::Forward => count,
+            RecordOrder::Backward { records } => records.saturating_sub(count + 1),
+            RecordOrder::Same => 0,
+            RecordOrder::Listed(list) => usize::try_from(count)
                 .ok()
                 .and_then(|count| list.get(count).copied())
                 .unwrap_or(0),
-            Order::Stride { records, stride } => self.stride(*records, *stride),
+            RecordOrder::Stride { records, stride } => self.stride(*records, *stride),
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn first(test: Test, records: u64, stride: u64) -> Vec<u64> {
-        let order = Order::of(test, records, stride, false);
+        let order = RecordOrder::of(test, records, stride, false);
         let mut walk = order.records();
         (0..records).map(|_| walk.next()).collect()
     }

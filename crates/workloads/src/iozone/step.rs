@@ -1,13 +1,13 @@
 //! One step: a test on one file size with one record size, by all children.
 
-use super::access::{Method, Wanted, is_buffered_twice};
+use super::access::{AccessRequest, Method, is_buffered_twice};
 use super::buffers::Buffers;
-use super::child::{Came, Child, Shared};
+use super::child::{Came, Child, ChildrenState};
 use super::files::TestFile;
 use super::latencies;
 use super::remount::remount;
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, StepOutcome, WorkError};
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 /// I/O errors told one by one.
 const ERRORS_KEPT: usize = 16;
 
-/// What is to be done.
+/// Description of a step.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'a> {
+pub(super) struct StepSetup<'a> {
     pub(super) work: &'a Iozone,
     pub(super) row: Row,
     pub(super) test: Test,
@@ -33,7 +33,7 @@ pub(super) struct Step<'a> {
     pub(super) steps_done: u32,
 }
 
-/// What the children came to, and the time from start to the end of the last.
+/// Results of the children, and the time from the start to the last end.
 pub(super) struct Together {
     pub(super) children: Vec<Came>,
     pub(super) parent: Duration,
@@ -63,7 +63,7 @@ impl Together {
     }
 }
 
-impl Step<'_> {
+impl StepSetup<'_> {
     /// Measures, and tells the observer what came of it.
     pub(super) fn run(
         self,
@@ -75,7 +75,7 @@ impl Step<'_> {
         }
         let job = self.job();
         let paths: Vec<&Path> = self.files.iter().map(|file| file.path.as_path()).collect();
-        let step = crate::Step {
+        let step = crate::ObservedStep {
             job: &job,
             paths: &paths,
         };
@@ -91,7 +91,7 @@ impl Step<'_> {
         came
     }
 
-    /// What is told of a step that was measured, and what the work makes of it.
+    /// Builds the outcome of a measured step, and its result for the work.
     fn end(&self, mut together: Together) -> (Outcome, StepOutcome, Result<(), WorkError>) {
         let told = self.outcome(&together);
         if let Some(error) = together.failure() {
@@ -187,14 +187,14 @@ impl Step<'_> {
 
     fn measure(
         &self,
-        step: crate::Step<'_>,
+        step: crate::ObservedStep<'_>,
         buffers: &mut [Buffers],
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
-        let shared = Shared::new(self.files.len(), context.stop);
+        let shared = ChildrenState::new(self.files.len(), context.stop);
         match buffers {
             [buffers, ..] if self.files.len() == 1 => self.alone(step, buffers, &shared, context),
-            _ => self.crew(step, buffers, &shared, context),
+            _ => self.measure_threads(step, buffers, &shared, context),
         }
     }
 
@@ -202,16 +202,16 @@ impl Step<'_> {
     /// sleeping thread is awake.
     fn alone(
         &self,
-        step: crate::Step<'_>,
+        step: crate::ObservedStep<'_>,
         buffers: &mut Buffers,
-        shared: &Shared<'_>,
+        shared: &ChildrenState<'_>,
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
         let mut child = Child::ready(self.wanted(0), buffers, shared, 0)?;
         context.observer.clock_starts(step);
-        let pulse = self.pulse();
+        let progress = self.progress();
         let start = Instant::now();
-        let came = child.measure(&mut |done| pulse.tell(context, done));
+        let came = child.measure(&mut |done| progress.tell(context, done));
         let parent = start.elapsed();
         context.observer.clock_stopped();
         child.settle()?;
@@ -221,9 +221,9 @@ impl Step<'_> {
         })
     }
 
-    /// What a child opens.
-    pub(super) fn wanted(&self, number: usize) -> Wanted<'_> {
-        Wanted {
+    /// Returns the parameters for opening a child's file.
+    pub(super) fn wanted(&self, number: usize) -> AccessRequest<'_> {
+        AccessRequest {
             work: self.work,
             row: self.row,
             test: self.test,
@@ -232,8 +232,8 @@ impl Step<'_> {
         }
     }
 
-    /// Whether a child writes; in mixed tests every second one does, or as many
-    /// as `-+p` leaves.
+    /// Returns true if a child writes; in mixed tests every second child does, or the number that
+    /// `-+p` leaves.
     fn child_writes(&self, number: usize) -> bool {
         if self.test != Test::Mixed {
             return self.test.writes();
@@ -245,13 +245,13 @@ impl Step<'_> {
     }
 
     /// For telling how far it is.
-    pub(super) fn pulse(&self) -> Pulse {
+    pub(super) fn progress(&self) -> ProgressReporter {
         let of_child = self.row.file_kib.saturating_mul(1024);
         let total = of_child.saturating_mul(self.files.len() as u64);
-        Pulse::new(self.test.to_string(), self.steps_done, Some(total))
+        ProgressReporter::new(self.test.to_string(), self.steps_done, Some(total))
     }
 
-    /// What is stored.
+    /// Builds the outcome to be stored.
     fn outcome(&self, together: &Together) -> StepOutcome {
         let single = self.work.children.is_empty();
         let children: Vec<_> = together.children.iter().map(|came| came.figures).collect();

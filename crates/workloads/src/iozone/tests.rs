@@ -18,9 +18,9 @@ struct Recorder {
 }
 
 impl Observer for Recorder {
-    fn begins(&mut self, _step: crate::Step<'_>) {}
+    fn begins(&mut self, _step: crate::ObservedStep<'_>) {}
 
-    fn clock_starts(&mut self, _step: crate::Step<'_>) {
+    fn clock_starts(&mut self, _step: crate::ObservedStep<'_>) {
         if let Some((path, length)) = &self.cuts {
             let file = File::options().write(true).open(path).unwrap();
             file.set_len(*length).unwrap();

@@ -5,7 +5,7 @@
 
 use super::{Steps, lost_threads, no_room};
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::memory::{Arrays, bind_to, can_stream, major_faults, vectors_for};
 use assay_model::rng::SplitMix64;
@@ -73,21 +73,21 @@ fn array_bytes(work: &Bandwidth, machine: &Machine, context: &mut Context<'_>) -
 
 /// One pass that a thread is asked for.
 #[derive(Clone, Copy)]
-struct Order {
+struct PassRequest {
     kernel: Kernel,
     stores: Stores,
 }
 
-/// What it says.
-enum Word {
+/// Message from a thread.
+enum BandwidthReply {
     /// It has its arrays: where they lie.
-    Ready(Result<Place, std::io::Error>),
+    Ready(Result<ArrayPlacement, std::io::Error>),
     /// Begin and end of the pass, and page faults with I/O.
     Done((u64, u64), u64),
 }
 
-/// Where the arrays of a thread lie.
-struct Place {
+/// Location of a thread's arrays.
+struct ArrayPlacement {
     cpu: Option<u32>,
     words: usize,
     huge_asked: bool,
@@ -104,7 +104,7 @@ fn with_threads(
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let words = usize::try_from(bytes / WORD / u64::from(threads)).unwrap_or(usize::MAX);
-    let meeting = Meeting::of(threads);
+    let barrier = SpinBarrier::of(threads);
     let began = Instant::now();
     std::thread::scope(|scope| {
         let (say, words_heard) = channel();
@@ -116,8 +116,8 @@ fn with_threads(
                 .cpus
                 .get(number % machine.cpus.len().max(1))
                 .copied();
-            let (say, meeting) = (say.clone(), &meeting);
-            scope.spawn(move || serve(cpu, words, began, meeting, &to_do, &say));
+            let (say, barrier) = (say.clone(), &barrier);
+            scope.spawn(move || serve(cpu, words, began, barrier, &to_do, &say));
         }
         drop(say);
         let team = Team {
@@ -133,46 +133,46 @@ fn serve(
     cpu: Option<u32>,
     words: usize,
     began: Instant,
-    meeting: &Meeting,
-    orders: &Receiver<Order>,
-    say: &Sender<Word>,
+    barrier: &SpinBarrier,
+    orders: &Receiver<PassRequest>,
+    say: &Sender<BandwidthReply>,
 ) {
     let cpu = cpu.filter(|&cpu| bind_to(cpu));
     let mut arrays = match Arrays::new(words) {
         Ok(arrays) => arrays,
         Err(error) => {
-            let _ = say.send(Word::Ready(Err(error)));
+            let _ = say.send(BandwidthReply::Ready(Err(error)));
             return;
         }
     };
     let ranges = arrays.regions().iter();
     let ranges = ranges.map(|region| (region.address(), region.address() + region.bytes() as u64));
-    let place = Place {
+    let place = ArrayPlacement {
         cpu,
         words: arrays.words(),
         huge_asked: arrays.regions().iter().all(|region| region.huge_asked()),
         ranges: ranges.collect(),
     };
     // Who does not listen any more sends no orders either.
-    let _ = say.send(Word::Ready(Ok(place)));
+    let _ = say.send(BandwidthReply::Ready(Ok(place)));
     for order in orders {
         let faults = major_faults();
-        meeting.wait();
+        barrier.wait();
         let start = nanos(began.elapsed());
         arrays.pass(order.kernel, order.stores);
         let pass = (start, nanos(began.elapsed()));
-        let _ = say.send(Word::Done(pass, major_faults() - faults));
+        let _ = say.send(BandwidthReply::Done(pass, major_faults() - faults));
     }
 }
 
 /// Threads that wait for orders.
 struct Team {
-    orders: Vec<Sender<Order>>,
-    heard: Receiver<Word>,
+    orders: Vec<Sender<PassRequest>>,
+    heard: Receiver<BandwidthReply>,
 }
 
 impl Team {
-    /// All kernels, in an order that the seed decides.
+    /// Measures all kernels, in an order drawn from the seed.
     fn measure(
         &self,
         work: &Bandwidth,
@@ -192,10 +192,11 @@ impl Team {
                 return Err(WorkError::Stopped);
             }
             let job = bandwidth_job(kernel, stores, threads, work.passes);
-            let order = Order { kernel, stores };
+            let order = PassRequest { kernel, stores };
             steps.take(&job, context, |context, done| {
-                let mut pulse = Pulse::new(&job.name, done, Some(u64::from(work.passes)));
-                pulse.beat(context, 0);
+                let mut progress =
+                    ProgressReporter::new(&job.name, done, Some(u64::from(work.passes)));
+                progress.report(context, 0);
                 let (mut passes_ns, mut major_faults) = (Vec::new(), 0);
                 while passes_ns.len() < work.passes as usize && !context.stopped() {
                     let (pass_ns, faults) = self.pass(order)?;
@@ -227,27 +228,28 @@ impl Team {
     }
 
     /// Waits until all have their arrays.
-    fn places(&self, bytes: u64) -> Result<Vec<Place>, WorkError> {
+    fn places(&self, bytes: u64) -> Result<Vec<ArrayPlacement>, WorkError> {
         let mut places = Vec::new();
         for _ in &self.orders {
             match self.heard.recv() {
-                Ok(Word::Ready(Ok(place))) => places.push(place),
-                Ok(Word::Ready(Err(error))) => return Err(no_room(3 * bytes, &error)),
-                Ok(Word::Done(..)) | Err(_) => return Err(lost_threads()),
+                Ok(BandwidthReply::Ready(Ok(place))) => places.push(place),
+                Ok(BandwidthReply::Ready(Err(error))) => return Err(no_room(3 * bytes, &error)),
+                Ok(BandwidthReply::Done(..)) | Err(_) => return Err(lost_threads()),
             }
         }
         places.sort_by_key(|place| place.cpu);
         Ok(places)
     }
 
-    /// How long a pass takes from its first begin to its last end, and page faults with I/O.
-    fn pass(&self, order: Order) -> Result<(u64, u64), WorkError> {
+    /// Returns the duration of a pass from the first begin to the last end, and the page faults
+    /// with I/O.
+    fn pass(&self, order: PassRequest) -> Result<(u64, u64), WorkError> {
         for thread in &self.orders {
             thread.send(order).map_err(|_| lost_threads())?;
         }
         let (mut first, mut last, mut faults) = (u64::MAX, 0, 0);
         for _ in &self.orders {
-            let Ok(Word::Done((start, end), own_faults)) = self.heard.recv() else {
+            let Ok(BandwidthReply::Done((start, end), own_faults)) = self.heard.recv() else {
                 return Err(lost_threads());
             };
             faults += own_faults;
@@ -277,13 +279,13 @@ fn order(seed: u64) -> Vec<(Kernel, Stores)> {
 const SPINS: u32 = 20_000;
 
 /// A barrier for so many threads, again and again.
-pub(super) struct Meeting {
+pub(super) struct SpinBarrier {
     all: u32,
     here: AtomicU32,
     round: AtomicU32,
 }
 
-impl Meeting {
+impl SpinBarrier {
     pub(super) const fn of(all: u32) -> Self {
         Self {
             all,
@@ -318,15 +320,15 @@ mod tests {
 
     #[test]
     fn nobody_is_ahead_by_more_than_a_round() {
-        let (meeting, passed) = (Meeting::of(3), AtomicU32::new(0));
+        let (barrier, passed) = (SpinBarrier::of(3), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for round in 0..200 {
-                        meeting.wait();
+                        barrier.wait();
                         let before = passed.fetch_add(1, Ordering::AcqRel);
                         assert!(before / 3 == round, "{before} in round {round}");
-                        meeting.wait();
+                        barrier.wait();
                     }
                 });
             }

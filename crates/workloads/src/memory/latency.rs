@@ -2,7 +2,7 @@
 
 use super::{Steps, lost_threads, no_room};
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::memory::{Chain, bind_to, major_faults};
 use assay_model::trial::Outcome;
@@ -14,7 +14,7 @@ use std::time::Instant;
 const LOADS: u64 = 1 << 20;
 /// Passes over each working set.
 const PASSES: usize = 5;
-/// Where the kernel does not tell how long a line is.
+/// Assumed size of a cache line in bytes if the kernel does not report it.
 const LINE_BYTES: u32 = 64;
 
 /// Walks through each working set, the smallest first.
@@ -37,8 +37,8 @@ pub(super) fn run(
         let seed = context.seed;
         let around = steps.around;
         steps.take(&job, context, |context, done| {
-            Pulse::new(&job.name, done, None).tell(context, 0);
-            let walk = Walk {
+            ProgressReporter::new(&job.name, done, None).tell(context, 0);
+            let walk = WorkingSet {
                 set_bytes,
                 line_bytes,
                 seed,
@@ -66,13 +66,13 @@ pub(super) fn run(
 }
 
 /// A working set to walk through.
-struct Walk {
+struct WorkingSet {
     set_bytes: u64,
     line_bytes: u32,
     seed: u64,
 }
 
-impl Walk {
+impl WorkingSet {
     /// Walks on a CPU: once through all of it, then measured. Tells where the set lies,
     /// and goes on when told to.
     fn on(

@@ -5,22 +5,22 @@ mod bandwidth;
 mod latency;
 pub(crate) mod stress;
 
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
 use assay_model::work::memory::{Found, Machine, Memory, MemoryStep};
 use assay_model::work::{StepDetail, WorkReport};
 use std::io;
 
-/// What only the agent can look up about the machine that it runs on.
+/// Machine information that only the agent can look up.
 pub trait Surroundings {
     /// Caches, nodes, room.
     fn machine(&self) -> Machine;
-    /// How often CPUs were slowed down for heat since boot.
+    /// Returns the number of thermal throttling events since boot, over all CPUs.
     fn throttled(&self) -> Option<u64>;
     /// Bytes of this process between two addresses that are in huge pages.
     fn huge_bytes(&self, from: u64, to: u64) -> Option<u64>;
-    /// Where in the machine's memory an address of this process is.
+    /// Returns the physical address of an address of this process.
     fn physical(&self, address: u64) -> Option<u64>;
 }
 
@@ -60,7 +60,7 @@ impl Steps<'_> {
         context: &mut Context<'_>,
         measure: impl FnOnce(&mut Context<'_>, u32) -> Result<(Found, Outcome), WorkError>,
     ) -> Result<(), WorkError> {
-        let step = Step { job, paths: &[] };
+        let step = ObservedStep { job, paths: &[] };
         context.observer.begins(step);
         let machine = self.around.machine();
         context.observer.clock_starts(step);

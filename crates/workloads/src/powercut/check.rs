@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// So many lines of a check are kept.
 const LINES: usize = 10;
-/// Where programs of root are when `PATH` does not say it.
+/// Folders searched for root's programs if `PATH` does not contain them.
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
 /// A program that checks a file system and writes nothing.

@@ -1,5 +1,5 @@
-//! What each sector of each write holds: a head that says which it is, and bytes that
-//! follow from that. So one that was written half shows, and one that nobody wrote.
+//! Content of each sector of each write: a head that identifies the sector, and bytes derived from
+//! it. This exposes a sector that was half written or never written.
 
 use assay_model::rng::SplitMix64;
 use assay_model::work::powercut::Kind;
@@ -17,13 +17,13 @@ const HEAD: usize = 40;
 /// Whose writes they are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
-    /// Of the cycle.
+    /// Seed of the cycle.
     pub(super) seed: u64,
-    /// Its place among the streams.
+    /// Index among the streams.
     pub(super) number: u32,
 }
 
-/// What a sector holds.
+/// Content of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sector {
     /// That of this write; 0: what was there before the first.
@@ -37,7 +37,7 @@ pub(super) enum Sector {
 }
 
 impl Stream {
-    /// Where a write of a kind that overwrites goes.
+    /// Returns the slot of a write of a kind that overwrites.
     pub(super) fn slot(self, kind: Kind, sequence: u64) -> u64 {
         match kind {
             Kind::Rename => 0,
@@ -75,7 +75,7 @@ impl Stream {
         SplitMix64::new(second)
     }
 
-    /// What a sector of a slot holds.
+    /// Identifies the content of a slot's sector.
     pub(super) fn look(self, kind: Kind, slot: u64, index: u32, sector: &[u8]) -> Sector {
         if sector.iter().all(|byte| *byte == 0) {
             return Sector::Zero;

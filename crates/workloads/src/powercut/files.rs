@@ -1,8 +1,8 @@
 //! Writes that make files: a new one renamed over the old, and one that grows.
 
-use super::Writer;
+use super::StreamWriter;
 use super::content::{SECTOR, Sector, Stream};
-use super::{Findings, Place};
+use super::{Findings, StreamStorage};
 use crate::WorkError;
 use assay_engine::held;
 use assay_model::work::powercut::{Kind, Known};
@@ -19,7 +19,7 @@ pub(super) struct Renamer {
 }
 
 impl Renamer {
-    pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
+    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
         let mut renamer = Self {
             folder: place.folder.to_owned(),
             stream,
@@ -32,7 +32,7 @@ impl Renamer {
     }
 }
 
-impl Writer for Renamer {
+impl StreamWriter for Renamer {
     fn write(&mut self, sequence: u64) -> io::Result<()> {
         self.stream.fill(0, sequence, &mut self.bytes);
         let new = self.folder.join("rename.new");
@@ -45,8 +45,8 @@ impl Writer for Renamer {
     }
 }
 
-/// All that the file holds.
-fn read(place: &Place<'_>) -> io::Result<Vec<u8>> {
+/// Reads the whole file.
+fn read(place: &StreamStorage<'_>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     held::open_to_read(&place.file())?.read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -54,7 +54,7 @@ fn read(place: &Place<'_>) -> io::Result<Vec<u8>> {
 
 /// The file is one whole write, the last acknowledged or a later one.
 pub(super) fn verify_renamed(
-    place: &Place<'_>,
+    place: &StreamStorage<'_>,
     stream: Stream,
     known: Known,
     findings: &mut Findings,
@@ -95,7 +95,7 @@ pub(super) struct Appender {
 }
 
 impl Appender {
-    pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
+    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
         let file = held::open(&place.file(), flags, Mode::RUSR | Mode::WUSR);
         let file = file.map_err(|errno| WorkError::io("open", &place.file(), &errno.into()))?;
@@ -107,7 +107,7 @@ impl Appender {
     }
 }
 
-impl Writer for Appender {
+impl StreamWriter for Appender {
     fn write(&mut self, sequence: u64) -> io::Result<()> {
         self.stream.fill(sequence, sequence, &mut self.bytes);
         self.file.write_all(&self.bytes)?;
@@ -115,10 +115,10 @@ impl Writer for Appender {
     }
 }
 
-/// All acknowledged records are there, in their order; behind them there may be more, or
-/// a part of one.
+/// Checks that all acknowledged records are there in order. After them there may be more records,
+/// or a part of one.
 pub(super) fn verify_appended(
-    place: &Place<'_>,
+    place: &StreamStorage<'_>,
     stream: Stream,
     known: Known,
     findings: &mut Findings,
@@ -152,7 +152,7 @@ pub(super) fn verify_appended(
     findings.judge_order();
 }
 
-/// What a record holds: its worst sector.
+/// Returns the content of a record's worst sector.
 fn worst(stream: Stream, sequence: u64, record: &[u8]) -> Sector {
     let sectors = (0_u32..).zip(record.chunks_exact(SECTOR));
     let rank = |sector: &Sector| match sector {

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: usize = 5;
 
 /// Makes one write after the other; what returns is acknowledged.
-trait Writer: Send {
+trait StreamWriter: Send {
     fn write(&mut self, sequence: u64) -> io::Result<()>;
 }
 
@@ -92,7 +92,7 @@ fn verify(
         let known = known.get(number as usize).copied().unwrap_or_default();
         let stream = Stream { seed, number };
         let mut findings = Findings::of(kind, known);
-        let place = Place {
+        let place = StreamStorage {
             work,
             folder: made.as_ref().map_or(&*work.path, HeldFolder::path),
             number,
@@ -114,8 +114,8 @@ fn verify(
     Ok(report)
 }
 
-/// Where a stream writes.
-struct Place<'a> {
+/// Location that a stream writes to.
+struct StreamStorage<'a> {
     work: &'a Powercut,
     /// Leads into the folder of all files; the device's path where there is none.
     folder: &'a Path,
@@ -123,8 +123,8 @@ struct Place<'a> {
     kind: Kind,
 }
 
-impl Place<'_> {
-    /// Its file in the folder, or the device.
+impl StreamStorage<'_> {
+    /// Returns the stream's file in the folder, or the device.
     fn file(&self) -> PathBuf {
         match self.work.device {
             true => self.work.path.clone(),
@@ -132,7 +132,7 @@ impl Place<'_> {
         }
     }
 
-    /// Where it begins there: streams have parts of a device of their own.
+    /// Returns the offset at which the stream begins: each stream has its own part of a device.
     fn base(&self) -> u64 {
         match self.work.device {
             true => slots::EXTENT * (u64::from(self.number) + 1),
@@ -168,7 +168,7 @@ fn boot_id() -> Option<String> {
     Some(id.trim().to_owned())
 }
 
-/// What is wrong with a stream.
+/// Findings about a stream.
 struct Findings {
     found: StreamFound,
     lost: Vec<u64>,

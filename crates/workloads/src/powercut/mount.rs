@@ -63,12 +63,12 @@ fn is_mounted(point: &Path) -> bool {
     points.any(|mounted| Path::new(mounted) == point)
 }
 
-/// How many lines the kernel has said so far.
+/// Returns the number of lines in the kernel log so far.
 pub(super) fn kernel_lines() -> usize {
     kernel_log().len()
 }
 
-/// What the kernel has said since then of the device under test, by any name that it has.
+/// Returns the kernel log lines since then about the device under test, under any of its names.
 pub(super) fn said_since(work: &Powercut, before: usize) -> Vec<String> {
     let names = names(work);
     let since = match work.mount {
@@ -82,7 +82,8 @@ pub(super) fn said_since(work: &Powercut, before: usize) -> Vec<String> {
         .collect()
 }
 
-/// Whether a line of the kernel's has a name as a word: `mmcblk0` is no word of `mmcblk0p1`.
+/// Returns true if a kernel log line contains a name as a whole word: `mmcblk0` does not match
+/// `mmcblk0p1`.
 fn says(line: &str, name: &str) -> bool {
     let part_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     line.match_indices(name).any(|(at, _)| {

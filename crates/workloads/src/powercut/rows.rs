@@ -1,8 +1,8 @@
 //! Commits of SQLite.
 
-use super::Writer;
+use super::StreamWriter;
 use super::content::Stream;
-use super::{Findings, Place};
+use super::{Findings, StreamStorage};
 use crate::WorkError;
 use assay_engine::held::{let_sqlite_in, shown};
 use assay_model::work::powercut::{Kind, Known};
@@ -17,7 +17,7 @@ pub(super) struct RowWriter {
 }
 
 impl RowWriter {
-    pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
+    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
         let opened = open(place).and_then(|database| {
             database.execute_batch(
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
@@ -38,7 +38,7 @@ impl RowWriter {
     }
 }
 
-fn open(place: &Place<'_>) -> Result<Connection, Error> {
+fn open(place: &StreamStorage<'_>) -> Result<Connection, Error> {
     let refused = |error: io::Error| {
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
         Error::SqliteFailure(code, Some(error.to_string()))
@@ -48,7 +48,7 @@ fn open(place: &Place<'_>) -> Result<Connection, Error> {
     Connection::open_with_flags(place.file(), flags)
 }
 
-impl Writer for RowWriter {
+impl StreamWriter for RowWriter {
     fn write(&mut self, sequence: u64) -> io::Result<()> {
         self.stream.fill(sequence, sequence, &mut self.bytes);
         let number = i64::try_from(sequence).map_err(io::Error::other)?;
@@ -61,7 +61,12 @@ impl Writer for RowWriter {
 }
 
 /// The database is sound and holds every acknowledged row, as it was written.
-pub(super) fn verify(place: &Place<'_>, stream: Stream, known: Known, findings: &mut Findings) {
+pub(super) fn verify(
+    place: &StreamStorage<'_>,
+    stream: Stream,
+    known: Known,
+    findings: &mut Findings,
+) {
     findings.found.checked = known.acknowledged;
     if let Err(error) = look(place, stream, known, findings) {
         findings.garbage(format!("the database cannot be read: {error}"));
@@ -71,7 +76,7 @@ pub(super) fn verify(place: &Place<'_>, stream: Stream, known: Known, findings: 
 }
 
 fn look(
-    place: &Place<'_>,
+    place: &StreamStorage<'_>,
     stream: Stream,
     known: Known,
     findings: &mut Findings,

@@ -1,8 +1,8 @@
 //! Writes that overwrite: a file, or a part of a device, of slots of one write each.
 
-use super::Writer;
+use super::StreamWriter;
 use super::content::{SECTOR, SLOTS, Sector, Stream};
-use super::{Findings, Place};
+use super::{Findings, StreamStorage};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
@@ -15,7 +15,7 @@ use std::io;
 use std::io::IoSlice;
 use std::os::unix::fs::FileExt;
 
-/// Of a device each stream has so many bytes, for slots of the largest kind.
+/// Bytes of a device for each stream, enough for slots of the largest kind.
 pub(super) const EXTENT: u64 = SLOTS * (16 << 10);
 
 /// Overwrites slots.
@@ -28,8 +28,8 @@ pub(super) struct SlotWriter {
 }
 
 impl SlotWriter {
-    /// All slots hold what is not a write yet, on the storage.
-    pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
+    /// Fills every slot with content that is not yet a write, and flushes it to the storage.
+    pub(super) fn prepare(place: &StreamStorage<'_>, stream: Stream) -> Result<Self, WorkError> {
         let path = place.file();
         let failed = |doing, error: io::Error| WorkError::io(doing, &path, &error);
         let plain = open(place, OFlags::empty()).map_err(|error| failed("open", error))?;
@@ -57,13 +57,13 @@ impl SlotWriter {
     }
 }
 
-fn open(place: &Place<'_>, mut flags: OFlags) -> io::Result<File> {
+fn open(place: &StreamStorage<'_>, mut flags: OFlags) -> io::Result<File> {
     flags.set(OFlags::CREATE, !place.work.device);
     let mode = Mode::RUSR | Mode::WUSR;
     Ok(held::open(&place.file(), flags | OFlags::RDWR, mode)?.into())
 }
 
-impl Writer for SlotWriter {
+impl StreamWriter for SlotWriter {
     fn write(&mut self, sequence: u64) -> io::Result<()> {
         let slot = self.stream.slot(self.kind, sequence);
         self.stream.fill(slot, sequence, self.buffer.block_mut());
@@ -88,7 +88,7 @@ impl Writer for SlotWriter {
 /// Every slot holds the last write that was acknowledged, or a later one; its sectors
 /// may be of several of these, for a write is not atomic as a whole.
 pub(super) fn verify(
-    place: &Place<'_>,
+    place: &StreamStorage<'_>,
     stream: Stream,
     known: Known,
     atomic: u32,

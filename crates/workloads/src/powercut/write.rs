@@ -5,7 +5,7 @@ use super::content::Stream;
 use super::files::{Appender, Renamer};
 use super::rows::RowWriter;
 use super::slots::SlotWriter;
-use super::{Place, Writer, boot_id, folder};
+use super::{StreamStorage, StreamWriter, boot_id, folder};
 use crate::{Context, WorkError};
 use assay_engine::held::HeldFolder;
 use assay_model::wire::NoteWeight;
@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// How often a wish to stop is looked for.
+/// Interval at which a stop request is noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The streams, and the folder that they write in; `None` for a device.
-type Prepared = (Vec<Box<dyn Writer>>, Option<HeldFolder>);
+type Prepared = (Vec<Box<dyn StreamWriter>>, Option<HeldFolder>);
 
-/// What a stream says.
-enum Said {
+/// Message from a stream.
+enum StreamMessage {
     Word(Word),
     Failed(String),
 }
@@ -56,14 +56,14 @@ pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), Work
 }
 
 /// Tells the host, until no stream is left.
-fn pass_on(told: &Receiver<Said>, context: &mut Context<'_>, stop: &AtomicBool) {
+fn pass_on(told: &Receiver<StreamMessage>, context: &mut Context<'_>, stop: &AtomicBool) {
     loop {
         if context.stopped() {
             stop.store(true, Ordering::Relaxed);
         }
         match told.recv_timeout(LOOK_EVERY) {
-            Ok(Said::Word(word)) => context.observer.powercut(word),
-            Ok(Said::Failed(why)) => context.observer.note(NoteWeight::Warning, why),
+            Ok(StreamMessage::Word(word)) => context.observer.powercut(word),
+            Ok(StreamMessage::Failed(why)) => context.observer.note(NoteWeight::Warning, why),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -73,27 +73,29 @@ fn pass_on(told: &Receiver<Said>, context: &mut Context<'_>, stop: &AtomicBool) 
 fn drive(
     stream: u32,
     kind: Kind,
-    mut writer: Box<dyn Writer>,
-    tell: &Sender<Said>,
+    mut writer: Box<dyn StreamWriter>,
+    tell: &Sender<StreamMessage>,
     stop: &AtomicBool,
 ) {
     for sequence in 1.. {
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let begun = tell.send(Said::Word(Word::Begun { stream, sequence }));
+        let begun = tell.send(StreamMessage::Word(Word::Begun { stream, sequence }));
         let said = match writer.write(sequence) {
-            Ok(()) => Said::Word(Word::Acknowledged { stream, sequence }),
-            Err(error) => Said::Failed(format!("{}, write {sequence}: {error}", kind.name())),
+            Ok(()) => StreamMessage::Word(Word::Acknowledged { stream, sequence }),
+            Err(error) => {
+                StreamMessage::Failed(format!("{}, write {sequence}: {error}", kind.name()))
+            }
         };
-        let failed = matches!(said, Said::Failed(_));
+        let failed = matches!(said, StreamMessage::Failed(_));
         if begun.is_err() || tell.send(said).is_err() || failed {
             return;
         }
     }
 }
 
-/// All streams, and the folder of their files, with what they begin with on the storage.
+/// Prepares all streams and the folder of their files, with their initial content on the storage.
 pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError> {
     let made = match work.device {
         true => None,
@@ -102,14 +104,14 @@ pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError>
     let mut writers = Vec::new();
     for (number, &kind) in (0_u32..).zip(&work.kinds) {
         let folder = made.as_ref().map_or(&*work.path, HeldFolder::path);
-        let place = Place {
+        let place = StreamStorage {
             work,
             folder,
             number,
             kind,
         };
         let stream = Stream { seed, number };
-        let writer: Box<dyn Writer> = match kind {
+        let writer: Box<dyn StreamWriter> = match kind {
             Kind::Rename => Box::new(Renamer::prepare(&place, stream)?),
             Kind::Append => Box::new(Appender::prepare(&place, stream)?),
             Kind::Sqlite => Box::new(RowWriter::prepare(&place, stream)?),

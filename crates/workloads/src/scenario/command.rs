@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often it is looked at.
+/// Interval at which the program is polled.
 const LOOK: Duration = Duration::from_millis(2);
-/// What it says on standard error is kept so far.
+/// Maximum number of bytes kept of the program's standard error.
 const SAID_MOST: u64 = 4096;
 
 /// A program that is run.
@@ -98,7 +98,8 @@ impl<'a> Program<'a> {
 }
 
 impl Play for Program<'_> {
-    /// What it writes there is not counted: the folder alone is known.
+    /// Returns the folder alone, because the files that the program writes are unknown and not
+    /// counted.
     fn paths(&self) -> Vec<PathBuf> {
         vec![self.root.clone()]
     }

@@ -1,5 +1,5 @@
-//! What files of scenarios hold. It follows from a seed and the offset alone, so that
-//! whoever checks needs no copy, and knows the digest without having been there.
+//! Content of the files of scenarios. It is derived from a seed and the offset alone, so that a
+//! check needs no copy and can compute the digest by itself.
 
 use assay_engine::buffer::fill_random;
 use assay_model::rng::SplitMix64;
@@ -14,21 +14,21 @@ const MARK_STEP: usize = 4096;
 /// Bytes that are hashed at a time.
 const CHUNK: usize = 1 << 20;
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recipe {
-    /// Of the bytes.
+    /// Seed of the bytes.
     pub(super) seed: u64,
     /// Length.
     pub(super) bytes: u64,
-    /// Of a hundred blocks so many are holes.
+    /// Percentage of blocks that are holes.
     pub(super) holes_percent: u8,
     /// Size of these blocks.
     pub(super) block: u64,
 }
 
 impl Recipe {
-    /// Whether the block at an offset is a hole.
+    /// Returns true if the block at an offset is a hole.
     pub(super) fn is_hole(&self, offset: u64) -> bool {
         if self.holes_percent == 0 {
             return false;
@@ -41,7 +41,7 @@ impl Recipe {
     /// SHA-256 of all that was written: holes are left out, because what a device has
     /// there is not the file's.
     pub(super) fn digest(&self) -> String {
-        let source = Source::new(self.seed);
+        let source = ContentSource::new(self.seed);
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; CHUNK];
         for (offset, length) in self.extents(CHUNK as u64) {
@@ -79,12 +79,12 @@ impl Recipe {
 }
 
 /// Makes the bytes of a seed.
-pub(super) struct Source {
+pub(super) struct ContentSource {
     seed: u64,
     base: Vec<u8>,
 }
 
-impl Source {
+impl ContentSource {
     pub(super) fn new(seed: u64) -> Self {
         let mut base = vec![0; PERIOD];
         fill_random(&mut base, &mut SplitMix64::new(seed));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn bytes_depend_on_their_offset_alone_and_sectors_differ() {
-        let source = Source::new(7);
+        let source = ContentSource::new(7);
         let mut whole = vec![0; 3 * PERIOD];
         source.fill(&mut whole, 0);
         for (at, length) in [(0, 200), (4090, 30), (PERIOD - 7, 5000), (2 * PERIOD, 1)] {
@@ -155,7 +155,7 @@ mod tests {
         let written: u64 = recipe.extents(1000).map(|(_, length)| length).sum();
         let holes = (0..11).filter(|n| recipe.is_hole(n * 4096)).count();
         assert!(holes > 0 && holes < 11);
-        let source = Source::new(3);
+        let source = ContentSource::new(3);
         let mut hasher = Sha256::new();
         for n in (0..11).filter(|n| !recipe.is_hole(n * 4096)) {
             let mut block = vec![0; if n == 10 { 5 } else { 4096 }];

@@ -3,9 +3,9 @@
 
 use super::Play;
 use super::content::Recipe;
+use super::free_space;
 use super::inflate::Inflater;
 use super::read::{open_to_read, read_block};
-use super::room;
 use super::scene::Scene;
 use super::turn::Turn;
 use super::write::{Flusher, length, open_to_write};
@@ -39,7 +39,7 @@ impl<'a> Copier<'a> {
         // What of it is cached would make its writes look like reads that are not.
         page_cache::evict(&target, &to)?;
         let there = length(&target, &to)?;
-        room::check(scene, &to, bytes.saturating_sub(there))?;
+        free_space::check(scene, &to, bytes.saturating_sub(there))?;
         let inflates = spec.inflate_percent > 0;
         Ok(Self {
             recipe: scene.recipe(&spec.from),

@@ -1,4 +1,4 @@
-//! What is given back: discarding a device or the blocks of a file, and removing files.
+//! Discard acts: discarding a device or the blocks of a file, and removing files.
 
 use super::Play;
 use super::scene::Scene;

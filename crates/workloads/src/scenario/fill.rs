@@ -2,8 +2,8 @@
 //! written at most is the user's to say, for flash wears.
 
 use super::Play;
-use super::content::Source;
-use super::room::Room;
+use super::content::ContentSource;
+use super::free_space::FreeSpace;
 use super::scene::Scene;
 use super::turn::Turn;
 use super::write::{Flusher, open_to_write};
@@ -39,7 +39,7 @@ impl<'a> Filler<'a> {
         let root = scene.root()?;
         let path = scene.path(&format!("filler-{name}"))?;
         let file = open_to_write(scene, &path, false)?;
-        let room = Room::of(&root)?;
+        let room = FreeSpace::of(&root)?;
         Ok(Self {
             plan: plan(spec, room, scene.reserve)?,
             spec,
@@ -68,9 +68,9 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// How much is allocated and how much written, so that the level is reached and the
-/// reserve stays.
-fn plan(spec: &Filling, room: Room, reserve: u64) -> Result<(u64, u64), WorkError> {
+/// Returns the bytes to allocate and the bytes to write, so that the level is reached and the
+/// reserve remains.
+fn plan(spec: &Filling, room: FreeSpace, reserve: u64) -> Result<(u64, u64), WorkError> {
     let used = room.size.saturating_sub(room.free);
     let level = u128::from(room.size) * u128::from(spec.percent.min(100)) / 100;
     let level = u64::try_from(level).unwrap_or(u64::MAX);
@@ -103,7 +103,7 @@ impl Play for Filler<'_> {
         let (allocated, written) = self.plan;
         self.allocate(allocated)?;
         turn.step.allocated_bytes = allocated;
-        let source = Source::new(self.scene.seed ^ u64::from(self.spec.percent));
+        let source = ContentSource::new(self.scene.seed ^ u64::from(self.spec.percent));
         let mut buffer = IoBuf::zeroed(usize::try_from(BLOCK).unwrap_or(usize::MAX));
         let mut flusher = Flusher::new(Sync::EveryBytes(FLUSH_EVERY));
         let mut at = allocated;
@@ -128,7 +128,7 @@ impl Play for Filler<'_> {
             at += length;
         }
         flusher.end(&self.file, &self.path, turn)?;
-        turn.step.full_percent = Some(Room::of(&self.root)?.percent());
+        turn.step.full_percent = Some(FreeSpace::of(&self.root)?.percent());
         Ok(())
     }
 }
@@ -142,7 +142,7 @@ mod tests {
             percent,
             write_at_most,
         };
-        plan(&spec, Room { size: 1000, free }, 50)
+        plan(&spec, FreeSpace { size: 1000, free }, 50)
     }
 
     #[test]

@@ -11,9 +11,9 @@ use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 use std::path::PathBuf;
 
-/// What comes out of one block.
+/// Decompressed size of a block in bytes.
 const BLOCK: usize = 256 << 10;
-/// How hard it was compressed; gzip's usual.
+/// Compression level; gzip's default.
 const LEVEL: u8 = 6;
 /// Words that the text is made of.
 const WORDS: u64 = 4096;

@@ -11,10 +11,10 @@ mod copy;
 mod database;
 mod discard;
 mod fill;
+mod free_space;
 mod inflate;
 mod play;
 mod read;
-mod room;
 mod rules;
 mod scene;
 mod stage;
@@ -37,7 +37,7 @@ use turn::Turn;
 trait Play: Send {
     /// The files or devices whose storage and pages are evidence.
     fn paths(&self) -> Vec<PathBuf>;
-    /// How much it will have done at its end, in what it tells; `None`: not known.
+    /// Returns the total amount of work, in the unit of its progress; `None` if unknown.
     fn total(&self) -> Option<u64>;
     /// Does it, while the clock of the turn runs.
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError>;

@@ -8,12 +8,12 @@ use super::database::Transactions;
 use super::discard::{Deletion, Discarding};
 use super::fill::Filler;
 use super::inflate::Inflating;
-use super::read::Reader;
+use super::read::FileReader;
 use super::scene::Scene;
 use super::tree;
 use super::turn::Turn;
 use super::verify::Verifier;
-use super::write::Writer;
+use super::write::FileWriter;
 use crate::WorkError;
 use assay_model::work::scenario::{Act, Action};
 use std::path::PathBuf;
@@ -29,8 +29,8 @@ pub(super) fn prepare<'a>(
     number: u64,
 ) -> Result<Box<dyn Play + 'a>, WorkError> {
     Ok(match &act.action {
-        Action::Write(spec) => Box::new(Writer::new(spec, scene, number)?),
-        Action::Read(spec) => Box::new(Reader::new(spec, scene)?),
+        Action::Write(spec) => Box::new(FileWriter::new(spec, scene, number)?),
+        Action::Read(spec) => Box::new(FileReader::new(spec, scene)?),
         Action::Copy(spec) => Box::new(Copier::new(spec, scene)?),
         Action::Verify(spec) => Box::new(Verifier::new(spec, scene)?),
         Action::Tree(spec) => tree::prepare(spec, scene, number)?,

@@ -18,7 +18,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// A file that is read.
-pub(super) struct Reader<'a> {
+pub(super) struct FileReader<'a> {
     spec: &'a Reading,
     path: PathBuf,
     file: File,
@@ -26,7 +26,7 @@ pub(super) struct Reader<'a> {
     seed: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FileReader<'a> {
     pub(super) fn new(spec: &'a Reading, scene: &Scene) -> Result<Self, WorkError> {
         let path = scene.path(&spec.file)?;
         let file = open_to_read(&path, spec.direct, spec.cold)?;
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Play for Reader<'_> {
+impl Play for FileReader<'_> {
     fn paths(&self) -> Vec<PathBuf> {
         vec![self.path.clone()]
     }

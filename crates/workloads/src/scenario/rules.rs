@@ -1,5 +1,5 @@
-//! What is refused before anything is written. The host has looked already, at a file
-//! with lines; this side does not rely on it.
+//! Checks that refuse a scenario before anything is written. The host has already checked it, in a
+//! file with line numbers; this side does not rely on that.
 
 use super::scene::is_inside;
 use crate::WorkError;

@@ -1,5 +1,4 @@
-//! Where a scenario plays: its folder, its scratch device, and what is known of the
-//! files in it.
+//! Location of a scenario: its folder, its scratch device, and the information about its files.
 
 use super::content::Recipe;
 use crate::{Context, WorkError};
@@ -14,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The file that stands for the scratch device in a folder.
 const STAND_IN: &str = "device.img";
 
-/// Where a scenario plays. Acts at the same time share it.
+/// Location of a scenario, shared by concurrent acts.
 pub(super) struct Scene {
     /// The name of the scenario.
     pub(super) name: String,
@@ -22,15 +21,15 @@ pub(super) struct Scene {
     pub(super) seed: u64,
     /// Room that stays free.
     pub(super) reserve: u64,
-    known: Mutex<Known>,
+    known: Mutex<SceneFiles>,
 }
 
-/// What is known of the files.
+/// Information about the files.
 #[derive(Default)]
-struct Known {
+struct SceneFiles {
     /// The folder of all files; `None`: there is no file system yet.
     root: Option<PathBuf>,
-    /// What files hold, by their names in the scenario.
+    /// Contents of files, by their names in the scenario.
     recipes: BTreeMap<String, Recipe>,
     /// Files of folders that acts have made.
     trees: BTreeMap<String, Planted>,
@@ -41,7 +40,7 @@ struct Known {
 pub(super) struct Planted {
     /// The size of each.
     pub(super) sizes: Vec<u64>,
-    /// How many of the first ones were removed.
+    /// Number of files removed, counted from the first.
     pub(super) removed: usize,
 }
 
@@ -66,14 +65,14 @@ impl Scene {
         let root = folder.join(SCENE);
         held::make_folders(&root, Mode::RWXU)
             .map_err(|error| WorkError::io("make", &root, &error))?;
-        *self.known() = Known {
+        *self.known() = SceneFiles {
             root: Some(root),
-            ..Known::default()
+            ..SceneFiles::default()
         };
         Ok(())
     }
 
-    /// Whether it plays on a device.
+    /// Returns the device, if the scenario runs on one.
     pub(super) const fn device(&self) -> Option<&PathBuf> {
         self.device.as_ref()
     }
@@ -98,7 +97,7 @@ impl Scene {
         rustix::fs::syncfs(folder).map_err(|errno| failed(&errno.into()))
     }
 
-    /// Where a file of this name is; the folders above it are made.
+    /// Returns the path of a file, and creates the folders above it.
     pub(super) fn path(&self, name: &str) -> Result<PathBuf, WorkError> {
         if name == DEVICE {
             return match &self.device {
@@ -114,7 +113,7 @@ impl Scene {
         Ok(path)
     }
 
-    /// What a file holds; `None`: nobody knows.
+    /// Returns the content of a file; `None` if unknown.
     pub(super) fn recipe(&self, name: &str) -> Option<Recipe> {
         self.known().recipes.get(name).cloned()
     }
@@ -146,12 +145,12 @@ impl Scene {
         known.trees.retain(|folder, _| !within(folder));
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, SceneFiles> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether a path stays in the folder that it is relative to.
+/// Returns true if a path stays in the folder that it is relative to.
 pub(super) fn is_inside(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))

@@ -7,7 +7,7 @@ use super::scene::Scene;
 use super::turn::{Signals, Turn};
 use crate::meter::{Meter, nanos};
 use crate::observer::Together;
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_model::trial::Outcome;
 use assay_model::work::scenario::{Act, Action, ScenarioStep, Stage};
 use assay_model::work::{StepDetail, WorkProgress};
@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often the acts under way are looked at, and how often that is told.
+/// Interval at which the acts under way are polled.
 const LOOK: Duration = Duration::from_millis(5);
 const LOOKS_TO_TELL: u32 = 50;
 
 /// An act that has ended.
-type Ended = (StepOutcome, Result<(), WorkError>);
+type EndedAct = (StepOutcome, Result<(), WorkError>);
 
 /// Plays the acts of a stage.
 ///
@@ -39,7 +39,7 @@ pub(super) fn run(
     };
     let measured = stage.acts.iter().any(|act| !act.unmeasured);
     if measured {
-        context.observer.begins(Step {
+        context.observer.begins(ObservedStep {
             job: &first.job,
             paths: &[],
         });
@@ -62,7 +62,7 @@ pub(super) fn run(
     }
     let paths = union(&plays);
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    let step = Step {
+    let step = ObservedStep {
         job: &first.job,
         paths: &paths,
     };
@@ -81,7 +81,7 @@ pub(super) fn run(
 /// Hands over what came of each act; the first error.
 fn tell(
     stage: &Stage,
-    ended: Vec<Ended>,
+    ended: Vec<EndedAct>,
     measured: bool,
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
@@ -115,13 +115,13 @@ fn tell(
     first_error.map_or(Ok(()), Err)
 }
 
-/// All acts at the same time, each on its thread.
+/// Runs all acts concurrently, each on its own thread.
 fn play_all(
     stage: &Stage,
     plays: Vec<Box<dyn Play + '_>>,
     (steps_done, scenario): (u32, &str),
     context: &mut Context<'_>,
-) -> Vec<Ended> {
+) -> Vec<EndedAct> {
     let over = AtomicBool::new(false);
     let counters: Vec<AtomicU64> = plays.iter().map(|_| AtomicU64::new(0)).collect();
     let total = plays.iter().zip(&stage.acts).find_map(|(play, act)| {
@@ -161,7 +161,7 @@ fn play_all(
     })
 }
 
-fn joined(thread: ScopedJoinHandle<'_, Ended>) -> Ended {
+fn joined(thread: ScopedJoinHandle<'_, EndedAct>) -> EndedAct {
     thread.join().unwrap_or_else(|_| {
         let message = "the thread of an act panicked".to_owned();
         let error = WorkError::Failed {
@@ -172,7 +172,7 @@ fn joined(thread: ScopedJoinHandle<'_, Ended>) -> Ended {
     })
 }
 
-fn play_one(act: &Act, mut play: Box<dyn Play + '_>, signals: Signals<'_>) -> Ended {
+fn play_one(act: &Act, mut play: Box<dyn Play + '_>, signals: Signals<'_>) -> EndedAct {
     let over = signals.over;
     let mut turn = Turn::start(act.pace, act.background, signals);
     let done = play.play(&mut turn);
@@ -192,7 +192,7 @@ fn play_one(act: &Act, mut play: Box<dyn Play + '_>, signals: Signals<'_>) -> En
 /// Waits for the acts in the foreground, tells how far they are, and ends the others.
 fn follow(
     stage: &Stage,
-    threads: &[ScopedJoinHandle<'_, Ended>],
+    threads: &[ScopedJoinHandle<'_, EndedAct>],
     (over, counters): (&AtomicBool, &[AtomicU64]),
     (steps_done, total): (u32, Option<u64>),
     context: &mut Context<'_>,
@@ -233,7 +233,7 @@ fn format(
 ) -> Result<(), WorkError> {
     let leave = context.observer.leave_file_system();
     let device: Vec<&Path> = scene.device().map(PathBuf::as_path).into_iter().collect();
-    let step = Step {
+    let step = ObservedStep {
         job: &act.job,
         paths: &device,
     };

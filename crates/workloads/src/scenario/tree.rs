@@ -1,9 +1,9 @@
 //! Many files in a folder: made, read, asked about, removed.
 
 use super::Play;
-use super::content::Source;
+use super::content::ContentSource;
+use super::free_space;
 use super::read::{open_to_read, read_block};
-use super::room;
 use super::scene::{Planted, Scene};
 use super::turn::Turn;
 use super::write::{Flusher, open_to_write};
@@ -57,7 +57,7 @@ pub(super) fn prepare<'a>(
         root,
         planted,
         order,
-        source: Source::new(scene.seed),
+        source: ContentSource::new(scene.seed),
         latencies: Histogram::new(),
     };
     if spec.cold && spec.act == TreeAct::Read {
@@ -75,7 +75,7 @@ fn sow(
 ) -> Result<Planted, WorkError> {
     let count = spec.files.unwrap_or(1) as usize;
     let sizes: Vec<u64> = (0..count).map(|_| size(spec.sizes, rng)).collect();
-    room::check(scene, root, sizes.iter().sum())?;
+    free_space::check(scene, root, sizes.iter().sum())?;
     for folder in 0..count.div_ceil(IN_ONE_FOLDER) {
         let path = root.join(folder_name(folder));
         held::make_folders(&path, Mode::RWXU)
@@ -127,8 +127,8 @@ struct Forest<'a> {
     planted: Planted,
     order: Vec<usize>,
     next: Vec<u32>,
-    source: Source,
-    /// Of each file as a whole.
+    source: ContentSource,
+    /// Latencies of whole files.
     latencies: Histogram,
 }
 
@@ -259,7 +259,7 @@ impl Forest<'_> {
         Ok(done)
     }
 
-    /// All that was made is made durable together.
+    /// Flushes everything created, in one go.
     fn settle(&self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let together = matches!(self.spec.sync, Sync::AtEnd | Sync::EveryBytes(_));
         if !together || self.spec.act == TreeAct::Read {

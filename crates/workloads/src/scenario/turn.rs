@@ -1,5 +1,4 @@
-//! What an act under way shares with all others: its clock, its pace, and the word that
-//! it is to end.
+//! State that an act under way shares with all others: its clock, its pace, and the stop signal.
 
 use crate::WorkError;
 use crate::meter::{Meter, nanos};
@@ -12,11 +11,11 @@ const NAP: Duration = Duration::from_millis(50);
 /// Width of an interval of the series.
 const INTERVAL_NS: u64 = 100_000_000;
 
-/// What acts at the same time are told, and tell.
+/// Signals to and from concurrent acts.
 pub(super) struct Signals<'a> {
     /// The scenario is to stop.
     pub(super) stop: &'a AtomicBool,
-    /// All acts in the foreground have ended, or one has failed.
+    /// True if all foreground acts have ended, or one has failed.
     pub(super) over: &'a AtomicBool,
     /// Bytes, or operations, that this act has done.
     pub(super) done: &'a AtomicU64,
@@ -54,7 +53,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Whether it does its work over and over.
+    /// Returns true if the act repeats its work until it is stopped.
     pub(super) const fn again(&self) -> bool {
         self.background
     }

@@ -1,8 +1,8 @@
 //! Writing a file block after block.
 
 use super::Play;
-use super::content::{Recipe, Source};
-use super::room;
+use super::content::{ContentSource, Recipe};
+use super::free_space;
 use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;
@@ -19,19 +19,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// A file that is written.
-pub(super) struct Writer<'a> {
+pub(super) struct FileWriter<'a> {
     spec: &'a Writing,
     scene: &'a Scene,
     path: PathBuf,
     file: File,
-    /// Where it begins.
+    /// Offset at which the file's data begins.
     base: u64,
     recipe: Recipe,
-    source: Source,
+    source: ContentSource,
     flusher: Flusher,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> FileWriter<'a> {
     pub(super) fn new(spec: &'a Writing, scene: &'a Scene, number: u64) -> Result<Self, WorkError> {
         let path = scene.path(&spec.file)?;
         let file = open_to_write(scene, &path, spec.direct)?;
@@ -40,7 +40,7 @@ impl<'a> Writer<'a> {
             (true, _) => spec.bytes,
             (false, _) => spec.bytes.saturating_sub(length),
         };
-        room::check(scene, &path, growth)?;
+        free_space::check(scene, &path, growth)?;
         // Whoever goes on where another act ended goes on with its content.
         let before = scene.recipe(&spec.file).filter(|_| spec.append);
         let seed = before.as_ref().map(|recipe| recipe.seed);
@@ -57,7 +57,7 @@ impl<'a> Writer<'a> {
         }
         Ok(Self {
             base: if spec.append { length } else { 0 },
-            source: Source::new(seed),
+            source: ContentSource::new(seed),
             flusher: Flusher::new(spec.sync),
             spec,
             scene,
@@ -98,7 +98,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Play for Writer<'_> {
+impl Play for FileWriter<'_> {
     fn paths(&self) -> Vec<PathBuf> {
         vec![self.path.clone()]
     }
@@ -168,7 +168,7 @@ impl Flusher {
         }
     }
 
-    /// All is written.
+    /// Makes the last flush after everything is written.
     pub(super) fn end(
         &mut self,
         file: &File,

@@ -15,7 +15,7 @@ use std::path::Path;
 /// So many faults of a stretch are told apart; all are counted.
 const FAULTS_KEPT: usize = 64;
 
-/// What a stretch came to.
+/// Result of a stretch.
 #[derive(Default)]
 pub(super) struct Came {
     pub(super) faults_seen: u64,
@@ -103,7 +103,7 @@ impl Area {
         checkpoint.next += 1;
     }
 
-    /// What was written is safe when this returns.
+    /// Flushes the area; on return, everything written is durable.
     pub(super) fn flush(
         &mut self,
         meter: &mut Meter,
@@ -163,14 +163,14 @@ impl Area {
         }
     }
 
-    /// Whether what was read is a certain write.
+    /// Returns true if the block read has the content of a certain write.
     fn holds(&mut self, number: u64, block: u64) -> bool {
         content::fill(self.expected.block_mut(), self.seed, number, block);
         self.found.block() == self.expected.block()
     }
 
-    /// Whether what was read is of a write after the checkpoint, which was not flushed,
-    /// and not known to be made; a part of one, too.
+    /// Returns true if the block read belongs, at least in part, to a write after the checkpoint,
+    /// which was not flushed and may or may not have completed.
     fn is_newer(&mut self, block: u64, checkpoint: &Checkpoint, came: &mut Came) -> bool {
         let newest = content::newest(self.found.block(), self.seed, block);
         // A number far beyond is no write of this run.
@@ -195,7 +195,8 @@ impl Area {
         true
     }
 
-    /// What was read in the place of a write; `expected` has that one.
+    /// Describes the fault found in place of a write; `expected` receives the content of that
+    /// write.
     fn fault(&mut self, block: u64, number: u64) -> Fault {
         content::fill(self.expected.block_mut(), self.seed, number, block);
         let (found, expected) = (self.found.block(), self.expected.block());

@@ -1,4 +1,4 @@
-//! What a block holds: sectors that each tell of which write, block and place they are.
+//! Content of a block: sectors that each name their write, block and position.
 
 use assay_model::work::soak::{Held, SECTOR};
 
@@ -42,17 +42,17 @@ const fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What a sector says that it is.
+/// Identity stored in a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Said {
+struct SectorHead {
     number: u64,
     block: u64,
     place: u64,
-    /// All of its bytes are as such a sector has them.
+    /// True if all bytes of the sector are intact.
     whole: bool,
 }
 
-fn said(sector: &[u8], seed: u64) -> Option<Said> {
+fn said(sector: &[u8], seed: u64) -> Option<SectorHead> {
     let (words, _) = sector.as_chunks::<8>();
     let word = |index: usize| words.get(index).map(|bytes| u64::from_le_bytes(*bytes));
     if word(0)? != MAGIC ^ seed {
@@ -61,7 +61,7 @@ fn said(sector: &[u8], seed: u64) -> Option<Said> {
     let (number, block, place) = (word(1)?, word(2)?, word(3)?);
     let mut same = [0; 8 * WORDS];
     fill_sector(&mut same, seed, number, block, place);
-    Some(Said {
+    Some(SectorHead {
         number,
         block,
         place,
@@ -69,18 +69,18 @@ fn said(sector: &[u8], seed: u64) -> Option<Said> {
     })
 }
 
-/// What a block holds that is not what was written last.
+/// Classifies the content of a block that differs from its last write.
 pub(super) fn held(found: &[u8], expected: &[u8], seed: u64, number: u64, block: u64) -> Held {
     if found.iter().all(|byte| *byte == 0) {
         return Held::Zeros;
     }
     let sectors = found.chunks_exact(SECTOR);
-    let all: Vec<Option<Said>> = sectors.map(|sector| said(sector, seed)).collect();
-    let is_new = |said: &&Option<Said>| {
+    let all: Vec<Option<SectorHead>> = sectors.map(|sector| said(sector, seed)).collect();
+    let is_new = |said: &&Option<SectorHead>| {
         said.is_some_and(|s| s.whole && s.number == number && s.block == block)
     };
     let new_sectors = all.iter().filter(is_new).count() as u64;
-    let whole = |said: &Option<Said>| said.is_some_and(|said| said.whole);
+    let whole = |said: &Option<SectorHead>| said.is_some_and(|said| said.whole);
     let Some(first) = all
         .first()
         .copied()
@@ -89,8 +89,9 @@ pub(super) fn held(found: &[u8], expected: &[u8], seed: u64, number: u64, block:
     else {
         return flipped(found, expected, &all, number, block);
     };
-    let same_block = |said: &Option<Said>| said.is_some_and(|said| said.block == first.block);
-    let same_write = |said: &Option<Said>| said.is_some_and(|said| said.number == first.number);
+    let same_block = |said: &Option<SectorHead>| said.is_some_and(|said| said.block == first.block);
+    let same_write =
+        |said: &Option<SectorHead>| said.is_some_and(|said| said.number == first.number);
     if first.block != block && all.iter().all(same_block) {
         Held::Misplaced { block: first.block }
     } else if all.iter().all(same_write) && first.block == block && new_sectors == 0 {
@@ -107,8 +108,15 @@ pub(super) fn held(found: &[u8], expected: &[u8], seed: u64, number: u64, block:
 
 /// Not all sectors are whole ones of assay's: bits of the expected write differ, parts
 /// were written by others, or it is all foreign.
-fn flipped(found: &[u8], expected: &[u8], all: &[Option<Said>], number: u64, block: u64) -> Held {
-    let own = |said: &&Option<Said>| said.is_some_and(|s| s.number == number && s.block == block);
+fn flipped(
+    found: &[u8],
+    expected: &[u8],
+    all: &[Option<SectorHead>],
+    number: u64,
+    block: u64,
+) -> Held {
+    let own =
+        |said: &&Option<SectorHead>| said.is_some_and(|s| s.number == number && s.block == block);
     let known = all.iter().flatten().count();
     let bits: u64 = (found.iter().zip(expected))
         .map(|(a, b)| u64::from((a ^ b).count_ones()))
@@ -127,8 +135,8 @@ fn flipped(found: &[u8], expected: &[u8], all: &[Option<Said>], number: u64, blo
     }
 }
 
-/// Whether every sector is a whole one of a write to this block, or was never written:
-/// so a write looks that was under way. What has other sectors was damaged.
+/// Returns true if every sector is an intact sector of a write to this block, or was never written,
+/// as after an interrupted write. Any other sector means damage.
 pub(super) fn is_interrupted(found: &[u8], seed: u64, block: u64) -> bool {
     let mut sectors = found.chunks_exact(SECTOR);
     sectors.all(|sector| {

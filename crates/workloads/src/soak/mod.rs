@@ -6,11 +6,11 @@
 
 mod area;
 mod content;
-mod memory;
 
+use crate::memory::{no_room, stress};
 use crate::meter::Meter;
-use crate::pulse::Pulse;
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::progress::ProgressReporter;
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use area::{Area, Came};
 use assay_engine::held::{self, shown};
 use assay_model::job::{Flush, FlushCall, Job, Rw};
@@ -19,16 +19,18 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::NoteWeight;
 use assay_model::work::soak::{Checkpoint, Health, Soak, SoakStep, Stretch};
 use assay_model::work::{StepDetail, WorkReport};
-use memory::Beside;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 
 /// Width of an interval of the series.
 const INTERVAL: Nanos = Nanos::secs(1);
 /// Blocks that may fail to be written before there is no use in going on.
 const MOST_SUSPECTS: usize = 64;
 
-/// What only the agent can look up.
+/// Device information that only the agent can look up.
 pub trait Surroundings {
-    /// What the device says of its life now.
+    /// Returns the device's current health.
     fn health(&self) -> Option<Health>;
 }
 
@@ -51,12 +53,12 @@ pub fn run(
     };
     let beside = Beside::new(work.memory_bytes)?;
     if work.from.is_some() {
-        soaker.stretch(Kind::Resuming, &beside, context)?;
+        soaker.stretch(StretchKind::Resuming, &beside, context)?;
     }
     while !soaker.is_over() {
-        soaker.stretch(Kind::Writing, &beside, context)?;
+        soaker.stretch(StretchKind::Writing, &beside, context)?;
     }
-    soaker.stretch(Kind::Checking, &beside, context)?;
+    soaker.stretch(StretchKind::Checking, &beside, context)?;
     drop(beside);
     if work.own_file && !work.keep {
         held::remove_file(&work.path)
@@ -65,9 +67,9 @@ pub fn run(
     Ok(WorkReport::Steps)
 }
 
-/// What a stretch does.
+/// Kind of stretch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StretchKind {
     Resuming,
     Writing,
     Checking,
@@ -95,13 +97,13 @@ impl Soaker<'_> {
     /// One step, stored before the next one begins.
     fn stretch(
         &mut self,
-        kind: Kind,
+        kind: StretchKind,
         beside: &Beside,
         context: &mut Context<'_>,
     ) -> Result<(), WorkError> {
         let job = self.job(kind);
         let paths = [self.work.path.as_path()];
-        let step = Step {
+        let step = ObservedStep {
             job: &job,
             paths: &paths,
         };
@@ -110,8 +112,10 @@ impl Soaker<'_> {
         let mut meter = Meter::start(job.interval.0);
         let mut came = Came::default();
         let done = match kind {
-            Kind::Writing => self.write(&mut meter, &mut came, context),
-            Kind::Resuming | Kind::Checking => self.check(kind, &mut meter, &mut came, context),
+            StretchKind::Writing => self.write(&mut meter, &mut came, context),
+            StretchKind::Resuming | StretchKind::Checking => {
+                self.check(kind, &mut meter, &mut came, context)
+            }
         };
         let measured = meter.stop();
         context.observer.clock_stopped();
@@ -134,14 +138,14 @@ impl Soaker<'_> {
         done
     }
 
-    /// What a stretch came to.
-    fn step(&self, kind: Kind, came: Came) -> SoakStep {
+    /// Builds the step of a stretch from its result.
+    fn step(&self, kind: StretchKind, came: Came) -> SoakStep {
         let block = self.work.block_bytes;
         SoakStep {
             of: match kind {
-                Kind::Writing => Stretch::Writing,
-                Kind::Checking => Stretch::Checking,
-                Kind::Resuming => Stretch::Resuming {
+                StretchKind::Writing => Stretch::Writing,
+                StretchKind::Checking => Stretch::Checking,
+                StretchKind::Resuming => Stretch::Resuming {
                     newer_writes: came.newer_writes,
                     interrupted_blocks: came.interrupted_blocks,
                 },
@@ -163,7 +167,7 @@ impl Soaker<'_> {
         context: &mut Context<'_>,
     ) -> Result<(), WorkError> {
         let began = self.checkpoint.clone();
-        let mut pulse = Pulse::new(
+        let mut progress = ProgressReporter::new(
             "soak",
             self.steps_done,
             self.work
@@ -188,7 +192,7 @@ impl Soaker<'_> {
                 break;
             }
             let written = self.checkpoint.written_bytes - began.written_bytes;
-            pulse.beat(context, written);
+            progress.report(context, written);
         }
         // What is not flushed is written again after a kill.
         self.area.flush(meter, &mut self.checkpoint)?;
@@ -209,26 +213,26 @@ impl Soaker<'_> {
     /// Reads the whole area.
     fn check(
         &mut self,
-        kind: Kind,
+        kind: StretchKind,
         meter: &mut Meter,
         came: &mut Came,
         context: &mut Context<'_>,
     ) -> Result<(), WorkError> {
-        let name = if kind == Kind::Resuming {
+        let name = if kind == StretchKind::Resuming {
             "resume"
         } else {
             "check"
         };
         let total = self.work.blocks * self.work.block_bytes;
-        let mut pulse = Pulse::new(name, self.steps_done, Some(total));
+        let mut progress = ProgressReporter::new(name, self.steps_done, Some(total));
         for block in 0..self.work.blocks {
             if context.stopped() {
                 return Err(WorkError::Stopped);
             }
-            let newer = kind == Kind::Resuming;
+            let newer = kind == StretchKind::Resuming;
             self.area
                 .check(block, newer, &mut self.checkpoint, meter, came);
-            pulse.beat(context, (block + 1) * self.work.block_bytes);
+            progress.report(context, (block + 1) * self.work.block_bytes);
         }
         self.checkpoint.written_bytes += came.newer_writes * self.work.block_bytes;
         if came.newer_writes + came.interrupted_blocks > 0 {
@@ -242,22 +246,22 @@ impl Soaker<'_> {
         Ok(())
     }
 
-    fn job(&self, kind: Kind) -> Job {
+    fn job(&self, kind: StretchKind) -> Job {
         let (name, rw, description) = match kind {
-            Kind::Writing => (
+            StretchKind::Writing => (
                 "soak",
                 Rw::Rw,
                 "each block is checked, then written anew; every other pass far from block to block",
             ),
-            Kind::Resuming => ("resume", Rw::Read, "the whole area, against the checkpoint"),
-            Kind::Checking => (
+            StretchKind::Resuming => ("resume", Rw::Read, "the whole area, against the checkpoint"),
+            StretchKind::Checking => (
                 "check",
                 Rw::Read,
                 "the whole area, against what was written",
             ),
         };
         let size = Bytes(self.work.blocks.saturating_mul(self.work.block_bytes));
-        let writes = kind == Kind::Writing;
+        let writes = kind == StretchKind::Writing;
         Job {
             direct: self.area.is_direct(),
             interval: INTERVAL,
@@ -267,6 +271,63 @@ impl Soaker<'_> {
             },
             description: Some(description.to_owned()),
             ..Job::new(name, rw, Bytes(self.work.block_bytes), size)
+        }
+    }
+}
+
+/// A thread that writes and checks memory until it is dropped.
+struct Beside {
+    counts: Arc<MemoryCounts>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Counters of the thread.
+#[derive(Default)]
+struct MemoryCounts {
+    stop: AtomicBool,
+    flips: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Beside {
+    /// Over so many bytes; without, it does nothing.
+    fn new(bytes: Option<u64>) -> Result<Self, WorkError> {
+        let counts = Arc::new(MemoryCounts::default());
+        let thread = match bytes {
+            None => None,
+            Some(bytes) => {
+                let mut part = stress::part(bytes).map_err(|error| no_room(bytes, &error))?;
+                let counts = Arc::clone(&counts);
+                Some(std::thread::spawn(move || {
+                    let mut seed = 0;
+                    while !counts.stop.load(Ordering::Relaxed) {
+                        seed += 1;
+                        let (flips, bytes) = stress::random(&mut part, seed, &counts.stop);
+                        counts.flips.fetch_add(flips, Ordering::Relaxed);
+                        counts.bytes.fetch_add(bytes, Ordering::Relaxed);
+                    }
+                }))
+            }
+        };
+        Ok(Self { counts, thread })
+    }
+
+    /// Flips and bytes so far, with those before a run was resumed.
+    fn since(&self, from: Option<&Checkpoint>) -> (u64, u64) {
+        let (flips, bytes) = from.map_or((0, 0), |from| (from.memory_flips, from.memory_bytes));
+        (
+            flips + self.counts.flips.load(Ordering::Relaxed),
+            bytes + self.counts.bytes.load(Ordering::Relaxed),
+        )
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.counts.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // Its panic is told by itself.
+            let _ = thread.join();
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Cards whose traits are drawn.
 
-use assay_flash::part::{Cache, Flash, Gc, Map, Part, ReadCosts, Slc, WriteCosts};
+use assay_flash::part::{Cache, DeviceModel, Flash, Gc, Map, ReadCosts, Slc, WriteCosts};
 use assay_flash::policy::Policy;
 use assay_model::rng::SplitMix64;
 
 /// A card of this seed, and how its host drives it. Each trait is there or not, by a coin.
-pub fn draw(seed: u64) -> (Part, Policy) {
+pub fn draw(seed: u64) -> (DeviceModel, Policy) {
     let rng = &mut Draw(SplitMix64::new(seed));
     let policy = rng.one_of(&[
         Policy::Closed,
@@ -14,7 +14,7 @@ pub fn draw(seed: u64) -> (Part, Policy) {
         Policy::OPEN_SAFE,
         Policy::OPEN,
     ]);
-    let part = Part {
+    let part = DeviceModel {
         name: format!("drawn-{seed}"),
         about: "drawn".to_owned(),
         source: "cargo xtask calibrate --traits".to_owned(),
@@ -74,7 +74,7 @@ fn writes(rng: &mut Draw) -> WriteCosts {
     }
 }
 
-/// What is not there costs nothing.
+/// Draws the flash costs; an absent effect has a cost of zero.
 fn flash(rng: &mut Draw) -> Flash {
     let cost = |rng: &mut Draw, least, most| {
         if rng.coin() {

@@ -1,15 +1,15 @@
-//! Whether a finding is what the card has.
+//! Check of a finding against the card's true traits.
 //!
-//! Two questions that are apart. Must it be seen? Only where the effect is large against the
-//! noise of the drawn cards, at least a tenth of an I/O, and within what is asked. Is it right?
-//! That is asked of every statement, seen or not to be seen: it has to tell the card's parameters,
-//! or what its noiseless twin does in a case that was not asked.
+//! There are two separate questions. Must the trait be seen? Only if its effect is large against
+//! the noise of the drawn cards, at least a tenth of an I/O, and within the measured range. Is the
+//! finding right? This is checked for every statement: it must match the card's parameters, or the
+//! behaviour of its noiseless twin in a case that was not measured.
 
 use super::twin::{Reads, Twin};
 use anyhow::Result;
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
-use assay_flash::traits::{Finding, Trait};
+use assay_flash::traits::{Trait, TraitFinding};
 use assay_model::units::Bytes;
 
 /// Effects of this share of an I/O have to be seen.
@@ -18,17 +18,16 @@ const LARGE: f64 = 0.1;
 const NEAR: f64 = 0.1;
 /// The same of what is the difference of two levels or the length of one.
 const ROUGHLY: f64 = 0.15;
-/// What a difference may be off in any case, as a share of an I/O: half of the least that is
-/// stated.
+/// Tolerance for any difference, as a share of an I/O: half of the smallest that is stated.
 const SLIGHT: f64 = 0.015;
 /// Seconds of a long write until the fast area is full, that leave a level on both sides.
 const CLIFF_SECONDS: std::ops::Range<f64> = 2.0..45.0;
-/// How much slower it has to become then.
+/// Minimum slowdown factor of a cliff.
 const CLIFF: f64 = 1.25;
 
-/// How a finding relates to the truth.
+/// Relation of a finding to the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum FindingMark {
     /// A statement that is right, or nothing where nothing has to be seen.
     Right,
     /// Nothing was seen, or not all, of what has to be.
@@ -39,20 +38,20 @@ pub enum Mark {
 
 /// A card under judgement.
 pub struct Card<'a> {
-    pub part: &'a Part,
+    pub part: &'a DeviceModel,
     pub policy: Policy,
     pub twin: Twin<'a>,
 }
 
 impl Card<'_> {
     /// The mark of a finding.
-    pub fn mark(&self, what: Trait, found: &Finding) -> Result<Mark> {
+    pub fn mark(&self, what: Trait, found: &TraitFinding) -> Result<FindingMark> {
         Ok(match found {
-            Finding::NotVisible(_) if self.is_visible(what)? => Mark::Missed,
-            Finding::NotVisible(_) => Mark::Right,
-            Finding::Boundaries(found) => self.boundaries(found),
-            _ if self.agrees(found)? => Mark::Right,
-            _ => Mark::False,
+            TraitFinding::NotVisible(_) if self.is_visible(what)? => FindingMark::Missed,
+            TraitFinding::NotVisible(_) => FindingMark::Right,
+            TraitFinding::Boundaries(found) => self.boundaries(found),
+            _ if self.agrees(found)? => FindingMark::Right,
+            _ => FindingMark::False,
         })
     }
 
@@ -60,7 +59,7 @@ impl Card<'_> {
         matches!(self.policy, Policy::Open { .. })
     }
 
-    /// Whether the card has that trait, where it has to be seen.
+    /// Returns true if the card has that trait strongly enough that it must be seen.
     fn is_visible(&self, what: Trait) -> Result<bool> {
         let part = self.part;
         let flash = part.flash.as_ref();
@@ -111,24 +110,24 @@ impl Card<'_> {
         all
     }
 
-    fn boundaries(&self, found: &[(Bytes, f64)]) -> Mark {
+    fn boundaries(&self, found: &[(Bytes, f64)]) -> FindingMark {
         let truth = self.true_boundaries();
         let known = found.iter().all(|(unit, _)| truth.contains(unit));
         match (known, found.len() == truth.len()) {
-            (true, true) => Mark::Right,
-            (true, false) => Mark::Missed,
-            (false, _) => Mark::False,
+            (true, true) => FindingMark::Right,
+            (true, false) => FindingMark::Missed,
+            (false, _) => FindingMark::False,
         }
     }
 
-    /// What the addresses in memory cover.
+    /// Returns the span that the address map in memory covers.
     fn span(&self) -> Option<Bytes> {
         let map = self.part.map.as_ref()?;
         Some(Bytes::kib(u64::from(map.regions) * map.region_kib))
     }
 
-    /// Where a write that goes on becomes slow, if it does: the area fills as fast as data come
-    /// and empties as fast as they are folded.
+    /// Returns the amount after which a sustained write becomes slow, if it does: the area fills at
+    /// the rate of incoming data and empties at the rate of folding.
     fn cliff(&self) -> Result<Option<Cliff>> {
         let Some(slc) = &self.part.slc else {
             return Ok(None);
@@ -142,52 +141,54 @@ impl Card<'_> {
         }))
     }
 
-    fn agrees(&self, found: &Finding) -> Result<bool> {
+    fn agrees(&self, found: &TraitFinding) -> Result<bool> {
         let flash = self.part.flash.as_ref();
         Ok(match found {
-            Finding::MapUnit { unit, .. } => {
+            TraitFinding::MapUnit { unit, .. } => {
                 flash.is_some_and(|f| f.rmw_us > 0.0 && *unit == Bytes::kib(f.map_kib))
             }
-            Finding::OpenUnits { least, most, .. } => {
+            TraitFinding::OpenUnits { least, most, .. } => {
                 flash.is_some_and(|f| f.close_us > 0.0 && (*least..=*most).contains(&f.open_units))
             }
-            Finding::MapSpan { least, most, .. } => self
+            TraitFinding::MapSpan { least, most, .. } => self
                 .span()
                 .is_some_and(|span| (*least..=*most).contains(&span)),
-            Finding::Costs { .. } => self.predicts_reads(found)?,
-            Finding::Flush { flush_us, buffer } => self.predicts_flushes(*flush_us, *buffer)?,
-            Finding::Slc { bytes, fast, slow } => self.cliff()?.is_some_and(|cliff| {
+            TraitFinding::Costs { .. } => self.predicts_reads(found)?,
+            TraitFinding::Flush { flush_us, buffer } => {
+                self.predicts_flushes(*flush_us, *buffer)?
+            }
+            TraitFinding::Slc { bytes, fast, slow } => self.cliff()?.is_some_and(|cliff| {
                 near(bytes.0 as f64, cliff.blocks * 512.0, ROUGHLY)
                     && near(512e6 / fast, cliff.fast_us, NEAR)
                     && near(512e6 / slow, cliff.slow_us, NEAR)
             }),
-            Finding::Break { .. } | Finding::Deferred { .. } => {
+            TraitFinding::Break { .. } | TraitFinding::Deferred { .. } => {
                 self.is_open() && self.agrees_on_reads(found)?
             }
-            Finding::Recovery {
+            TraitFinding::Recovery {
                 busy_us, rested_us, ..
             } => {
                 let (busy, rested) = self.twin.random_writes_us()?;
                 near(*busy_us, busy, NEAR) && near(*rested_us, rested, NEAR) && busy > rested
             }
-            Finding::Queue { gain, depth } => {
+            TraitFinding::Queue { gain, depth } => {
                 let (alone, deep) = (self.twin.deep_read_us(1)?, self.twin.deep_read_us(*depth)?);
                 near(*gain, alone / deep, NEAR)
             }
-            Finding::Boundaries(_) | Finding::NotVisible(_) => false,
+            TraitFinding::Boundaries(_) | TraitFinding::NotVisible(_) => false,
         })
     }
 
-    fn agrees_on_reads(&self, found: &Finding) -> Result<bool> {
+    fn agrees_on_reads(&self, found: &TraitFinding) -> Result<bool> {
         let Reads {
             random,
             behind_writes,
             in_order,
         } = self.twin.reads_of_16_kib_us()?;
         Ok(match found {
-            Finding::Break { extra_us } => differs(*extra_us, random - in_order, in_order),
+            TraitFinding::Break { extra_us } => differs(*extra_us, random - in_order, in_order),
             // The host ends the transfer by then, in a pause of 160 ms for the first time.
-            Finding::Deferred {
+            TraitFinding::Deferred {
                 extra_us,
                 gone_after,
             } => {
@@ -199,8 +200,8 @@ impl Card<'_> {
     }
 
     /// Sizes that were not asked are predicted.
-    fn predicts_reads(&self, found: &Finding) -> Result<bool> {
-        let Finding::Costs {
+    fn predicts_reads(&self, found: &TraitFinding) -> Result<bool> {
+        let TraitFinding::Costs {
             command_us,
             block_us,
             ramp,

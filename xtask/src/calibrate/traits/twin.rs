@@ -3,35 +3,35 @@
 
 use super::trial;
 use anyhow::{Context, Result};
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
 use assay_flash::traits::Trait;
-use assay_flash::traits::ask::{Asked, BURST, Figure};
+use assay_flash::traits::ask::{BURST, Figure, TraitJob};
 use assay_model::job::{Flush, FlushCall, Job, Pattern, Pause, Rw};
 use assay_model::units::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
 
 /// A long pause: more than any card has to do in the background.
 const REST: Nanos = Nanos::secs(30);
-/// What a long series of I/Os takes at least, so that what was rested is used up.
+/// Minimum duration of a long series of I/Os, so that the effect of the rest is used up.
 const LONG: Nanos = Nanos::secs(10);
-/// Of what is the same again and again, so much is enough.
+/// Duration that is enough for a uniform series of I/Os.
 const SHORT: Nanos = Nanos::secs(2);
 
-/// Of one card.
+/// Noiseless twin of a card.
 pub struct Twin<'a> {
-    pub part: &'a Part,
+    pub part: &'a DeviceModel,
     pub policy: Policy,
     /// The jobs that asked the card: a question to the twin begins with one of them.
-    pub asked: &'a [Asked],
-    /// Where it is written down.
+    pub asked: &'a [TraitJob],
+    /// Folder in which the twin is described.
     pub folder: &'a Path,
 }
 
 impl Twin<'_> {
     /// Microseconds of an I/O of `job` on it.
-    fn us(&self, part: &Part, figure: Figure, job: &Job) -> Result<f64> {
-        let part = Part {
+    fn us(&self, part: &DeviceModel, figure: Figure, job: &Job) -> Result<f64> {
+        let part = DeviceModel {
             noise_percent: 0.0,
             ..part.clone()
         };
@@ -103,7 +103,7 @@ impl Twin<'_> {
 
     /// A block of a sequential write that goes on, if the card had no fast area.
     pub fn plain_block_us(&self) -> Result<f64> {
-        let part = Part {
+        let part = DeviceModel {
             slc: None,
             ..self.part.clone()
         };

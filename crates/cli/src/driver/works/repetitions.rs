@@ -1,4 +1,4 @@
-//! How often a work is carried out, and under which conditions.
+//! Repetitions of a work, and their conditions.
 
 use super::Request;
 use crate::driver::runs::run_id;
@@ -18,9 +18,9 @@ pub struct Sweep {
     pub path: PathBuf,
     /// The conditions.
     pub conditions: Vec<Condition>,
-    /// What is done before each repetition.
+    /// Actions before each repetition.
     pub restore: Restore,
-    /// What stands for the work when its steps are not known.
+    /// Job that stands for the work when its steps are not known.
     pub job: Job,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Repetition {
 }
 
 impl Request {
-    /// All repetitions in their order.
+    /// Returns all repetitions, in their order.
     pub(super) fn repetitions(&self) -> Vec<Repetition> {
         let Some(sweep) = &self.sweep else {
             let plain = |trial| Repetition {
@@ -56,12 +56,12 @@ impl Request {
         self.order().into_iter().map(under).collect()
     }
 
-    /// How many repetitions there are.
+    /// Returns the number of repetitions.
     pub fn count(&self) -> usize {
         self.order().len()
     }
 
-    /// Whether these are its first repetitions, by number and condition.
+    /// `true` if these are its first repetitions, by number and condition.
     pub fn begins_with(&self, done: &[(u32, Option<String>)]) -> bool {
         let all = self.repetitions();
         let planned = all.iter().map(|repetition| {

@@ -22,13 +22,13 @@ pub(super) struct Runner<'a> {
     pub(super) store: Option<Store>,
     pub(super) header: RunHeader,
     pub(super) trials: Trials,
-    /// How many repetitions are not to be done again.
+    /// Number of repetitions that are not to be done again.
     pub(super) finished: usize,
     pub(super) listener: &'a mut dyn Listener,
 }
 
 impl Runner<'_> {
-    /// All of it, to the end.
+    /// Runs all repetitions, to the end.
     pub(super) fn run(
         mut self,
         target: &mut dyn Target,

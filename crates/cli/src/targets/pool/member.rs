@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// The longest line that is taken from a process.
 const LONGEST_LINE: u64 = 64 << 10;
-/// How the line of a failure begins.
+/// Prefix of a failure's line.
 const COMPLAINT: &str = "assay: ";
 
 /// A process under way.
@@ -35,7 +35,7 @@ pub struct Member {
     /// To whom signals go; nobody once it has ended, for its number may be another's.
     pid: Arc<Mutex<Option<Pid>>>,
     complaint: Option<String>,
-    /// What it is about to measure, or measures.
+    /// Device that the member is about to measure, or measures.
     claim: Option<Claim>,
     /// It waits for the answer to its claim.
     pub waits: bool,
@@ -88,7 +88,7 @@ impl Member {
         self.waits = true;
     }
 
-    /// What it claims; `None`: it is not there yet.
+    /// Returns the member's claim; `None` if it has not made one yet.
     pub fn claim(&self) -> Option<&Claim> {
         self.claim.as_ref()
     }

@@ -23,22 +23,22 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// What a member may take to end in good order once its time is over.
+/// Time limit for a member to end in good order once its time is over.
 const GRACE: Duration = Duration::from_secs(90);
 /// The display is drawn anew at most so often.
 const FRAME: Duration = Duration::from_millis(100);
 
 /// A command on a target.
 pub struct Task {
-    /// What the user calls the target.
+    /// User's name of the target.
     pub name: String,
-    /// How it is reached.
+    /// Address of the target.
     pub address: String,
     /// The command's words.
     pub words: Vec<OsString>,
-    /// How long it may take.
+    /// Time limit of the task.
     pub limit: Option<Duration>,
-    /// What is given back when it has ended.
+    /// Lease to give back when the task has ended.
     pub lease: Option<Lease>,
 }
 
@@ -73,9 +73,9 @@ pub struct Ended {
     pub number: usize,
     /// The name of its target.
     pub name: String,
-    /// Its exit code; that of a signal as shells have it.
+    /// Exit code of the task; that of a signal as shells have it.
     pub code: u8,
-    /// What it wrote to standard output.
+    /// Standard output of the task.
     pub out: Vec<u8>,
     /// Why it ended without its result, in its own words.
     pub complaint: Option<String>,
@@ -87,7 +87,7 @@ pub struct Ended {
     pub board_lost: bool,
 }
 
-/// What happened.
+/// Event of a crew.
 #[derive(Debug)]
 pub enum Event {
     /// A task ended.
@@ -98,7 +98,7 @@ pub enum Event {
     Nothing,
 }
 
-/// What threads tell.
+/// Message of a thread.
 enum Told {
     Line(usize, String),
     Ended {
@@ -113,7 +113,7 @@ enum Told {
 pub struct Crew {
     program: PathBuf,
     members: BTreeMap<usize, Member>,
-    /// What was claimed, by the number and the name of who did.
+    /// Claims, each with the number and the name of its member.
     claims: Vec<(usize, String, Claim)>,
     next: usize,
     told: Receiver<Told>,
@@ -150,12 +150,12 @@ impl Crew {
         self.interrupt.exit_code()
     }
 
-    /// How many tasks are under way.
+    /// Returns the number of tasks under way.
     pub fn under_way(&self) -> usize {
         self.members.len()
     }
 
-    /// What stands above the lines of the tasks.
+    /// Sets the line above those of the tasks.
     pub fn set_title(&mut self, title: &str) {
         self.block.set_title(title);
     }
@@ -263,7 +263,7 @@ impl Crew {
         }
     }
 
-    /// Those whose time is over are asked to end, later made to.
+    /// Asks tasks whose time is over to end, and later kills them.
     fn end_the_late(&mut self) {
         let now = Instant::now();
         let late = self.members.values_mut();

@@ -17,7 +17,7 @@ pub struct Block {
     is_live: bool,
     title: String,
     rows: BTreeMap<usize, Row>,
-    /// What is on the terminal.
+    /// Lines that are on the terminal.
     shown: Vec<String>,
 }
 
@@ -37,12 +37,12 @@ impl Block {
         }
     }
 
-    /// Whether lines are drawn over.
+    /// `true` if lines are drawn over.
     pub fn is_live(&self) -> bool {
         self.is_live
     }
 
-    /// What stands above all lines.
+    /// Sets the line above all others.
     pub fn set_title(&mut self, title: &str) {
         title.clone_into(&mut self.title);
     }
@@ -54,7 +54,7 @@ impl Block {
         self.rows.insert(number, Row { name, reported });
     }
 
-    /// How a run goes.
+    /// Updates the progress of a run.
     pub fn show(&mut self, number: usize, reported: &Reported) {
         if let Some(row) = self.rows.get_mut(&number) {
             row.reported.clone_from(reported);
@@ -100,7 +100,7 @@ impl Block {
         self.shown = lines;
     }
 
-    /// All lines that there is room for: the oldest runs first.
+    /// Returns as many lines as there is room for: the oldest runs first.
     fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         let width = self.rows.values().map(|row| row.name.chars().count()).max();
         let width = width.unwrap_or(0).min(columns / 3);

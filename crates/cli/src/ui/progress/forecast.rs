@@ -1,6 +1,5 @@
-//! How long a run will still take: a job's trials take as long as its last
-//! one, and jobs that were not run yet as much longer or shorter than planned
-//! as the others were.
+//! Forecast of a run's remaining time: a job's trials take as long as its last one, and jobs that
+//! have not run yet deviate from the plan as the others did.
 
 use assay_model::units::Nanos;
 
@@ -8,7 +7,7 @@ use assay_model::units::Nanos;
 pub struct Forecast {
     /// Job and planned time of each trial, in the plan's order.
     trials: Vec<(usize, Nanos)>,
-    /// What the last trial of each job took.
+    /// Duration of each job's last trial.
     last: Vec<Option<Nanos>>,
     /// Sums over the trials that have ended.
     planned: Nanos,

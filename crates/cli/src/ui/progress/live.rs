@@ -22,10 +22,9 @@ const BAR: usize = 20;
 /// Carriage return and ECMA-48 "erase in line", the whole of it.
 pub const CLEAR: &str = "\r\u{1b}[2K";
 
-/// What a live line begins with that is for the display of another process: a
-/// character that [`clean`] takes away.
+/// Prefix of a live line for the display of another process: a character that [`clean`] takes away.
 const REPORT: char = '\u{1e}';
-/// What is between the parts of such a line.
+/// Separator between the parts of such a line.
 const BETWEEN: char = '\u{1f}';
 
 /// Says lines on standard error without tearing the live one, which exists only on a
@@ -33,20 +32,20 @@ const BETWEEN: char = '\u{1f}';
 /// threads.
 #[derive(Clone)]
 pub struct Voice {
-    /// What is shown; `None` where lines cannot be drawn over.
+    /// Live line on the terminal; `None` where lines cannot be drawn over.
     shown: Option<Arc<Mutex<String>>>,
     /// Another process shows it.
     is_reported: bool,
 }
 
-/// What is shown in a live line.
+/// Content of a live line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
     /// So many steps are done...
     pub done: usize,
     /// ...of so many.
     pub of: usize,
-    /// What is under way.
+    /// Description of the step under way.
     pub text: String,
 }
 
@@ -68,7 +67,7 @@ impl Reported {
     }
 }
 
-/// Whether standard error is a terminal that can draw over its last lines.
+/// `true` if standard error is a terminal that can draw over its last lines.
 pub fn is_live() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stderr().is_terminal() && !dumb
@@ -85,7 +84,7 @@ impl Voice {
         }
     }
 
-    /// Whether there is a live line.
+    /// `true` if there is a live line.
     pub fn is_live(&self) -> bool {
         self.shown.is_some()
     }

@@ -4,8 +4,8 @@ use super::define::OptionDef;
 use super::make::{
     bytes, choice, count, each_bytes, extent, flag, no_effect, refused, switch, text,
 };
-use super::reader::{Reader, not_one_of};
-use crate::fio::job::{Each, Job};
+use super::reader::{OptionReader, not_one_of};
+use crate::fio::job::{Each, JobDraft};
 use crate::fio::value::number;
 use assay_model::load::PerDirection;
 use assay_model::load::blocks::{Distribution, Generator, RwPattern, Sequencer};
@@ -122,7 +122,7 @@ fn set_each<T: Copy>(into: &mut [T; 3], each: Each<T>) {
 }
 
 /// `randread:8`, `write:4k`.
-fn rw(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+fn rw(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     const NAMES: [&str; 11] = [
         "read",
         "write",
@@ -172,7 +172,7 @@ fn rw(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String>
 }
 
 /// `1k-4k,2k-8k`. What follows a second number is ignored, as fio does.
-fn bs_range(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+fn bs_range(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     let value = value.strip_suffix(',').unwrap_or(value);
     let each = reader.each(value, |reader, text| {
         let (low, high) = text
@@ -192,7 +192,7 @@ fn bs_range(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), S
 }
 
 /// The number that `part` of a range begins with.
-fn first_number(reader: &mut Reader<'_>, whole: &str, part: &str) -> Result<u64, String> {
+fn first_number(reader: &mut OptionReader<'_>, whole: &str, part: &str) -> Result<u64, String> {
     let end = part.find([':', '/', '-']).unwrap_or(part.len());
     if end < part.len() {
         reader.notes.push(format!(
@@ -204,7 +204,7 @@ fn first_number(reader: &mut Reader<'_>, whole: &str, part: &str) -> Result<u64,
 }
 
 /// `4k/10:64k/50:32k/40`, for each direction.
-fn bs_split(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+fn bs_split(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     let parts: Vec<&str> = value.split(',').collect();
     if parts.len() > 3 {
         return Err(format!(
@@ -239,7 +239,10 @@ const MOST_SHARES: usize = 256;
 
 /// `value/percent` with `:` between. Shares that are not said, or 0, get equal
 /// parts of what is left, as in fio.
-fn split_shares(reader: &mut Reader<'_>, list: &str) -> Result<Option<Vec<(u64, u8)>>, String> {
+fn split_shares(
+    reader: &mut OptionReader<'_>,
+    list: &str,
+) -> Result<Option<Vec<(u64, u8)>>, String> {
     let mut shares: Vec<(u64, Option<u8>)> = Vec::new();
     for entry in list.split(':').take_while(|entry| !entry.trim().is_empty()) {
         let (value, share) = entry.split_once('/').unwrap_or((entry, ""));
@@ -299,7 +302,11 @@ fn percent(text: &str) -> Result<u8, String> {
 }
 
 /// `zipf:1.2:0.5`, `zoned:60/10:30/20:...`.
-fn distribution(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+fn distribution(
+    job: &mut JobDraft,
+    reader: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
     let (kind, rest) = value.split_once(':').unwrap_or((value, ""));
     let into = &mut job.stream.blocks.distribution;
     *into = match kind {
@@ -314,7 +321,7 @@ fn distribution(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(
     Ok(())
 }
 
-fn shape(reader: &mut Reader<'_>, kind: &str, rest: &str) -> Result<Distribution, String> {
+fn shape(reader: &mut OptionReader<'_>, kind: &str, rest: &str) -> Result<Distribution, String> {
     let (number, center) = match rest.split_once(':') {
         Some((number, center)) => (number, Some(reader.float(center)?)),
         None => (rest, None),
@@ -370,7 +377,7 @@ pub(super) fn deviation(deviation: f64) -> Result<f64, String> {
 /// `60/10:30/20:10/70`, for each direction: share of the I/Os, and of the file
 /// in percent or bytes.
 fn zones(
-    reader: &mut Reader<'_>,
+    reader: &mut OptionReader<'_>,
     value: &str,
     absolute: bool,
 ) -> Result<PerDirection<Distribution>, String> {
@@ -430,7 +437,7 @@ fn zone_shares(list: &str) -> Result<Distribution, String> {
     Ok(Distribution::Zoned(filled.collect()))
 }
 
-fn zone_bytes(reader: &mut Reader<'_>, list: &str) -> Result<Distribution, String> {
+fn zone_bytes(reader: &mut OptionReader<'_>, list: &str) -> Result<Distribution, String> {
     let mut zones = Vec::new();
     for (access, size) in zone_entries(list) {
         let bytes = size.map_or(Ok(0), |size| reader.count(size))?;

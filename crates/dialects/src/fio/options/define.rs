@@ -1,7 +1,7 @@
-//! What a line of the table consists of.
+//! Fields of a line of the option table.
 
-use super::reader::{Reader, not_one_of};
-use crate::fio::job::{Each, Job};
+use super::reader::{OptionReader, not_one_of};
+use crate::fio::job::{Each, JobDraft};
 pub(in crate::fio) use crate::fio::value::time::TimeUnit;
 use crate::fio::value::time::duration;
 use assay_model::load::Extent;
@@ -16,19 +16,19 @@ pub struct OptionDef {
     pub aliases: &'static [&'static str],
     /// Engines that have it; empty: all jobs have it.
     pub engines: &'static [&'static str],
-    /// What it takes.
-    pub(in crate::fio) kind: Kind,
+    /// Kind of value that the option accepts.
+    pub(in crate::fio) kind: OptionType,
     /// Default, as it would be written; empty: none.
     pub default: &'static str,
-    /// What it is for.
+    /// Help text.
     pub help: &'static str,
-    /// How far assay supports it.
+    /// Level of assay's support.
     pub support: Support,
-    /// What it sets.
+    /// Setter of the option.
     pub(in crate::fio) set: Set,
 }
 
-/// How far assay supports an option.
+/// Level of assay's support for an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// As in fio.
@@ -41,9 +41,9 @@ pub enum Support {
     Refused(&'static str),
 }
 
-/// What an option takes.
+/// Kind of value that an option accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::fio) enum Kind {
+pub(in crate::fio) enum OptionType {
     /// 0 or 1.
     Flag,
     /// Nothing, 0 or 1.
@@ -66,42 +66,42 @@ pub(in crate::fio) enum Kind {
     OptionalText(&'static str),
 }
 
-/// What an option sets.
+/// Setter of an option, by the kind of its value.
 #[derive(Clone, Copy)]
 pub(in crate::fio) enum Set {
     /// Nothing.
     Nothing,
     /// From a flag or switch.
-    Flag(fn(&mut Job, bool)),
+    Flag(fn(&mut JobDraft, bool)),
     /// From a number that is not negative.
-    Count(fn(&mut Job, u64)),
+    Count(fn(&mut JobDraft, u64)),
     /// From a number.
-    Signed(fn(&mut Job, i64)),
+    Signed(fn(&mut JobDraft, i64)),
     /// From a number of bytes.
-    Bytes(fn(&mut Job, u64)),
+    Bytes(fn(&mut JobDraft, u64)),
     /// From bytes for each direction.
-    EachBytes(fn(&mut Job, Each<u64>)),
+    EachBytes(fn(&mut JobDraft, Each<u64>)),
     /// From bytes or percent.
-    Extent(fn(&mut Job, Extent)),
+    Extent(fn(&mut JobDraft, Extent)),
     /// From a time.
-    Time(fn(&mut Job, Nanos)),
+    Time(fn(&mut JobDraft, Nanos)),
     /// From one of the choices.
-    Choice(fn(&mut Job, &str)),
+    Choice(fn(&mut JobDraft, &str)),
     /// From text.
-    Text(fn(&mut Job, &mut Reader<'_>, &str) -> Result<(), String>),
+    Text(fn(&mut JobDraft, &mut OptionReader<'_>, &str) -> Result<(), String>),
     /// From text, or from nothing.
-    OptionalText(fn(&mut Job, Option<&str>)),
+    OptionalText(fn(&mut JobDraft, Option<&str>)),
 }
 
 impl OptionDef {
-    /// Its name and aliases.
+    /// Returns the name and the aliases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
     pub(super) const fn new(
         name: &'static str,
-        kind: Kind,
+        kind: OptionType,
         default: &'static str,
         help: &'static str,
         set: Set,
@@ -132,7 +132,7 @@ impl OptionDef {
 
     /// It may be given without a value.
     pub(super) const fn switch(mut self) -> Self {
-        self.kind = Kind::Switch;
+        self.kind = OptionType::Switch;
         self
     }
 
@@ -143,13 +143,13 @@ impl OptionDef {
     }
 }
 
-impl Reader<'_> {
+impl OptionReader<'_> {
     /// Gives the option's value to what it sets.
     pub(in crate::fio) fn apply(
         &mut self,
         option: &OptionDef,
         value: Option<&str>,
-        job: &mut Job,
+        job: &mut JobDraft,
     ) -> Result<(), String> {
         let value = value.map(str::trim);
         match option.set {
@@ -168,12 +168,12 @@ impl Reader<'_> {
                 set(job, i64::try_from(number).map_err(|_| "is too large")?);
             }
             Set::Bytes(set) => set(job, self.count(needed(value)?)?),
-            Set::EachBytes(set) => set(job, self.each(needed(value)?, Reader::count)?),
+            Set::EachBytes(set) => set(job, self.each(needed(value)?, OptionReader::count)?),
             Set::Extent(set) => set(job, self.extent(needed(value)?)?),
             Set::Time(set) => set(job, time_of(option.kind, needed(value)?)?),
             Set::Choice(set) => {
                 let value = needed(value)?;
-                let Kind::Choice(choices) = option.kind else {
+                let OptionType::Choice(choices) = option.kind else {
                     return Err("has no choices".to_owned());
                 };
                 if !choices.iter().any(|(name, _)| *name == value) {
@@ -189,20 +189,22 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn boolean(&mut self, kind: Kind, value: Option<&str>) -> Result<bool, String> {
+    fn boolean(&mut self, kind: OptionType, value: Option<&str>) -> Result<bool, String> {
         match value {
-            None if kind == Kind::Switch => Ok(true),
+            None if kind == OptionType::Switch => Ok(true),
             Some("1") => Ok(true),
             Some("0") => Ok(false),
-            Some(text) if kind == Kind::Switch && text.parse::<u32>().is_ok() => Ok(true),
+            Some(text) if kind == OptionType::Switch && text.parse::<u32>().is_ok() => Ok(true),
             _ => Err("write 0 or 1".to_owned()),
         }
     }
 
-    fn within(&mut self, kind: Kind, text: &str) -> Result<i128, String> {
+    fn within(&mut self, kind: OptionType, text: &str) -> Result<i128, String> {
         let number = i128::from(self.signed(text)?);
         match kind {
-            Kind::Number(min, max) if number < i128::from(min) || number > i128::from(max) => {
+            OptionType::Number(min, max)
+                if number < i128::from(min) || number > i128::from(max) =>
+            {
                 Err(format!("'{text}' is not within {min} and {max}"))
             }
             _ => Ok(number),
@@ -216,9 +218,9 @@ fn needed(value: Option<&str>) -> Result<&str, String> {
         .ok_or_else(|| "needs a value".to_owned())
 }
 
-fn time_of(kind: Kind, text: &str) -> Result<Nanos, String> {
+fn time_of(kind: OptionType, text: &str) -> Result<Nanos, String> {
     match kind {
-        Kind::Time(unit) => duration(text, unit),
+        OptionType::Time(unit) => duration(text, unit),
         _ => Err("is no time".to_owned()),
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub(in crate::fio) struct EngineDef {
     /// fio's name.
     pub(in crate::fio) name: &'static str,
-    /// What it is here, or why it is not there.
+    /// assay's engine of that name, or the reason why there is none.
     pub(in crate::fio) kind: Result<EngineKind, &'static str>,
 }
 
@@ -33,7 +33,7 @@ const CLUSTER: &str = "it needs the library of a cluster's storage";
 const MEMORY: &str = "it needs a library for persistent memory";
 const FOREIGN: &str = "it is for another operating system";
 
-/// All engines that fio knows by name.
+/// Every engine that fio knows by name.
 pub(in crate::fio) static ENGINES: &[EngineDef] = &[
     works("psync", EngineKind::Psync),
     works("sync", EngineKind::Sync),
@@ -117,11 +117,10 @@ pub(in crate::fio) fn engine(name: &str) -> Option<&'static EngineDef> {
     ENGINES.iter().find(|engine| engine.name == name)
 }
 
-/// What a value such as `sim:PART` says behind the name of the engine, as a path of that
-/// device.
+/// Returns the simulated device that a value such as `sim:PART` names, as a path.
 ///
 /// # Errors
-/// When it says nothing.
+/// When no device follows the name of the engine.
 pub(in crate::fio) fn simulated(value: &str) -> Result<PathBuf, String> {
     match value.split_once(':') {
         Some(("sim", part)) if !part.is_empty() => Ok(PathBuf::from(value)),

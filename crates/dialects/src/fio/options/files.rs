@@ -2,8 +2,8 @@
 
 use super::define::OptionDef;
 use super::make::{choice, count, flag, no_effect, refused, text};
-use super::reader::Reader;
-use crate::fio::job::Job;
+use super::reader::OptionReader;
+use crate::fio::job::JobDraft;
 use crate::fio::names::split_list;
 use assay_model::load::files::{Advice, Fallocate, FileLock, FileService};
 use std::path::PathBuf;
@@ -136,7 +136,11 @@ pub(super) static OPTIONS: &[OptionDef] = &[
 ];
 
 /// `roundrobin:4`, `zipf:1.2`.
-fn file_service(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+fn file_service(
+    job: &mut JobDraft,
+    reader: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
     let (kind, number) = match value.split_once(':') {
         Some((kind, number)) => (kind, Some(number)),
         None => (value, None),

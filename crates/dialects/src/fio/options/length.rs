@@ -1,10 +1,10 @@
-//! How much and how long; engine, depth, caches and flushes.
+//! Options for amount and duration of I/O; engine, depth, caches and flushes.
 
 use super::define::{OptionDef, TimeUnit};
 use super::engines::{engine, simulated};
 use super::make::{choice, count, extent, flag, no_effect, refused, switch, text, time};
-use super::reader::Reader;
-use crate::fio::job::Job;
+use super::reader::OptionReader;
+use crate::fio::job::JobDraft;
 use assay_model::job::{EngineKind, FlushCall, OpenSync};
 use assay_model::load::{Extent, SyncFileRange};
 use assay_model::units::Nanos;
@@ -267,7 +267,11 @@ fn small(n: u64) -> u32 {
 }
 
 /// `wait_before,write:32`.
-fn sync_file_range(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+fn sync_file_range(
+    job: &mut JobDraft,
+    reader: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
     let (flags, every) = value.split_once(':').unwrap_or((value, "1"));
     let mut range = SyncFileRange {
         every: u32::try_from(reader.count(every)?)

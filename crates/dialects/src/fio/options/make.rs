@@ -1,8 +1,8 @@
 //! One function for each kind of line of the table.
 
-use super::define::{Kind, OptionDef, Set, Support, TimeUnit};
-use super::reader::Reader;
-use crate::fio::job::{Each, Job};
+use super::define::{OptionDef, OptionType, Set, Support, TimeUnit};
+use super::reader::OptionReader;
+use crate::fio::job::{Each, JobDraft};
 use assay_model::load::Extent;
 use assay_model::units::Nanos;
 
@@ -11,18 +11,18 @@ pub(super) const fn flag(
     name: &'static str,
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, bool),
+    set: fn(&mut JobDraft, bool),
 ) -> OptionDef {
-    OptionDef::new(name, Kind::Flag, default, help, Set::Flag(set))
+    OptionDef::new(name, OptionType::Flag, default, help, Set::Flag(set))
 }
 
 /// Takes nothing, 0 or 1.
 pub(super) const fn switch(
     name: &'static str,
     help: &'static str,
-    set: fn(&mut Job, bool),
+    set: fn(&mut JobDraft, bool),
 ) -> OptionDef {
-    OptionDef::new(name, Kind::Switch, "0", help, Set::Flag(set))
+    OptionDef::new(name, OptionType::Switch, "0", help, Set::Flag(set))
 }
 
 /// Takes a number within `range`.
@@ -31,13 +31,13 @@ pub(super) const fn count(
     range: (u64, u64),
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, u64),
+    set: fn(&mut JobDraft, u64),
 ) -> OptionDef {
     #[expect(
         clippy::cast_possible_wrap,
         reason = "least values are small constants"
     )]
-    let kind = Kind::Number(range.0 as i64, range.1);
+    let kind = OptionType::Number(range.0 as i64, range.1);
     OptionDef::new(name, kind, default, help, Set::Count(set))
 }
 
@@ -47,11 +47,11 @@ pub(super) const fn signed(
     range: (i64, u64),
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, i64),
+    set: fn(&mut JobDraft, i64),
 ) -> OptionDef {
     OptionDef::new(
         name,
-        Kind::Number(range.0, range.1),
+        OptionType::Number(range.0, range.1),
         default,
         help,
         Set::Signed(set),
@@ -63,9 +63,9 @@ pub(super) const fn bytes(
     name: &'static str,
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, u64),
+    set: fn(&mut JobDraft, u64),
 ) -> OptionDef {
-    OptionDef::new(name, Kind::Bytes, default, help, Set::Bytes(set))
+    OptionDef::new(name, OptionType::Bytes, default, help, Set::Bytes(set))
 }
 
 /// Takes bytes for reads, writes and trims.
@@ -73,9 +73,15 @@ pub(super) const fn each_bytes(
     name: &'static str,
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, Each<u64>),
+    set: fn(&mut JobDraft, Each<u64>),
 ) -> OptionDef {
-    OptionDef::new(name, Kind::EachBytes, default, help, Set::EachBytes(set))
+    OptionDef::new(
+        name,
+        OptionType::EachBytes,
+        default,
+        help,
+        Set::EachBytes(set),
+    )
 }
 
 /// Takes bytes or percent.
@@ -83,9 +89,9 @@ pub(super) const fn extent(
     name: &'static str,
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, Extent),
+    set: fn(&mut JobDraft, Extent),
 ) -> OptionDef {
-    OptionDef::new(name, Kind::Extent, default, help, Set::Extent(set))
+    OptionDef::new(name, OptionType::Extent, default, help, Set::Extent(set))
 }
 
 /// Takes a time.
@@ -94,9 +100,9 @@ pub(super) const fn time(
     unit: TimeUnit,
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, Nanos),
+    set: fn(&mut JobDraft, Nanos),
 ) -> OptionDef {
-    OptionDef::new(name, Kind::Time(unit), default, help, Set::Time(set))
+    OptionDef::new(name, OptionType::Time(unit), default, help, Set::Time(set))
 }
 
 /// Takes one of several words.
@@ -105,9 +111,15 @@ pub(super) const fn choice(
     choices: &'static [(&'static str, &'static str)],
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, &str),
+    set: fn(&mut JobDraft, &str),
 ) -> OptionDef {
-    OptionDef::new(name, Kind::Choice(choices), default, help, Set::Choice(set))
+    OptionDef::new(
+        name,
+        OptionType::Choice(choices),
+        default,
+        help,
+        Set::Choice(set),
+    )
 }
 
 /// Takes text in a `form` of its own.
@@ -116,9 +128,9 @@ pub(super) const fn text(
     form: &'static str,
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Job, &mut Reader<'_>, &str) -> Result<(), String>,
+    set: fn(&mut JobDraft, &mut OptionReader<'_>, &str) -> Result<(), String>,
 ) -> OptionDef {
-    OptionDef::new(name, Kind::Text(form), default, help, Set::Text(set))
+    OptionDef::new(name, OptionType::Text(form), default, help, Set::Text(set))
 }
 
 /// Takes text or nothing.
@@ -126,11 +138,11 @@ pub(super) const fn optional_text(
     name: &'static str,
     form: &'static str,
     help: &'static str,
-    set: fn(&mut Job, Option<&str>),
+    set: fn(&mut JobDraft, Option<&str>),
 ) -> OptionDef {
     OptionDef::new(
         name,
-        Kind::OptionalText(form),
+        OptionType::OptionalText(form),
         "",
         help,
         Set::OptionalText(set),
@@ -144,7 +156,7 @@ pub(super) const fn no_effect(
     help: &'static str,
     why: &'static str,
 ) -> OptionDef {
-    let option = OptionDef::new(name, Kind::Text(form), "", help, Set::Nothing);
+    let option = OptionDef::new(name, OptionType::Text(form), "", help, Set::Nothing);
     OptionDef {
         support: Support::NoEffect(why),
         ..option
@@ -159,7 +171,7 @@ pub(super) const fn refused(
     help: &'static str,
     why: &'static str,
 ) -> OptionDef {
-    let option = OptionDef::new(name, Kind::Text(form), default, help, Set::Nothing);
+    let option = OptionDef::new(name, OptionType::Text(form), default, help, Set::Nothing);
     OptionDef {
         support: Support::Refused(why),
         ..option

@@ -22,86 +22,86 @@ mod stats;
 mod trace;
 mod verify;
 
-pub(super) use define::Kind;
+pub(super) use define::OptionType;
 #[cfg(test)]
 pub(super) use define::Set;
 pub use define::{OptionDef, Support};
 pub(super) use engines::{ENGINES, engine};
-pub(super) use reader::Reader;
+pub(super) use reader::OptionReader;
 pub(super) use verify::HEADER_BYTES;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// Options that belong together.
-pub struct Group {
+pub struct OptionGroup {
     /// Heading.
     pub title: &'static str,
     /// The options.
     pub options: &'static [OptionDef],
 }
 
-/// All options, in groups.
-pub static GROUPS: &[Group] = &[
-    Group {
+/// Every option, in groups.
+pub static GROUPS: &[OptionGroup] = &[
+    OptionGroup {
         title: "Jobs and their order",
         options: schedule::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Files",
         options: files::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Pattern, sizes and offsets",
         options: blocks::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Engine, depth, caches and flushes",
         options: length::ENGINE,
     },
-    Group {
+    OptionGroup {
         title: "How much and how long",
         options: length::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Pace",
         options: pace::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Verification and trims",
         options: verify::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Buffers",
         options: buffers::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Recording and replaying",
         options: trace::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Logs",
         options: logs::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Statistics and errors",
         options: stats::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Processes, processors and zoned devices",
         options: other::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Options of newer versions",
         options: newer::OPTIONS,
     },
-    Group {
+    OptionGroup {
         title: "Options of single engines",
         options: engines::OPTIONS,
     },
 ];
 
-/// All options.
+/// Returns every option.
 pub fn all() -> impl Iterator<Item = &'static OptionDef> {
     GROUPS.iter().flat_map(|group| group.options)
 }

@@ -2,7 +2,7 @@
 
 use super::define::OptionDef;
 use super::make::{bytes, choice, count, refused, signed, text};
-use super::reader::{Reader, not_one_of};
+use super::reader::{OptionReader, not_one_of};
 use std::collections::BTreeSet;
 
 const ZONED: &str = "zoned devices are not supported";
@@ -180,7 +180,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
 ];
 
 /// `0,2-5`.
-pub(super) fn processors(reader: &Reader<'_>, list: &str) -> Result<Vec<u32>, String> {
+pub(super) fn processors(reader: &OptionReader<'_>, list: &str) -> Result<Vec<u32>, String> {
     let mut cpus = BTreeSet::new();
     for part in list.split(',').take_while(|part| !part.trim().is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -199,7 +199,7 @@ pub(super) fn processors(reader: &Reader<'_>, list: &str) -> Result<Vec<u32>, St
     }
 }
 
-fn check_processors(reader: &Reader<'_>, largest: u32) -> Result<(), String> {
+fn check_processors(reader: &OptionReader<'_>, largest: u32) -> Result<(), String> {
     let there = reader.env.cpus();
     match largest < there {
         true => Ok(()),

@@ -2,7 +2,7 @@
 
 use super::define::{OptionDef, TimeUnit};
 use super::make::{choice, count, each_bytes, flag, no_effect, signed, text, time};
-use super::reader::Reader;
+use super::reader::OptionReader;
 use crate::fio::job::Each;
 use crate::fio::value::time::duration;
 use assay_model::load::PerDirection;
@@ -141,7 +141,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "percent",
         "100",
         "Share of I/Os that must keep the latency",
-        |job, reader: &mut Reader<'_>, value| {
+        |job, reader: &mut OptionReader<'_>, value| {
             let percent = reader.float(value)?;
             if !(percent > 0.0 && percent <= 100.0) {
                 return Err(format!("'{value}' is not within 0 and 100 percent"));

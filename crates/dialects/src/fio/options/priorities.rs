@@ -1,7 +1,7 @@
 //! Priorities of single I/Os: the `cmdprio` options, and what they are together.
 
-use super::reader::Reader;
-use crate::fio::job::{CommandPriorities, Job, SizeShare};
+use super::reader::OptionReader;
+use crate::fio::job::{CommandPriorities, JobDraft, SizeShare};
 use assay_model::job::EngineKind;
 use assay_model::load::PerDirection;
 use assay_model::load::priority::{IoPriority, PriorityShare};
@@ -11,24 +11,40 @@ use std::collections::BTreeMap;
 const MOST_ENTRIES: usize = 256;
 const REAL_TIME: u8 = 1;
 
-pub(super) fn percentage(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
+pub(super) fn percentage(
+    job: &mut JobDraft,
+    r: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
     job.priorities.percent = r.each(value, |r, text| up_to(r, text, 100))?;
     Ok(())
 }
 
-pub(super) fn class(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
+pub(super) fn class(
+    job: &mut JobDraft,
+    r: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
     job.priorities.class = r.each(value, |r, text| up_to(r, text, 3))?;
     Ok(())
 }
 
-pub(super) fn level(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
+pub(super) fn level(
+    job: &mut JobDraft,
+    r: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
     job.priorities.level = r.each(value, |r, text| up_to(r, text, 7))?;
     Ok(())
 }
 
 /// `4k/25/1/0:64k/10`, for reads and writes. (fio reads a list for trims, and
 /// does not use it.)
-pub(super) fn by_size(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
+pub(super) fn by_size(
+    job: &mut JobDraft,
+    r: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
     let lists: Vec<&str> = value.split(',').collect();
     if lists.len() > 3 {
         return Err(format!(
@@ -51,7 +67,7 @@ pub(super) fn by_size(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<
 }
 
 /// `size`, `size/percent` or `size/percent/class/level`.
-fn size_share(reader: &mut Reader<'_>, entry: &str) -> Result<SizeShare, String> {
+fn size_share(reader: &mut OptionReader<'_>, entry: &str) -> Result<SizeShare, String> {
     let parts: Vec<&str> = entry.split('/').map(str::trim).collect();
     let (size, percent, priority) = match parts.as_slice() {
         [size] | [size, ""] => (size, 0, None),
@@ -88,7 +104,7 @@ fn check_sums(shares: &[SizeShare]) -> Result<(), String> {
     }
 }
 
-fn up_to(reader: &mut Reader<'_>, text: &str, most: u8) -> Result<u8, String> {
+fn up_to(reader: &mut OptionReader<'_>, text: &str, most: u8) -> Result<u8, String> {
     let number = u8::try_from(reader.count(text)?).ok();
     number
         .filter(|number| *number <= most)
@@ -96,7 +112,7 @@ fn up_to(reader: &mut Reader<'_>, text: &str, most: u8) -> Result<u8, String> {
 }
 
 impl CommandPriorities {
-    /// What I/Os of `engine` get; nothing where it cannot hand priorities over.
+    /// Returns the priorities for I/Os of `engine`; none where it cannot pass priorities on.
     ///
     /// # Errors
     /// If both ways to choose I/Os are used.

@@ -7,16 +7,16 @@ use assay_model::load::Extent;
 use assay_model::load::pace::Range;
 
 /// Reads values under the rules that are in force for a job.
-pub(in crate::fio) struct Reader<'a> {
+pub(in crate::fio) struct OptionReader<'a> {
     /// `kb_base=1000`.
     pub(in crate::fio) base_1000: bool,
     /// The machine.
     pub(in crate::fio) env: &'a dyn Environment,
-    /// What surprised while reading.
+    /// Notes made while reading.
     pub(in crate::fio) notes: Vec<String>,
 }
 
-impl Reader<'_> {
+impl OptionReader<'_> {
     /// A whole number, with or without a suffix.
     ///
     /// A closing parenthesis that nothing opened is left out: fio's own test

@@ -2,8 +2,8 @@
 
 use super::define::{OptionDef, TimeUnit};
 use super::make::{choice, count, flag, refused, text, time};
-use super::reader::{Reader, not_one_of};
-use crate::fio::job::Job;
+use super::reader::{OptionReader, not_one_of};
+use crate::fio::job::JobDraft;
 use assay_model::load::stats::{SteadyCriterion, Unified};
 
 pub(super) static OPTIONS: &[OptionDef] = &[
@@ -256,7 +256,11 @@ pub(super) static OPTIONS: &[OptionDef] = &[
 ];
 
 /// `iops:0.3%`, `bw:10m`.
-fn steady_state(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+fn steady_state(
+    job: &mut JobDraft,
+    reader: &mut OptionReader<'_>,
+    value: &str,
+) -> Result<(), String> {
     let (name, limit) = value
         .split_once(':')
         .ok_or("a limit is missing: write as in iops:0.3%")?;
@@ -298,7 +302,7 @@ const ERRORS: [&str; 34] = [
 ];
 
 /// `EIO:ENOSPC,,EILSEQ`.
-fn ignore_error(job: &mut Job, _: &mut Reader<'_>, value: &str) -> Result<(), String> {
+fn ignore_error(job: &mut JobDraft, _: &mut OptionReader<'_>, value: &str) -> Result<(), String> {
     let lists: Vec<&str> = value.split(',').collect();
     if lists.len() > 3 {
         return Err("write up to three lists: of reads, writes and checks".to_owned());

@@ -1,5 +1,4 @@
-//! What one entry of an output stands for: a stream, or several that are
-//! reported as one.
+//! Entry of an output: a stream, or several that are reported as one.
 
 use super::Member;
 use super::Presentation;
@@ -16,15 +15,15 @@ use assay_model::trial::CpuUse;
 use assay_stats::latency::pooled;
 use std::collections::BTreeMap;
 
-/// What figures are of: a direction, or all of them as one.
+/// Scope of figures: one direction, or all directions as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum EntryDirection {
     One(Ddir),
     Mixed,
 }
 
-impl Way {
-    /// All of them, in fio's order.
+impl EntryDirection {
+    /// Every scope, in fio's order.
     pub(super) const ALL: [Self; 4] = [
         Self::One(Ddir::Read),
         Self::One(Ddir::Write),
@@ -39,25 +38,25 @@ impl Way {
         }
     }
 
-    /// Whether it stands for that direction too.
+    /// `true` if the scope includes that direction.
     fn covers(self, ddir: Ddir) -> bool {
         self == Self::Mixed || self == Self::One(ddir)
     }
 }
 
-/// All I/O of an entry in one way.
+/// I/O of an entry in one scope.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic {
     pub bytes: u64,
     pub ios: u64,
     pub short_ios: u64,
     pub dropped_ios: u64,
-    /// Of the stream that took longest.
+    /// Run time of the stream that took longest, in milliseconds.
     pub runtime_ms: u64,
     pub submission: LatencyRecord,
     pub completion: LatencyRecord,
     pub total: LatencyRecord,
-    /// Of each priority that single I/Os had; none if all had the same.
+    /// Latencies by priority of single I/Os; empty if all had the same.
     pub priorities: Vec<(IoPriority, LatencyRecord)>,
     pub samples: Samples,
 }
@@ -101,16 +100,16 @@ fn whole_ms(ns: u64) -> u64 {
 
 /// Streams that are reported as one, summed.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct JobEntry<'a> {
     /// The first: whose name, group and options stand for all.
     pub stream: &'a Stream,
-    /// Its options as written.
+    /// Options of the job as written.
     pub text: Option<&'a JobText>,
-    /// What became of it.
+    /// Report of the entry's first stream.
     pub first: &'a StreamReport,
-    /// How many streams.
+    /// Number of streams.
     pub members: usize,
-    pub traffic: Vec<(Way, Traffic)>,
+    pub traffic: Vec<(EntryDirection, Traffic)>,
     pub sync: LatencyRecord,
     /// Time of all streams together.
     pub total_ms: u64,
@@ -130,9 +129,9 @@ pub(super) struct Entry<'a> {
     pub evidence: EntryEvidence,
 }
 
-impl<'a> Entry<'a> {
-    /// All entries, in the order of their first streams. Streams that are not
-    /// to be shown are left out.
+impl<'a> JobEntry<'a> {
+    /// Returns all entries, in the order of their first streams. Streams that are not to be shown
+    /// are left out.
     pub(super) fn all(p: &Presentation<'a>) -> Vec<Self> {
         let mut groups: Vec<Vec<Member<'a>>> = Vec::new();
         let reports = p.load.streams.iter().zip(&p.report.streams);
@@ -192,7 +191,7 @@ impl<'a> Entry<'a> {
         &self.stream.stats
     }
 
-    pub(super) fn way(&self, wanted: Way) -> Option<&Traffic> {
+    pub(super) fn way(&self, wanted: EntryDirection) -> Option<&Traffic> {
         let found = self.traffic.iter().find(|(way, _)| *way == wanted);
         found.map(|(_, traffic)| traffic)
     }
@@ -200,11 +199,13 @@ impl<'a> Entry<'a> {
     /// I/Os and bytes of a direction as fio lists them: with all directions as
     /// one, everything is a read.
     pub(super) fn direction(&self, ddir: Ddir) -> Option<&Traffic> {
-        let as_one = (ddir == Ddir::Read).then(|| self.way(Way::Mixed)).flatten();
-        self.way(Way::One(ddir)).or(as_one)
+        let as_one = (ddir == Ddir::Read)
+            .then(|| self.way(EntryDirection::Mixed))
+            .flatten();
+        self.way(EntryDirection::One(ddir)).or(as_one)
     }
 
-    /// Whether it did or met anything worth a paragraph.
+    /// `true` if the entry did or met anything worth a paragraph.
     pub(super) fn did_anything(&self) -> bool {
         self.errno != 0 || self.traffic.iter().any(|(_, t)| t.ios > 0 || t.bytes > 0)
     }
@@ -251,17 +252,17 @@ fn depths<'a>(reports: impl Iterator<Item = &'a StreamReport>) -> DepthUse {
 }
 
 /// The I/O of all members in each way that their output has.
-fn traffic(unified: Unified, members: &[Member<'_>]) -> Vec<(Way, Traffic)> {
-    let shown = |way: &Way| match unified {
-        Unified::Split => *way != Way::Mixed,
-        Unified::Mixed => *way == Way::Mixed,
+fn traffic(unified: Unified, members: &[Member<'_>]) -> Vec<(EntryDirection, Traffic)> {
+    let shown = |way: &EntryDirection| match unified {
+        Unified::Split => *way != EntryDirection::Mixed,
+        Unified::Mixed => *way == EntryDirection::Mixed,
         Unified::Both => true,
     };
-    let ways = Way::ALL.into_iter().filter(shown);
+    let ways = EntryDirection::ALL.into_iter().filter(shown);
     ways.map(|way| (way, traffic_of(way, members))).collect()
 }
 
-fn traffic_of(way: Way, members: &[Member<'_>]) -> Traffic {
+fn traffic_of(way: EntryDirection, members: &[Member<'_>]) -> Traffic {
     let mut sum = Traffic::default();
     // By the load's own clock: a board's clock may be set while it runs.
     let start_ns = |r: &StreamReport| r.elapsed_ns.saturating_sub(r.runtime_ns);
@@ -295,7 +296,7 @@ fn traffic_of(way: Way, members: &[Member<'_>]) -> Traffic {
 }
 
 /// Latencies of each priority, if there are several.
-fn by_priority(way: Way, members: &[Member<'_>]) -> Vec<(IoPriority, LatencyRecord)> {
+fn by_priority(way: EntryDirection, members: &[Member<'_>]) -> Vec<(IoPriority, LatencyRecord)> {
     let mut apart: BTreeMap<IoPriority, Vec<&LatencyRecord>> = BTreeMap::new();
     for (_, _, report) in members {
         for ddir in Ddir::ALL.into_iter().filter(|&ddir| way.covers(ddir)) {

@@ -1,6 +1,6 @@
 //! The line on a terminal that says how far a load is.
 
-use super::number::{Scale, count};
+use super::number::{NumberScale, count};
 use assay_model::load::report::{LoadProgress, StreamProgress, StreamState};
 use assay_model::load::stats::Unified;
 use assay_model::load::{Ddir, Load, PerDirection, Stream};
@@ -12,7 +12,7 @@ mod tests;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Before that much has passed, fio says nothing about the end.
 const SILENCE_NS: u64 = 3 * SECOND_NS;
-/// What fio's JSON has for an unknown time left.
+/// Value in fio's JSON for an unknown remaining time, in seconds.
 const UNKNOWN_S: u64 = 2_147_483_647;
 
 /// Makes that line from one progress after another.
@@ -162,7 +162,7 @@ impl<'a> Eta<'a> {
         let (least, most) = (sum(|s| &s.pace.rate_min), sum(|s| &s.pace.rate));
         let (least_iops, most_iops) = (sum(|s| &s.pace.rate_iops_min), sum(|s| &s.pace.rate_iops));
         if least + most > 0 {
-            let scale = Scale {
+            let scale = NumberScale {
                 bits: false,
                 ..self.scale()
             };
@@ -174,9 +174,9 @@ impl<'a> Eta<'a> {
         }
     }
 
-    fn scale(&self) -> Scale {
+    fn scale(&self) -> NumberScale {
         let stats = self.load.streams.last().map(|stream| &stream.stats);
-        stats.map_or_else(|| Scale::of(&Default::default()), Scale::of)
+        stats.map_or_else(|| NumberScale::of(&Default::default()), NumberScale::of)
     }
 
     fn rates_text(&self) -> String {
@@ -213,7 +213,7 @@ impl<'a> Eta<'a> {
     }
 }
 
-/// Whether fio counts it among the jobs that run.
+/// `true` if fio counts the state among the running jobs.
 const fn runs(state: StreamState) -> bool {
     use StreamState::{Flushing, PreReading, Ramp, Running, Verifying};
     matches!(state, Running | Verifying | Flushing | PreReading | Ramp)

@@ -1,8 +1,8 @@
-//! What an entry's figures measured, in one line or one object.
+//! Evidence for an entry's figures, in one line or one object.
 
 use super::Member;
 use super::Presentation;
-use super::tree::{Map, Value};
+use super::tree::{JsonValue, Map};
 use assay_judge::{DirectionEvidence, Judgement, Quantity};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::Ddir;
@@ -12,7 +12,7 @@ use assay_stats::latency::{Distribution, pooled_where_any};
 use assay_stats::percentile::Percentile;
 use std::fmt::Write as _;
 
-/// What the figures of an entry measured.
+/// Evidence for the figures of an entry.
 #[derive(Debug)]
 pub(super) struct EntryEvidence {
     /// Directions that moved bytes.
@@ -33,7 +33,7 @@ pub(super) struct EntryEvidence {
     data_mismatches: u64,
 }
 
-/// What a direction's figures measured.
+/// Evidence for a direction's figures.
 #[derive(Debug, Default)]
 struct Conclusion {
     label: String,
@@ -59,7 +59,7 @@ impl EntryEvidence {
         let directions = Ddir::ALL
             .into_iter()
             .filter_map(|direction| {
-                let parts: Vec<Part<'_>> = members
+                let parts: Vec<DirectionLabel<'_>> = members
                     .iter()
                     .filter_map(|&member| part(direction, member, judged(member.0)))
                     .collect();
@@ -201,7 +201,7 @@ impl Conclusion {
         }
         map.add("layer_bytes", layers);
         map.add("flushes", self.flushes);
-        map.add("volatile_cache", self.volatile_cache.map(Value::Flag));
+        map.add("volatile_cache", self.volatile_cache.map(JsonValue::Flag));
         map.add("dirty_bytes_at_stop", self.dirty_bytes_at_stop);
         map.add("caveat", self.caveat.as_deref());
         map
@@ -220,7 +220,7 @@ fn empty_intervals(points: &[assay_model::trial::Interval]) -> u64 {
 }
 
 /// A direction of one stream.
-enum Part<'a> {
+enum DirectionLabel<'a> {
     Judged(&'a DirectionEvidence),
     /// It moved these bytes, and nobody looked.
     Unjudged(u64),
@@ -230,7 +230,7 @@ fn part<'a>(
     direction: Ddir,
     (_, _, report): Member<'_>,
     judgement: Option<&'a Judgement>,
-) -> Option<Part<'a>> {
+) -> Option<DirectionLabel<'a>> {
     let judged = judgement.map(|judgement| match direction {
         Ddir::Read => &judgement.read,
         Ddir::Write => &judgement.write,
@@ -238,26 +238,26 @@ fn part<'a>(
     });
     let moved = report.directions[direction].bytes;
     match judged.and_then(Option::as_ref) {
-        Some(evidence) => Some(Part::Judged(evidence)),
-        None => (moved > 0).then_some(Part::Unjudged(moved)),
+        Some(evidence) => Some(DirectionLabel::Judged(evidence)),
+        None => (moved > 0).then_some(DirectionLabel::Unjudged(moved)),
     }
 }
 
 /// Streams that agree have their common label. Where they differ, one word
 /// would be true of none of them.
-fn conclude(parts: &[Part<'_>], without: &str) -> Conclusion {
+fn conclude(parts: &[DirectionLabel<'_>], without: &str) -> Conclusion {
     let judged: Vec<&DirectionEvidence> = parts
         .iter()
         .filter_map(|part| match part {
-            Part::Judged(evidence) => Some(*evidence),
-            Part::Unjudged(_) => None,
+            DirectionLabel::Judged(evidence) => Some(*evidence),
+            DirectionLabel::Unjudged(_) => None,
         })
         .collect();
     let job_bytes = parts
         .iter()
         .map(|part| match part {
-            Part::Judged(evidence) => evidence.job_bytes,
-            Part::Unjudged(bytes) => *bytes,
+            DirectionLabel::Judged(evidence) => evidence.job_bytes,
+            DirectionLabel::Unjudged(bytes) => *bytes,
         })
         .sum();
     let Some((first, others)) = judged.split_first() else {
@@ -301,8 +301,8 @@ fn conclude(parts: &[Part<'_>], without: &str) -> Conclusion {
     }
 }
 
-/// What was seen of one storage, as all its streams say; nothing where they
-/// were on several.
+/// Returns a value that the streams of one storage agree on; the default where they were on
+/// several.
 fn common<T: Default + PartialEq>(
     judged: &[&DirectionEvidence],
     get: impl Fn(&DirectionEvidence) -> T,
@@ -341,7 +341,7 @@ fn alone(evidence: &DirectionEvidence) -> Conclusion {
     }
 }
 
-/// Of all their bytes; `None` when it is not known for one of them.
+/// Returns the device's share of all bytes; `None` when it is unknown for one of the streams.
 fn common_share(judged: &[&DirectionEvidence]) -> Option<f64> {
     let mut device = 0.0;
     for evidence in judged {
@@ -352,12 +352,12 @@ fn common_share(judged: &[&DirectionEvidence]) -> Option<f64> {
 }
 
 /// `the streams differ: 3 device, 1 page-cache`
-fn disagreement(parts: &[Part<'_>]) -> String {
+fn disagreement(parts: &[DirectionLabel<'_>]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for part in parts {
         let label = match part {
-            Part::Judged(evidence) => evidence.measured.label(),
-            Part::Unjudged(_) => "without evidence",
+            DirectionLabel::Judged(evidence) => evidence.measured.label(),
+            DirectionLabel::Unjudged(_) => "without evidence",
         };
         match counts.iter_mut().find(|(known, _)| *known == label) {
             Some((_, count)) => *count += 1,

@@ -1,21 +1,21 @@
-//! What all entries of a group moved together ("Run status group").
+//! Totals of all entries of a group ("Run status group").
 
-use super::entry::{Entry, Way, per_second};
-use super::number::Scale;
+use super::entry::{EntryDirection, JobEntry, per_second};
+use super::number::NumberScale;
 use std::io::{self, Write};
 
 /// One group of jobs.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct RunGroup {
     pub number: u32,
-    scale: Scale,
-    lines: Vec<(Way, Line)>,
+    scale: NumberScale,
+    lines: Vec<(EntryDirection, GroupRates)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct GroupRates {
     bytes: u64,
-    /// Of all together, over the longest run time.
+    /// Rate of all entries together, over the longest run time.
     bytes_per_s: u64,
     least_bytes_per_s: u64,
     most_bytes_per_s: u64,
@@ -23,15 +23,17 @@ struct Line {
     longest_ms: u64,
 }
 
-impl Group {
+impl RunGroup {
     /// The group with that number, out of all entries.
-    pub(super) fn of(number: u32, entries: &[Entry<'_>]) -> Self {
+    pub(super) fn of(number: u32, entries: &[JobEntry<'_>]) -> Self {
         let members = || entries.iter().filter(move |e| e.stream.group == number);
-        let scale = members().next_back().map(|entry| Scale::of(entry.stats()));
-        let lines = Way::ALL.into_iter().filter_map(|way| {
+        let scale = members()
+            .next_back()
+            .map(|entry| NumberScale::of(entry.stats()));
+        let lines = EntryDirection::ALL.into_iter().filter_map(|way| {
             let traffic = members().filter_map(|entry| entry.way(way));
             let ran = traffic.filter(|traffic| traffic.runtime_ms > 0);
-            let lines = ran.map(|traffic| Line {
+            let lines = ran.map(|traffic| GroupRates {
                 bytes: traffic.bytes,
                 bytes_per_s: 0,
                 least_bytes_per_s: traffic.bytes_per_s(),
@@ -39,11 +41,11 @@ impl Group {
                 shortest_ms: traffic.runtime_ms,
                 longest_ms: traffic.runtime_ms,
             });
-            Some((way, lines.reduce(Line::with)?.rated()))
+            Some((way, lines.reduce(GroupRates::with)?.rated()))
         });
         Self {
             number,
-            scale: scale.unwrap_or(Scale {
+            scale: scale.unwrap_or(NumberScale {
                 digits: 4,
                 binary: true,
                 bits: false,
@@ -53,7 +55,7 @@ impl Group {
     }
 
     /// Bytes per second of all entries in that way together.
-    pub(super) fn bytes_per_s(&self, wanted: Way) -> u64 {
+    pub(super) fn bytes_per_s(&self, wanted: EntryDirection) -> u64 {
         let line = self.lines.iter().find(|(way, _)| *way == wanted);
         line.map_or(0, |(_, line)| line.bytes_per_s)
     }
@@ -65,7 +67,7 @@ impl Group {
             let (least, least_other) = self.scale.rates(line.least_bytes_per_s);
             let (most, most_other) = self.scale.rates(line.most_bytes_per_s);
             let (io, io_other) = self.scale.sizes(line.bytes);
-            let Line {
+            let GroupRates {
                 shortest_ms,
                 longest_ms,
                 ..
@@ -81,7 +83,7 @@ impl Group {
     }
 }
 
-impl Line {
+impl GroupRates {
     fn with(self, other: Self) -> Self {
         Self {
             bytes: self.bytes + other.bytes,

@@ -1,10 +1,10 @@
 //! The output for programs.
 
-use super::entry::{Entry, Traffic, Way};
-use super::group::Group;
+use super::entry::{EntryDirection, JobEntry, Traffic};
+use super::group::RunGroup;
 use super::latency::{CLASSES, CLASSES_MS, bin_value, moments, percentiles};
 use super::samples::Spread;
-use super::tree::{self, Map, Value};
+use super::tree::{self, JsonValue, Map};
 use super::{Figures, Presentation, disks, percent_of_group, shares, steady};
 use assay_model::latency::LatencyRecord;
 use std::io::{self, Write};
@@ -19,12 +19,12 @@ pub fn write_json(p: &Presentation<'_>, plus: bool, out: &mut dyn Write) -> io::
     let elapsed_ns = p.report.streams.iter().map(|s| s.elapsed_ns).max();
     let elapsed_s = elapsed_ns.unwrap_or(0).div_ceil(1_000_000_000);
     let jobs = figures.entries.iter().map(|entry| {
-        let writer = Job {
+        let writer = JsonJob {
             entry,
             group: figures.group(entry),
             plus,
         };
-        Value::from(writer.object(p, elapsed_s))
+        JsonValue::from(writer.object(p, elapsed_s))
     });
     let mut root = Map::new();
     root.add("fio version", p.version);
@@ -35,7 +35,7 @@ pub fn write_json(p: &Presentation<'_>, plus: bool, out: &mut dyn Write) -> io::
     root.add("jobs", jobs.collect::<Vec<_>>());
     let disks = disks::objects(&p.report.disks);
     if !disks.is_empty() {
-        let disks: Vec<Value> = disks.into_iter().map(Value::from).collect();
+        let disks: Vec<JsonValue> = disks.into_iter().map(JsonValue::from).collect();
         root.add("disk_util", disks);
     }
     tree::write(&root, out)
@@ -51,13 +51,13 @@ fn options(options: &[(String, Option<String>)]) -> Map {
 }
 
 /// One element of `jobs` in the making.
-struct Job<'a> {
-    entry: &'a Entry<'a>,
-    group: Option<&'a Group>,
+struct JsonJob<'a> {
+    entry: &'a JobEntry<'a>,
+    group: Option<&'a RunGroup>,
     plus: bool,
 }
 
-impl Job<'_> {
+impl JsonJob<'_> {
     fn object(&self, p: &Presentation<'_>, elapsed_s: u64) -> Map {
         let entry = self.entry;
         let mut map = Map::new();
@@ -111,7 +111,7 @@ impl Job<'_> {
             .entry
             .traffic
             .iter()
-            .partition(|(way, _)| *way != Way::Mixed);
+            .partition(|(way, _)| *way != EntryDirection::Mixed);
         let both = !apart.is_empty();
         for (way, traffic) in if both { &apart } else { &mixed } {
             map.add(way.name(), self.direction(*way, traffic));
@@ -122,7 +122,7 @@ impl Job<'_> {
         }
     }
 
-    fn direction(&self, way: Way, traffic: &Traffic) -> Map {
+    fn direction(&self, way: EntryDirection, traffic: &Traffic) -> Map {
         let iops = match traffic.runtime_ms {
             0 => 0.0,
             ms => 1000.0 * traffic.ios as f64 / ms as f64,
@@ -159,7 +159,7 @@ impl Job<'_> {
 
     /// Which latency is told apart by priority: the total one if percentiles
     /// of it are asked for.
-    fn priorities(&self, traffic: &Traffic) -> Vec<Value> {
+    fn priorities(&self, traffic: &Traffic) -> Vec<JsonValue> {
         let stats = self.entry.stats();
         let name = if stats.lat_percentiles {
             "lat_ns"
@@ -174,12 +174,12 @@ impl Job<'_> {
             // No option of assay sets a hint.
             map.add("priohint", 0_u64);
             map.add(name, self.latency(record, with_percentiles));
-            Value::from(map)
+            JsonValue::from(map)
         });
         objects.collect()
     }
 
-    fn add_samples(&self, way: Way, traffic: &Traffic, map: &mut Map) {
+    fn add_samples(&self, way: EntryDirection, traffic: &Traffic, map: &mut Map) {
         let group_bytes_per_s = self.group.map_or(0, |group| group.bytes_per_s(way));
         let bw = traffic.samples.bandwidth(1024);
         let share = bw.map_or(0.0, |bw| percent_of_group(bw.mean, 1024, group_bytes_per_s));

@@ -6,7 +6,7 @@ use assay_stats::latency::Distribution;
 
 /// The figures of a distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Moments {
+pub(super) struct LatencyMoments {
     pub count: u64,
     pub min_ns: u64,
     pub max_ns: u64,
@@ -16,9 +16,9 @@ pub(super) struct Moments {
 
 /// `None` when nothing was recorded, or the record is damaged: then it gives
 /// no figures rather than wrong ones.
-pub(super) fn moments(record: &LatencyRecord) -> Option<Moments> {
+pub(super) fn moments(record: &LatencyRecord) -> Option<LatencyMoments> {
     let distribution = Distribution::of(record).ok()?;
-    Some(Moments {
+    Some(LatencyMoments {
         count: distribution.count(),
         min_ns: distribution.min_ns()?,
         max_ns: distribution.max_ns()?,
@@ -70,10 +70,10 @@ fn ascending(percents: &[f64]) -> Vec<f64> {
 
 /// Upper ends of the classes of `latency_ns` and `latency_us`, in their unit.
 pub(super) const CLASSES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
-/// Of `latency_ms`; a class without an upper end follows.
+/// Upper bounds of the `latency_ms` classes; a class without an upper bound follows.
 pub(super) const CLASSES_MS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
-/// How many operations fell into each of fio's classes of latency.
+/// Number of operations in each of fio's latency classes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Classes {
     /// Below 1 us.
@@ -101,7 +101,7 @@ impl Classes {
     }
 }
 
-/// How many ends the value has reached.
+/// Returns the number of bounds that the value has reached.
 fn place(value: u64, ends: &[u64]) -> usize {
     ends.iter().take_while(|&&end| value >= end).count()
 }

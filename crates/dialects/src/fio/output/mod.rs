@@ -53,22 +53,22 @@ use super::JobText;
 use assay_judge::Judgement;
 use assay_model::load::report::{LoadReport, StreamReport};
 use assay_model::load::{Load, Stream};
-use entry::Entry;
-use group::Group;
+use entry::JobEntry;
+use group::RunGroup;
 use std::collections::BTreeSet;
 
 /// Everything that an output says.
 #[derive(Clone, Debug)]
 pub struct Presentation<'a> {
-    /// What was asked for.
+    /// Load that was asked for.
     pub load: &'a Load,
-    /// What came of it.
+    /// Report of the load.
     pub report: &'a LoadReport,
     /// The options of each stream of the load, in its order.
     pub jobs: &'a [JobText],
     /// Options of the global sections, as they are written.
     pub global_options: &'a [(String, Option<String>)],
-    /// What each stream's figures measured; `None`: nothing was measured.
+    /// Labels of each stream's figures; `None` if nothing was measured.
     pub judgements: &'a [Option<Judgement>],
     /// Version string, such as `fio-3.41-assay-0.1.0`.
     pub version: &'a str,
@@ -83,24 +83,26 @@ pub struct Presentation<'a> {
 /// A stream and its report.
 type Member<'a> = (usize, &'a Stream, &'a StreamReport);
 
-/// What all outputs are made from.
+/// Figures that all outputs are made from.
 struct Figures<'a> {
-    entries: Vec<Entry<'a>>,
-    groups: Vec<Group>,
+    entries: Vec<JobEntry<'a>>,
+    groups: Vec<RunGroup>,
 }
 
 impl<'a> Figures<'a> {
     fn of(p: &Presentation<'a>) -> Self {
-        let entries = Entry::all(p);
+        let entries = JobEntry::all(p);
         let numbers: BTreeSet<u32> = p.load.streams.iter().map(|s| s.group).collect();
         let groups = numbers.into_iter();
         Self {
-            groups: groups.map(|number| Group::of(number, &entries)).collect(),
+            groups: groups
+                .map(|number| RunGroup::of(number, &entries))
+                .collect(),
             entries,
         }
     }
 
-    fn group(&self, entry: &Entry<'_>) -> Option<&Group> {
+    fn group(&self, entry: &JobEntry<'_>) -> Option<&RunGroup> {
         let mut groups = self.groups.iter();
         groups.find(|group| group.number == entry.stream.group)
     }

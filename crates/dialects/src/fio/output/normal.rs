@@ -2,9 +2,9 @@
 
 mod direction;
 
-use super::entry::{Entry, Traffic};
+use super::entry::{JobEntry, Traffic};
 use super::latency::{CLASSES, CLASSES_MS};
-use super::number::Scale;
+use super::number::NumberScale;
 use super::steady;
 use super::{Figures, Presentation, disks, shares};
 use assay_model::load::Ddir;
@@ -29,7 +29,7 @@ pub fn write_normal(p: &Presentation<'_>, out: &mut dyn Write) -> io::Result<()>
 
 fn write_entry(
     p: &Presentation<'_>,
-    entry: &Entry<'_>,
+    entry: &JobEntry<'_>,
     figures: &Figures<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -76,12 +76,16 @@ fn write_entry(
         writeln!(out, "  tool limit   : {line}")?;
     }
     match &entry.first.steady_state {
-        Some(steady) => writeln!(out, "{}", steady::line(steady, Scale::of(entry.stats()))),
+        Some(steady) => writeln!(
+            out,
+            "{}",
+            steady::line(steady, NumberScale::of(entry.stats()))
+        ),
         None => Ok(()),
     }
 }
 
-fn write_head(p: &Presentation<'_>, entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_head(p: &Presentation<'_>, entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (name, group, jobs) = (&entry.stream.name, entry.stream.group, entry.members);
     let problem = match entry.errno {
         0 => String::new(),
@@ -101,7 +105,7 @@ fn write_head(p: &Presentation<'_>, entry: &Entry<'_>, out: &mut dyn Write) -> i
 }
 
 /// The classes of latency that anything fell into, five in a line.
-fn write_classes(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_classes(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
     let ios = entry.ios();
     let below = |ends: &[u64]| ends.iter().map(u64::to_string).collect::<Vec<_>>();
     let mut ends_ms = below(&CLASSES_MS);
@@ -132,7 +136,7 @@ fn write_classes(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write_depths(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_depths(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
     let depths = &entry.depths;
     for (title, names, counts) in [
         (
@@ -160,7 +164,7 @@ fn write_depths(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write_issued(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_issued(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
     let each = |number: fn(&Traffic) -> u64| {
         let numbers = Ddir::ALL.map(|ddir| entry.direction(ddir).map_or(0, number));
         numbers.map(|number| number.to_string()).join(",")
@@ -175,7 +179,7 @@ fn write_issued(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn write_latency_target(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_latency_target(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
     let target = entry.stream.pace.latency_target;
     let depth = entry.latency_depth();
     writeln!(

@@ -42,9 +42,9 @@ pub(super) fn count(number: u64, digits: u8) -> String {
     prefixed(u128::from(number), digits, false)
 }
 
-/// How sizes and rates of a job are written.
+/// Format of a job's sizes and rates.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct NumberScale {
     /// Places of a number.
     pub digits: u8,
     /// The first of a pair is in 1024s, the second in 1000s; else swapped.
@@ -53,7 +53,7 @@ pub(super) struct Scale {
     pub bits: bool,
 }
 
-impl Scale {
+impl NumberScale {
     pub(super) const fn of(stats: &StatsOptions) -> Self {
         Self {
             digits: stats.significant_figures,
@@ -82,7 +82,7 @@ impl Scale {
     }
 }
 
-/// What latencies are shown in.
+/// Unit that latencies are shown in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeUnit {
     Nanos,
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KIB: Scale = Scale {
+    const KIB: NumberScale = NumberScale {
         digits: 4,
         binary: true,
         bits: false,
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn kb_base_swaps_the_pair_and_unit_base_counts_bits() {
-        let bits = Scale {
+        let bits = NumberScale {
             binary: false,
             bits: true,
             ..KIB
@@ -179,7 +179,7 @@ mod tests {
             "fio 3.33: 349 blocks of 3000 B in 3 ms"
         );
         assert_eq!(bits.sizes(3_145_728), pair("3146kB", "3072KiB"));
-        let wide = Scale { digits: 6, ..KIB };
+        let wide = NumberScale { digits: 6, ..KIB };
         assert_eq!(wide.rates(10_973_341_696), pair("10465MiB/s", "10973MB/s"));
         assert_eq!(wide.sizes(20_940 << 20), pair("20940MiB", "21957MB"));
     }

@@ -1,6 +1,6 @@
-//! What fio says before the first I/O.
+//! Text that fio prints before the first I/O.
 
-use super::number::Scale;
+use super::number::NumberScale;
 use assay_model::load::blocks::RwPattern;
 use assay_model::load::{Ddir, Load, Stream};
 use std::io::{self, Write};
@@ -34,9 +34,9 @@ pub fn opening(load: &Load, version: &str, out: &mut dyn Write) -> io::Result<()
 }
 
 fn write_job(stream: &Stream, out: &mut dyn Write) -> io::Result<()> {
-    let scale = Scale {
+    let scale = NumberScale {
         bits: false,
-        ..Scale::of(&stream.stats)
+        ..NumberScale::of(&stream.stats)
     };
     let range = |ddir: Ddir| {
         let sizes = &stream.blocks.sizes[ddir];

@@ -12,13 +12,13 @@ use assay_model::load::{Ddir, Stream};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Samples {
     interval_ns: u64,
-    points: Vec<Point>,
+    points: Vec<SamplePoint>,
     /// Series of different intervals came together: there is no common one.
     unlike: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Point {
+struct SamplePoint {
     bytes: u64,
     ios: u64,
 }
@@ -41,19 +41,19 @@ impl Samples {
         if !stream.stats.bandwidth || !recorded || report.directions[ddir].ios == 0 {
             return Self::default();
         }
-        let mut points: Vec<Point> = series
+        let mut points: Vec<SamplePoint> = series
             .points
             .iter()
             .map(|point| match ddir {
-                Ddir::Read => Point {
+                Ddir::Read => SamplePoint {
                     bytes: point.read_bytes,
                     ios: point.read_ios,
                 },
-                Ddir::Write => Point {
+                Ddir::Write => SamplePoint {
                     bytes: point.write_bytes,
                     ios: point.write_ios,
                 },
-                Ddir::Trim => Point {
+                Ddir::Trim => SamplePoint {
                     bytes: point.trim_bytes,
                     ios: point.trim_ios,
                 },
@@ -61,7 +61,10 @@ impl Samples {
             .collect();
         // Complete intervals only; nothing completed in those that are missing.
         let complete = report.runtime_ns / series.interval_ns;
-        points.resize(usize::try_from(complete).unwrap_or(0), Point::default());
+        points.resize(
+            usize::try_from(complete).unwrap_or(0),
+            SamplePoint::default(),
+        );
         if stream.verify.is_some() {
             keep_its_phase(&mut points);
         }
@@ -89,7 +92,7 @@ impl Samples {
         let first = usize::try_from(later_ns / self.interval_ns).unwrap_or(0);
         let end = first + other.points.len();
         if self.points.len() < end {
-            self.points.resize(end, Point::default());
+            self.points.resize(end, SamplePoint::default());
         }
         for (sum, point) in self.points[first..].iter_mut().zip(&other.points) {
             sum.bytes += point.bytes;
@@ -112,7 +115,7 @@ impl Samples {
         u64::try_from(per_second).unwrap_or(u64::MAX)
     }
 
-    fn spread(&self, value: impl Fn(&Point) -> u64) -> Option<Spread> {
+    fn spread(&self, value: impl Fn(&SamplePoint) -> u64) -> Option<Spread> {
         let values: Vec<u64> = self.points.iter().map(value).collect();
         let n = values.len() as f64;
         let mean = values.iter().map(|&value| value as f64).sum::<f64>() / n;
@@ -129,8 +132,8 @@ impl Samples {
 
 /// A job that checks what it wrote first writes, then reads: the time before a
 /// direction's first and after its last byte is not a stall of it.
-fn keep_its_phase(points: &mut Vec<Point>) {
-    let moved = |point: &Point| point.ios > 0;
+fn keep_its_phase(points: &mut Vec<SamplePoint>) {
+    let moved = |point: &SamplePoint| point.ios > 0;
     let last = points.iter().rposition(moved).map_or(0, |last| last + 1);
     points.truncate(last);
     let first = points.iter().position(moved).unwrap_or(0);

@@ -9,12 +9,12 @@ pub(super) fn percent<const N: usize>(counts: &[u64; N], total: u64, least: f64)
     })
 }
 
-/// Of queue depths: of all that were counted.
+/// Shares of queue depths, in percent of everything that was counted.
 pub(super) fn of_depths(counts: &[u64; 7]) -> [f64; 7] {
     percent(counts, counts.iter().sum(), 0.1)
 }
 
-/// Of latencies: of all I/Os.
+/// Shares of latency classes, in percent of all I/Os.
 pub(super) fn of_latencies<const N: usize>(counts: &[u64; N], ios: u64) -> [f64; N] {
     percent(counts, ios, 0.01)
 }

@@ -1,12 +1,12 @@
-//! Whether a steady state was reached.
+//! Result of the steady-state check.
 
-use super::number::{Scale, count};
-use super::tree::{Map, Value};
+use super::number::{NumberScale, count};
+use super::tree::{JsonValue, Map};
 use assay_model::load::report::SteadyStateReached;
 use assay_model::load::stats::SteadyCriterion;
 use std::iter::repeat_n;
 
-/// What is looked at, and whether at its slope.
+/// Returns the name of the criterion, and `true` if it is a slope.
 const fn criterion(criterion: SteadyCriterion) -> (&'static str, bool) {
     match criterion {
         SteadyCriterion::Iops => ("iops", false),
@@ -30,7 +30,7 @@ const fn percent_sign(steady: &SteadyStateReached) -> &'static str {
 
 /// The line of the normal output. (fio 3.33 writes the same number in both
 /// units of the bandwidth; here each is in its own.)
-pub(super) fn line(steady: &SteadyStateReached, scale: Scale) -> String {
+pub(super) fn line(steady: &SteadyStateReached, scale: NumberScale) -> String {
     let (bw, bw_other) = scale.rates(mean(&steady.bw));
     let (what, slope) = criterion(steady.criterion);
     format!(
@@ -43,12 +43,12 @@ pub(super) fn line(steady: &SteadyStateReached, scale: Scale) -> String {
     )
 }
 
-/// What fio shows of a window that is not full yet: zeros for what is missing.
-/// Its readers divide by the length of the list.
-fn list(values: &[u64], length: usize) -> Vec<Value> {
+/// Pads the values of a window that is not full yet with zeros, as fio does. Its readers divide by
+/// the length of the list.
+fn list(values: &[u64], length: usize) -> Vec<JsonValue> {
     let missing = length.saturating_sub(values.len());
     let all = values.iter().copied().chain(repeat_n(0, missing));
-    all.map(Value::from).collect()
+    all.map(JsonValue::from).collect()
 }
 
 /// The object of the JSON output.

@@ -1,6 +1,6 @@
 //! The output of one line per job, fields separated by `;`.
 
-use super::entry::{Entry, Traffic, Way};
+use super::entry::{EntryDirection, JobEntry, Traffic};
 use super::latency::{moments, percentiles};
 use super::{Figures, Presentation, disks, shares};
 use assay_model::latency::LatencyRecord;
@@ -62,7 +62,7 @@ pub fn write_terse(
     for entry in &figures.entries {
         let group = figures.group(entry);
         let group_bytes_per_s = |way| group.map_or(0, |group| group.bytes_per_s(way));
-        let mut line = Line {
+        let mut line = TerseLine {
             version,
             fields: Vec::new(),
         };
@@ -95,27 +95,27 @@ pub fn write_terse(
 
 /// The directions that have fields, in order.
 fn fields_of<'a>(
-    entry: &'a Entry<'_>,
+    entry: &'a JobEntry<'_>,
     version: TerseVersion,
-) -> impl Iterator<Item = (Way, &'a Traffic)> {
+) -> impl Iterator<Item = (EntryDirection, &'a Traffic)> {
     let with_trims = version != TerseVersion::V3;
     let with_mixed = entry.stats().unified != Unified::Split;
-    let shown = move |way: Way| match way {
-        Way::One(Ddir::Trim) => with_trims,
-        Way::One(_) => true,
-        Way::Mixed => with_mixed,
+    let shown = move |way: EntryDirection| match way {
+        EntryDirection::One(Ddir::Trim) => with_trims,
+        EntryDirection::One(_) => true,
+        EntryDirection::Mixed => with_mixed,
     };
     let all = entry.traffic.iter().map(|(way, traffic)| (*way, traffic));
     all.filter(move |(way, _)| shown(*way))
 }
 
 /// A line in the making.
-struct Line {
+struct TerseLine {
     version: TerseVersion,
     fields: Vec<String>,
 }
 
-impl Line {
+impl TerseLine {
     fn add(&mut self, field: &dyn ToString) {
         self.fields.push(field.to_string());
     }
@@ -124,7 +124,7 @@ impl Line {
         self.fields.push(format!("{value:.6}"));
     }
 
-    fn add_head(&mut self, p: &Presentation<'_>, entry: &Entry<'_>) {
+    fn add_head(&mut self, p: &Presentation<'_>, entry: &JobEntry<'_>) {
         self.add(&self.version.number());
         if self.version != TerseVersion::V2 {
             self.add(&p.version);
@@ -134,7 +134,7 @@ impl Line {
         self.add(&entry.errno);
     }
 
-    fn add_direction(&mut self, entry: &Entry<'_>, traffic: &Traffic, group_bytes_per_s: u64) {
+    fn add_direction(&mut self, entry: &JobEntry<'_>, traffic: &Traffic, group_bytes_per_s: u64) {
         self.add(&(traffic.bytes / 1024));
         self.add(&(traffic.bytes_per_s() / 1024));
         self.add(&traffic.iops());
@@ -164,8 +164,8 @@ impl Line {
         self.add_real(figures.stdev_ns / 1000.0);
     }
 
-    /// Those of the whole latency where asked for, else of the completion.
-    fn add_percentiles(&mut self, entry: &Entry<'_>, traffic: &Traffic) {
+    /// Adds the percentiles of total latency where asked for, else of completion latency.
+    fn add_percentiles(&mut self, entry: &JobEntry<'_>, traffic: &Traffic) {
         let stats = entry.stats();
         let record = match (stats.lat_percentiles, stats.clat_percentiles) {
             (true, _) => Some(&traffic.total),
@@ -194,7 +194,7 @@ impl Line {
         self.add_real(bw.stdev);
     }
 
-    fn add_cpu(&mut self, entry: &Entry<'_>) {
+    fn add_cpu(&mut self, entry: &JobEntry<'_>) {
         self.fields.push(format!("{:.6}%", entry.user_percent));
         self.fields.push(format!("{:.6}%", entry.system_percent));
         self.add(&entry.switches);
@@ -204,7 +204,7 @@ impl Line {
 
     /// The format knows no nanoseconds: they count as the first class of
     /// microseconds.
-    fn add_depths_and_classes(&mut self, entry: &Entry<'_>) {
+    fn add_depths_and_classes(&mut self, entry: &JobEntry<'_>) {
         let depths = shares::of_depths(&entry.depths.level);
         self.fields
             .extend(depths.map(|percent| format!("{percent:.1}%")));

@@ -11,42 +11,42 @@ use std::io::{self, Write};
 /// Any JSON value.
 #[derive(serde::Serialize)]
 #[serde(untagged)]
-pub(super) enum Value {
+pub(super) enum JsonValue {
     Null,
     Flag(bool),
     Whole(u64),
     Real(f64),
     Text(String),
-    List(Vec<Value>),
+    List(Vec<JsonValue>),
     Map(Map),
 }
 
 /// An object that keeps the order of its members.
-pub(super) struct Map(Vec<(String, Value)>);
+pub(super) struct Map(Vec<(String, JsonValue)>);
 
 impl Map {
     pub(super) const fn new() -> Self {
         Self(Vec::new())
     }
 
-    pub(super) fn add(&mut self, key: &str, value: impl Into<Value>) {
+    pub(super) fn add(&mut self, key: &str, value: impl Into<JsonValue>) {
         self.0.push((key.to_owned(), value.into()));
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for JsonValue {
     fn from(value: u64) -> Self {
         Self::Whole(value)
     }
 }
 
-impl From<u32> for Value {
+impl From<u32> for JsonValue {
     fn from(value: u32) -> Self {
         Self::Whole(u64::from(value))
     }
 }
 
-impl From<f64> for Value {
+impl From<f64> for JsonValue {
     /// JSON has no infinity.
     fn from(value: f64) -> Self {
         if value.is_finite() {
@@ -57,26 +57,26 @@ impl From<f64> for Value {
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for JsonValue {
     fn from(value: &str) -> Self {
         Self::Text(value.to_owned())
     }
 }
 
-impl From<Map> for Value {
+impl From<Map> for JsonValue {
     fn from(value: Map) -> Self {
         Self::Map(value)
     }
 }
 
-impl From<Vec<Self>> for Value {
+impl From<Vec<Self>> for JsonValue {
     fn from(value: Vec<Self>) -> Self {
         Self::List(value)
     }
 }
 
 /// Absent is not zero: it is `null`.
-impl<T: Into<Self>> From<Option<T>> for Value {
+impl<T: Into<Self>> From<Option<T>> for JsonValue {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
@@ -162,7 +162,10 @@ mod tests {
         let mut map = Map::new();
         map.add("fio version", "fio-3.33");
         map.add("global options", Map::new());
-        map.add("jobs", vec![Value::from(options), Value::from(1_u64)]);
+        map.add(
+            "jobs",
+            vec![JsonValue::from(options), JsonValue::from(1_u64)],
+        );
         map.add("util", 20.080_320_9);
         map.add("absent", None::<u64>);
         let mut text = Vec::new();

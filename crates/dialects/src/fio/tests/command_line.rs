@@ -2,7 +2,7 @@
 
 use super::TestEnvironment;
 use super::grammar::{command, run};
-use crate::fio::Command;
+use crate::fio::FioCommand;
 use assay_model::job::EngineKind;
 use assay_model::load::Extent;
 
@@ -104,7 +104,7 @@ fn some_flags_are_answered_at_once() {
         "[global]\nbs=8k\n[a]\ntime_based\ndescription=a b\n",
     );
     let text = |line: &str| match command(line, &env) {
-        Ok(Command::Print(text)) => text,
+        Ok(FioCommand::Print(text)) => text,
         other => panic!("{line}: {other:?}"),
     };
     assert_eq!(text("--version"), format!("{}\n", crate::fio::VERSION));
@@ -121,7 +121,7 @@ fn some_flags_are_answered_at_once() {
     );
     assert!(matches!(
         command("--parse-only job.fio", &env),
-        Ok(Command::ParsedOnly { .. })
+        Ok(FioCommand::ParsedOnly { .. })
     ));
     for line in [
         "--server",
@@ -139,7 +139,7 @@ fn some_flags_are_answered_at_once() {
 fn options_are_shown_as_they_are_read() {
     let env = TestEnvironment::default();
     let parsing = |line: &str| match command(line, &env) {
-        Ok(Command::ParsedOnly { parsing, warnings }) => {
+        Ok(FioCommand::ParsedOnly { parsing, warnings }) => {
             assert!(warnings.is_empty(), "{warnings:?}");
             parsing
         }
@@ -224,7 +224,7 @@ fn a_shown_command_line_means_the_same() {
         [one]\nrw=randrw:8\nbssplit=4k/20:8k/80\nnumjobs=3\nrate=1m,2m\nverify=crc32c\n\
         [two]\nstonewall\nbs=16k\nwrite_bw_log\nrandom_distribution=zoned:60/10:40/90\n";
     let env = TestEnvironment::default().with_file("job.fio", text);
-    let Ok(Command::Print(shown)) = command("--showcmd job.fio", &env) else {
+    let Ok(FioCommand::Print(shown)) = command("--showcmd job.fio", &env) else {
         panic!("no command line");
     };
     let line = shown

@@ -1,7 +1,7 @@
 //! The examples that come with fio's source, when `FIO_SOURCE` says where that
 //! is.
 
-use crate::fio::{Command, Environment, parse};
+use crate::fio::{Environment, FioCommand, parse};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl Environment for RealFiles {
 fn outcome(path: &Path) -> Result<(), String> {
     let args = [OsString::from(path)];
     match parse(&args, &RealFiles) {
-        Ok(Command::Run(_)) => Ok(()),
+        Ok(FioCommand::Run(_)) => Ok(()),
         Ok(other) => Err(format!("{other:?}")),
         Err(error) => Err(error.to_string()),
     }

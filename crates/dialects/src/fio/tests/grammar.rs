@@ -1,19 +1,19 @@
 //! The grammar of job files.
 
 use super::TestEnvironment;
-use crate::fio::{Command, FioError, Invocation, parse};
+use crate::fio::{FioCommand, FioError, Invocation, parse};
 use assay_model::load::Extent;
 use assay_model::units::Nanos;
 use std::ffi::OsString;
 
-pub(super) fn command(line: &str, env: &TestEnvironment) -> Result<Command, FioError> {
+pub(super) fn command(line: &str, env: &TestEnvironment) -> Result<FioCommand, FioError> {
     let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
     parse(&args, env)
 }
 
 pub(super) fn run(line: &str, env: &TestEnvironment) -> Invocation {
     match command(line, env) {
-        Ok(Command::Run(invocation)) => *invocation,
+        Ok(FioCommand::Run(invocation)) => *invocation,
         other => panic!("{line}: {other:?}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::TestEnvironment;
 use super::grammar::{command, file, refusal, run};
-use crate::fio::Command;
+use crate::fio::FioCommand;
 
 #[test]
 fn what_is_quoted_is_short_and_cannot_steer_a_terminal() {
@@ -103,5 +103,5 @@ fn as_many_jobs_are_right_as_are_run() {
     assert_eq!(run("job.fio", &env).load.streams.len(), 101);
     let missing = TestEnvironment::default().with_file("job.fio", "[a]\nwait_for=b");
     let checked = command("job.fio --parse-only", &missing);
-    assert!(!matches!(checked, Ok(Command::ParsedOnly { .. })));
+    assert!(!matches!(checked, Ok(FioCommand::ParsedOnly { .. })));
 }

@@ -15,7 +15,7 @@ pub(in crate::fio) enum Domain {
 
 /// The value of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::fio) struct Value {
+pub(in crate::fio) struct FormulaValue {
     /// Exact, where no fraction was involved.
     whole: Option<i128>,
     /// The same as a fraction.
@@ -24,7 +24,7 @@ pub(in crate::fio) struct Value {
     pub(in crate::fio) has_unit: bool,
 }
 
-impl Value {
+impl FormulaValue {
     fn whole(value: i128) -> Self {
         #[expect(
             clippy::cast_precision_loss,
@@ -61,8 +61,8 @@ impl Value {
 }
 
 /// Computes a formula.
-pub(in crate::fio) fn evaluate(text: &str, domain: Domain) -> Result<Value, String> {
-    let mut reader = Reader {
+pub(in crate::fio) fn evaluate(text: &str, domain: Domain) -> Result<FormulaValue, String> {
+    let mut reader = FormulaParser {
         rest: text,
         domain,
         depth: 0,
@@ -74,7 +74,7 @@ pub(in crate::fio) fn evaluate(text: &str, domain: Domain) -> Result<Value, Stri
     }
 }
 
-struct Reader<'a> {
+struct FormulaParser<'a> {
     rest: &'a str,
     domain: Domain,
     depth: u32,
@@ -83,7 +83,7 @@ struct Reader<'a> {
 /// Parentheses and signs within each other; more is no formula but an attack.
 const DEEPEST: u32 = 100;
 
-impl Reader<'_> {
+impl FormulaParser<'_> {
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()
@@ -97,7 +97,7 @@ impl Reader<'_> {
         found
     }
 
-    fn sum(&mut self) -> Result<Value, String> {
+    fn sum(&mut self) -> Result<FormulaValue, String> {
         let mut left = self.product()?;
         loop {
             if self.take('+') {
@@ -110,7 +110,7 @@ impl Reader<'_> {
         }
     }
 
-    fn product(&mut self) -> Result<Value, String> {
+    fn product(&mut self) -> Result<FormulaValue, String> {
         let mut left = self.power()?;
         loop {
             if self.take('*') {
@@ -118,7 +118,12 @@ impl Reader<'_> {
             } else if self.take('/') {
                 left = combine(left, self.power()?, i128::checked_div, |a, b| a / b)?;
             } else if let Some(factor) = self.suffix()? {
-                left = combine(left, Value::whole(factor), i128::checked_mul, |a, b| a * b)?;
+                left = combine(
+                    left,
+                    FormulaValue::whole(factor),
+                    i128::checked_mul,
+                    |a, b| a * b,
+                )?;
                 left.has_unit = true;
             } else {
                 return Ok(left);
@@ -126,7 +131,7 @@ impl Reader<'_> {
         }
     }
 
-    fn power(&mut self) -> Result<Value, String> {
+    fn power(&mut self) -> Result<FormulaValue, String> {
         let base = self.remainder()?;
         if !self.take('^') {
             return Ok(base);
@@ -138,7 +143,7 @@ impl Reader<'_> {
         combine(base, exponent, exact, f64::powf)
     }
 
-    fn remainder(&mut self) -> Result<Value, String> {
+    fn remainder(&mut self) -> Result<FormulaValue, String> {
         let mut left = self.signed()?;
         while self.take('%') {
             left = combine(left, self.signed()?, i128::checked_rem, |a, b| a % b)?;
@@ -146,11 +151,13 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    fn signed(&mut self) -> Result<Value, String> {
+    fn signed(&mut self) -> Result<FormulaValue, String> {
         self.descend()?;
         let value = if self.take('-') {
             let value = self.signed()?;
-            combine(Value::whole(0), value, i128::checked_sub, |a, b| a - b)
+            combine(FormulaValue::whole(0), value, i128::checked_sub, |a, b| {
+                a - b
+            })
         } else if self.take('(') {
             let value = self.sum()?;
             if self.take(')') {
@@ -173,25 +180,25 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Result<FormulaValue, String> {
         self.peek();
         if let Some(hex) = self.rest.strip_prefix("0x") {
             let end = end_of(hex, |c| c.is_ascii_hexdigit());
             let value = i128::from_str_radix(&hex[..end], 16);
             self.rest = &hex[end..];
-            return value.map(Value::whole).map_err(|_| missing());
+            return value.map(FormulaValue::whole).map_err(|_| missing());
         }
         let digits = end_of(self.rest, |c| c.is_ascii_digit() || c == '.');
         let end = digits + exponent(&self.rest[digits..]);
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
         match text.parse::<i128>() {
-            Ok(whole) => Ok(Value::whole(whole)),
+            Ok(whole) => Ok(FormulaValue::whole(whole)),
             Err(_) => text
                 .parse::<f64>()
                 .ok()
                 .filter(|value| value.is_finite())
-                .map(Value::fraction)
+                .map(FormulaValue::fraction)
                 .ok_or_else(missing),
         }
     }
@@ -232,7 +239,7 @@ fn exponent(text: &str) -> usize {
     }
 }
 
-/// What a suffix multiplies with. Times are in microseconds.
+/// Returns the factor of a suffix. Times are in microseconds.
 fn factor(word: &str, domain: Domain) -> Option<i128> {
     Some(match (word, domain) {
         ("us", _) => 1,
@@ -257,20 +264,20 @@ fn factor(word: &str, domain: Domain) -> Option<i128> {
 
 /// Exact where both sides are, otherwise with fractions.
 fn combine(
-    left: Value,
-    right: Value,
+    left: FormulaValue,
+    right: FormulaValue,
     exact: impl Fn(i128, i128) -> Option<i128>,
     rough: impl Fn(f64, f64) -> f64,
-) -> Result<Value, String> {
+) -> Result<FormulaValue, String> {
     let has_unit = left.has_unit || right.has_unit;
     let value = match (left.whole, right.whole) {
-        (Some(a), Some(b)) => exact(a, b).map(Value::whole),
+        (Some(a), Some(b)) => exact(a, b).map(FormulaValue::whole),
         _ => Some(rough(left.fraction, right.fraction))
             .filter(|value| value.is_finite())
-            .map(Value::fraction),
+            .map(FormulaValue::fraction),
     };
     value
-        .map(|value| Value { has_unit, ..value })
+        .map(|value| FormulaValue { has_unit, ..value })
         .ok_or_else(|| "the formula divides by zero or leaves the range of numbers".to_owned())
 }
 

@@ -9,7 +9,7 @@ use super::arithmetic::{self, Domain};
 /// A number as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fio) struct Amount {
-    /// Its value, suffix applied.
+    /// Value, suffix applied.
     pub(in crate::fio) value: i128,
     /// It was followed by `%`.
     pub(in crate::fio) percent: bool,
@@ -87,7 +87,7 @@ fn split(text: &str) -> Result<(i128, &str), String> {
     Ok((if negative { -value } else { value }, suffix))
 }
 
-/// What a suffix multiplies with, and whether that surprises.
+/// Returns the factor of a suffix, and `true` if it is a surprising one.
 fn factor(lower: &str, base_1000: bool) -> Option<(i128, bool)> {
     if matches!(lower, "" | "b") {
         return Some((1, false));

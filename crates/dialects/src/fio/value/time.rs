@@ -24,7 +24,7 @@ impl TimeUnit {
         }
     }
 
-    /// Its name.
+    /// Name of the unit.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

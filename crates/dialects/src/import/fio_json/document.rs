@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) type Options = Map<String, Value>;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Document {
+pub(super) struct FioJson {
     #[serde(rename = "fio version")]
     pub(super) version: Option<String>,
     /// Seconds since 1970: when it was written.
@@ -18,10 +18,10 @@ pub(super) struct Document {
     #[serde(rename = "global options", default)]
     pub(super) global: Options,
     #[serde(default)]
-    jobs: Vec<Job>,
+    jobs: Vec<FioJsonJob>,
     /// In the place of jobs when fio was a client.
     #[serde(default)]
-    client_stats: Vec<Job>,
+    client_stats: Vec<FioJsonJob>,
     #[serde(rename = "disk_util", default)]
     pub(super) disks: Vec<Disk>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Disk {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Job {
+pub(super) struct FioJsonJob {
     #[serde(rename = "jobname", default)]
     pub(super) name: String,
     #[serde(default)]
@@ -49,7 +49,7 @@ pub(super) struct Job {
     trim: Option<Direction>,
     mixed: Option<Direction>,
     pub(super) sync: Option<Sync>,
-    /// What assay adds: what each direction measured.
+    /// Label of each direction, which assay adds.
     #[serde(default)]
     assay: BTreeMap<String, Value>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Sync {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Latency {
-    /// What is absent is not told: fio has 0 where nothing was counted.
+    /// Number of samples; `None` when absent. fio has 0 where nothing was counted.
     #[serde(rename = "N")]
     count: Option<f64>,
     max: Option<f64>,
@@ -87,13 +87,12 @@ pub(super) struct Latency {
     percentile: BTreeMap<String, f64>,
 }
 
-impl Document {
-    pub(super) fn all_jobs(&self) -> impl Iterator<Item = &Job> {
+impl FioJson {
+    pub(super) fn all_jobs(&self) -> impl Iterator<Item = &FioJsonJob> {
         self.jobs.iter().chain(&self.client_stats)
     }
 
-    /// Whether `earlier` is an interim report of the same run: it began when
-    /// this one did.
+    /// `true` if `earlier` is an interim report of the same run: it began when this one did.
     pub(super) fn goes_on_from(&self, earlier: &Self) -> bool {
         let (Some(one), Some(other)) = (self.jobs.first(), earlier.jobs.first()) else {
             return false;
@@ -106,7 +105,7 @@ impl Document {
         }
         // Both are whole seconds, one rounded up and one down.
         const ROUNDING: f64 = 1.0;
-        let began = |document: &Self, job: &Job| Some(document.timestamp? - job.elapsed?);
+        let began = |document: &Self, job: &FioJsonJob| Some(document.timestamp? - job.elapsed?);
         let longer = one.elapsed > other.elapsed;
         match (began(self, one), began(earlier, other)) {
             (Some(began), Some(other_began)) => longer && (began - other_began).abs() <= ROUNDING,
@@ -114,7 +113,7 @@ impl Document {
         }
     }
 
-    pub(super) fn is_direct(&self, job: &Job) -> bool {
+    pub(super) fn is_direct(&self, job: &FioJsonJob) -> bool {
         let is_on = |options: &Options, name, on: &str| {
             let value = options.get(name).and_then(Value::as_str);
             value.is_some_and(|value| value == on || (value.is_empty() && on == "1"))
@@ -125,7 +124,7 @@ impl Document {
     }
 }
 
-impl Job {
+impl FioJsonJob {
     pub(super) fn direction(&self, name: &str) -> Option<&Direction> {
         match name {
             "read" => self.read.as_ref(),
@@ -147,7 +146,7 @@ impl Job {
 }
 
 impl Direction {
-    /// Whether there was any I/O: fio has all directions in every job.
+    /// `true` if there was any I/O: fio has all directions in every job.
     pub(super) fn moved(&self) -> bool {
         let mut told = [self.io_bytes, self.total_ios]
             .into_iter()

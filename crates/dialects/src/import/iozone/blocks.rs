@@ -1,9 +1,9 @@
 //! The blocks of `-R`: a test each, with record sizes above and file sizes at
 //! the left.
 
-use super::{Cell, sizes};
+use super::{IozoneFigure, sizes};
 use crate::import::error::ImportError;
-use crate::import::lines::Line;
+use crate::import::lines::NumberedLine;
 
 /// Titles, and the columns of the table that have the same figures.
 const TITLES: [(&str, &str); 21] = [
@@ -36,11 +36,15 @@ pub(super) struct Blocks {
     test: Option<&'static str>,
     records: Vec<String>,
     unit: &'static str,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<IozoneFigure>,
 }
 
 impl Blocks {
-    pub(super) fn line(&mut self, line: &Line<'_>, unit: &'static str) -> Result<(), ImportError> {
+    pub(super) fn line(
+        &mut self,
+        line: &NumberedLine<'_>,
+        unit: &'static str,
+    ) -> Result<(), ImportError> {
         self.unit = unit;
         let text = line.text.trim();
         if let Some(title) = text
@@ -90,7 +94,7 @@ impl Blocks {
             })?;
             // 0 stands for what was not run.
             if value != 0.0 {
-                self.cells.push(Cell {
+                self.cells.push(IozoneFigure {
                     of: sizes(file, record),
                     test: test.to_owned(),
                     value,

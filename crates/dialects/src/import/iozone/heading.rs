@@ -1,8 +1,8 @@
-//! What stands before the figures.
+//! Heading before the figures.
 
 use crate::import::collect::Collector;
 
-/// What the banner says that is needed to read what follows.
+/// Values of the banner that are needed to read the figures.
 #[derive(Debug, Default)]
 pub(super) struct Heading {
     unit: Option<&'static str>,

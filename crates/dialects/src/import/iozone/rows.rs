@@ -1,9 +1,9 @@
 //! The table: rows of figures below the names of tests.
 
 use super::heading::Heading;
-use super::{Cell, sizes};
+use super::{IozoneFigure, sizes};
 use crate::import::error::ImportError;
-use crate::import::lines::Line;
+use crate::import::lines::NumberedLine;
 
 /// Columns of iozone's table: their names, and the number of `-i` that asks
 /// for them.
@@ -49,13 +49,17 @@ fn new_width(_test: &str) -> usize {
 
 /// The table under way.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct IozoneTable {
     columns: Vec<(&'static str, u32)>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<IozoneFigure>,
 }
 
-impl Table {
-    pub(super) fn line(&mut self, line: &Line<'_>, heading: &Heading) -> Result<(), ImportError> {
+impl IozoneTable {
+    pub(super) fn line(
+        &mut self,
+        line: &NumberedLine<'_>,
+        heading: &Heading,
+    ) -> Result<(), ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         if let ["kB", "reclen", tests @ ..] = &words[..] {
             self.columns = columns(tests);
@@ -90,7 +94,7 @@ impl Table {
             })?;
             // 0 stands for what was not run.
             if value != 0.0 {
-                self.cells.push(Cell {
+                self.cells.push(IozoneFigure {
                     of: sizes(file, record),
                     test: test.to_owned(),
                     value,

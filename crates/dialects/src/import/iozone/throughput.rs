@@ -1,8 +1,8 @@
 //! Throughput mode: lines of each test.
 
-use super::{Cell, sizes};
+use super::{IozoneFigure, sizes};
 use crate::import::error::ImportError;
-use crate::import::lines::Line;
+use crate::import::lines::NumberedLine;
 use crate::import::number::leading;
 
 /// The lines under way.
@@ -12,7 +12,7 @@ pub(super) struct Throughput {
     /// `2 initial writers`.
     doers: Option<String>,
     unit: &'static str,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<IozoneFigure>,
 }
 
 /// Lines that follow that of the children.
@@ -23,7 +23,11 @@ const OF_EACH: [(&str, &str); 3] = [
 ];
 
 impl Throughput {
-    pub(super) fn line(&mut self, line: &Line<'_>, unit: &'static str) -> Result<(), ImportError> {
+    pub(super) fn line(
+        &mut self,
+        line: &NumberedLine<'_>,
+        unit: &'static str,
+    ) -> Result<(), ImportError> {
         self.unit = unit;
         let text = line.text.trim();
         if let Some(found) = sizes_of(text) {
@@ -65,7 +69,7 @@ impl Throughput {
             Some(sizes) => format!("{sizes}, {doers}"),
             None => doers.clone(),
         };
-        self.cells.push(Cell {
+        self.cells.push(IozoneFigure {
             of,
             test: test.to_owned(),
             value,

@@ -11,7 +11,7 @@ pub(super) struct Quantity {
     pub(super) unit: String,
 }
 
-/// What commas and points are in a table.
+/// Meaning of commas and points in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks {
     /// A comma is a decimal mark somewhere.
@@ -122,7 +122,7 @@ impl Marks {
     }
 }
 
-/// Whether the mark at that place can only be a decimal one.
+/// `true` if the mark at that place can only be a decimal mark.
 fn is_decimal(number: &str, at: usize) -> bool {
     let mark = &number[at..=at];
     let other = if mark == "," { "." } else { "," };
@@ -135,7 +135,7 @@ fn is_decimal(number: &str, at: usize) -> bool {
     once && (digits != 3 || small || number[..at].contains(other) || at > 3 + signs(number))
 }
 
-/// Whether marks stand between groups of three digits.
+/// `true` if the marks separate groups of three digits.
 fn has_groups(number: &str) -> bool {
     let groups = number.split([',', '.']).skip(1);
     groups.into_iter().all(|group| group.len() == 3)

@@ -1,9 +1,9 @@
-//! What the columns of a table are, by their names.
+//! Roles of a table's columns, by their names.
 
 use super::Shape;
-use super::sheet::Row;
+use super::sheet::SheetRow;
 
-/// What a column has.
+/// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Condition,
@@ -68,7 +68,7 @@ struct Column {
     role: Option<Role>,
 }
 
-/// All columns.
+/// Roles of all columns.
 #[derive(Debug)]
 pub(super) struct Head {
     columns: Vec<Column>,
@@ -82,7 +82,7 @@ impl Head {
         }
     }
 
-    /// How figures lie below these columns; `None` where there are none.
+    /// Returns the layout of figures below these columns; `None` where there are none.
     pub(super) fn shape(&self) -> Option<Shape> {
         let has = |role| self.place(role).is_some();
         if has(Role::Operands) && has(Role::Reported) {
@@ -118,14 +118,14 @@ impl Head {
     }
 
     /// The cell of a row in that column; `None` where it is empty.
-    pub(super) fn cell<'a>(&self, row: &'a Row, role: Role) -> Option<&'a str> {
+    pub(super) fn cell<'a>(&self, row: &'a SheetRow, role: Role) -> Option<&'a str> {
         let cell = row.cells.get(self.place(role)?)?;
         (!cell.is_empty()).then_some(cell)
     }
 
     /// Cells before a column that have no role of their own: they belong to the
     /// name of the metric.
-    pub(super) fn before<'a>(&self, role: Role, row: &'a Row) -> Vec<&'a str> {
+    pub(super) fn before<'a>(&self, role: Role, row: &'a SheetRow) -> Vec<&'a str> {
         let end = self.place(role).unwrap_or(0);
         let cells = self.columns.iter().zip(&row.cells).take(end);
         cells
@@ -137,7 +137,7 @@ impl Head {
     }
 
     /// Conditions and their cells.
-    pub(super) fn after_unit<'a>(&'a self, row: &'a Row) -> Vec<(&'a str, &'a str)> {
+    pub(super) fn after_unit<'a>(&'a self, row: &'a SheetRow) -> Vec<(&'a str, &'a str)> {
         let start = self.place(Role::Unit).map_or(0, |unit| unit + 1);
         let cells = self.columns.iter().zip(&row.cells).skip(start);
         cells
@@ -147,7 +147,7 @@ impl Head {
     }
 
     /// Metrics, their units, and their cells.
-    pub(super) fn metrics<'a>(&'a self, row: &'a Row) -> Vec<(&'a str, &'a str, &'a str)> {
+    pub(super) fn metrics<'a>(&'a self, row: &'a SheetRow) -> Vec<(&'a str, &'a str, &'a str)> {
         let cells = self.columns.iter().zip(&row.cells).skip(1);
         cells
             .filter(|(column, _)| column.role.is_none())
@@ -156,7 +156,7 @@ impl Head {
     }
 
     /// Names and cells of columns without a role.
-    pub(super) fn others(&self, row: &Row) -> Vec<String> {
+    pub(super) fn others(&self, row: &SheetRow) -> Vec<String> {
         let cells = self.columns.iter().zip(&row.cells);
         cells
             .filter(|(column, cell)| column.role.is_none() && !cell.is_empty())

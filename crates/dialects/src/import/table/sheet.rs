@@ -6,7 +6,7 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 
 /// A line of cells.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct SheetRow {
     pub(super) line: usize,
     pub(super) cells: Vec<String>,
 }
@@ -16,7 +16,7 @@ pub(super) struct Row {
 pub(super) struct Sheet {
     pub(super) head: Vec<String>,
     pub(super) head_line: usize,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<SheetRow>,
     /// Lines that begin with `#`.
     pub(super) comments: Vec<String>,
     marks: Marks,
@@ -35,8 +35,8 @@ fn is_row(line: &str) -> bool {
     !line.trim().is_empty() && !line.starts_with('#')
 }
 
-/// What separates cells: a comma only where nothing else may, because it is
-/// the decimal mark of many languages.
+/// Detects the cell separator: a comma only when there is no other candidate, because it is the
+/// decimal mark of many languages.
 fn separator(head: &str) -> Option<u8> {
     [b'\t', b';', b',']
         .into_iter()
@@ -98,9 +98,9 @@ impl Sheet {
     }
 }
 
-fn row(record: &StringRecord) -> Row {
+fn row(record: &StringRecord) -> SheetRow {
     let line = record.position().map_or(0, csv::Position::line);
-    Row {
+    SheetRow {
         line: usize::try_from(line).unwrap_or(usize::MAX),
         cells: record
             .iter()
@@ -117,7 +117,7 @@ fn unguarded(cell: &str) -> &str {
 }
 
 /// Empty cells at the end need not be written.
-fn same_length(head: &Row, rows: &mut [Row]) -> Result<(), ImportError> {
+fn same_length(head: &SheetRow, rows: &mut [SheetRow]) -> Result<(), ImportError> {
     let wanted = head.cells.len();
     for row in rows {
         while row.cells.len() > wanted && row.cells.last().is_some_and(String::is_empty) {

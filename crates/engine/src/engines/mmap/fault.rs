@@ -10,8 +10,8 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 
-/// What a thread copies just now. Only the thread itself, and the handler that
-/// interrupts it, look at it.
+/// Memory that a thread is copying at the moment. It is accessed only by the thread itself and the
+/// handler that interrupts it.
 struct Watch {
     from: AtomicUsize,
     /// 0: nothing is copied.
@@ -29,7 +29,7 @@ thread_local! {
     };
 }
 
-/// What handled `SIGBUS` before.
+/// Handler of `SIGBUS` before this one was installed.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// A page was missing: what was copied is not what it should be, and the

@@ -34,7 +34,7 @@ struct Mapping {
     start: NonNull<u8>,
     length: usize,
     protection: libc::c_int,
-    /// What to do after each write, and after each I/O.
+    /// True if each write is followed by `msync(2)`.
     writes_through: bool,
     lets_go: bool,
 }
@@ -67,8 +67,7 @@ impl Mapping {
         })
     }
 
-    /// What of the unit lies within the mapping: where it starts, and how long
-    /// it is.
+    /// Returns the part of the unit that lies within the mapping: its start and its length.
     fn part(&self, unit: &IoUnit) -> (usize, usize) {
         let from = unit.offset + u64::from(unit.moved);
         let from = usize::try_from(from).map_or(self.length, |from| from.min(self.length));
@@ -107,7 +106,7 @@ impl Mapping {
         Ok(u32::try_from(length).unwrap_or(u32::MAX))
     }
 
-    /// What the flags of the file ask for after an I/O.
+    /// Carries out the steps that the file's flags require after an I/O.
     fn settle(&self, wrote: bool, from: usize, length: usize) -> Result<(), Errno> {
         if wrote && self.writes_through {
             self.sync(from, length)?;

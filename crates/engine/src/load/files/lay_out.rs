@@ -22,17 +22,17 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Of directories that are made: what the user's mask leaves of it, as `mkdir(1)` has it.
+/// Mode of new directories before the user's umask, as with `mkdir(1)`.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
-/// What a file lacks.
+/// Missing data of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Lack {
-    /// Its index in the plan.
+    /// Index of the file in the plan.
     file: usize,
-    /// Its length now; `None`: it is not there.
+    /// Current length of the file; `None` if it does not exist.
     there: Option<u64>,
-    /// What is to be written or reserved.
+    /// Range to write or reserve.
     part: Range<u64>,
 }
 
@@ -232,9 +232,9 @@ impl FilePlan {
     }
 }
 
-/// Whether the files of a stream must hold data before it starts. A write to a
-/// new file makes it itself, but not where it is to be an overwrite, and not
-/// through a memory map, which cannot extend a file.
+/// Returns true if the files of a stream must hold data before it starts. A write to a new file
+/// makes its own data, except if it must be an overwrite or goes through a memory map, which cannot
+/// extend a file.
 fn needs_content(stream: &Stream) -> bool {
     let rw = &stream.blocks.rw;
     let overwrites = stream.files.overwrite && !stream.files.append;

@@ -1,4 +1,4 @@
-//! What is at the paths of a stream.
+//! Inspection of a stream's paths.
 
 use super::{FileKind, needs_only_names, problem};
 use crate::error::EngineError;
@@ -10,12 +10,12 @@ use rustix::io::Errno;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is at a path.
+/// File found at a path.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) kind: FileKind,
-    /// Its size; `None` where there is no end.
+    /// Size of the file; `None` if it is unlimited.
     pub(super) size: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Found {
 /// urandom. Their neighbours are the machine's memory and ports.
 const MEMORY_DEVICES: (u32, [u32; 5]) = (1, [3, 5, 7, 8, 9]);
 
-/// All files of a stream, those below `opendir` included.
+/// Returns every file of a stream, including those below `opendir`.
 pub(super) fn at_files(stream: &Stream) -> Result<Vec<Found>, EngineError> {
     let mut paths = stream.files.paths.clone();
     if let Some(folder) = &stream.files.opendir {

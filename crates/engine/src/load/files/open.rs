@@ -52,8 +52,8 @@ pub(super) fn open(
     Ok(of(stream, planned, number, file))
 }
 
-/// What was looked at before may have become something else: a link to a
-/// device, which nobody has checked.
+/// Refuses a file that changed its kind since it was inspected, for example into a link to a device
+/// that was never checked.
 fn refuse_another_kind(
     stream: &Stream,
     planned: &PlannedFile,
@@ -210,7 +210,7 @@ fn flush_device_cache(device: &File) -> Result<(), Errno> {
     unsafe { rustix::ioctl::ioctl(device, rustix::ioctl::NoArg::<BLKFLSBUF>::new()) }
 }
 
-/// Whether the kernel is to know that blocks come in random order.
+/// Returns true if the kernel should be told that blocks come in random order.
 fn wants_random(stream: &Stream) -> bool {
     match stream.files.advice {
         Advice::ByPattern => stream.blocks.rw.random,

@@ -1,4 +1,4 @@
-//! Whether the file systems have room for what is to be laid out.
+//! Check that the file systems have room for the files to be laid out.
 
 use rustix::fs::statvfs;
 use rustix::process::geteuid;

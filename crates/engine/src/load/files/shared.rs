@@ -1,4 +1,4 @@
-//! What the streams of a load know of each other's files.
+//! Shared information of a load's streams about their files.
 
 use crate::error::EngineError;
 use crate::held;
@@ -13,8 +13,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the streams of a load know of each other's files. One for each load;
-/// devices are held until it is dropped.
+/// Shared information of a load's streams about their files. One for each load; devices are held
+/// until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct SharedFiles {
     locks: Mutex<HashMap<PathBuf, Arc<PathLock>>>,

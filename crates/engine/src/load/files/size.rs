@@ -215,7 +215,7 @@ impl<'a> Sizing<'a> {
         Ok(())
     }
 
-    /// How much one pass moves.
+    /// Returns the number of bytes that one pass transfers.
     fn total(&self, files: &[PlannedFile]) -> Result<u64, EngineError> {
         let io_size = self.stream.length.io_size;
         let share_of_io = io_size.filter(|&size| is_share(size));

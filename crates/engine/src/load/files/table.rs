@@ -40,7 +40,7 @@ pub(crate) struct FileTable<'a> {
     notes: Vec<Note>,
 }
 
-/// How a file is used.
+/// Use of a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     in_flight: u32,
@@ -48,14 +48,14 @@ struct Use {
     opened_before: bool,
 }
 
-/// Whether one more file can be opened.
+/// Result of asking for room to open one more file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
     /// Yes.
     Free,
     /// Close this one first: of those without I/O, it was used least recently.
     Close(u32),
-    /// All have I/O in flight: wait for one.
+    /// Every open file has I/O in flight: wait for one.
     Busy,
 }
 
@@ -89,7 +89,7 @@ impl<'a> FileTable<'a> {
         }
     }
 
-    /// Whether not all files are open at the same time.
+    /// Returns true if not all files are open at the same time.
     pub(crate) fn is_limited(&self) -> bool {
         self.limit < self.open.len()
     }
@@ -120,7 +120,7 @@ impl<'a> FileTable<'a> {
         self.uses[number as usize].in_flight -= 1;
     }
 
-    /// Whether one more file can be opened.
+    /// Checks for room to open one more file.
     pub(crate) fn room(&self) -> Room {
         if self.number_open < self.limit {
             return Room::Free;
@@ -174,7 +174,7 @@ impl<'a> FileTable<'a> {
         Ok(())
     }
 
-    /// What there is to tell since the last time.
+    /// Takes the notes since the last call.
     pub(crate) fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
@@ -225,8 +225,9 @@ impl<'a> FileTable<'a> {
         }
     }
 
-    /// Of files that the engine only has the names of, the null engine has made
-    /// none. What is no regular file now is not removed, whatever it was.
+    /// Returns true if the stream may remove a file. Files known only by name are removed only if
+    /// the engine creates files; the null engine makes none. A path that is no regular file now is
+    /// not removed, whatever it was before.
     fn is_removable(&self, file: &PlannedFile) -> bool {
         let made_by_name =
             file.kind == FileKind::NameOnly && self.stream.engine.kind == EngineKind::FileCreate;

@@ -41,7 +41,7 @@ impl Default for Counts {
 /// One that is over and had I/O.
 #[derive(Debug)]
 pub(super) struct Interval {
-    /// Its end.
+    /// End of the interval, in nanoseconds.
     at_ns: u64,
     ddir: Ddir,
     bytes: u32,
@@ -111,13 +111,14 @@ impl BinLog {
 }
 
 impl Interval {
-    /// Its end since the start of the stream, or what the epoch is (ms).
+    /// Returns the end of the interval in milliseconds, from the start of the stream plus
+    /// `epoch_ms`.
     pub(super) fn at_ms(&self, epoch_ms: u64) -> u64 {
         epoch_ms + self.at_ns / 1_000_000
     }
 
-    /// Its row: time (ms), direction, block size, and the I/Os of each bin, of
-    /// which 2 to the power of `coarseness` are put together.
+    /// Writes the interval's row: time (ms), direction, block size, and the I/Os of each bin, with
+    /// 2 to the power of `coarseness` bins merged into one.
     pub(super) fn write(
         &self,
         epoch_ms: u64,

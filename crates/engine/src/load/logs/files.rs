@@ -130,7 +130,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// All parts of a file are of the same kind and have the same form.
+/// Writes a log file. Its parts are all of the same kind and have the same form.
 fn write_file(path: &Path, parts: &[Part]) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let Some(first) = parts.first() else {

@@ -31,7 +31,7 @@ pub(super) struct Sample {
     pub(super) lat_ns: u64,
     pub(super) bytes: u32,
     pub(super) ddir: Ddir,
-    /// Its own.
+    /// Priority of this I/O.
     pub(super) priority: IoPriority,
 }
 
@@ -65,7 +65,7 @@ impl Sample {
     }
 }
 
-/// All I/Os so far.
+/// Samples of the I/Os so far.
 pub(super) struct Samples {
     /// The piece being filled; its capacity is its final length.
     piece: Vec<Sample>,
@@ -124,7 +124,7 @@ impl Samples {
         }
     }
 
-    /// All of them, for reading.
+    /// Converts the samples for reading.
     pub(super) fn into_pieces(self) -> io::Result<Pieces> {
         let mut full = match self.full {
             Full::Kept(pieces) => pieces.into_iter().map(Piece::Plain).collect::<Vec<_>>(),
@@ -147,7 +147,7 @@ impl fmt::Debug for Samples {
     }
 }
 
-/// All I/Os of a stream that has ended.
+/// Samples of a stream that has ended.
 pub(super) struct Pieces(Vec<Piece>);
 
 enum Piece {

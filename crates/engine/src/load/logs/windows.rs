@@ -20,13 +20,13 @@ pub(super) struct Windows {
     /// Number of the window under way.
     index: u64,
     current: PerDirection<Tally>,
-    /// Those with I/O, in order.
+    /// Windows with I/O, in order.
     closed: Vec<Window>,
     /// Length of the last window, which is shorter than the others.
     rest_ns: u64,
 }
 
-/// What was counted in a window in one direction.
+/// Counters of one direction in a window.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     index: u64,

@@ -6,7 +6,7 @@ use assay_model::load::pace::LatencyTarget;
 /// one is tried again: it may have failed by chance.
 const GOOD_WINDOWS: u32 = 3;
 
-/// What a look at the latencies led to.
+/// Result of evaluating the latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     /// Nothing changes.

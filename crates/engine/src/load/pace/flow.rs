@@ -42,8 +42,8 @@ impl FlowShare {
         }
     }
 
-    /// Whether the next I/O may go: this stream's share of all I/Os is not
-    /// above its share of all weights. Otherwise it waits for the others, for
+    /// Returns true if the next I/O may be issued: this stream's share of all I/Os is not above its
+    /// share of all weights. Otherwise the stream waits for the others, for
     /// [`sleep_ns`](Self::sleep_ns), and asks again.
     #[inline]
     pub(crate) fn may_go(&self) -> bool {
@@ -88,7 +88,7 @@ mod tests {
         FlowShare::join(table, &flow)
     }
 
-    /// All streams try in turn, the later the faster; their I/Os since then.
+    /// Lets all streams try in turn, later ones faster, and returns the I/Os of each.
     fn run(streams: &mut [FlowShare], rounds: u32) -> Vec<u64> {
         let before: Vec<u64> = streams.iter().map(|stream| stream.ios).collect();
         for _ in 0..rounds {

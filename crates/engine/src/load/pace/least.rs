@@ -49,7 +49,7 @@ impl LeastRate {
         self.used = true;
     }
 
-    /// What the rate was in the cycle that has just ended, if too low.
+    /// Returns a message with the rate of the cycle that just ended, if it was too low.
     pub(super) fn not_kept(&mut self, now_ns: u64) -> Option<String> {
         let Some(spent_ns) = now_ns.checked_sub(self.since_ns).filter(|&spent| spent > 0) else {
             // Still settling.

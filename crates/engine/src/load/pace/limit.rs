@@ -18,7 +18,7 @@ pub(super) struct Limit {
     unit: Unit,
     rate: u64,
     due_ns: u64,
-    /// What the last division left, so that no rate drifts.
+    /// Remainder of the last division, kept so that the rate does not drift.
     remainder: u64,
     /// Gaps are those of a Poisson process.
     poisson: Option<SplitMix64>,

@@ -5,7 +5,7 @@ use assay_model::load::pace::ThinkTime;
 /// A pause that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
-    /// All of it.
+    /// Total length of the pause, in nanoseconds.
     pub(crate) total_ns: u64,
     /// In its beginning, that long, the processor is kept busy.
     pub(crate) spin_ns: u64,

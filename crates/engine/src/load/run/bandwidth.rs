@@ -15,9 +15,9 @@ const KIB: u128 = 1024;
 #[derive(Debug)]
 pub(super) struct BandwidthLog {
     begun_ns: u64,
-    /// Of the last row.
+    /// Time of the last row, in nanoseconds.
     at_ns: u64,
-    /// What had been moved by then.
+    /// Bytes transferred by then.
     moved: PerDirection<u64>,
     /// Time since the begin (ms) and bandwidth (KiB/s).
     rows: PerDirection<Vec<(u64, u64)>>,

@@ -23,8 +23,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, Scope};
 use std::time::Duration;
 
-/// How soon after the start the gaps of streams are looked at for the first
-/// time; then after twice that, and so on up to [`LOOK_EVERY`].
+/// Delay from the start to the first look at the streams' gaps; doubled for each next look, up to
+/// [`LOOK_EVERY`].
 const FIRST_LOOK: Duration = Duration::from_millis(4);
 /// Between two looks at what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -161,7 +161,7 @@ impl<'a> Conductor<'a> {
         self.fill_in_gaps(&members);
     }
 
-    /// How many threads run.
+    /// Starts the threads of the wave and returns their number.
     fn start_threads<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
@@ -255,8 +255,8 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// How long nothing is due, unless something is told; says when the ramps
-    /// are over.
+    /// Returns the time until the next look is due, if no event arrives earlier. It also tells the
+    /// observer when the ramps are over.
     fn next_look(&mut self, wave: &mut Wave<'_>) -> Duration {
         let Some(ramps_end_ns) = wave.ramps_end_ns.filter(|_| wave.held_back.is_empty()) else {
             return wave.patience;

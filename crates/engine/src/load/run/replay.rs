@@ -1,4 +1,4 @@
-//! What a trace says about the stream that replays it.
+//! Properties that a trace gives to the stream that replays it.
 
 use crate::error::EngineError;
 use crate::load::source::holds;

@@ -5,7 +5,7 @@ use crate::load::steady::SteadyWatch;
 use assay_model::load::Load;
 use assay_model::load::report::StreamReport;
 
-/// All groups of streams that end when they are steady.
+/// Groups of streams that end when they are steady.
 pub(super) struct SteadyGroups(Vec<Group>);
 
 struct Group {
@@ -59,7 +59,7 @@ impl SteadyGroups {
         attained
     }
 
-    /// What was reached, in the reports of the streams concerned.
+    /// Fills the steady state reached into the reports of the streams concerned.
     pub(super) fn fill_in(&self, load: &Load, reports: &mut [StreamReport]) {
         for group in &self.0 {
             for (stream, report) in load.streams.iter().zip(reports.iter_mut()) {

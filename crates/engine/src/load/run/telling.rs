@@ -1,4 +1,4 @@
-//! What the conductor tells: progress, reports, logs.
+//! Output of the conductor: progress, reports, logs.
 
 use super::conductor::{Conductor, Wave};
 use crate::clock::{Clock, MonotonicClock};

@@ -16,10 +16,10 @@ pub(super) struct FreeMap {
 }
 
 impl FreeMap {
-    /// All of `len` pieces are free.
+    /// Creates a map with all `len` pieces free.
     ///
     /// # Errors
-    /// There is no memory for that many; the message names `job`.
+    /// If there is not enough memory; the message names `job`.
     pub(super) fn new(len: u64, job: &str) -> Result<Self, EngineError> {
         let no_memory = || EngineError::Job {
             job: job.to_owned(),

@@ -1,4 +1,4 @@
-//! How long the next block is.
+//! Length of the next block.
 
 use assay_model::load::blocks::BlockSizes;
 use assay_model::rng::SplitMix64;
@@ -63,7 +63,7 @@ impl Lengths {
         self.align
     }
 
-    /// All blocks have this length.
+    /// Returns the length shared by all blocks, if it is fixed.
     pub(super) const fn fixed(&self) -> Option<u32> {
         match self.kind {
             Kind::Fixed => Some(self.min),

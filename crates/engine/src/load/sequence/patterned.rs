@@ -12,7 +12,7 @@ pub(super) struct Patterned {
     pattern: Pattern,
     span: Span,
     length: u32,
-    /// Of a pattern of one direction.
+    /// Direction, for a pattern of one direction.
     ddir: Ddir,
     number: u64,
     rng: SplitMix64,

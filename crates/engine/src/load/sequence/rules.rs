@@ -1,11 +1,11 @@
-//! What a stream asks of the order of its blocks, read once.
+//! Rules for the order of a stream's blocks, read once.
 
 use super::lengths::Lengths;
 use assay_model::load::blocks::{Blocks, Distribution, Generator, Sequencer, StridedZones};
 use assay_model::load::{Ddir, PerDirection, Stream};
 use assay_model::rng::SplitMix64;
 
-/// What holds for all files of a stream.
+/// Rules that hold for all files of a stream.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) directions: Directions,
@@ -24,16 +24,16 @@ pub(super) struct Rules {
     pub(super) distribution: PerDirection<Distribution>,
     pub(super) order: OrderKind,
     pub(super) zones: Option<StridedZones>,
-    /// What is done begins anew by itself.
+    /// True if the order starts over by itself at its end.
     pub(super) endless: bool,
     /// The stream's name, for errors.
     pub(super) job: String,
 }
 
-/// How random offsets are found.
+/// Method of choosing random offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderKind {
-    /// All starts of blocks, each once.
+    /// Every start of a block exactly once.
     Once,
     /// With a map of what is done, for blocks of several sizes.
     Map,
@@ -41,7 +41,7 @@ pub(super) enum OrderKind {
     Draws,
 }
 
-/// How the direction is chosen.
+/// Method of choosing the direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Directions {
     Only(Ddir),
@@ -78,7 +78,7 @@ impl Directions {
         }
     }
 
-    /// Those that choose blocks of their own.
+    /// Returns the directions that choose blocks of their own.
     pub(super) const fn choosing(self) -> &'static [Ddir] {
         match self {
             Self::Only(Ddir::Read) => &[Ddir::Read],
@@ -189,8 +189,8 @@ impl Rules {
         )
     }
 
-    /// How many blocks of direction `ddir` start in `room` bytes: at each
-    /// multiple of its alignment from which the smallest still fits.
+    /// Returns the number of blocks of direction `ddir` that can start in `room` bytes: one at each
+    /// multiple of the alignment at which the smallest block still fits.
     pub(super) fn starts(&self, ddir: Ddir, room: u64) -> u64 {
         let lengths = &self.jump_lengths[ddir];
         match room.checked_sub(u64::from(lengths.min())) {

@@ -20,7 +20,7 @@ pub(super) struct Service {
     left: u32,
     /// Files in use, at most `open_at_once`.
     active: VecDeque<u32>,
-    /// Where in `active` the chosen one is.
+    /// Index of the chosen file in `active`.
     at: usize,
     /// Files from this number on were not in use yet.
     unused: u32,
@@ -35,7 +35,7 @@ enum Choice {
     InTurn,
     UntilDone,
     Random,
-    /// Of the files in use, the first is the most frequent (normal: the middle
+    /// Skewed choice among the files in use, with the first the most frequent (normal: the middle
     /// one).
     Skewed(Skewed, Loads),
 }
@@ -71,7 +71,7 @@ impl Service {
         service
     }
 
-    /// All files are there again.
+    /// Restarts with all files available.
     pub(super) fn begin_again(&mut self) {
         self.active.clear();
         (self.at, self.left, self.unused, self.served) = (0, 0, 0, false);

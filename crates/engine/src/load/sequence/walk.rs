@@ -20,9 +20,9 @@ pub(super) struct Walk {
     end: u64,
     order: Order,
     draws: PerDirection<Draw>,
-    /// Where the block after the last one of each direction starts.
+    /// Start of the block that follows the last one, by direction.
     next: PerDirection<u64>,
-    /// Where the last one started.
+    /// Start of the last block, by direction.
     last: PerDirection<Option<u64>>,
     /// Bytes done in this zone.
     zone_bytes: u64,
@@ -151,10 +151,9 @@ impl Walk {
         block
     }
 
-    /// Where that is in the window. With a skip, whoever leaves the window
-    /// comes back at its other end (as in fio, where backwards from the
-    /// beginning of a file starts with the block there, but elsewhere with the
-    /// last of the region).
+    /// Returns the offset of the next block within the window. With a skip, a position beyond the
+    /// window wraps around to its other end (as in fio, where going backwards from the beginning of
+    /// a file starts with the block there, but elsewhere with the last of the region).
     fn following(&self, ddir: Ddir, skip: i64) -> Option<u64> {
         let length = self.end - self.start;
         let place = self.next[ddir].saturating_sub(self.start);
@@ -258,7 +257,7 @@ impl Walk {
         self.last = PerDirection::default();
     }
 
-    /// All of the window is to be done (again), in a new order.
+    /// Marks the whole window as not done, in a new order.
     fn shuffle(&mut self, rules: &Rules, rng: &mut SplitMix64) {
         let length = self.end - self.start;
         match &mut self.order {

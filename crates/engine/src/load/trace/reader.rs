@@ -5,8 +5,8 @@ use super::{TraceAction, TraceStep, damaged};
 use crate::error::EngineError;
 use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
-use assay_trace::Source;
-use assay_trace::blktrace::{BlktraceSource, ByteOrder, Names};
+use assay_trace::TraceSource;
+use assay_trace::blktrace::{BlktraceSource, ByteOrder, DeviceFiles};
 use assay_trace::iolog::IologSource;
 use rustix::fs::{major, makedev, minor};
 use std::fs::{self, File};
@@ -19,11 +19,11 @@ use std::vec;
 /// Read from the file at once.
 const PIECE: usize = 256 * 1024;
 
-/// What a whole trace holds.
+/// Summary of a whole trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TraceSummary {
-    /// All files that the trace names, or the one that replaces them. Those of
-    /// a block trace are the devices with the same numbers.
+    /// Files named by the trace, or the one that replaces them. Those of a block trace are the
+    /// devices with the same numbers.
     pub(crate) files: Vec<TracedFile>,
     /// Number of I/Os, flushes not among them.
     pub(crate) ios: PerDirection<u64>,
@@ -50,7 +50,7 @@ pub(crate) struct TraceReader {
 }
 
 enum Steps {
-    /// All of them, from when the trace was opened.
+    /// Every step, kept since the trace was opened.
     Kept(vec::IntoIter<TraceStep>),
     /// Read from the file as they are asked for.
     Read(Box<Replay>),
@@ -79,7 +79,7 @@ impl TraceReader {
         Ok(Self { summary, steps })
     }
 
-    /// What the whole trace holds.
+    /// Returns the summary of the whole trace.
     pub(crate) fn summary(&self) -> &TraceSummary {
         &self.summary
     }
@@ -97,11 +97,10 @@ impl Iterator for TraceReader {
 }
 
 impl TraceSummary {
-    /// Of the trace at `path`, as `options` want it. Its steps are not kept.
+    /// Summarizes the trace at `path` under `options`. Its steps are not kept.
     ///
     /// # Errors
-    /// If it cannot be read, is no trace or holds nothing to replay; the line
-    /// or record is named.
+    /// If it cannot be read, is no trace or holds nothing to replay; the line or record is named.
     pub(crate) fn read(path: &Path, options: &Trace) -> Result<Self, EngineError> {
         read_through(path, options, |_| ())
     }
@@ -164,7 +163,7 @@ fn begin(path: &Path, options: &Trace) -> Result<Replay, EngineError> {
     }
     let mut input = BufReader::with_capacity(PIECE, open(path)?);
     let start = input.fill_buf().map_err(failed)?;
-    let source: Box<dyn Source + Send> = match ByteOrder::of(start) {
+    let source: Box<dyn TraceSource + Send> = match ByteOrder::of(start) {
         Some(order) => {
             let align = options.align;
             Box::new(BlktraceSource::new(input, order, align, names(options)))
@@ -175,7 +174,7 @@ fn begin(path: &Path, options: &Trace) -> Result<Replay, EngineError> {
 }
 
 /// Which device is meant by a number: where all I/O goes elsewhere, none need be found.
-fn names(options: &Trace) -> Names {
+fn names(options: &Trace) -> DeviceFiles {
     match options.redirect.clone() {
         Some(path) => Box::new(move |_, _| Some(path.clone())),
         None => Box::new(|major, minor| device_node(Path::new("/dev"), major, minor)),

@@ -1,17 +1,17 @@
-//! What the replay options make of the events of a trace.
+//! Conversion of a trace's events under the replay options.
 
 use super::{TraceAction, TraceStep};
 use crate::error::EngineError;
 use assay_model::load::trace::Trace;
-use assay_trace::{Event, EventTime, Source};
+use assay_trace::{EventTime, TraceEvent, TraceSource};
 use std::path::{Path, PathBuf};
 
-/// Where all I/O goes with `replay_redirect`.
+/// Index of the file that receives all I/O with `replay_redirect`.
 const REDIRECTED: usize = 0;
 
 /// The steps of a trace, one after the other.
 pub(super) struct Replay {
-    source: Box<dyn Source + Send>,
+    source: Box<dyn TraceSource + Send>,
     path: PathBuf,
     options: Trace,
     /// Time of the latest event and of the latest step; `None`: there was none
@@ -25,7 +25,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) fn new(source: Box<dyn Source + Send>, path: &Path, options: &Trace) -> Self {
+    pub(super) fn new(source: Box<dyn TraceSource + Send>, path: &Path, options: &Trace) -> Self {
         Self {
             source,
             path: path.to_owned(),
@@ -59,7 +59,7 @@ impl Replay {
         Ok(None)
     }
 
-    fn next_event(&mut self) -> Result<Option<Event>, EngineError> {
+    fn next_event(&mut self) -> Result<Option<TraceEvent>, EngineError> {
         let event = self.source.next_event();
         event.map_err(|source| EngineError::file("read the trace", &self.path, source))
     }
@@ -80,7 +80,7 @@ impl Replay {
 
     /// The step for an event; `None` if it is left out. Its time then counts
     /// for the next one.
-    fn step_for(&mut self, event: &Event) -> Option<TraceStep> {
+    fn step_for(&mut self, event: &TraceEvent) -> Option<TraceStep> {
         let file = match self.options.redirect {
             Some(_) => REDIRECTED,
             None => event.file,
@@ -143,7 +143,7 @@ impl Replay {
     }
 }
 
-/// Whether the options make sense.
+/// Checks that the options are valid.
 pub(super) fn check(options: &Trace, path: &Path) -> Result<(), EngineError> {
     if options.align > 0 && !options.align.is_power_of_two() {
         return Err(super::damaged(

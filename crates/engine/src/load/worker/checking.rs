@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a stream that checks knows.
+/// State of a stream that checks.
 pub(in crate::load) struct Checks {
     spec: Verify,
     verifier: Arc<Verifier>,
@@ -40,7 +40,7 @@ pub(in crate::load) struct Checks {
     /// Written blocks are remembered, to be read back.
     remembers: bool,
     history: History,
-    /// What the seeds of the contents are made from.
+    /// Base of the seeds of the contents.
     seed: u64,
     /// Writes (or, of a stream that only reads, reads) so far.
     number: u64,
@@ -48,7 +48,7 @@ pub(in crate::load) struct Checks {
     reads_made: u64,
     /// Writes that did not complete.
     lost: Vec<verify::InFlight>,
-    /// What an interrupted run had written.
+    /// Writes of an interrupted run.
     before: Option<verify::State>,
     /// The last completed writes, newest first.
     completed: VecDeque<(u64, u64)>,
@@ -126,7 +126,7 @@ impl Checks {
         self.verifier.stamp(block, mark);
     }
 
-    /// Of the content of a write: known again when it is read back.
+    /// Returns the content seed of a write, which can be derived again when the block is read back.
     fn content_seed(&self, number: u64) -> u64 {
         SplitMix64::new(self.seed.wrapping_add(number)).next_u64()
     }
@@ -143,7 +143,7 @@ impl Checks {
         }
     }
 
-    /// What must be found in a block that was read, if anything is known.
+    /// Returns the expected content of a block that was read, if any is known.
     fn expected(&mut self, unit: &IoUnit, mark: Mark) -> Option<Expected> {
         let number = match mark.role {
             Role::Check if mark.number != NOT_KNOWN => Some(mark.number),
@@ -181,7 +181,7 @@ impl Checks {
         });
     }
 
-    /// Whether an interrupted run is known to have written that block.
+    /// Returns true if an interrupted run is known to have written that block.
     fn was_written(&self, number: u64, unit: &IoUnit) -> bool {
         let bytes = unit.offset..unit.offset + u64::from(unit.length);
         self.before
@@ -260,8 +260,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         Ok(())
     }
 
-    /// What is read back must come from the device: what was written goes
-    /// there, and its pages out of memory.
+    /// Drops the files' pages, so that blocks are read back from the device: dirty pages are
+    /// written first, then evicted from memory.
     fn forget_pages(&mut self) -> Result<(), EngineError> {
         let numbers: Vec<u32> = self.files.open_numbers().collect();
         for number in numbers {
@@ -435,7 +435,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// What was read is not what was written.
+    /// Handles a block that differs from the data written.
     #[cold]
     fn mismatch(&mut self, file: u32, mismatch: &Mismatch, now_ns: u64) {
         self.mismatches += 1;

@@ -1,4 +1,4 @@
-//! What happens when an I/O comes back.
+//! Handling of completed I/Os.
 
 use super::issue::{Mark, Role};
 use super::{Failure, Worker};
@@ -13,7 +13,7 @@ use assay_model::load::Ddir;
 use assay_model::trial::IoErrorRecord;
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Whether somebody wants to know of each completion.
+    /// Returns true if some part of the worker needs to see each completion.
     pub(super) fn must_attend(&self) -> bool {
         let limits = &self.stream.pace.max_latency;
         self.checks.is_some()
@@ -115,7 +115,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.attend_checked(unit, mark, now_ns);
     }
 
-    /// What the search for a depth has led to.
+    /// Applies the result of the search for a depth.
     fn follow(&mut self, finding: Finding, now_ns: u64) {
         match finding {
             Finding::GoOn => {}
@@ -186,8 +186,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.free.push(unit.buf);
     }
 
-    /// Whether only that spot of the medium is bad, and there are not too many
-    /// of them.
+    /// Returns true if only that spot of the medium is bad, and the number of bad spots is within
+    /// the limit.
     fn passes_bad_spot(&self, errno: Option<i32>) -> bool {
         matches!(errno, Some(libc::EIO | libc::EILSEQ | libc::ENODATA))
             && self.recorder.errors().count <= u64::from(self.stream.errors.bad_spots)

@@ -24,8 +24,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         Ok(())
     }
 
-    /// What each loop but the first begins with: fresh files where they were
-    /// removed, and a page cache without them where that is wanted.
+    /// Prepares the files for each loop but the first: fresh files if they were removed, and pages
+    /// evicted from the page cache if requested.
     pub(super) fn reopen_files(&mut self) -> Result<(), EngineError> {
         let files = &self.stream.files;
         if !needs_open_file(self.stream.engine.kind) && !files.unlink_each_loop {

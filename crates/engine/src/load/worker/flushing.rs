@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Groups that wait for a flush at most; older ones get no figure.
 const MAX_GROUPS: usize = 1 << 12;
 
-/// What is to be flushed when.
+/// Schedule of flushes.
 #[derive(Clone, Debug)]
 pub(super) struct Flushes {
     fsync: u32,
@@ -25,7 +25,7 @@ pub(super) struct Flushes {
     writes: u64,
     /// The last write, if its flush has not been looked at yet.
     last: Option<(u32, u64, u64)>,
-    /// What the next `sync_file_range` covers.
+    /// Start of the range that the next `sync_file_range` covers.
     from: u64,
     to: u64,
     groups: Groups,
@@ -110,13 +110,12 @@ impl Flushes {
         }
     }
 
-    /// Whether there is any to be done between I/Os.
+    /// Returns true if any flush is made between I/Os.
     pub(super) const fn any(&self) -> bool {
         self.fsync > 0 || self.fdatasync > 0 || self.range.is_some()
     }
 
-    /// Whether any makes durable what was written before it: a
-    /// `sync_file_range` does not.
+    /// Returns true if any flush makes earlier writes durable: a `sync_file_range` does not.
     pub(super) const fn any_durable(&self) -> bool {
         self.fsync > 0 || self.fdatasync > 0
     }
@@ -148,7 +147,7 @@ impl Flushes {
         self.unflushed.values().sum()
     }
 
-    /// Whether one is due with the last write.
+    /// Returns true if a flush is due with the last write.
     fn is_any_due(&self) -> bool {
         let range = self.range.map_or(0, |range| range.every);
         let every = [self.fsync, self.fdatasync, range];
@@ -161,7 +160,7 @@ impl Flushes {
 }
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Whether a flush is due that must wait for what is in flight.
+    /// Returns true if a flush is due that must wait for the I/Os in flight.
     pub(super) fn must_drain(&self) -> bool {
         self.stream.durability.drained && self.in_flight > 0 && self.flushes.is_any_due()
     }

@@ -15,7 +15,7 @@ use assay_model::load::priority::IoPriority;
 /// Between two looks at a lock that somebody else has.
 const LOOK_AT_LOCK_EVERY_NS: u64 = 20_000;
 
-/// What comes next.
+/// Next action of the worker.
 pub(super) enum Next {
     /// This I/O.
     Unit(IoUnit),
@@ -27,7 +27,7 @@ pub(super) enum Next {
     Blocked,
 }
 
-/// What a unit in flight is for.
+/// Purpose of a unit in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Role {
     /// The I/O that was asked for.
@@ -37,7 +37,7 @@ pub(super) enum Role {
     Check,
 }
 
-/// What is known of the units in flight, by their tags.
+/// Information about the units in flight, by their tags.
 #[derive(Debug)]
 pub(super) struct Tags {
     marks: Vec<Mark>,
@@ -46,7 +46,7 @@ pub(super) struct Tags {
     free: Vec<u32>,
 }
 
-/// What is known of a unit in flight.
+/// Information about a unit in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     /// When the kernel had taken it; 0: it has not, or never does so apart.
@@ -128,8 +128,8 @@ impl Tags {
         })
     }
 
-    /// Whether a unit in flight touches what `step` would touch, so that the
-    /// order of the two matters.
+    /// Returns true if a unit in flight overlaps the range of `step`, so that the order of the two
+    /// matters.
     pub(super) fn conflicts(&self, step: &Step) -> bool {
         let end = step.offset + u64::from(step.length);
         self.marks.iter().any(|mark| {
@@ -143,7 +143,7 @@ impl Tags {
 }
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Whether anything can ever stand in the way of an I/O.
+    /// Returns true if anything can ever delay an I/O.
     pub(super) fn can_be_hindered(&self) -> bool {
         self.checks.is_some()
             || self.flushes.any()
@@ -244,7 +244,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         Some(next)
     }
 
-    /// What stands in the way of this I/O, if anything.
+    /// Returns the obstacle that delays this I/O, if any.
     fn obstacle(&mut self, step: &Step) -> Option<Next> {
         if self.few_open
             && let Some(wait) = self.want_file(step.file)

@@ -71,20 +71,20 @@ pub(super) struct Parts<'a, C> {
     pub(super) turns: Extra<Turns>,
 }
 
-/// What a worker leaves behind.
+/// Results of a worker.
 pub(super) struct Finished {
     pub(super) report: StreamReport,
     /// When its measured time began.
     pub(super) start_ns: u64,
     /// It was over before its ramp was: nothing was measured.
     pub(super) still_ramping: bool,
-    /// What ended it, where that was no failed I/O.
+    /// Error that ended the worker, if it was not a failed I/O.
     pub(super) error: Option<EngineError>,
     pub(super) logs: Extra<LogSet>,
     pub(super) notes: Vec<Note>,
 }
 
-/// What the stream does at the moment.
+/// Current phase of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The I/O that was asked for.
@@ -111,7 +111,7 @@ pub(super) struct Worker<'a, E, C> {
     files: FileTable<'a>,
     /// Not all files are open at the same time.
     few_open: bool,
-    /// Of the file of the next I/O.
+    /// Lock of the file of the next I/O.
     next_lock: Option<HeldLock>,
     source: Source,
     pass_bytes: u64,
@@ -166,7 +166,7 @@ pub(super) struct Worker<'a, E, C> {
     range_syncs: u64,
     flushed_at_end: bool,
     dropped: PerDirection<u64>,
-    /// What was moved before the recorder was last restarted.
+    /// Bytes transferred before the recorder was last restarted.
     moved_before: PerDirection<u64>,
     cpu_before: CpuUse,
     faults_before: sys::Faults,
@@ -260,8 +260,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.conclude()
     }
 
-    /// All loops of the job. The first counts from the start of the clock, as
-    /// the runtime does, however late this thread got a processor.
+    /// Runs all loops of the job. The first counts from the start of the clock, as the runtime
+    /// does, however late this thread was scheduled.
     fn loops(&mut self, start_ns: u64) -> Result<(), EngineError> {
         let mut number = 0;
         let mut since_ns = start_ns;
@@ -347,8 +347,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.begin_measuring(start_ns);
     }
 
-    /// What the clock says now that the start is told by. (A user may ask for
-    /// one that this system lacks: then it is the time since 1970.)
+    /// Returns the start time by the requested clock, in milliseconds. If this system lacks that
+    /// clock, it is the time since 1970.
     fn start_time_ms(&self) -> u64 {
         let clock = ClockId::try_from(self.stream.schedule.start_clock);
         let now = clock_gettime(clock.unwrap_or(ClockId::Realtime));

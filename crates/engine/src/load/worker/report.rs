@@ -1,4 +1,4 @@
-//! What a stream leaves behind.
+//! Reports of a stream.
 
 use super::{Finished, Worker};
 use crate::clock::Clock;
@@ -70,7 +70,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// How the stream stands.
+    /// Returns an interim report of the stream.
     pub(super) fn report_now(&mut self, now_ns: u64) -> StreamReport {
         let bytes = self.recorder.bytes();
         let (cpu, faults) = self.used();

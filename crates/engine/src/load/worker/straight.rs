@@ -9,7 +9,7 @@ use crate::io::{Completion, IoEngine, IoUnit};
 use assay_model::load::Ddir;
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Whether I/Os may go that way.
+    /// Returns true if I/Os may take this path.
     #[inline]
     pub(super) fn goes_straight(&self) -> bool {
         !self.engine.is_asynchronous() && !self.hindered && !self.attentive

@@ -14,7 +14,7 @@ use std::io;
 
 /// Arrays are as long as a multiple of this, in words: no loop has a rest.
 const MULTIPLE: usize = 512;
-/// What the scaling kernels multiply by: STREAM's.
+/// Factor of the scaling kernels, as in STREAM.
 const SCALAR: f64 = 3.0;
 /// Arrays begin at different places of a page, so that loads of one are not taken
 /// for loads of what was just stored to another (4 KiB aliasing).
@@ -57,7 +57,7 @@ fn widest_vectors() -> Vectors {
     }
 }
 
-/// Whether stores can go past the caches with these vectors.
+/// Returns true if stores can bypass the caches with these vectors.
 #[must_use]
 pub const fn can_stream(vectors: Vectors) -> bool {
     !matches!(vectors, Vectors::Portable)
@@ -68,7 +68,7 @@ pub const fn can_stream(vectors: Vectors) -> bool {
 pub struct Arrays {
     regions: [Region; 3],
     words: usize,
-    /// What was read, so that no compiler leaves the reading out.
+    /// Sum of the words read, kept so that no compiler removes the reads.
     sum: f64,
 }
 

@@ -1,6 +1,6 @@
 //! EXT_CSD of eMMC (JESD84-B51, 7.4); each name is followed by its byte.
 
-/// What it says.
+/// Decoded view of the extended CSD register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtCsd<'a>(&'a [u8; 512]);
 
@@ -9,7 +9,7 @@ pub struct ExtCsd<'a>(&'a [u8; 512]);
 pub struct Cache {
     /// Kilobytes, of 1024.
     pub kib: u32,
-    /// Whether it is on.
+    /// `true` if the cache is on.
     pub on: bool,
 }
 
@@ -105,21 +105,21 @@ impl<'a> ExtCsd<'a> {
         given.then(|| super::to_hex(bytes))
     }
 
-    /// Whether partitions are in a mode of better endurance (usually SLC); bit 0 is the
-    /// user area.
+    /// `true` if partitions are in a mode of higher endurance (usually SLC); bit 0 is the user
+    /// area.
     #[must_use]
     pub fn enhanced(&self) -> bool {
         self.byte(PARTITIONS_ATTRIBUTE) & 0b1_1111 != 0
     }
 
-    /// Whether writes of whole sectors survive a power cut in between (reliable write of
+    /// `true` if writes of whole sectors survive a power cut during the write (reliable write of
     /// any size).
     #[must_use]
     pub fn reliable_writes(&self) -> bool {
         self.byte(WR_REL_PARAM) & 0b100 != 0
     }
 
-    /// How background operations are begun: by the host (manually), by itself, or not at
+    /// Start mode of background operations: by the host (manually), by the device itself, or not at
     /// all.
     #[must_use]
     pub fn background_operations(&self) -> &'static str {

@@ -1,5 +1,5 @@
-//! What NVMe drives say of themselves (NVM Express Base Specification 2.0: Identify
-//! Controller in figure 275, SMART / Health Information in figure 207).
+//! Self-reported data of NVMe drives (NVM Express Base Specification 2.0: Identify Controller in
+//! figure 275, SMART / Health Information in figure 207).
 
 use crate::units::Bytes;
 
@@ -28,7 +28,7 @@ impl<'a> SmartLog<'a> {
         bytes.iter().any(|byte| *byte != 0).then_some(Self(bytes))
     }
 
-    /// What the drive warns of.
+    /// Returns the warnings that the drive reports.
     pub fn warnings(&self) -> impl Iterator<Item = &'static str> + use<> {
         let bits = self.0[0];
         let all = WARNINGS.iter().enumerate();
@@ -134,19 +134,19 @@ impl<'a> Controller<'a> {
         (major > 0).then(|| format!("{major}.{minor}{patch}"))
     }
 
-    /// Whether it has a volatile write cache.
+    /// `true` if the drive has a volatile write cache.
     #[must_use]
     pub fn has_volatile_cache(&self) -> bool {
         self.0[525] & 1 == 1
     }
 
-    /// Whether it can go to states of less power by itself (APST).
+    /// `true` if the drive can enter lower power states by itself (APST).
     #[must_use]
     pub fn saves_power_by_itself(&self) -> bool {
         self.0[265] & 1 == 1
     }
 
-    /// How many states of power it has.
+    /// Number of power states.
     #[must_use]
     pub fn power_states(&self) -> u32 {
         u32::from(self.0[263]) + 1

@@ -76,8 +76,7 @@ impl<'a> SdStatus<'a> {
         Some(Bytes(bytes))
     }
 
-    /// Whether it can be told that blocks are not needed any more (DISCARD, since
-    /// version 5.1).
+    /// `true` if the card supports DISCARD (since version 5.1).
     #[must_use]
     pub fn can_discard(&self) -> bool {
         self.bits(313, 313) == 1
@@ -127,8 +126,8 @@ impl<'a> Scr<'a> {
         }
     }
 
-    /// Whether it counts the blocks of a transfer beforehand (CMD23), so that the host
-    /// needs no command to end one.
+    /// `true` if the card supports CMD23, which gives the block count of a transfer beforehand, so
+    /// that the host needs no command to end one.
     #[must_use]
     pub fn counts_blocks(&self) -> bool {
         bits(self.0, 33, 33) == 1
@@ -146,7 +145,7 @@ impl<'a> Csd<'a> {
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// Whether it takes no writes: `permanently` or `for now`.
+    /// Write protection of the card: `permanently`, `for now` or none.
     #[must_use]
     pub fn write_protected(&self) -> Option<&'static str> {
         match (bits(self.0, 13, 13), bits(self.0, 12, 12)) {

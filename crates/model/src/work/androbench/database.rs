@@ -67,12 +67,12 @@ pub enum Schema {
     /// Tables with a key, a text of 100 characters and a date; a transaction is
     /// one statement for each table.
     Mobibench {
-        /// How many.
+        /// Number of tables.
         tables: u32,
     },
 }
 
-/// What a transaction does.
+/// Statement of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Statement {
@@ -86,10 +86,10 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// All of them, in the order that they can be done.
+    /// Every statement, in an order in which they can be done.
     pub const ALL: [Self; 3] = [Self::Insert, Self::Update, Self::Delete];
 
-    /// Its name.
+    /// Name of the statement.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ pub enum Journal {
 }
 
 impl Journal {
-    /// All modes.
+    /// Every mode.
     pub const ALL: [Self; 6] = [
         Self::Delete,
         Self::Truncate,
@@ -183,7 +183,7 @@ pub enum Synchronous {
 }
 
 impl Synchronous {
-    /// All levels.
+    /// Every level.
     pub const ALL: [Self; 4] = [Self::Off, Self::Normal, Self::Full, Self::Extra];
 
     /// `SQLite`'s name of it.
@@ -197,7 +197,7 @@ impl Synchronous {
         }
     }
 
-    /// Whether each commit ends with all that it wrote flushed.
+    /// `true` if each commit ends with everything that it wrote flushed.
     ///
     /// With a write-ahead log, `NORMAL` flushes at checkpoints only
     /// (<https://www.sqlite.org/pragma.html#pragma_synchronous>).
@@ -220,9 +220,9 @@ impl fmt::Display for Synchronous {
 /// Transactions of one kind, as they were done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseStep {
-    /// What each did.
+    /// Statement of each transaction.
     pub statement: Statement,
-    /// How many were done.
+    /// Number of transactions done.
     pub transactions: u64,
     /// Statements in each.
     pub statements_each: u32,
@@ -230,11 +230,11 @@ pub struct DatabaseStep {
     pub journal: Journal,
     /// Synchronous level in force.
     pub synchronous: Synchronous,
-    /// Of each transaction. Its sum is what AndroBench divides by: the time
-    /// between transactions is not in it.
+    /// Latency of each transaction. AndroBench divides by its sum, which leaves out the time
+    /// between transactions.
     pub latency: LatencyRecord,
-    /// Of a checkpoint after the last transaction, outside the clock; `None`:
-    /// there was none.
+    /// Time of a checkpoint after the last transaction, outside the clock; `None` if there was
+    /// none.
     pub checkpoint_ns: Option<u64>,
     /// Version of `SQLite`.
     pub sqlite_version: String,

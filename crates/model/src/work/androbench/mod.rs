@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub const MAX_FILES: u32 = 64;
 /// The database.
 pub const DATABASE: &str = "testing.db";
-/// What `SQLite` appends to a database's name for files of its own.
+/// Suffixes of the files that `SQLite` creates beside a database.
 pub const DATABASE_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 
 /// A run of `AndroBench`'s or Mobibench's tests.
@@ -23,8 +23,8 @@ pub const DATABASE_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 pub struct AndroBench {
     /// Folder to make a test folder in.
     pub folder: PathBuf,
-    /// What to measure, in order; each phase is a step, a database's phase one
-    /// for each statement.
+    /// Phases to measure, in order; each phase is a step, and a database phase has a step for each
+    /// statement.
     pub phases: Vec<Phase>,
 }
 
@@ -43,7 +43,7 @@ impl WorkSpec for AndroBench {
 }
 
 impl AndroBench {
-    /// Whether it needs an agent with databases.
+    /// `true` if it needs an agent with databases.
     #[must_use]
     pub fn needs_databases(&self) -> bool {
         let mut phases = self.phases.iter();
@@ -104,12 +104,11 @@ impl Phase {
     }
 }
 
-/// What the files hold before the clock starts.
+/// Content of the files before the clock starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileStart {
-    /// All blocks were written, and are on the device and not in the page
-    /// cache.
+    /// Written files: each block is on the device and not in the page cache.
     #[default]
     Written,
     /// Nothing (`O_TRUNC`): blocks are allocated while the clock runs.
@@ -121,7 +120,7 @@ pub enum FileStart {
 pub struct FilePhase {
     /// Name of its step.
     pub name: String,
-    /// What it does, in words.
+    /// Description of the phase, for people.
     pub description: String,
     /// The pattern; not a mix.
     pub rw: Rw,
@@ -138,7 +137,7 @@ pub struct FilePhase {
     pub ios: Option<u64>,
     /// Random blocks may come twice (`norandommap`).
     pub repeats: bool,
-    /// All threads end when the first has done its work.
+    /// Ends every thread when the first has done its work.
     pub first_ends_all: bool,
     /// Engine.
     pub ioengine: EngineKind,
@@ -148,7 +147,7 @@ pub struct FilePhase {
     pub sync: OpenSync,
     /// Flush calls, inside the measured time.
     pub flush: Flush,
-    /// What the files hold beforehand.
+    /// Content of the files beforehand.
     pub start: FileStart,
 }
 

@@ -13,15 +13,14 @@ const WORD: usize = size_of::<u64>();
 /// "corrupted" (f3read's tolerance).
 const TOLERANCE: usize = 2;
 
-/// What a sector holds, in the classes of f3read.
+/// Content of a sector, in the classes of f3read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// What was written there.
+    /// The data written there.
     Ok,
     /// The same but for one or two words.
     Changed,
-    /// What was written elsewhere, but for at most two words: the mark of
-    /// storage that wraps around.
+    /// Data written elsewhere, but for at most two words: the mark of storage that wraps around.
     Overwritten {
         /// The offset it was written to.
         belongs_to: u64,

@@ -1,27 +1,27 @@
-//! What probing a device found.
+//! Result of probing a device.
 
 use serde::{Deserialize, Serialize};
 
-/// How a device deals with addresses that it has no memory for.
+/// Behaviour of a device at addresses that it has no memory for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
     /// There are none: every block probed held what was written to it.
     Good,
-    /// What is written beyond its real size is lost.
+    /// Data written beyond the real size is lost.
     Limbo {
-        /// Its real size.
+        /// Real size of the device, in bytes.
         real_bytes: u64,
     },
-    /// What is written beyond its real size goes to its begin.
+    /// Data written beyond the real size goes to the start of the device.
     Wraparound {
-        /// Its real size.
+        /// Real size of the device, in bytes.
         real_bytes: u64,
     },
     /// Addresses repeat after `wraps_at`, and of those before it the ones from
     /// its real size on are lost.
     Chain {
-        /// Its real size.
+        /// Real size of the device, in bytes.
         real_bytes: u64,
         /// Distance after which addresses repeat.
         wraps_at: u64,
@@ -34,7 +34,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether such a device has memory for an address.
+    /// `true` if such a device has memory for an address.
     #[must_use]
     pub const fn holds(self, address: u64) -> bool {
         match self {
@@ -49,12 +49,12 @@ impl Kind {
     }
 }
 
-/// What probing found.
+/// Result of probing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {
-    /// What the device is.
+    /// Kind of the device.
     pub kind: Kind,
-    /// Its size, as it says.
+    /// Announced size of the device, in bytes.
     pub announced_bytes: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
@@ -64,7 +64,7 @@ pub struct Probed {
     pub unreadable: Vec<u64>,
     /// Blocks that did not hold what was written to them.
     pub lost: u64,
-    /// Where the first of them is.
+    /// Offset of the first lost block.
     pub first_lost: Option<u64>,
     /// Blocks that could not be put back as they were, although they hold what
     /// is written to them.
@@ -72,14 +72,13 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// Whether every block probed held what was written to it, and what it
-    /// held before.
+    /// `true` if every probed block held the data written to it, and got its old content back.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.kind == Kind::Good && self.unreadable.is_empty() && self.not_restored.is_empty()
     }
 
-    /// Its real size, where that was found out.
+    /// Returns the real size, where it was found.
     #[must_use]
     pub const fn real_bytes(&self) -> Option<u64> {
         match self.kind {

@@ -1,4 +1,4 @@
-//! What checking found, counted.
+//! Result of checking, counted by class.
 
 use super::SECTOR_BYTES;
 use super::content::Class;
@@ -23,13 +23,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// All of them.
+    /// Returns the number of sectors.
     #[must_use]
     pub const fn all(&self) -> u64 {
         self.ok + self.bad()
     }
 
-    /// All but those that are as they were written.
+    /// Returns the number of sectors that are not as they were written.
     #[must_use]
     pub const fn bad(&self) -> u64 {
         self.changed + self.overwritten + self.corrupted + self.unreadable
@@ -39,26 +39,26 @@ impl Counts {
 /// A run of sectors that hold what was written elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alias {
-    /// Where they are.
+    /// Offset of the sectors.
     pub offset: u64,
-    /// Where the first of them was written to.
+    /// Offset to which the first of them was written.
     pub belongs_to: u64,
-    /// How many bytes.
+    /// Length of the run, in bytes.
     pub bytes: u64,
 }
 
 impl Alias {
-    /// How far apart the two places are.
+    /// Returns the distance between the two places, in bytes.
     #[must_use]
     pub const fn distance(&self) -> u64 {
         self.offset.abs_diff(self.belongs_to)
     }
 }
 
-/// What checking found in a file, a device or all of them.
+/// Result of checking a file, a device or all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many sectors are what.
+    /// Number of sectors of each class.
     pub sectors: Counts,
     /// The first sector that is not as it was written.
     pub first_bad: Option<u64>,
@@ -115,7 +115,7 @@ impl Tally {
         }
     }
 
-    /// All together, in their order.
+    /// Sums tallies, in their order.
     #[must_use]
     pub fn total<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut total = Self::default();
@@ -145,7 +145,7 @@ impl Tally {
         }
     }
 
-    /// Whether every sector is as it was written.
+    /// `true` if every sector is as it was written.
     #[must_use]
     pub const fn all_ok(&self) -> bool {
         self.sectors.bad() == 0

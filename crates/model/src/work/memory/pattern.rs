@@ -28,7 +28,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// All, in the order in which they are written.
+    /// Every pattern, in the order in which they are written.
     pub const ALL: [Self; 8] = [
         Self::Address,
         Self::MovingInversions,
@@ -55,7 +55,7 @@ impl Pattern {
         }
     }
 
-    /// What it writes.
+    /// Returns a description of the pattern.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Whether memory keeps what is written to it.
+//! Check that memory keeps what is written to it.
 
 use super::Pattern;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct Bit {
     pub bit: u8,
 }
 
-/// What one pattern found, or a part of it that ended with flips.
+/// Results of one pattern, or of a part of it that ended with flips.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StressStep {
     /// The pattern.
@@ -50,7 +50,7 @@ pub struct StressStep {
     pub end_phase: u32,
     /// Bytes under test.
     pub tested_bytes: u64,
-    /// Where the part of each thread begins, and its bytes.
+    /// Start of each thread's part, and its bytes.
     pub parts: Vec<(u64, u64)>,
     /// The CPU that each thread was bound to.
     pub cpus: Vec<Option<u32>>,
@@ -58,13 +58,13 @@ pub struct StressStep {
     pub locked_bytes: u64,
     /// Bytes written and read, all phases together.
     pub moved_bytes: u64,
-    /// How long it took.
+    /// Duration of the step, in nanoseconds.
     pub elapsed_ns: u64,
     /// Words that were not what had been written.
     pub flips: u64,
     /// The first of them.
     pub first: Vec<BitFlip>,
-    /// What was not tested.
+    /// Memory that was not tested.
     pub untested: Untested,
     /// A bit was flipped on purpose, for a test of assay: what was found is no fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct StressStep {
 /// Memory that is not under test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untested {
-    /// All of the machine's that is not under test; `None`: its size is not known.
+    /// Bytes of the machine's memory that are not under test; `None` if its size is unknown.
     pub bytes: Option<u64>,
 }
 
@@ -89,9 +89,9 @@ pub struct BitFlip {
     pub offset: u64,
     /// The thread that found it, from 0: its CPU is in [`StressStep::cpus`].
     pub thread: u32,
-    /// What had been written.
+    /// Word that was written.
     pub expected: u64,
-    /// What was read.
+    /// Word that was read.
     pub found: u64,
     /// It was read so often again, past the caches where the processor allows ...
     pub reads: u32,

@@ -52,7 +52,7 @@ impl Gallery {
         }
     }
 
-    /// All of them, in the order of the report.
+    /// Iterates over all charts, in the order of the report.
     pub fn iter(&self) -> impl Iterator<Item = &Chart> {
         self.changes
             .iter()

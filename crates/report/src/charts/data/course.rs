@@ -28,11 +28,11 @@ const MOST: usize = 6;
 /// One trial whose course is worth a look.
 #[derive(Debug)]
 pub struct Told<'s, 'a> {
-    /// Its job.
+    /// Job of the trial.
     pub job: &'s JobSummary<'a>,
     /// The trial.
     pub trial: &'s JudgedTrial<'a>,
-    /// What happened.
+    /// Course of the trial.
     pub course: &'s Course,
 }
 
@@ -265,8 +265,8 @@ fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
     panels.collect()
 }
 
-/// What was seen before, during and after a trial. Without anything in between it is
-/// two marks and no line, for what was between them is not known.
+/// Builds a series of a value before, during and after a trial. Without values in between, it is
+/// two marks without a line, because the values between them are unknown.
 fn around(
     evidence: &Evidence,
     end_s: f64,

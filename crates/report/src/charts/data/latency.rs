@@ -18,7 +18,7 @@ use assay_stats::latency::{Distribution, pooled};
 use assay_stats::percentile::Percentile;
 use std::collections::BTreeMap;
 
-/// What is timed: reads, writes, and (`None`) flush calls.
+/// Timed operations: reads, writes, and (`None`) flush calls.
 pub const SUBJECTS: [Option<Direction>; 3] = [Some(Direction::Read), Some(Direction::Write), None];
 
 /// Trials of which each has a curve; of more there is one of all together.
@@ -50,7 +50,7 @@ pub fn records<'a>(job: &JobSummary<'a>, subject: Option<Direction>) -> Vec<&'a 
         .collect()
 }
 
-/// What is timed, in the plural.
+/// Returns the name of the timed operations, in the plural.
 #[must_use]
 pub fn plural(subject: Option<Direction>) -> &'static str {
     match subject {
@@ -113,7 +113,7 @@ pub fn percentiles(job: &JobSummary<'_>) -> Chart {
     }
 }
 
-/// How often each latency came, all completed trials together.
+/// Draws the latency distribution of all completed trials together.
 #[must_use]
 pub fn distribution(job: &JobSummary<'_>) -> Chart {
     let series = SUBJECTS

@@ -31,13 +31,13 @@ pub struct Gallery {
     pub extents: Vec<Chart>,
     /// Rate over time: of a whole soak first.
     pub courses: Vec<Chart>,
-    /// Of so many trials no course is drawn.
+    /// Number of trials whose course is not drawn.
     pub courses_left_out: usize,
     /// Latency by percentile, a chart a job.
     pub latencies: Vec<Chart>,
     /// Distribution of latency, a chart a job.
     pub distributions: Vec<Chart>,
-    /// What was around the trials.
+    /// Chart of the machine's state around the trials.
     pub session: Option<Chart>,
 }
 
@@ -106,7 +106,7 @@ impl Gallery {
         }
     }
 
-    /// All of them, in the order of the report.
+    /// Iterates over all charts, in the order of the report.
     pub fn iter(&self) -> impl Iterator<Item = &Chart> {
         let lists = [
             &self.ranking,

@@ -102,13 +102,13 @@ pub fn in_words(change: Change) -> String {
 /// One change that is drawn.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Of what it is.
+    /// Name of the subject of the change.
     pub name: String,
     /// By how much that differs; `None` leaves its row empty.
     pub change: Option<Change>,
-    /// How it is coloured ([`tint`]).
+    /// Colour of the bar ([`tint`]).
     pub tint: Tint,
-    /// What stands behind it.
+    /// Text beside the bar.
     pub words: String,
 }
 

@@ -1,5 +1,4 @@
-//! What was around the trials over the time of a whole run: heat and memory, as
-//! they were before and after each.
+//! State of the machine over the time of a whole run: heat and memory, before and after each trial.
 
 use super::as_f64;
 use super::course::{dirty, hottest};

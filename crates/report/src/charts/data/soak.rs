@@ -44,7 +44,7 @@ pub fn chart(summary: &Summary<'_>) -> Option<Chart> {
     })
 }
 
-/// What part of the area was written at least once, in percent.
+/// Returns the share of the area that was written at least once, in percent.
 fn filled(ends: &[(f64, Taken<'_>)]) -> Vec<Point> {
     let share = |bytes: u64, of: u64| 100.0 * as_f64(bytes) / as_f64(of.max(1));
     let after = ends

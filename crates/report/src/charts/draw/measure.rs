@@ -1,10 +1,10 @@
-//! How values on an axis are written.
+//! Notation of values on an axis.
 
 use crate::words::format::quantity;
 use assay_model::metric::Unit;
 use assay_model::units::{Bytes, three_digits};
 
-/// How values on an axis are written.
+/// Notation of values on an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// A unit of ours, with prefixes.

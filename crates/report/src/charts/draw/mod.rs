@@ -13,17 +13,17 @@ mod thin;
 pub use measure::Measure;
 pub use thin::thin_out;
 
-/// What a chart shows.
+/// Chart with its name, heading and content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it is asked for by: `latency-rand-read-4k`. Small letters, digits,
-    /// dashes, underscores and dots only.
+    /// Name by which the chart is requested: `latency-rand-read-4k`. It contains only lowercase
+    /// letters, digits, dashes, underscores and dots.
     pub name: String,
-    /// Its heading.
+    /// Heading of the section.
     pub title: String,
-    /// What it shows, in words, for those who do not see it.
+    /// Description in words, for readers who cannot see the chart.
     pub description: String,
-    /// What is drawn.
+    /// Content of the chart.
     pub body: Body,
 }
 
@@ -41,8 +41,8 @@ pub enum Body {
 pub struct Plane {
     /// The axis that all panels share.
     pub x: Axis,
-    /// What is drawn of it at most: a bar or an interval that goes on beyond has no
-    /// end there.
+    /// Largest range that is drawn: a bar or an interval that extends beyond it is drawn without an
+    /// end.
     pub limits: Option<(f64, f64)>,
     /// From top to bottom.
     pub panels: Vec<Panel>,
@@ -53,22 +53,22 @@ pub struct Plane {
 pub struct Panel {
     /// The vertical axis.
     pub y: Axis,
-    /// What is drawn, the last on top.
+    /// Series to draw, the last on top.
     pub series: Vec<Series>,
 }
 
 /// One axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows.
+    /// Label of the axis.
     pub label: String,
-    /// How its values are written.
+    /// Notation of the values.
     pub measure: Measure,
-    /// How values become places.
+    /// Mapping from values to positions.
     pub scale: Scale,
 }
 
-/// How values become places.
+/// Mapping from values to positions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {
     /// Evenly, from 0 on (or below, where there are negative values).
@@ -89,13 +89,13 @@ pub enum Scale {
 /// Marks of one kind that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What the legend calls them; several may have one name.
+    /// Name in the legend; several series may share one.
     pub name: String,
     /// Colour, dashes and shape.
     pub tint: Tint,
-    /// How they are drawn.
+    /// Drawing style.
     pub mark: Mark,
-    /// What is drawn.
+    /// Points to draw.
     pub points: Vec<Point>,
 }
 
@@ -103,9 +103,9 @@ pub struct Series {
 /// horizontal one where the vertical one has names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
-    /// Where, on the horizontal axis.
+    /// Position on the horizontal axis.
     pub x: f64,
-    /// Where, on the vertical axis.
+    /// Position on the vertical axis.
     pub y: f64,
     /// From and to, of an interval, a band or a span.
     pub ends: Option<(f64, f64)>,
@@ -125,7 +125,7 @@ impl Point {
     }
 }
 
-/// How a series is drawn.
+/// Drawing style of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A line through all points.
@@ -144,8 +144,8 @@ pub enum Mark {
     Spans,
 }
 
-/// What tells series apart: a hue, and dashes or a shape, since nothing may be
-/// told by its colour alone.
+/// Visual distinction of a series: a hue plus dashes or a shape, because colour alone must never
+/// carry information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tint {
     /// Reads.
@@ -154,21 +154,21 @@ pub enum Tint {
     Write,
     /// Calls that flush.
     Flush,
-    /// What was found in the data: levels, edges.
+    /// Features found in the data: levels, edges.
     Ink,
-    /// What is better.
+    /// Improvement.
     Good,
-    /// Where nothing completed; what is worse.
+    /// Stall, or deterioration.
     Bad,
     /// One of several runs or conditions, by number.
     Nth(usize),
 }
 
-/// How many tints of [`Tint::Nth`] there are.
+/// Number of tints of [`Tint::Nth`].
 pub const TINTS: usize = 7;
 
 impl Tint {
-    /// Its class in style sheets.
+    /// Returns the style sheet class.
     #[must_use]
     pub fn class(self) -> String {
         match self {
@@ -188,11 +188,11 @@ impl Tint {
 pub struct Grid {
     /// As a map, or as a surface in space.
     pub form: Form,
-    /// What the rows are, and the name of each.
+    /// Meaning of the rows, and the name of each.
     pub rows: (String, Vec<String>),
-    /// What the columns are, and the name of each.
+    /// Meaning of the columns, and the name of each.
     pub columns: (String, Vec<String>),
-    /// What the values are, and how they are written.
+    /// Meaning of the values, and their notation.
     pub values: (String, Measure),
     /// By row, then by column; `None`: not measured.
     pub cells: Vec<Vec<Option<GridCell>>>,
@@ -200,7 +200,7 @@ pub struct Grid {
     pub edge: Option<(usize, String)>,
 }
 
-/// How a grid is drawn.
+/// Drawing style of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Tiles with their values.
@@ -212,9 +212,9 @@ pub enum Form {
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridCell {
-    /// Its value.
+    /// Value of the cell.
     pub value: f64,
-    /// What it measured.
+    /// Label of the measurement.
     pub label: String,
 }
 

@@ -5,7 +5,7 @@
 pub struct Stretch {
     /// First value of it.
     pub start: usize,
-    /// How many values.
+    /// Number of values.
     pub len: usize,
     /// The smallest.
     pub min: f64,
@@ -13,7 +13,7 @@ pub struct Stretch {
     pub mean: f64,
     /// The largest.
     pub max: f64,
-    /// How many are 0.
+    /// Number of values that are 0.
     pub empty: usize,
 }
 

@@ -13,8 +13,7 @@ use assay_stats::verdict::line::Line;
 use assay_stats::verdict::note::{Note, Side};
 use serde_json::{Map, Value};
 
-/// How the case of a line ends; `qualify`: it was asked whether B may take the place
-/// of A.
+/// Returns the status of a line's case; with `qualify`, the question was whether B may replace A.
 #[must_use]
 pub const fn status(line: &Line, qualify: bool) -> Status {
     match (qualify, line.qualification, &line.verdict) {
@@ -126,7 +125,7 @@ fn skipped(name: &str, why: &str) -> Case {
     }
 }
 
-/// What is not known is left out: the schemas of farms have no null.
+/// Removes unknown values, because the schemas of farms have no null.
 fn known(detail: Value) -> Map<String, Value> {
     match detail {
         Value::Object(fields) => fields.into_iter().filter(|(_, v)| !v.is_null()).collect(),

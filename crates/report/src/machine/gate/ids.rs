@@ -25,7 +25,7 @@ fn path(names: &[&str]) -> String {
     segments.join(".")
 }
 
-/// What is not allowed becomes a `-`, several in a row one.
+/// Replaces each run of disallowed characters by one `-`.
 fn segment(name: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let parts = name.split(|c| !allowed(c)).filter(|part| !part.is_empty());

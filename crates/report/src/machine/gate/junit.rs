@@ -118,7 +118,7 @@ fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What there is no field for.
+/// Formats the values that have no field of their own.
 fn text(case: &Case) -> String {
     let figure = case.measurement.as_ref();
     let figure = figure.map(|figure| crate::words::format::value(&figure.unit, figure.value));

@@ -54,7 +54,7 @@ pub fn write(suite: &Suite, submission: &Submission<'_>, out: &mut dyn Write) ->
     writeln!(out, "{:#}", document(suite, submission))
 }
 
-/// Whether it may be the name of an origin or an architecture.
+/// Returns true if the text may be the name of an origin or an architecture.
 #[must_use]
 pub fn is_word(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';

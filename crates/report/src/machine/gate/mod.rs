@@ -1,5 +1,5 @@
-//! What gates and farms take: a list of cases, each with a status. A status is
-//! read off a verdict that was reached before, never found here.
+//! Output for gates and farms: a list of cases, each with a status. A status is taken from an
+//! existing verdict, never determined here.
 //!
 //! | | comparison | with `--qualify` | run |
 //! |---|---|---|---|
@@ -25,7 +25,7 @@ pub use comparison::status;
 use crate::words::text::Fact;
 use serde_json::{Map, Value};
 
-/// How a case ended.
+/// Status of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Judged, and good.
@@ -49,7 +49,7 @@ pub struct Case {
     pub condition: String,
     /// The metric, such as `read_iops`; empty where the job is all there is.
     pub metric: String,
-    /// How it ended.
+    /// Status of the case.
     pub status: Status,
     /// In one word: a verdict, a qualification or an outcome.
     pub word: &'static str,
@@ -57,9 +57,9 @@ pub struct Case {
     pub reason: String,
     /// The figure: of a comparison that of side B, of a run the median.
     pub measurement: Option<Measurement>,
-    /// What was measured, in the words of evidence.
+    /// Label of the measurement, in the words of evidence.
     pub measured: Option<String>,
-    /// All that is known of it, with the names of `docs/json.md`.
+    /// Details of the case, with the names of `docs/json.md`.
     pub detail: Map<String, Value>,
 }
 
@@ -77,19 +77,19 @@ pub struct Measurement {
 pub struct Suite {
     /// For example `assay compare abc def`.
     pub name: String,
-    /// What it is known by: ids of runs.
+    /// Identifier of the suite: ids of runs.
     pub id: String,
     /// In the order of the report; never empty.
     pub cases: Vec<Case>,
     /// Device, kernel and all else that a reader of a figure asks for.
     pub facts: Vec<Fact>,
-    /// What a reader must know beside the cases, a sentence each.
+    /// Warnings about the whole suite, one sentence each.
     pub warnings: Vec<String>,
     /// The kernel that was measured on; `None` for results made elsewhere.
     pub kernel: Option<Kernel>,
     /// When it was measured, milliseconds since 1970 (UTC).
     pub started_unix_ms: Option<u64>,
-    /// How long that took, in seconds.
+    /// Duration in seconds.
     pub took_s: Option<f64>,
 }
 
@@ -124,7 +124,7 @@ impl Case {
 }
 
 impl Suite {
-    /// How many cases ended so.
+    /// Returns the number of cases with that status.
     #[must_use]
     pub fn count(&self, status: Status) -> usize {
         let cases = self.cases.iter();

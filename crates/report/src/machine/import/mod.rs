@@ -29,7 +29,7 @@ const COLUMNS: [&str; 10] = [
     "measured",
 ];
 
-/// What is shown of a figure; heads of a table.
+/// Table headings for a figure.
 pub(crate) const HEADER: [&str; 7] = [
     key!("condition"),
     key!("metric"),

@@ -28,7 +28,7 @@ struct Document<'a> {
     warnings: Vec<String>,
 }
 
-/// What is said of one metric of two sides.
+/// Result for one metric of two sides.
 #[derive(Serialize)]
 struct PairPart<'a> {
     metric: &'a str,
@@ -128,7 +128,7 @@ const fn trials_needed(verdict: &Verdict) -> Option<u32> {
     }
 }
 
-/// What is said of one metric, as one JSON object.
+/// Returns the result for one metric as one JSON object.
 #[must_use]
 pub fn line(line: &Line, compared: &Compared<'_>) -> Value {
     let part = in_english(|| LinePart::of(line, compared.a, compared.b));
@@ -252,7 +252,7 @@ fn ranked_whole(ranked: &Ranked<'_>) -> Value {
     serde_json::to_value(part).unwrap_or(Value::Null)
 }
 
-/// What numbers of trials show, as one JSON object.
+/// Returns the differences that numbers of trials can show, as one JSON object.
 #[must_use]
 pub fn power(tables: &[Power]) -> Value {
     let tables: Vec<Value> = tables

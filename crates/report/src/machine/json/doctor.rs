@@ -1,4 +1,4 @@
-//! What would spoil a measurement as JSON: `docs/devices.md` describes it.
+//! Doctor findings as JSON: `docs/devices.md` describes it.
 
 use super::{SystemPart, text};
 use crate::results::checkup::words;

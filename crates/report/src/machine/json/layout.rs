@@ -1,5 +1,5 @@
-//! How the text is broken into lines: one line per field of a trial, per metric
-//! and per interval. Fully indented, a run would be three times as long.
+//! Layout of the JSON text: one line per field of a trial, per metric and per interval. Fully
+//! indented, a run would be three times as long.
 
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ const BROKEN_LEVELS: usize = 4;
 #[derive(Default)]
 pub struct Layout {
     level: usize,
-    /// Whether the container that ends next has anything in it.
+    /// True if the container that ends next has any content.
     filled: bool,
 }
 

@@ -64,7 +64,7 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// What of each trial is left out where there is little room.
+/// Parts of each trial to leave out if space is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Without {
     /// Nothing.
@@ -119,7 +119,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What the bus carries at most, and the figures beside it and beside a datasheet.
+/// Maximum rate of the bus, and the figures compared with it and with a datasheet.
 #[derive(Serialize)]
 struct LimitsPart {
     bus: Option<Value>,

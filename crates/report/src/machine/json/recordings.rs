@@ -1,4 +1,4 @@
-//! What recordings are made of, as JSON: `docs/json.md` describes it.
+//! Properties of recordings as JSON: `docs/json.md` describes it.
 
 use assay_trace::describe::Description;
 use serde_json::{Value, json};

@@ -308,8 +308,7 @@ impl SoundLatency {
     }
 }
 
-/// Those that enough operations stand behind, ascending; the median always,
-/// as among the metrics.
+/// Percentiles backed by enough operations, ascending; the median always, as among the metrics.
 struct Percentiles(Vec<(Percentile, u64)>);
 
 impl Percentiles {

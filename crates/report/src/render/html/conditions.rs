@@ -1,4 +1,4 @@
-//! What was in force during the trials: one value where all agree, else all.
+//! Settings in force during the trials: one value if all agree, else all values.
 
 use super::{figure, parts};
 use crate::charts::data::Gallery;

@@ -17,16 +17,16 @@ const LARGEST: usize = 1_500_000;
 
 /// The archive.
 pub struct Archive {
-    /// What it is called when it is saved.
+    /// File name when the archive is saved.
     pub name: String,
     bytes: Vec<u8>,
-    /// What is not in it, and where it can be had.
+    /// Contents left out, and where to get them.
     pub note: Option<String>,
 }
 
 /// A document that may be written in full, or with less.
 pub struct Document<'a> {
-    /// Its name in the archive.
+    /// Name of the document in the archive.
     pub name: &'a str,
     /// Writes it in several ways, the fullest first; each with what it leaves out.
     pub ways: Vec<Way<'a>>,
@@ -39,7 +39,7 @@ pub type WriteWhole<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
 pub struct Way<'a> {
     /// Writes it.
     pub write: Box<WriteWhole<'a>>,
-    /// What it leaves out.
+    /// Contents that this variant leaves out.
     pub note: Option<String>,
 }
 

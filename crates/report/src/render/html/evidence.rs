@@ -30,8 +30,8 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     })
 }
 
-/// How many trials of each of so many jobs are listed: a page has to stay small
-/// enough to be opened.
+/// Returns the number of trials listed for each of `jobs` jobs: a page must stay small enough to be
+/// opened.
 fn room(jobs: usize) -> usize {
     /// Rows of a page.
     const ROWS: usize = 600;

@@ -35,7 +35,7 @@ fn drawn(chart: &Chart, width: f64) -> Markup {
     }
 }
 
-/// What the script draws a surface from.
+/// Returns the data from which the script draws a surface.
 fn surface(chart: &Chart) -> Option<String> {
     let Body::Grid(
         grid @ Grid {

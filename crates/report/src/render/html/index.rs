@@ -29,7 +29,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What the list says of a run whose page is `file`.
+    /// Creates the list entry of a run whose page is `file`.
     #[must_use]
     pub fn of(run: &Run, file: String) -> Self {
         let summary = Summary::of(run);
@@ -59,7 +59,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// What the list says of an import whose page is `file`.
+    /// Creates the list entry of an import whose page is `file`.
     #[must_use]
     pub fn of_import(import: &Import, file: String) -> Self {
         Self {

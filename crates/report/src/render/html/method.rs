@@ -1,4 +1,4 @@
-//! How the figures came about, and what they cannot tell.
+//! Method behind the figures, and its limits.
 
 use crate::results::stopping::sentences;
 use crate::results::summary::Summary;
@@ -10,7 +10,7 @@ use assay_model::plan::{Place, Plan};
 use assay_model::units::Bytes;
 use maud::{Markup, html};
 
-/// What was read and overwritten.
+/// Describes the data that was read and overwritten.
 fn written(plan: &Plan) -> String {
     let size = plan.file_size;
     let region = match &plan.place {
@@ -48,7 +48,7 @@ fn written(plan: &Plan) -> String {
     )
 }
 
-/// Whether its trials are steps of a work, which has no test file of its own.
+/// Returns true if the trials are steps of a work, which has no test file of its own.
 fn is_of_steps(plan: &Plan) -> bool {
     plan.file_size == Bytes(0)
 }
@@ -67,7 +67,7 @@ fn order(plan: &Plan) -> String {
     )
 }
 
-/// What each label means.
+/// Renders the meanings of all labels.
 pub fn labels() -> Markup {
     html! {
         dl {

@@ -1,5 +1,4 @@
-//! What a reader must know first: how many trials there are, what was
-//! measured, and the warnings.
+//! Overview for the reader: the number of trials, the measured storage, and the warnings.
 
 use crate::results::describe;
 use crate::results::key_figures::{Belief, KeyFigures};
@@ -30,7 +29,7 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
     }
 }
 
-/// What a reader must know of a run that did not come to its end.
+/// Describes why a run did not finish; `None` if it did.
 fn unfinished(status: &RunStatus) -> Option<String> {
     let words = match status {
         RunStatus::Finished => return None,

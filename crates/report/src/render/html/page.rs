@@ -13,13 +13,13 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// A page.
 pub struct Page {
-    /// What it is about.
+    /// Title of the page.
     pub title: String,
     /// A line under it.
     pub subtitle: Markup,
-    /// Its parts.
+    /// Sections of the page.
     pub sections: Vec<Section>,
-    /// What can be taken away.
+    /// Data that can be downloaded.
     pub data: Option<Archive>,
     /// Version of assay that made what it shows.
     pub version: String,
@@ -27,11 +27,11 @@ pub struct Page {
 
 /// One section: its anchor, its heading, what is in it.
 pub struct Section {
-    /// Its anchor.
+    /// Anchor of the section.
     pub anchor: String,
-    /// Its heading.
+    /// Heading of the chart.
     pub title: String,
-    /// What is in it; `None` when there is nothing to show.
+    /// Content of the section; `None` if there is nothing to show.
     pub body: Option<Markup>,
 }
 

@@ -62,7 +62,7 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
     all
 }
 
-/// What was measured.
+/// Returns the sections with figures.
 fn of_figures(
     summary: &Summary<'_>,
     gallery: &Gallery,
@@ -103,7 +103,7 @@ fn of_figures(
     ]
 }
 
-/// How it went, and what stands behind it.
+/// Returns the sections on the course of the run and its evidence.
 fn of_evidence(summary: &Summary<'_>, gallery: &Gallery) -> Vec<Section> {
     let new = Section::new;
     vec![

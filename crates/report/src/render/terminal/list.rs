@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// One stored run or import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListRow {
-    /// Its id.
+    /// Id of the run.
     pub id: String,
     /// Name that the user gave it; empty: none.
     pub name: String,
@@ -208,7 +208,7 @@ fn line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     joined.trim_end().to_owned()
 }
 
-/// What a device is stands at the beginning of its words.
+/// Cuts a device's description at the end, because the beginning says what the device is.
 fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

@@ -14,7 +14,7 @@ use assay_model::verdict::Change;
 use assay_stats::verdict::line::Line;
 use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 
-/// What is said of a metric on the sheet of its group, behind the figures of B.
+/// Headings of a metric's results on the sheet of its group, after the figures of B.
 const HEADS: Heads = Heads {
     series: key!("Side"),
     said: &[
@@ -115,8 +115,7 @@ fn because(line: &Line) -> String {
     notes.collect::<Vec<_>>().join("; ")
 }
 
-/// All figures, metric by metric, A before B; what was found stands behind the first of
-/// B.
+/// Returns all figures, metric by metric, A before B; the results stand beside the first of B.
 fn rows<'a>(compared: &'a Compared<'a>) -> Vec<Row<'a>> {
     let a = compared.a_sources.iter().map(|source| ("A", source));
     let b = compared.b_sources.iter().map(|source| ("B", source));

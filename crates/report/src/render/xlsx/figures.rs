@@ -25,7 +25,7 @@ const COLUMNS: [(&str, u16); 8] = [
     (key!("Measured"), 18),
 ];
 
-/// What the second column is, and those before the trials.
+/// Headings of the second column and of the results before the trials.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
     /// For example `Condition`.
@@ -39,13 +39,13 @@ pub struct Heads {
 pub struct Row<'a> {
     /// A condition or a side.
     pub series: String,
-    /// Its trials.
+    /// Figure with its trials.
     pub figure: &'a Figure,
     /// One for each head of [`Heads::said`]; fewer are enough.
     pub said: Vec<Said>,
 }
 
-/// What was found of a line.
+/// Result for a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
     /// Nothing.
@@ -196,7 +196,7 @@ fn write_trials(
     Ok(())
 }
 
-/// Of a summary there are no trials that a formula could use.
+/// Writes the moments of a summary, which has no trials that a formula could use.
 fn write_moments(
     sheet: &mut Worksheet,
     row: u32,

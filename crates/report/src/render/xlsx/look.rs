@@ -16,13 +16,13 @@ pub const SUMMARY: &str = "Summary";
 pub const EVIDENCE: &str = "Evidence";
 /// Every metric of every trial.
 pub const TRIALS: &str = "Trials";
-/// What was varied, or what differs between two sides.
+/// Name of the sheet of varied conditions, or of differences between two sides.
 pub const CONDITIONS: &str = "Conditions";
 /// Sweeps of two settings.
 pub const SURFACES: &str = "Surfaces";
 
-/// How figures that measured the same are marked. The mark stands in the cell
-/// too: a shade alone is not seen by everyone, and not printed everywhere.
+/// Marking of figures with the same label. The mark also stands in the cell, because not everyone
+/// sees a shade, and not every printer prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shade {
     /// The label that it stands for.
@@ -34,7 +34,7 @@ pub struct Shade {
     background: Option<(Color, FormatPattern)>,
 }
 
-/// All shades; the first is that of a plain cell.
+/// Shades of all labels; the first is that of a plain cell.
 pub const SHADES: [Shade; 7] = [
     Shade {
         label: "device",
@@ -114,25 +114,25 @@ impl Shade {
     }
 }
 
-/// Of the first line of a sheet.
+/// Returns the format of a sheet's first line.
 pub fn title() -> Format {
     Format::new().set_bold().set_font_size(14)
 }
 
-/// Of headings.
+/// Returns the format of headings.
 pub fn head() -> Format {
     Format::new()
         .set_bold()
         .set_border_bottom(FormatBorder::Thin)
 }
 
-/// Of a heading in front of a line.
+/// Returns the format of a heading in front of a line.
 pub fn name() -> Format {
     Format::new().set_bold()
 }
 
-/// Of a figure: the cell has it in the unit of the source, and shows the one that people
-/// read.
+/// Returns the format of a figure: the cell contains it in the unit of the source, and shows it in
+/// a readable unit.
 pub fn quantity(unit: &str) -> Format {
     // Each comma after the digits divides what is shown by a thousand; `_c` leaves room
     // before the next cell.
@@ -146,22 +146,22 @@ pub fn quantity(unit: &str) -> Format {
     Format::new().set_num_format(code)
 }
 
-/// Of a change in percent.
+/// Returns the format of a change in percent.
 pub fn percent() -> Format {
     Format::new().set_num_format("+0.0\" %\"_c;-0.0\" %\"_c;0.0\" %\"_c")
 }
 
-/// Of a number of trials.
+/// Returns the format of a number of trials.
 pub fn count() -> Format {
     Format::new().set_num_format("0_c")
 }
 
-/// Of a p value.
+/// Returns the format of a p value.
 pub fn probability() -> Format {
     Format::new().set_num_format("0.0000_c")
 }
 
-/// Of a verdict: the colour repeats the word.
+/// Returns the format of a verdict: the colour repeats the word.
 pub fn verdict(word: &str) -> Format {
     let format = Format::new().set_bold();
     match word {
@@ -172,7 +172,7 @@ pub fn verdict(word: &str) -> Format {
     }
 }
 
-/// Of a line of text that goes on below.
+/// Returns the format of a line of text that wraps.
 pub fn wrapped() -> Format {
     Format::new().set_text_wrap().set_align(FormatAlign::Top)
 }
@@ -189,7 +189,7 @@ pub fn heads(sheet: &mut Worksheet, row: u32, heads: &[(&str, u16)]) -> Result<(
     Ok(())
 }
 
-/// How every sheet is printed: as wide as a page.
+/// Sets up a sheet for printing: as wide as a page.
 pub fn on_paper(sheet: &mut Worksheet) {
     const A4: u8 = 9;
     sheet

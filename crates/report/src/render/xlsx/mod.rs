@@ -121,9 +121,8 @@ pub fn file_name(asked: &Path) -> (PathBuf, Option<String>) {
     (name, Some(note))
 }
 
-/// Whether a file is a workbook of assay's that nobody has saved since: its core
-/// properties (ECMA-376 part 2, 11) name assay alone, and one time. False for
-/// everything else.
+/// Returns true if a file is a workbook made by assay and not saved since: its core properties
+/// (ECMA-376 part 2, 11) name only assay, and only one time. False for everything else.
 #[must_use]
 pub fn is_untouched(workbook: impl Read + Seek) -> bool {
     let Ok(properties) = part(workbook, "docProps/core.xml") else {

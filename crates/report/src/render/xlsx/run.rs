@@ -97,7 +97,7 @@ fn row(figure: &Figure, said: Vec<Said>) -> Row<'_> {
     }
 }
 
-/// What came of one condition; of metrics that do not decide nothing was found.
+/// Returns the results of one condition; empty for metrics that do not decide.
 pub(super) fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Said> {
     let metric = ranked
         .ranking

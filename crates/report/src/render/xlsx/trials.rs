@@ -59,7 +59,8 @@ fn write_run(sheet: &mut Worksheet, mut row: u32, summary: &Summary<'_>) -> Resu
     Ok(row)
 }
 
-/// What is not told is left empty; a summary of trials is no trial.
+/// Writes imported results. Unknown values are left empty; a summary is skipped, because it is not
+/// a trial.
 fn write_other(sheet: &mut Worksheet, mut row: u32, other: &Source<'_>) -> Result<u32, XlsxError> {
     for figure in other.figures {
         let Sample::Values { values, .. } = &figure.sample else {

@@ -22,7 +22,7 @@ const DIRTY_RATIO: u64 = 20;
 /// Clocks are rounded to what dividers hit.
 const ROUNDING_PERCENT: u64 = 2;
 
-/// All of them.
+/// Returns all findings about the machine.
 pub(super) fn all(checkup: &Checkup) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(checkup.others.iter().flat_map(others));
@@ -130,7 +130,8 @@ fn laptop_mode(checkup: &Checkup) -> Option<Finding> {
     (seconds > 0).then_some(Finding::LaptopMode)
 }
 
-/// Of a limit in bytes and one in percent, the one that is not 0 counts.
+/// Checks the dirty limits. For each, the kernel has a limit in bytes and one in percent; the one
+/// that is not 0 counts.
 fn dirty_limits(checkup: &Checkup) -> Option<Finding> {
     let set = &checkup.writeback;
     let ratios = [set.background_ratio?, set.dirty_ratio?];
@@ -170,7 +171,7 @@ fn swap(checkup: &Checkup) -> Vec<Option<Finding>> {
     found
 }
 
-/// What kernels before these lack, of what evidence is made of.
+/// Reports the evidence that the kernel is too old to provide.
 fn old_kernel(release: &str) -> Option<Finding> {
     const SINCE: [((u32, u32), &str); 4] = [
         ((6, 5), "cachestat (dirty pages of a file)"),

@@ -1,4 +1,4 @@
-//! What would spoil a measurement, found in what a machine shows and put in words.
+//! Findings about a machine that would spoil a measurement, in words.
 
 mod machine;
 mod place;

@@ -19,7 +19,7 @@ const DISCARDING: [&str; 6] = ["ext4", "f2fs", "xfs", "btrfs", "vfat", "exfat"];
 /// Options that keep flushes from the device.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
 
-/// All of them; none without a path.
+/// Returns all findings about the place; empty without a path.
 pub(super) fn all(checkup: &Checkup) -> Vec<Finding> {
     let Some(place) = checkup.place.as_deref() else {
         return Vec::new();

@@ -10,11 +10,11 @@ use assay_model::units::{Bytes, Nanos};
 /// A finding in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// What was found, and where.
+    /// Finding, and its location.
     pub what: String,
     /// Why it matters.
     pub why: &'static str,
-    /// What to do.
+    /// Remedy for the finding.
     pub remedy: String,
 }
 

@@ -1,5 +1,5 @@
-//! Where B is better at one kind of work and worse at another: no single word holds for
-//! such a part, and the figure that is looked at first hides the other.
+//! Contradictions, where B is better at one kind of work and worse at another: no single word holds
+//! for such a part, and the first figure hides the other.
 
 use super::Compared;
 use super::words::{in_short, tallied};

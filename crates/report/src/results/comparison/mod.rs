@@ -24,25 +24,25 @@ use assay_stats::verdict::ranking::Ranking;
 /// A comparison and what it is of.
 #[derive(Debug)]
 pub struct Compared<'a> {
-    /// What is compared with, in the user's words.
+    /// Name of the reference side, in the user's words.
     pub a: &'a str,
-    /// What is judged.
+    /// Name of the judged side, in the user's words.
     pub b: &'a str,
-    /// What it was held to.
+    /// Options of the comparison.
     pub options: &'a Options,
-    /// What came of it.
+    /// Result of the comparison.
     pub comparison: &'a Comparison,
-    /// What else differs between the sides, a sentence each.
+    /// Other differences between the sides, one sentence each.
     pub warnings: Vec<Told>,
-    /// Whether it was asked if B may take the place of A.
+    /// True if the question was whether B may replace A.
     pub qualify: bool,
-    /// Where the figures of A come from: one for each unit.
+    /// Sources of the figures of A, one for each unit.
     pub a_sources: Vec<Source<'a>>,
     /// The same of B.
     pub b_sources: Vec<Source<'a>>,
 }
 
-/// What one side of a comparison is made of, for charts.
+/// One side of a comparison, for charts.
 #[derive(Debug)]
 pub struct Side<'a> {
     /// In the user's words.
@@ -53,16 +53,16 @@ pub struct Side<'a> {
     pub runs: Vec<&'a Run>,
 }
 
-/// Where figures come from.
+/// Source of figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// In the user's words.
     pub name: &'a str,
-    /// Its figures, of one condition.
+    /// Figures of the source, of one condition.
     pub figures: &'a [Figure],
     /// The run they are of; `None` for results that were made elsewhere.
     pub run: Option<&'a Run>,
-    /// What others' results tell of tool, kernel, command line: a line each.
+    /// Tool, kernel and command line stated in imported results, one line each.
     pub circumstances: &'a [String],
 }
 
@@ -89,7 +89,7 @@ impl<'a> Compared<'a> {
         Jobs::of(sources.filter_map(|source| source.run))
     }
 
-    /// What A and B are known by: the ids of runs, the names of others. Safe to show.
+    /// Returns the identifiers of A and B: ids of runs, names of imported results. Safe to show.
     #[must_use]
     pub fn known_by(&self) -> [String; 2] {
         [&self.a_sources, &self.b_sources].map(|sources| {
@@ -98,7 +98,7 @@ impl<'a> Compared<'a> {
         })
     }
 
-    /// Whether a value of a side is a mean, of a unit or of a run, and not a trial.
+    /// Returns true if a value of a side is the mean of a unit or of a run, not a trial.
     #[must_use]
     pub fn is_of_means(&self) -> bool {
         matches!(self.comparison.scope, Scope::Parts(..) | Scope::Runs(..))
@@ -114,7 +114,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// What was asked, and what the answer is held to.
+    /// Returns the question of the comparison, and the criteria for its answer.
     #[must_use]
     pub fn question(&self) -> String {
         let margin = percent_points(self.options.margin);
@@ -141,7 +141,8 @@ impl<'a> Compared<'a> {
         warnings
     }
 
-    /// What puts figures of a side in doubt, with the side, a sentence each, safe to show.
+    /// Returns the reasons to doubt figures of a side, with the side, one sentence each, safe to
+    /// show.
     #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let (a, b) = (doubts(&self.a_sources), doubts(&self.b_sources));
@@ -154,7 +155,7 @@ impl<'a> Compared<'a> {
             .collect()
     }
 
-    /// Whether only what it measured keeps a metric from deciding.
+    /// Returns true if a metric would decide but for its label.
     #[must_use]
     pub fn is_kept_by_label(&self, line: &Line) -> bool {
         let sources = self.a_sources.iter().chain(&self.b_sources);
@@ -189,8 +190,7 @@ impl<'a> Compared<'a> {
         clean(&reason)
     }
 
-    /// What a metric measured on both sides, safe to show; `None` where it is known of
-    /// neither.
+    /// Returns the labels of a metric on both sides, safe to show; `None` if neither is known.
     #[must_use]
     pub fn measured(&self, metric: &str) -> Option<String> {
         let of = |sources: &[Source<'_>]| {
@@ -206,8 +206,8 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// What puts figures of a side in doubt, each once. How far trials vary, and how many
-/// there are, is in the verdicts already.
+/// Returns the reasons to doubt figures of a side, each once. The spread and number of trials are
+/// left out, because the verdicts already contain them.
 fn doubts(sources: &[Source<'_>]) -> Vec<String> {
     let mut doubts: Vec<String> = Vec::new();
     for run in sources.iter().filter_map(|source| source.run) {
@@ -229,20 +229,20 @@ pub struct Ranked<'a> {
     pub source: &'a str,
     /// The condition that the others are judged against; `None`: all pairs.
     pub baseline: Option<&'a str>,
-    /// What it was held to.
+    /// Options of the ranking.
     pub options: &'a Options,
-    /// What came of it.
+    /// Result of the ranking.
     pub ranking: &'a Ranking,
-    /// What concerns all of it, a sentence each.
+    /// Warnings about the whole ranking, one sentence each.
     pub warnings: Vec<Told>,
 }
 
-/// What so many trials of that spread show.
+/// Differences that a number of trials of a given spread can show.
 #[derive(Debug)]
 pub struct Power {
-    /// What varies so much.
+    /// Name of the metric or job that varies.
     pub name: String,
-    /// Its coefficient of variation, as a share.
+    /// Coefficient of variation, as a share.
     pub cv: f64,
     /// The level that it is held to.
     pub alpha: f64,

@@ -1,4 +1,4 @@
-//! What a comparison says, in words that every output uses.
+//! Wording of a comparison, shared by all outputs.
 
 use crate::results::jobs::{is_alone, spoken};
 use crate::words::format;
@@ -17,14 +17,14 @@ pub fn percent(change: Change) -> String {
     format::change(change.percent)
 }
 
-/// Its interval as `-11.7 .. +4.6 %`.
+/// Returns the interval as `-11.7 .. +4.6 %`.
 #[must_use]
 pub fn ends(change: Change) -> Option<String> {
     let (low, high) = change.interval?;
     Some(format!("{low:+.1} .. {high:+.1} %"))
 }
 
-/// How often each word is there: `2 faster, 5 equivalent`.
+/// Counts each word: `2 faster, 5 equivalent`.
 #[must_use]
 pub fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
     let words: Vec<&str> = words.collect();
@@ -35,8 +35,7 @@ pub fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> Stri
     counts.collect::<Vec<_>>().join(", ")
 }
 
-/// How metrics that decide moved during the session; `None` where the order is not
-/// known.
+/// Describes the drift of the deciding metrics during the session; `None` if the order is unknown.
 #[must_use]
 pub fn drift(comparison: &Comparison) -> Option<String> {
     let primary = comparison.lines.iter().filter(|line| line.primary);
@@ -126,7 +125,7 @@ pub(super) fn in_short(comparison: &Comparison) -> String {
     sentence(&said.join("; "))
 }
 
-/// Whether a side has one trial only.
+/// Returns true if a side has only one trial.
 fn is_single(line: &Line) -> bool {
     let sides = [&line.a, &line.b].into_iter().flatten();
     let mut sides = sides.map(|side| side.n);
@@ -142,7 +141,8 @@ pub struct SharedNotes {
 }
 
 impl SharedNotes {
-    /// What is said of every metric; that trials are too few, already of two.
+    /// Collects the notes that apply to every metric. A note about too few trials is shared as soon
+    /// as it applies to two metrics.
     #[must_use]
     pub fn of(comparison: &Comparison) -> Self {
         let metrics = comparison.lines.len();
@@ -178,7 +178,7 @@ impl SharedNotes {
         self.notes.iter().any(|(known, _)| *known == note)
     }
 
-    /// What is left to be said of a metric alone.
+    /// Returns the notes of a metric that are not shared.
     pub fn not_among(&self, notes: &[Note]) -> Vec<String> {
         let notes = notes.iter().map(ToString::to_string);
         let shared = |note: &String| self.notes.iter().any(|(known, _)| known == note);

@@ -1,4 +1,4 @@
-//! What filling, checking or probing found, in words.
+//! Results of filling, checking or probing, in words.
 
 use crate::results::findings::Finding;
 use crate::words::text::clean;
@@ -13,7 +13,7 @@ const MANY: u64 = 100;
 /// So many runs of displaced sectors are named.
 const ALIASES_NAMED: usize = 3;
 
-/// What a step found; `None` when it did nothing.
+/// Returns the result of a step; `None` if it did nothing.
 #[must_use]
 pub fn finding(step: &CapacityStep) -> Option<Finding> {
     let lines = match (&step.probed, step.total()) {

@@ -129,8 +129,8 @@ pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     all
 }
 
-/// How data was not kept that had been written, in a sentence; `None` where it was, or
-/// where nobody looked.
+/// Describes the loss of written data in a sentence; `None` if no data was lost, or if that was not
+/// checked.
 #[must_use]
 pub fn loss(detail: &StepDetail) -> Option<String> {
     if !detail.differs() {
@@ -167,13 +167,13 @@ pub fn losses(summary: &Summary<'_>) -> Vec<Loss> {
 pub struct Loss {
     /// The job.
     pub job: String,
-    /// How many of its trials.
+    /// Number of affected trials.
     pub trials: usize,
-    /// What was found in the first of them.
+    /// Description of the first loss.
     pub first: String,
 }
 
-/// Of each trial, in their order.
+/// Collects an item from each trial, in their order.
 fn of_each(summary: &Summary<'_>, found: impl Fn(&StepDetail) -> Option<Finding>) -> Vec<Finding> {
     let mut trials: Vec<_> = summary.jobs.iter().flat_map(|job| &job.trials).collect();
     trials.sort_by_key(|trial| trial.record.position);

@@ -1,4 +1,4 @@
-//! What cuts of the power left, in words and in counts.
+//! Results of power cuts, in words and in counts.
 
 use crate::results::findings::Finding;
 use crate::words::format::percent;
@@ -17,7 +17,7 @@ const EXAMPLES: usize = 8;
 /// So many lines of a check are examples.
 const DAMAGE_LINES: usize = 3;
 
-/// What all cycles of a run found together.
+/// Totals over all cycles of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     /// Cycles.
@@ -34,7 +34,7 @@ pub struct Total {
     pub damaged: u32,
     /// Each way to write, in the order in which they came.
     pub streams: Vec<StreamFound>,
-    /// What the kernel said, and how often.
+    /// Kernel log messages, with their counts.
     pub said: BTreeMap<String, u32>,
     /// The first of what is wrong.
     pub examples: Vec<String>,
@@ -153,7 +153,7 @@ fn join(known: &mut StreamFound, found: &StreamFound) {
     known.beyond += found.beyond;
 }
 
-/// What all cuts of a run found.
+/// Returns the finding over all power cuts of a run.
 #[must_use]
 pub fn finding(run: &Run) -> Option<Finding> {
     let total = total(run)?;

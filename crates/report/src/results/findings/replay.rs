@@ -1,4 +1,4 @@
-//! How a replay went, in words.
+//! Results of a replay, in words.
 
 use crate::results::findings::Finding;
 use crate::words::text::clean;
@@ -12,7 +12,7 @@ use assay_stats::percentile::Percentile;
 /// A replay that is later than this at its median did not keep the recorded times.
 const IN_TIME_NS: u64 = 1_000_000;
 
-/// What a replay did, and whether it kept the times.
+/// Describes the I/O of a replay, and whether it kept the recorded times.
 #[must_use]
 pub fn finding(step: &ReplayStep) -> Finding {
     let ios: u64 = step.ios.iter().map(|(_, count)| *count).sum();
@@ -63,7 +63,7 @@ fn ios_of(ios: u64) -> String {
     counted!(ios, "{n} I/O", "{n} I/Os")
 }
 
-/// How late I/Os began.
+/// Describes the delays with which I/Os began.
 fn lateness(record: &LatencyRecord) -> String {
     let Ok(late) = Distribution::of(record) else {
         return String::new();

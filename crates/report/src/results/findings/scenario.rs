@@ -16,9 +16,9 @@ use assay_stats::summary::Summary as Statistics;
 /// One act.
 #[derive(Clone, Debug)]
 pub struct ActLine {
-    /// Its name.
+    /// Name of the place.
     pub name: String,
-    /// How long it took.
+    /// Duration of the act.
     pub time: String,
     /// Bytes, files or transactions per second; empty where there are none.
     pub rate: String,
@@ -28,9 +28,9 @@ pub struct ActLine {
     pub gap: String,
     /// Deadlines missed, of how many.
     pub missed: String,
-    /// What was measured.
+    /// Labels of the metric.
     pub labels: Labels,
-    /// What else it found, a sentence.
+    /// Further findings, as a sentence.
     pub found: Option<String>,
 }
 
@@ -48,8 +48,8 @@ pub fn lines(summary: &Summary<'_>) -> Vec<ActLine> {
     jobs.into_iter().filter_map(line).collect()
 }
 
-/// How long each scenario of a run took as a whole: its name, the times of its
-/// repetitions that came to their end.
+/// Computes the total duration of each scenario of a run: its name, and the times of its complete
+/// repetitions.
 #[must_use]
 pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
     let mut found: Vec<(&str, Vec<(u32, f64)>)> = Vec::new();
@@ -155,7 +155,7 @@ fn missed(steps: &[&ScenarioStep]) -> String {
     tr!("{missed} of {all}", missed, all)
 }
 
-/// What stands below the line.
+/// Returns the findings shown below the line.
 fn found(steps: &[&ScenarioStep]) -> Option<String> {
     let mut sentences = Vec::new();
     let late = steps.iter().filter_map(|step| step.deadlines);

@@ -16,7 +16,7 @@ use assay_model::units::{Bytes, Nanos};
 use assay_stats::course::Course;
 use std::cmp::Reverse;
 
-/// All lines that the run has figures for.
+/// Returns every line that the run has figures for.
 pub fn all(summary: &Summary<'_>) -> Vec<KeyFigure> {
     let views = views(summary);
     let lines = [
@@ -187,7 +187,7 @@ fn sustained(views: &[View<'_>]) -> Option<KeyFigure> {
     line(tr!("Sustained"), &words)
 }
 
-/// How long scenarios took as a whole, and where deadlines were missed.
+/// Describes the total duration of scenarios, and missed deadlines.
 fn scenarios(summary: &Summary<'_>) -> Option<KeyFigure> {
     let totals = scenario::totals(summary);
     let all: Vec<String> = totals
@@ -230,7 +230,7 @@ fn space(words: String) -> String {
     }
 }
 
-/// What writes measured, in a word or two next to a figure.
+/// Returns the label of writes as a word or two next to a figure.
 fn measured(labels: &Labels) -> String {
     match labels.agreed() {
         Some("device") => tr!("flushed").to_owned(),

@@ -18,7 +18,7 @@ pub struct KeyFigure {
     pub text: String,
 }
 
-/// Whether the figures can be believed.
+/// Trustworthiness of the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Belief {
     /// Nothing in the evidence speaks against them.
@@ -34,9 +34,9 @@ pub enum Belief {
 /// The few lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFigures {
-    /// What was measured, one subject a line.
+    /// Figures, one subject a line.
     pub lines: Vec<KeyFigure>,
-    /// Whether to believe it.
+    /// Trustworthiness of the figures.
     pub belief: Belief,
     /// Why, in one sentence that begins with the answer.
     pub because: String,
@@ -91,7 +91,7 @@ fn belief(summary: &Summary<'_>, doubts: &[Doubt]) -> Belief {
     }
 }
 
-/// Whether a model computed all of it.
+/// Returns true if all figures come from a model.
 fn is_simulated(summary: &Summary<'_>) -> bool {
     let mut labels = summary.jobs.iter().map(|job| job.labels(None));
     labels.any(|labels| labels.agreed() == Some("simulated"))

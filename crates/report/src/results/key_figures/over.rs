@@ -59,20 +59,20 @@ impl<'a> Over<'a> {
         (!figures.is_empty()).then_some(Self { figures, views })
     }
 
-    /// Its median, or the range of medians: `110 .. 166 MB/s`.
+    /// Returns the median, or the range of medians: `110 .. 166 MB/s`.
     pub fn value(&self) -> String {
         let (low, high) = self.ends();
         range(low.1.unit, low.1.stats.median, high.1.stats.median)
     }
 
-    /// Whether it is of reads.
+    /// Returns true if the figure is about reads.
     pub fn is_read(&self) -> bool {
         self.figures
             .iter()
             .any(|(_, figure)| figure.name.starts_with("read"))
     }
 
-    /// What was measured, under all conditions together.
+    /// Returns the labels over all conditions.
     pub fn labels(&self) -> Labels {
         let labels = self
             .figures

@@ -1,4 +1,4 @@
-//! What a warning means for the question whether a run can be believed.
+//! Effect of a warning on the trustworthiness of a run.
 
 use super::Warning;
 use assay_lang::{counted, tr};

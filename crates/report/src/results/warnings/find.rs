@@ -25,7 +25,7 @@ const ENOUGH_TRIALS: usize = 3;
 /// A longer time without a completion is a stall.
 const STALL: Nanos = Nanos::millis(500);
 
-/// All of them.
+/// Returns all warnings found.
 pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     let mut found = Vec::new();
     found.extend(data_lost(summary));
@@ -84,7 +84,7 @@ fn io_errors(summary: &Summary<'_>) -> Option<Warning> {
     })
 }
 
-/// How many errors speak against the medium: a full file system (`ENOSPC`,
+/// Returns the number of errors that speak against the medium: a full file system (`ENOSPC`,
 /// `EDQUOT`) does not.
 fn of_medium(errors: &IoErrors) -> u64 {
     const NO_ROOM: [i32; 2] = [28, 122];

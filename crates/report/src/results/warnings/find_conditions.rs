@@ -20,7 +20,7 @@ const GOOD_PART: u64 = 10;
 /// is more than the flicker of boost clocks.
 const FREQUENCY_KEPT_PERCENT: u64 = 80;
 
-/// All of them.
+/// Returns all warnings about the conditions.
 pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     let mut found = Vec::new();
     found.extend(foreign_io(summary));

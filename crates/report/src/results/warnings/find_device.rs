@@ -9,7 +9,7 @@ use assay_model::evidence::WriteCache;
 use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};
 use assay_model::trial::TrialRecord;
 
-/// All of them.
+/// Returns all warnings about the device.
 pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     let layers = &summary.run.header.storage.layers;
     let mut found: Vec<Warning> = layers.iter().filter_map(loop_device).collect();

@@ -1,6 +1,5 @@
-//! What a reader of the figures must know, each with its remedy. A warning is
-//! only given on evidence, and names all jobs it concerns instead of coming
-//! once a trial.
+//! Warnings for a reader of the figures, each with its remedy. A warning is only given on evidence,
+//! and names all jobs it concerns instead of appearing once per trial.
 
 mod doubt;
 mod find;
@@ -23,14 +22,14 @@ pub const NAMES: usize = 4;
 pub enum Warning {
     /// The run did not come to its end.
     Unfinished {
-        /// How it ended.
+        /// End of the run.
         how: String,
     },
-    /// What was written is not there.
+    /// Written data is missing.
     DataLost {
         /// Jobs, each with its number of such trials.
         jobs: Vec<(String, u64)>,
-        /// What was found first.
+        /// Description of the first loss.
         first: String,
     },
     /// The storage, or a device on the way, returned errors.
@@ -54,7 +53,7 @@ pub enum Warning {
         /// Jobs.
         jobs: Vec<String>,
     },
-    /// What was measured is memory.
+    /// The measured storage is memory.
     Memory {
         /// For example `/tmp is a tmpfs`.
         what: String,
@@ -89,7 +88,7 @@ pub enum Warning {
         why: String,
         /// Jobs.
         jobs: Vec<String>,
-        /// Whether it ran as root already.
+        /// True if it already ran as root.
         root: bool,
     },
     /// Written data may still be in the device's volatile cache.
@@ -120,7 +119,7 @@ pub enum Warning {
         /// Jobs and the coefficient of variation of their figure, widest
         /// first.
         jobs: Vec<(String, f64)>,
-        /// How many jobs have one.
+        /// Number of jobs with a coefficient of variation.
         of: usize,
     },
     /// Too few trials to tell noise from fact.
@@ -147,21 +146,21 @@ pub enum Warning {
     },
     /// A loop device says that it has no volatile cache, which only a setting makes it say.
     ForcedWriteThrough {
-        /// Its name.
+        /// Name of the device.
         name: String,
     },
     /// A loop device: another page cache is in between.
     Loop {
-        /// Its name.
+        /// Name of the device.
         name: String,
-        /// Its file.
+        /// Backing file of the loop device.
         file: String,
     },
     /// Most of the device's life is used, or its reserves are.
     Worn {
         /// Device.
         device: String,
-        /// What the kernel shows.
+        /// Wear state reported by the kernel.
         state: String,
     },
     /// The bus is slower than such devices can be.
@@ -186,7 +185,7 @@ pub struct Stalled {
     pub start: Nanos,
 }
 
-/// All warnings of a run, those that put figures in doubt first.
+/// Collects all warnings of a run; those that put figures in doubt come first.
 #[must_use]
 pub fn collect(summary: &Summary<'_>) -> Vec<Warning> {
     let mut warnings = find::all(summary);
@@ -197,7 +196,7 @@ pub fn collect(summary: &Summary<'_>) -> Vec<Warning> {
 }
 
 impl Warning {
-    /// Whether figures are not what they seem, rather than merely noisy.
+    /// Returns true if figures are misleading, not just noisy.
     #[must_use]
     pub const fn is_severe(&self) -> bool {
         matches!(

@@ -8,7 +8,7 @@ use assay_model::job::Direction;
 use assay_model::units::Bytes;
 
 impl Warning {
-    /// What was seen. At most `names` jobs are named; the rest is counted.
+    /// Returns the observation. At most `names` jobs are named; the rest is counted.
     #[must_use]
     pub fn message(&self, names: usize) -> String {
         let list = |items: &[String]| shortened(items, names);
@@ -155,7 +155,7 @@ impl Warning {
         }
     }
 
-    /// What to do about it.
+    /// Returns the remedy.
     #[must_use]
     pub fn remedy(&self) -> String {
         let fixed = match self {

@@ -1,4 +1,4 @@
-//! Whether any condition differs: Welch's analysis of variance.
+//! Welch's analysis of variance: a test for any difference among conditions.
 
 use crate::verdict::arm::Arm;
 use assay_model::figures::{Better, Figure, Sample};
@@ -20,7 +20,7 @@ pub struct Omnibus {
 /// Number, mean and variance of a condition.
 type Moments = (f64, f64, f64);
 
-/// Of logarithms.
+/// Runs the test on logarithms.
 pub(super) fn of_arms(arms: &[&Arm]) -> Option<Omnibus> {
     let moments = arms
         .iter()
@@ -28,7 +28,7 @@ pub(super) fn of_arms(arms: &[&Arm]) -> Option<Omnibus> {
     welch(&moments.collect::<Option<Vec<_>>>()?)
 }
 
-/// Of figures as they are.
+/// Runs the test on untransformed figures.
 pub(super) fn of_figures(figures: &[&Figure]) -> Option<Omnibus> {
     let moments = figures.iter().map(|figure| moments(&figure.sample));
     welch(&moments.collect::<Option<Vec<_>>>()?)

@@ -12,7 +12,7 @@ use crate::verdict::order::is_confounded;
 use crate::verdict::trials::Outlook;
 use assay_model::verdict::Verdict;
 
-/// What was found of all pairs.
+/// Results for all pairs.
 pub(super) struct Found {
     pub pairs: Vec<Pair>,
     /// `worse[i][j]`: condition i is worse than j.
@@ -24,17 +24,17 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether condition `i` was held to any other.
+    /// Returns true if condition `i` was compared with any other.
     pub fn is_judged(&self, i: usize) -> bool {
         self.judged[i].contains(&true)
     }
 }
 
-/// What keeps pairs from being judged.
+/// Reasons that keep pairs from being judged.
 pub(super) struct Refusals<'a> {
-    /// All of them.
+    /// Reason that applies to all pairs.
     pub all: Option<&'a Note>,
-    /// Those of which one condition was run after the other.
+    /// Reason that applies to pairs run one condition after the other.
     pub confounded: Option<&'a Note>,
 }
 
@@ -47,8 +47,8 @@ impl Refusals<'_> {
     }
 }
 
-/// All pairs by Games and Howell (1976): q = sqrt(2) |t| of Welch, held to the
-/// studentized range of k means. Equivalence at alpha / (k - 1).
+/// Compares all pairs by Games and Howell (1976): q = sqrt(2) |t| of Welch, tested against the
+/// studentized range of k means. Equivalence is tested at alpha / (k - 1).
 pub(super) fn all(entries: &[Entry], options: &Options, refused: &Refusals<'_>) -> Found {
     let k = entries.len();
     let mut worse = vec![vec![false; k]; k];

@@ -1,4 +1,4 @@
-//! What can be said of all conditions in one sentence.
+//! Summary of all conditions in one sentence.
 
 use super::Table;
 use assay_lang::{enumerate, tr};
@@ -13,9 +13,9 @@ pub struct Standings {
     slower: Vec<Slower>,
     /// Slower than another, but not than those at the front.
     apart: Vec<String>,
-    /// Those that no metric can judge.
+    /// Conditions that no metric can judge.
     unjudged: Vec<String>,
-    /// How many metrics were looked at.
+    /// Number of metrics examined.
     metrics: usize,
 }
 
@@ -24,7 +24,7 @@ pub struct Standings {
 enum Front {
     /// No condition can be judged.
     Unjudged,
-    /// All of them.
+    /// Every condition.
     Everyone(Vec<String>),
     /// None: each is beaten somewhere.
     Nobody,

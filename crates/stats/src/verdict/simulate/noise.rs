@@ -1,8 +1,8 @@
-//! How the trials of a session depend on each other.
+//! Dependence between the trials of a session.
 
 use assay_model::rng::SplitMix64;
 
-/// What a trial deviates by, in standard deviations of one trial.
+/// Deviation of a trial, in standard deviations of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// Each trial on its own.
@@ -15,7 +15,7 @@ pub enum Noise {
     /// It falls by three standard deviations somewhere in the session: a full
     /// cache.
     Step,
-    /// Of each two trials the first is better by so much: a rest in between.
+    /// The first of every two trials is better by this much: a rest in between.
     FirstOfTwo(f64),
     /// Each takes this share of its deviation from the next one (a moving
     /// average): writes left to be done.

@@ -22,8 +22,8 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Its files while there are transactions, for the evidence: those that may
-    /// hold dirty pages.
+    /// Returns the database's files that may hold dirty pages during transactions, for the
+    /// evidence.
     pub(crate) fn files(folder: &Path, journal: Journal) -> Vec<PathBuf> {
         let beside = match journal {
             Journal::Wal => Some("-wal"),
@@ -110,7 +110,7 @@ impl Database {
     }
 }
 
-/// How the tables of a schema are made.
+/// Returns the statements that create the tables of a schema.
 fn tables(schema: Schema) -> String {
     match schema {
         Schema::AndroBench => {

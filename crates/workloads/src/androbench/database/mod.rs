@@ -9,7 +9,7 @@ mod transaction;
 pub(crate) use super::thread_io::ThreadIo;
 use super::{progress, settle};
 use crate::meter::nanos;
-use crate::{Context, Step, StepOutcome, WorkError};
+use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 pub(crate) use transaction::Transaction;
 
-/// How often progress is told, and a word to stop heard.
+/// Interval at which progress is reported and a stop request is noticed.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 
 /// A new database, and each statement as a step.
@@ -34,7 +34,7 @@ pub(super) fn run(
     steps_done: u32,
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
-    let mut bench = Bench {
+    let mut bench = DatabaseBench {
         phase,
         folder,
         database: None,
@@ -47,8 +47,8 @@ pub(super) fn run(
     bench.database.map_or(Ok(()), Database::close)
 }
 
-/// What the steps of a phase share.
-struct Bench<'a> {
+/// State shared by the steps of a phase.
+struct DatabaseBench<'a> {
     phase: &'a DatabasePhase,
     folder: &'a Path,
     /// Made by the first step.
@@ -58,7 +58,7 @@ struct Bench<'a> {
     rng: SplitMix64,
 }
 
-impl Bench<'_> {
+impl DatabaseBench<'_> {
     fn step(
         &mut self,
         statement: Statement,
@@ -68,7 +68,7 @@ impl Bench<'_> {
         let job = self.phase.job(statement);
         let paths = Database::files(self.folder, self.phase.journal);
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let step = Step {
+        let step = ObservedStep {
             job: &job,
             paths: &paths,
         };
@@ -84,11 +84,11 @@ impl Bench<'_> {
         error.map_or(Ok(()), Err)
     }
 
-    /// What was measured until something failed is in `came`.
+    /// Measures the transactions. After a failure, `came` holds the results so far.
     fn measure(
         &mut self,
         statement: Statement,
-        step: Step<'_>,
+        step: ObservedStep<'_>,
         steps_done: u32,
         context: &mut Context<'_>,
         came: &mut StepOutcome,
@@ -131,7 +131,7 @@ impl Bench<'_> {
     }
 }
 
-/// What transactions of a statement tell.
+/// Builds the detail of a statement's transactions.
 pub(crate) fn detail(
     phase: &DatabasePhase,
     statement: Statement,

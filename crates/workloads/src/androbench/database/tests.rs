@@ -121,7 +121,7 @@ fn what_was_done_before_an_error_is_kept_with_it() {
     let database = Database::make(&phase, folder.path()).unwrap();
     let most = "PRAGMA max_page_count = 4";
     database.connection.query_row(most, [], |_| Ok(())).unwrap();
-    let mut bench = Bench {
+    let mut bench = DatabaseBench {
         phase: &phase,
         folder: folder.path(),
         database: Some(database),

@@ -37,7 +37,7 @@ impl<'a> Transaction<'a> {
         Ok(transaction)
     }
 
-    /// Its statements, inside a transaction that somebody else has begun.
+    /// Prepares its statements inside a transaction begun elsewhere.
     pub(crate) fn part(database: &'a Database, kind: Statement) -> Result<Self, WorkError> {
         let sql = sql(database.schema, kind);
         let statements = sql.iter().map(|sql| prepare(database, sql));
@@ -155,7 +155,7 @@ fn on_table(number: u32, kind: Statement) -> String {
     }
 }
 
-/// Of the size of a time in milliseconds.
+/// Draws an integer as large as a time in milliseconds.
 fn integer(rng: &mut SplitMix64) -> Value {
     Value::Integer(i64::try_from(rng.below(1 << 41)).unwrap_or(0))
 }

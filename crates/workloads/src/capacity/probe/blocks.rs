@@ -14,12 +14,12 @@ pub(super) const LENGTH: usize = 4096;
 /// Bytes of a block.
 pub(super) const BLOCK: u64 = LENGTH as u64;
 
-/// What a block was found to hold.
+/// Content found in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
-    /// What was written to it.
+pub(super) enum BlockContent {
+    /// Data written to this block.
     Own,
-    /// What was written to another address, this one.
+    /// Data written to another address, given here.
     Other(u64),
     /// Neither.
     Lost,
@@ -50,12 +50,17 @@ impl Marker {
         let _ = write_block(store, meter, at, block);
     }
 
-    /// What a block holds.
-    pub(super) fn look(&self, store: &mut dyn BlockStore, meter: &mut Meter, at: u64) -> Held {
+    /// Reads a block and returns its content.
+    pub(super) fn look(
+        &self,
+        store: &mut dyn BlockStore,
+        meter: &mut Meter,
+        at: u64,
+    ) -> BlockContent {
         let mut buffer = self.buffer.borrow_mut();
         let block = buffer.block_mut();
         if read_block(store, meter, at, block).is_err() {
-            return Held::Unreadable;
+            return BlockContent::Unreadable;
         }
         let mut own = 0;
         for (sector, from_start) in block.chunks_exact(SECTOR).zip((0..).step_by(SECTOR)) {
@@ -65,16 +70,16 @@ impl Marker {
                 Class::Overwritten { belongs_to } => {
                     let other = belongs_to.wrapping_sub(self.salt);
                     if other < store.bytes() && other >= from_start {
-                        return Held::Other(other - from_start);
+                        return BlockContent::Other(other - from_start);
                     }
                 }
                 Class::Changed | Class::Corrupted => {}
             }
         }
         if own == LENGTH / SECTOR {
-            Held::Own
+            BlockContent::Own
         } else {
-            Held::Lost
+            BlockContent::Lost
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What the blocks hold, and what that says about the device.
+//! Conclusion about the device from the content of its blocks.
 
-use super::blocks::{BLOCK, Held};
+use super::blocks::{BLOCK, BlockContent};
 use assay_model::work::capacity::Kind;
 use std::collections::{BTreeMap, HashMap};
 
-/// What the device is, or where its kind has to be looked at more closely.
+/// Kind of device, or a range that needs a closer look to determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
     Sure(Kind),
@@ -23,13 +23,13 @@ pub(super) enum Guess {
 
 /// Judges a device by what its blocks hold after they were written in this
 /// order.
-pub(super) fn judge(order: &[u64], held: &BTreeMap<u64, Held>) -> Guess {
-    if held.values().all(|held| *held == Held::Own) {
+pub(super) fn judge(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Guess {
+    if held.values().all(|held| *held == BlockContent::Own) {
         return Guess::Sure(Kind::Good);
     }
     if held
         .values()
-        .all(|held| matches!(held, Held::Lost | Held::Unreadable))
+        .all(|held| matches!(held, BlockContent::Lost | BlockContent::Unreadable))
     {
         return Guess::Sure(Kind::Dead);
     }
@@ -38,11 +38,11 @@ pub(super) fn judge(order: &[u64], held: &BTreeMap<u64, Held>) -> Guess {
         .unwrap_or(Guess::Sure(Kind::Damaged))
 }
 
-/// Whether addresses repeat: every block then holds what was written last to
-/// any address that is the same, or nothing.
-fn wrapped(order: &[u64], held: &BTreeMap<u64, Held>) -> Option<Guess> {
+/// Checks for repeating addresses: every block then holds the last data written to any equivalent
+/// address, or nothing.
+fn wrapped(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
     let distances = held.iter().filter_map(|(at, held)| match held {
-        Held::Other(other) => Some(at.abs_diff(*other)),
+        BlockContent::Other(other) => Some(at.abs_diff(*other)),
         _ => None,
     });
     let wraps_at = distances.reduce(gcd)?;
@@ -63,10 +63,10 @@ fn wrapped(order: &[u64], held: &BTreeMap<u64, Held>) -> Option<Guess> {
         }
         let expected = last.get(&place).copied();
         let as_expected = match held {
-            Held::Own => expected == Some(at),
+            BlockContent::Own => expected == Some(at),
             // Where blocks are displaced by parts of a block, several overlap.
-            Held::Other(other) => other % wraps_at == place,
-            Held::Lost | Held::Unreadable => {
+            BlockContent::Other(other) => other % wraps_at == place,
+            BlockContent::Lost | BlockContent::Unreadable => {
                 lost = Some(lost.map_or(place, |first: u64| first.min(place)));
                 continue;
             }
@@ -87,20 +87,20 @@ fn wrapped(order: &[u64], held: &BTreeMap<u64, Held>) -> Option<Guess> {
     })
 }
 
-/// Whether everything is lost from some point on. What is lost may show marks
-/// of other lost blocks, where all of them go to the same place.
-fn ends_somewhere(held: &BTreeMap<u64, Held>) -> Option<Guess> {
-    let (&lost, _) = held.iter().find(|(_, held)| **held != Held::Own)?;
+/// Checks that everything is lost from some address on. Lost blocks may show marks of other lost
+/// blocks, if all of them go to the same place.
+fn ends_somewhere(held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
+    let (&lost, _) = held.iter().find(|(_, held)| **held != BlockContent::Own)?;
     let (&holds, _) = held.range(..lost).next_back()?;
     let beyond: Vec<_> = held.range(lost..).collect();
     // The one that was written last may be found where all went.
     let own = beyond
         .iter()
-        .filter(|(_, held)| **held == Held::Own)
+        .filter(|(_, held)| **held == BlockContent::Own)
         .count();
     let all_lost = own == 0 || (own == 1 && beyond.len() > 2);
     let from_beyond = beyond.iter().all(|(_, held)| match held {
-        Held::Other(other) => *other >= lost,
+        BlockContent::Other(other) => *other >= lost,
         _ => true,
     });
     (all_lost && from_beyond).then_some(Guess::Limbo { holds, lost })

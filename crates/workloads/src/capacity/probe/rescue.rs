@@ -1,4 +1,4 @@
-//! What the probed blocks held before, and putting it back.
+//! Original content of the probed blocks, and its restoration.
 
 use super::super::store::BlockStore;
 use super::Probe;
@@ -38,7 +38,7 @@ impl Rescue {
         Ok(())
     }
 
-    /// Whether a block may be written.
+    /// Returns true if a block may be written.
     pub(super) fn has(&self, at: u64) -> bool {
         self.saved.contains_key(&at)
     }

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const MIB: u64 = 1 << 20;
 
-fn probed(fake: &mut Fake) -> Result<Probed, Ended> {
+fn probed(fake: &mut Fake) -> Result<Probed, ProbeEnd> {
     probed_until(fake, &AtomicBool::new(false))
 }
 
-fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, Ended> {
+fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, ProbeEnd> {
     let mut observer = Recording::default();
     let mut context = Context {
         seed: 0x1234_5678_9abc_def0,
@@ -21,7 +21,7 @@ fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, Ended> {
     probe(&mut Probe {
         store: fake,
         meter: &mut Meter::start(0),
-        pulse: &mut Pulse::new("probe", 0, None),
+        progress: &mut ProgressReporter::new("probe", 0, None),
         context: &mut context,
         done: 0,
     })
@@ -167,7 +167,7 @@ impl BlockStore for Stopping<'_> {
 
 /// Probes storage until it is stopped; what it held before and holds then, and
 /// how it ended.
-fn stopped(lie: Lie, then_broken: Option<u64>) -> (Vec<u8>, Vec<u8>, Ended) {
+fn stopped(lie: Lie, then_broken: Option<u64>) -> (Vec<u8>, Vec<u8>, ProbeEnd) {
     let fake = Fake::new(64 * MIB, lie);
     let before = fake.memory.clone();
     let stop = AtomicBool::new(false);
@@ -188,7 +188,7 @@ fn stopped(lie: Lie, then_broken: Option<u64>) -> (Vec<u8>, Vec<u8>, Ended) {
     let ended = probe(&mut Probe {
         store: &mut stopping,
         meter: &mut Meter::start(0),
-        pulse: &mut Pulse::new("probe", 0, None),
+        progress: &mut ProgressReporter::new("probe", 0, None),
         context: &mut context,
         done: 0,
     });

@@ -12,25 +12,25 @@ use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::{Errno, read};
 use std::time::Instant;
 
-/// How reading stands.
+/// State of reading.
 #[derive(Debug)]
-pub(in crate::copy) struct State {
-    /// Where the input is read, as far as it has places.
+pub(in crate::copy) struct ReadState {
+    /// Current offset in the input, if the input has offsets.
     pub(in crate::copy) offset: u64,
     /// Why it has none.
     pub(in crate::copy) no_places: Option<Errno>,
     /// A short read that is followed by another one is worth a word.
     warn_short: bool,
-    /// What the last read gave.
+    /// Bytes returned by the last read.
     last: usize,
-    /// What the last short block had.
+    /// Bytes in the last short block.
     short: usize,
     cache: DropCache,
     /// The end of the input was seen.
     pub(in crate::copy) ended: bool,
 }
 
-impl State {
+impl ReadState {
     pub(in crate::copy) fn new(work: &FileCopy, input: &End) -> Self {
         let place = seek(&input.fd, SeekFrom::Current(0));
         let flags = work.input_flags;
@@ -50,7 +50,7 @@ impl State {
     }
 }
 
-/// What reading a block gave.
+/// Result of reading a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::copy) enum Come {
     /// So many bytes, padding included.
@@ -106,7 +106,7 @@ impl Copier<'_> {
         }
     }
 
-    /// How much of a block may still be read; `None`: enough was.
+    /// Returns the bytes of a block that may still be read; `None`: the count is reached.
     fn wanted(&self, block: usize) -> Option<usize> {
         let Some(count) = self.work.count else {
             return Some(block);

@@ -10,9 +10,9 @@ use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fdatasync, fsync, s
 use rustix::io::{Errno, write};
 use std::time::Instant;
 
-/// How writing stands.
+/// State of writing.
 #[derive(Debug)]
-pub(in crate::copy) struct State {
+pub(in crate::copy) struct WriteState {
     /// Blocks of zeros become holes.
     pub(in crate::copy) sparse: bool,
     /// The last block became one.
@@ -20,14 +20,14 @@ pub(in crate::copy) struct State {
     /// Flushes that are still to be made.
     pub(in crate::copy) fdatasync: bool,
     pub(in crate::copy) fsync: bool,
-    /// What `nocache` drops goes to the end of the output.
+    /// True if `nocache` drops the pages up to the end of the output.
     pub(in crate::copy) drop_to_end: bool,
     pub(in crate::copy) cache: DropCache,
 }
 
-/// What became of a write.
+/// Result of a write.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::copy) struct Written {
+pub(in crate::copy) struct WriteResult {
     pub(in crate::copy) bytes: u64,
     /// Why it was not all.
     pub(in crate::copy) error: Option<Errno>,
@@ -44,7 +44,7 @@ impl Copier<'_> {
         &mut self,
         block: &[u8],
         context: &mut Context<'_>,
-    ) -> Result<Written, Halt> {
+    ) -> Result<WriteResult, Halt> {
         if self.work.output_flags.direct && (block.len() as u64) < self.work.output_block {
             self.end_direct(context);
         }
@@ -83,7 +83,7 @@ impl Copier<'_> {
         if self.work.output_flags.nocache && done > 0 {
             self.writing.cache.copied(&self.ends.output.fd, done as u64);
         }
-        Ok(Written {
+        Ok(WriteResult {
             bytes: done as u64,
             error,
         })
@@ -173,8 +173,7 @@ impl Copier<'_> {
     }
 }
 
-/// Whether there is nothing but zeros. Data mostly shows that in its first
-/// bytes.
+/// Returns true if a block contains only zeros. Most data differs from that in its first bytes.
 fn is_zero(block: &[u8]) -> bool {
     let (words, rest) = block.as_chunks::<16>();
     words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)

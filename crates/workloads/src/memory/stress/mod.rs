@@ -1,8 +1,7 @@
-//! Whether memory keeps what is written to it: patterns over as much of it as is
-//! safe, on all CPUs at once.
+//! Memory test: patterns over as much memory as is safe, on all CPUs at once.
 //!
-//! A phase of a pattern goes over all of the memory. When one finds a flip, the step
-//! ends with it and is stored before the next phase begins.
+//! A phase of a pattern covers all of the memory. If a phase finds a flip, the step ends with it
+//! and is stored before the next phase begins.
 
 mod part;
 mod sweep;
@@ -10,7 +9,7 @@ mod team;
 
 use super::Steps;
 use crate::meter::nanos;
-use crate::pulse::Pulse;
+use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
@@ -18,13 +17,13 @@ use assay_model::wire::NoteWeight;
 use assay_model::work::memory::{
     Found, Machine, Pattern, Stress, StressStep, Untested, stress_job,
 };
-use part::{Part, Swept};
+use part::{Swept, ThreadMemory};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use sweep::sweep_of;
-use team::{Place, Team, Word, serve};
+use team::{MemoryPlacement, StressReply, Team, serve};
 
 /// This much of the room is left to others, a quarter at most.
 const LEFT: u64 = 512 << 20;
@@ -52,9 +51,9 @@ pub(super) fn run(
             orders.push(order);
             let cpu = machine.cpus.get(number).copied();
             let (say, stop, done) = (say.clone(), &stop, &done);
-            scope.spawn(move || match Part::new(words, cpu, thread) {
+            scope.spawn(move || match ThreadMemory::new(words, cpu, thread) {
                 Ok(part) => serve(part, &to_do, &say, stop, done),
-                Err(error) => drop(say.send(Word::Failed(error))),
+                Err(error) => drop(say.send(StressReply::Failed(error))),
             });
         }
         drop(say);
@@ -79,13 +78,13 @@ pub(super) fn run(
 }
 
 /// Memory for [`random`], on whatever CPU.
-pub(crate) fn part(bytes: u64) -> io::Result<Part> {
+pub(crate) fn part(bytes: u64) -> io::Result<ThreadMemory> {
     let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
-    Part::new(words, None, 0)
+    ThreadMemory::new(words, None, 0)
 }
 
 /// Writes random words and checks them: flips that were found, and bytes moved.
-pub(crate) fn random(part: &mut Part, seed: u64, stop: &AtomicBool) -> (u64, u64) {
+pub(crate) fn random(part: &mut ThreadMemory, seed: u64, stop: &AtomicBool) -> (u64, u64) {
     let done = AtomicU64::new(0);
     let phases = 0..Pattern::Random.phases();
     let swept = phases.map(|phase| {
@@ -130,8 +129,8 @@ fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
     Ok(bytes)
 }
 
-/// What the user should know before it begins.
-fn warn(parts: &[Place], machine: &Machine, context: &mut Context<'_>) {
+/// Warns the user before the test begins.
+fn warn(parts: &[MemoryPlacement], machine: &Machine, context: &mut Context<'_>) {
     let mut note = |text| context.observer.note(NoteWeight::Warning, text);
     if parts.iter().any(|part| !part.locked) {
         note(
@@ -153,7 +152,7 @@ fn warn(parts: &[Place], machine: &Machine, context: &mut Context<'_>) {
 struct Tester<'a> {
     work: &'a Stress,
     team: Team<'a>,
-    parts: Vec<Place>,
+    parts: Vec<MemoryPlacement>,
     machine: Machine,
     began: Instant,
     /// The bit for a test of assay was flipped.
@@ -181,7 +180,7 @@ impl Tester<'_> {
         limit.is_some_and(|limit| self.began.elapsed() >= limit)
     }
 
-    /// All phases of a pattern. Each that finds a flip ends a step, which is stored.
+    /// Runs all phases of a pattern. Each phase that finds a flip ends a step, which is stored.
     fn pattern(
         &mut self,
         pattern: Pattern,
@@ -223,7 +222,7 @@ impl Tester<'_> {
         let words = step.tested_bytes / 8;
         let name = format!("{} (pass {})", pattern.name(), step.pass);
         let total = 8 * words * u64::from(pattern.phases());
-        let mut pulse = Pulse::new(name, steps_done, Some(total));
+        let mut progress = ProgressReporter::new(name, steps_done, Some(total));
         let began = Instant::now();
         // Each pass has random words of its own, and all phases of a pattern the same.
         let seed = context.seed ^ u64::from(step.pass);
@@ -231,7 +230,7 @@ impl Tester<'_> {
             let phase = step.end_phase;
             let before = 8 * words * u64::from(phase);
             let swept = self.team.sweep((pattern, phase, seed), |done| {
-                pulse.beat(context, before + 8 * done);
+                progress.report(context, before + 8 * done);
                 !context.stopped()
             })?;
             take(step, &swept);

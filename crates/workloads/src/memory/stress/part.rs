@@ -14,14 +14,14 @@ const FLIPS_KEPT: usize = 32;
 const READS_AGAIN: u32 = 8;
 
 /// A thread's part.
-pub(crate) struct Part {
+pub(crate) struct ThreadMemory {
     cells: Cells,
     pub(super) cpu: Option<u32>,
     pub(super) thread: u32,
     pub(super) locked: bool,
 }
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Default)]
 pub(super) struct Swept {
     /// Bytes written and read.
@@ -32,7 +32,7 @@ pub(super) struct Swept {
     pub(super) whole: bool,
 }
 
-impl Part {
+impl ThreadMemory {
     /// So many words, on a CPU; they are locked where this user may.
     pub(super) fn new(words: usize, cpu: Option<u32>, thread: u32) -> io::Result<Self> {
         let cpu = cpu.filter(|&cpu| bind_to(cpu));
@@ -46,7 +46,7 @@ impl Part {
         })
     }
 
-    /// Its first address, and its bytes.
+    /// Returns the first address and the size in bytes.
     pub(super) fn place(&self) -> (u64, u64) {
         (self.address(), 8 * self.cells.len() as u64)
     }

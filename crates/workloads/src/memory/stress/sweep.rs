@@ -9,10 +9,10 @@ pub(super) const BLOCK: usize = 4096;
 /// Increment of `SplitMix64`, and its mixer (Steele, Lea, Flood 2014).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a word is, given where it is.
+/// Value of a word, given its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
-    /// Its address.
+pub(super) enum FillValue {
+    /// Address of the word.
     Address,
     /// The complement of it.
     NotAddress,
@@ -31,10 +31,10 @@ pub(super) enum Value {
 /// One way over all of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sweep {
-    /// What has to be there.
-    pub(super) expected: Option<Value>,
-    /// What is written.
-    pub(super) written: Option<Value>,
+    /// Value expected before the sweep.
+    pub(super) expected: Option<FillValue>,
+    /// Value that is written.
+    pub(super) written: Option<FillValue>,
     /// From the highest word to the lowest.
     pub(super) downwards: bool,
     /// Blocks are moved, in the place of all that.
@@ -76,25 +76,25 @@ pub(super) const fn sweep_of(pattern: Pattern, phase: u32) -> Sweep {
     }
 }
 
-/// What is there after a phase.
-const fn value_of(pattern: Pattern, phase: u32) -> Value {
+/// Returns the value in memory after a phase.
+const fn value_of(pattern: Pattern, phase: u32) -> FillValue {
     let odd = phase % 2 == 1;
     match pattern {
-        Pattern::Address if odd => Value::NotAddress,
-        Pattern::Address => Value::Address,
-        Pattern::MovingInversions => Value::Same(if odd { u64::MAX } else { 0 }),
-        Pattern::MovingInversionsRandom => Value::Random { not: odd },
-        Pattern::WalkingOnes => Value::Walking {
+        Pattern::Address if odd => FillValue::NotAddress,
+        Pattern::Address => FillValue::Address,
+        Pattern::MovingInversions => FillValue::Same(if odd { u64::MAX } else { 0 }),
+        Pattern::MovingInversionsRandom => FillValue::Random { not: odd },
+        Pattern::WalkingOnes => FillValue::Walking {
             shift: phase,
             not: false,
         },
-        Pattern::WalkingZeros => Value::Walking {
+        Pattern::WalkingZeros => FillValue::Walking {
             shift: phase,
             not: true,
         },
-        Pattern::Checkerboard => Value::Checkered { not: odd },
-        Pattern::BlockMove if odd => Value::Moved,
-        Pattern::Random | Pattern::BlockMove => Value::Random { not: false },
+        Pattern::Checkerboard => FillValue::Checkered { not: odd },
+        Pattern::BlockMove if odd => FillValue::Moved,
+        Pattern::Random | Pattern::BlockMove => FillValue::Random { not: false },
     }
 }
 
@@ -108,8 +108,8 @@ pub(super) struct Ground {
     pub(super) seed: u64,
 }
 
-impl Value {
-    /// What the words from a place on are.
+impl FillValue {
+    /// Fills words with their values, from a position on.
     pub(super) fn fill(self, ground: Ground, from: usize, words: &mut [u64]) {
         let places = (from as u64..).zip(words.iter_mut());
         match self {
@@ -161,7 +161,7 @@ impl Ground {
     }
 }
 
-/// How far a word is turned at a place.
+/// Returns the number of bits by which the word at a position is rotated.
 const fn bits(place: u64) -> u32 {
     (place % 64) as u32
 }
@@ -219,8 +219,8 @@ mod tests {
             seed: 0,
         };
         let (mut plain, mut not) = ([0; 2], [0; 2]);
-        Value::Checkered { not: false }.fill(ground, 0, &mut plain);
-        Value::Checkered { not: true }.fill(ground, 0, &mut not);
+        FillValue::Checkered { not: false }.fill(ground, 0, &mut plain);
+        FillValue::Checkered { not: true }.fill(ground, 0, &mut not);
         assert_eq!(plain[0], !plain[1]);
         assert_eq!(plain[0], !not[0]);
     }

@@ -1,6 +1,6 @@
 //! The threads of a test: each has a part of the memory, and waits for orders.
 
-use super::part::{Part, Swept};
+use super::part::{Swept, ThreadMemory};
 use super::sweep::sweep_of;
 use crate::WorkError;
 use crate::memory::{lost_threads, no_room};
@@ -10,25 +10,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// What a thread is asked to do.
+/// Request to a thread.
 #[derive(Clone, Copy)]
-pub(super) enum Order {
+pub(super) enum StressRequest {
     /// A phase of a pattern with a seed.
     Sweep(Pattern, u32, u64),
     /// A bit that is flipped for a test of assay.
     Flip(Bit),
 }
 
-/// What it says.
-pub(super) enum Word {
+/// Message from a thread.
+pub(super) enum StressReply {
     Failed(io::Error),
-    Ready(Place),
+    Ready(MemoryPlacement),
     Swept(Swept),
     Flipped,
 }
 
-/// Where the memory of a thread is.
-pub(super) struct Place {
+/// Location of a thread's memory.
+pub(super) struct MemoryPlacement {
     pub(super) thread: u32,
     pub(super) cpu: Option<u32>,
     pub(super) address: u64,
@@ -38,14 +38,14 @@ pub(super) struct Place {
 
 /// The life of a thread: it ends with the orders.
 pub(super) fn serve(
-    mut part: Part,
-    orders: &Receiver<Order>,
-    say: &Sender<Word>,
+    mut part: ThreadMemory,
+    orders: &Receiver<StressRequest>,
+    say: &Sender<StressReply>,
     stop: &AtomicBool,
     done: &AtomicU64,
 ) {
     let (address, bytes) = part.place();
-    let ready = Word::Ready(Place {
+    let ready = StressReply::Ready(MemoryPlacement {
         thread: part.thread,
         cpu: part.cpu,
         address,
@@ -56,13 +56,13 @@ pub(super) fn serve(
     let _ = say.send(ready);
     for order in orders {
         let word = match order {
-            Order::Sweep(pattern, phase, seed) => {
+            StressRequest::Sweep(pattern, phase, seed) => {
                 let seed = seed ^ u64::from(part.thread) << 32;
-                Word::Swept(part.sweep(sweep_of(pattern, phase), phase, seed, stop, done))
+                StressReply::Swept(part.sweep(sweep_of(pattern, phase), phase, seed, stop, done))
             }
-            Order::Flip(bit) => {
+            StressRequest::Flip(bit) => {
                 part.flip(bit);
-                Word::Flipped
+                StressReply::Flipped
             }
         };
         let _ = say.send(word);
@@ -71,8 +71,8 @@ pub(super) fn serve(
 
 /// Threads that wait for orders.
 pub(super) struct Team<'a> {
-    pub(super) orders: Vec<Sender<Order>>,
-    pub(super) heard: Receiver<Word>,
+    pub(super) orders: Vec<Sender<StressRequest>>,
+    pub(super) heard: Receiver<StressReply>,
     pub(super) stop: &'a AtomicBool,
     /// Words of the sweep under way that are done.
     pub(super) done: &'a AtomicU64,
@@ -80,12 +80,12 @@ pub(super) struct Team<'a> {
 
 impl Team<'_> {
     /// Waits until all have their memory.
-    pub(super) fn parts(&self, bytes: u64) -> Result<Vec<Place>, WorkError> {
+    pub(super) fn parts(&self, bytes: u64) -> Result<Vec<MemoryPlacement>, WorkError> {
         let mut parts = Vec::new();
         for _ in &self.orders {
             match self.heard.recv() {
-                Ok(Word::Ready(place)) => parts.push(place),
-                Ok(Word::Failed(error)) => return Err(no_room(bytes, &error)),
+                Ok(StressReply::Ready(place)) => parts.push(place),
+                Ok(StressReply::Failed(error)) => return Err(no_room(bytes, &error)),
                 _ => return Err(lost_threads()),
             }
         }
@@ -93,8 +93,8 @@ impl Team<'_> {
         Ok(parts)
     }
 
-    /// All threads do a sweep; `alive` is called a few times a second, and says whether
-    /// to go on.
+    /// Runs a sweep on all threads; `alive` is called a few times a second, and returns true to
+    /// continue.
     pub(super) fn sweep(
         &self,
         (pattern, phase, seed): (Pattern, u32, u64),
@@ -102,13 +102,13 @@ impl Team<'_> {
     ) -> Result<Vec<Swept>, WorkError> {
         self.done.store(0, Ordering::Relaxed);
         for thread in &self.orders {
-            let order = Order::Sweep(pattern, phase, seed);
+            let order = StressRequest::Sweep(pattern, phase, seed);
             thread.send(order).map_err(|_| lost_threads())?;
         }
         let mut all = Vec::new();
         while all.len() < self.orders.len() {
             match self.heard.recv_timeout(Duration::from_millis(100)) {
-                Ok(Word::Swept(swept)) => all.push(swept),
+                Ok(StressReply::Swept(swept)) => all.push(swept),
                 Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(lost_threads()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -121,9 +121,11 @@ impl Team<'_> {
 
     pub(super) fn flip(&self, bit: Bit) -> Result<(), WorkError> {
         let first = self.orders.first().ok_or_else(lost_threads)?;
-        first.send(Order::Flip(bit)).map_err(|_| lost_threads())?;
+        first
+            .send(StressRequest::Flip(bit))
+            .map_err(|_| lost_threads())?;
         match self.heard.recv() {
-            Ok(Word::Flipped) => Ok(()),
+            Ok(StressReply::Flipped) => Ok(()),
             _ => Err(lost_threads()),
         }
     }

@@ -3,7 +3,7 @@
 use crate::driver::measuring::MeasureArgs;
 use crate::exit::EXIT_CODES;
 use crate::ui::values::parse_size;
-use assay_dialects::androbench::{Like, SyncMode, Wanted};
+use assay_dialects::androbench::{AndroBenchOptions, Like, SyncMode};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{Journal, Statement, Synchronous};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -61,8 +61,8 @@ pub struct AndroBenchArgs {
 
 impl AndroBenchArgs {
     /// In the words of the dialect.
-    pub fn wanted(&self) -> Wanted {
-        Wanted {
+    pub fn wanted(&self) -> AndroBenchOptions {
+        AndroBenchOptions {
             like: self.like,
             only: self.only.clone(),
             size: self.size,

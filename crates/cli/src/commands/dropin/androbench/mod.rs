@@ -47,7 +47,7 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     done.conclude()
 }
 
-/// What the words ask for, in this folder, and its steps.
+/// Builds the work that the arguments ask for in this folder, and its steps.
 pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(Work, Vec<Job>), Failure> {
     let phases = phases(&args.wanted()).map_err(|problem| Failure::usage(problem.to_string()))?;
     let steps = phases.iter().flat_map(Phase::jobs).collect();
@@ -71,7 +71,7 @@ fn folder(inspection: &Inspection) -> Result<Place, Failure> {
     }
 }
 
-/// What will be done, and what it writes.
+/// Announces the steps, and the paths that they write.
 fn announce(args: &AndroBenchArgs, work: &Work, steps: usize, bench: &Bench) {
     let path = bench.inspection.path.display();
     let trials = args.trials;

@@ -89,7 +89,7 @@ fn line(of: &JobSummary<'_>) -> Line {
 struct Deciding {
     name: &'static str,
     unit: &'static str,
-    /// What the metric is divided by.
+    /// Divisor of the metric.
     scale: f64,
 }
 
@@ -123,7 +123,7 @@ fn figure_of(job: &Job) -> Deciding {
     }
 }
 
-/// What AndroBench calls a step.
+/// Returns AndroBench's name of a step.
 fn title(job: &Job) -> String {
     match job.name.as_str() {
         "seq-read" => "Sequential Read",
@@ -157,7 +157,7 @@ fn words(labels: &Labels) -> String {
     }
 }
 
-/// What a transaction cost the device: its flushes, and bytes.
+/// Returns the cost of a transaction to the device: its flushes, and bytes.
 fn per_transaction(of: &JobSummary<'_>) -> String {
     let mean = |name: &str| of.figure(name).map(|figure| figure.stats.mean);
     let kib = |bytes: f64| format!("{:.1} KiB", bytes / 1024.0);
@@ -173,7 +173,7 @@ fn per_transaction(of: &JobSummary<'_>) -> String {
     }
 }
 
-/// What holds for the figures, and where to find more.
+/// Returns notes on the figures, and on where to find more.
 fn notes(summary: &Summary<'_>, done: &Done) -> Vec<String> {
     let mut notes = vec!["MB are MiB; the mean is arithmetic, as AndroBench has it.".to_owned()];
     let steps = done.run.trials.iter();

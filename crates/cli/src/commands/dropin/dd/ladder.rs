@@ -60,7 +60,7 @@ pub fn plan_over(
     Ok(ways(copy, there.is_none()))
 }
 
-/// Where it writes to.
+/// Returns the output path.
 pub fn output(copy: &FileCopy) -> Result<&Path, Failure> {
     let output = copy.output.as_deref();
     output.ok_or_else(|| Failure::usage("--ladder writes a file: give of=FILE"))

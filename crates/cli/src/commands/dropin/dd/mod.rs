@@ -15,7 +15,7 @@ use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, talk_was_lost};
 use crate::stored::keep::KeepArgs;
 use crate::stored::lookup::StoreArgs;
-use assay_dialects::dd::{self, Command, HELP, Invocation, OwnOptions};
+use assay_dialects::dd::{self, DdCommand, HELP, Invocation, OwnOptions};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::text::{clean, shorten};
@@ -50,12 +50,12 @@ fn obey(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure
         }
     };
     match command {
-        Command::Help => print(|out| out.write_all(HELP.as_bytes())).map(|()| DONE),
-        Command::Version => {
+        DdCommand::Help => print(|out| out.write_all(HELP.as_bytes())).map(|()| DONE),
+        DdCommand::Version => {
             let version = env!("CARGO_PKG_VERSION");
             print(|out| writeln!(out, "assay dd {version}")).map(|()| DONE)
         }
-        Command::Copy(invocation) => copy(*invocation, target),
+        DdCommand::Copy(invocation) => copy(*invocation, target),
     }
 }
 
@@ -180,7 +180,7 @@ fn ends_there(
 pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Failure> {
     let command = dd::parse(&in_utf8(words)?)
         .map_err(|error| Failure::usage(format!("dd: {}", error.lines().join(" "))))?;
-    let Command::Copy(invocation) = command else {
+    let DdCommand::Copy(invocation) = command else {
         return Err(Failure::usage(
             "dd: nothing is copied, so there is nothing to sweep",
         ));

@@ -1,4 +1,4 @@
-//! Where a copy goes, and whether it may.
+//! Destination of a copy, and the permission to write it.
 
 use crate::driver::host::Host;
 use crate::exit::Failure;
@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What cannot be done, whatever is at the paths.
+/// Refuses requests that can never be carried out, whatever is at the paths.
 pub fn check(invocation: &Invocation) -> Result<(), Failure> {
     let Invocation { copy, own, .. } = invocation;
     if own.json && copy.output.is_none() {
@@ -112,7 +112,7 @@ fn in_folder(path: &Path) -> Option<(PathBuf, Place)> {
     Some((path.clone(), Place::Directory { path }))
 }
 
-/// What a standard stream is open on.
+/// Returns the file that a standard stream is open on.
 fn link(number: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{number}")).ok()
 }

@@ -1,4 +1,4 @@
-//! What is said on standard error while a copy runs, line by line as dd says it.
+//! Messages on standard error while a copy runs, line by line as dd prints them.
 
 use super::report;
 use crate::driver::trials::Listener;

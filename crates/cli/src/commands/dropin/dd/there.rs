@@ -1,4 +1,4 @@
-//! What is at the ends of a copy on another machine: its agent is asked.
+//! Input and output of a copy on another machine, as its agent reports them.
 
 use crate::checks::admission;
 use crate::checks::admission::not_simulated;
@@ -21,7 +21,7 @@ pub fn check(copy: &FileCopy, target: &str) -> Result<(), Failure> {
     }
 }
 
-/// What is at a path over there; `None` when nothing is.
+/// Returns the kind of a path on the other machine; `None` when nothing is there.
 pub fn at(host: &mut Host, path: &Path) -> Result<Option<PathKind>, Failure> {
     match host.inspect(path) {
         Ok(inspection) => Ok(Some(inspection.kind)),
@@ -44,7 +44,8 @@ pub fn find(host: &mut Host, copy: &FileCopy) -> Result<Option<(Inspection, Plac
     Ok(None)
 }
 
-/// Of an output, the folder, since it may not be there yet.
+/// Returns the storage of a path; for an output, that of its folder, since the file may not exist
+/// yet.
 fn storage_of(
     host: &mut Host,
     path: &Path,

@@ -7,7 +7,7 @@ use assay_model::load::Load;
 use assay_model::load::report::LoadProgress;
 use std::time::{Duration, Instant};
 
-/// How the line is shown.
+/// Display settings of the live line.
 pub struct LiveLine<'a> {
     eta: Eta<'a>,
     /// `None`: not at all.

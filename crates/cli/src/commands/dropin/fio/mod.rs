@@ -16,7 +16,7 @@ use crate::interrupt::Interrupts;
 use crate::jobs::job_file::{Elsewhere, Machine, Talk, of_fio, warn};
 use crate::output::{print, prints_to_terminal, say};
 use assay_dialects::fio::output::TerseVersion;
-use assay_dialects::fio::{self, Command, Eta, Formats, Invocation, OutputOptions};
+use assay_dialects::fio::{self, Eta, FioCommand, Formats, Invocation, OutputOptions};
 use assay_model::load::Load;
 use assay_model::text::{clean, shorten};
 use assay_model::units::Nanos;
@@ -45,14 +45,14 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
         None => None,
     };
     match parse(words, there.as_mut())? {
-        Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
-        Command::InflateLog(path) => inflate::run(&path).map(|()| DONE),
-        Command::ParsedOnly { warnings, parsing } => {
+        FioCommand::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
+        FioCommand::InflateLog(path) => inflate::run(&path).map(|()| DONE),
+        FioCommand::ParsedOnly { warnings, parsing } => {
             show(&parsing)?;
             warn(&warnings, say);
             Ok(DONE)
         }
-        Command::Run(invocation) => {
+        FioCommand::Run(invocation) => {
             show(&invocation.parsing)?;
             warn(&invocation.warnings, talk(&invocation.output));
             if invocation.warnings_fatal && !invocation.warnings.is_empty() {
@@ -68,9 +68,9 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     }
 }
 
-/// What the words ask for. Job files are read here; what they may ask of a machine is
-/// asked of the one that they run on.
-fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<Command, Failure> {
+/// Parses the command line. Job files are read here; their questions about a machine go to the one
+/// that they run on.
+fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<FioCommand, Failure> {
     let parsed = match there {
         None => fio::parse(words, &Machine),
         Some(host) => {
@@ -81,9 +81,9 @@ fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<Command, Failur
     parsed.map_err(of_fio)
 }
 
-/// What is no failure is said on standard output when the results go to a file,
-/// as fio does it: programs that run fio take words on standard error for one.
-/// Where results are on standard output, nothing else is.
+/// Returns the function for messages that are no failures: to standard output when the results go
+/// to a file, as in fio, since programs that run fio take text on standard error for a failure.
+/// Otherwise standard output holds only results.
 fn talk(output: &OutputOptions) -> Talk {
     match output.path {
         // Nobody listening is no reason to stop.

@@ -20,44 +20,44 @@ use assay_model::wire::{LoadNote, NoteWeight};
 use jiff::Zoned;
 use std::io::{self, Write};
 
-/// What is written besides the results themselves.
+/// Texts beside the results themselves.
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     /// The options of each stream.
     pub jobs: &'a [JobText],
     /// Options of the global sections.
     pub global: &'a [(String, Option<String>)],
-    /// What of the command line and the job files has no effect.
+    /// Notes on parts of the command line and the job files without effect.
     pub remarks: &'a [String],
 }
 
 /// Writes results as they come.
 pub struct Results<'a> {
-    /// What was asked for.
+    /// Load that was asked for.
     pub load: &'a Load,
-    /// What stands beside the results.
+    /// Texts beside the results.
     pub words: Words<'a>,
-    /// How.
+    /// End state of the run.
     pub formats: Formats,
     /// Version of the terse format, where that is one of them.
     pub terse: Option<TerseVersion>,
-    /// Where.
+    /// Destination of the results.
     pub sink: Sink,
-    /// What is shown meanwhile.
+    /// Live line that is shown while the load runs.
     pub live: LiveLine<'a>,
     /// The seed of each stream is shown.
     pub random_seeds: bool,
     /// The first lines are written.
     pub opened: bool,
-    /// How it is said what is neither a result nor a failure.
+    /// Function that prints messages that are neither results nor failures.
     pub talk: Talk,
-    /// What was said of the load so far.
+    /// Notes on the load so far.
     pub repeats: Repeats,
 }
 
 impl Results<'_> {
-    /// What the normal output begins with, once it is known that the load runs:
-    /// of one that is refused nothing is written.
+    /// Writes the start of the normal output, once it is known that the load runs: a refused load
+    /// writes nothing.
     fn open(&mut self) -> Result<(), Failure> {
         if std::mem::replace(&mut self.opened, true) {
             return Ok(());
@@ -72,9 +72,8 @@ impl Results<'_> {
         remarks.try_for_each(|remark| self.remark(remark))
     }
 
-    /// What is for information belongs to the normal output, as in fio. Beside
-    /// JSON on standard output it is said only to a person who waits. Nothing is
-    /// ever in the JSON.
+    /// Writes an informational note to the normal output, as fio does. Beside JSON on standard
+    /// output, only a waiting person sees it. The JSON never contains notes.
     fn remark(&mut self, remark: &str) -> Result<(), Failure> {
         if self.formats.normal {
             return self.write(|_, text| writeln!(text, "{}", clean(remark)));

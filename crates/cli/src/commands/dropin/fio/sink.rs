@@ -1,4 +1,4 @@
-//! Where results go: standard output, or the file of `--output`.
+//! Destination of results: standard output, or the file of `--output`.
 
 use crate::exit::Failure;
 use crate::output::{admit_output, print};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Where results go.
+/// Destination of results.
 pub enum Sink {
     /// Standard output.
     Stdout,
@@ -15,7 +15,7 @@ pub enum Sink {
     File {
         /// The file.
         file: File,
-        /// Its name.
+        /// Path of the file.
         path: PathBuf,
     },
 }
@@ -45,7 +45,7 @@ impl Sink {
         }
     }
 
-    /// Whether it is standard output.
+    /// `true` if the destination is standard output.
     pub const fn is_stdout(&self) -> bool {
         matches!(self, Self::Stdout)
     }

@@ -1,4 +1,4 @@
-//! What `assay fio` ends with.
+//! Exit code of `assay fio`.
 
 use crate::exit::{DATA_MISMATCH, SIGNALLED};
 use assay_model::load::report::LoadReport;

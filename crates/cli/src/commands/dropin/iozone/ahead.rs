@@ -1,5 +1,4 @@
-//! What is known to fail in the end, and is refused before an hour is spent on
-//! measuring.
+//! Checks for failures that are certain beforehand, so that no hour is spent on measuring first.
 
 use crate::exit::Failure;
 use assay_model::storage::folder_of;

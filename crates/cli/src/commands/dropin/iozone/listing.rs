@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::output::{print, prints_to_terminal};
 use crate::ui::progress::Voice;
 use assay_dialects::iozone::table::RowText;
-use assay_dialects::iozone::{Command, throughput};
+use assay_dialects::iozone::{IozoneCommand, throughput};
 use assay_model::job::Job;
 use assay_model::trial::TrialRecord;
 use assay_model::wire::LoadNote;
@@ -16,7 +16,7 @@ use assay_model::work::{StepDetail, WorkProgress, WorkReport};
 
 /// Writes rows, or blocks of throughput mode, and on a terminal how far it is.
 pub(super) struct Listing<'a> {
-    command: &'a Command,
+    command: &'a IozoneCommand,
     /// The banner, until it is written.
     opening: Option<String>,
     row: Option<RowText>,
@@ -31,7 +31,7 @@ pub(super) struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    pub(super) fn new(command: &'a Command, opening: String) -> Self {
+    pub(super) fn new(command: &'a IozoneCommand, opening: String) -> Self {
         let voice = Voice::new();
         Self {
             command,

@@ -17,7 +17,7 @@ use crate::stored::keep::KeepArgs;
 use crate::stored::lookup::{StoreArgs, write_file};
 use assay_dialects::iozone::banner::Moment;
 use assay_dialects::iozone::{
-    self, Asked, Command, IozoneError, banner, blocks, marks, throughput,
+    self, IozoneCommand, IozoneError, IozoneRequest, banner, blocks, marks, throughput,
 };
 use assay_lang::tr;
 use assay_model::plan::Place;
@@ -41,12 +41,12 @@ const STOPPING: &str = "assay: stopping; finished cells are kept (Ctrl-C again t
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let words = texts(words)?;
     match iozone::parse(&words).map_err(of_iozone)? {
-        Asked::Help => print(|out| out.write_all(iozone::help().as_bytes())).map(|()| DONE),
-        Asked::Version => {
+        IozoneRequest::Help => print(|out| out.write_all(iozone::help().as_bytes())).map(|()| DONE),
+        IozoneRequest::Version => {
             let version = env!("CARGO_PKG_VERSION");
             print(|out| writeln!(out, "assay {version}, like iozone 3.489")).map(|()| DONE)
         }
-        Asked::Measure(mut command) => {
+        IozoneRequest::Measure(mut command) => {
             // Elsewhere paths begin in the folder where a login begins.
             if target.name().is_none() {
                 make_absolute(&mut command.work, |path| std::path::absolute(path))?;
@@ -79,7 +79,8 @@ fn of_iozone(error: IozoneError) -> Failure {
 /// The work that a sweep repeats; relative names are in the folder that was
 /// inspected.
 pub fn swept(words: &[OsString], inspection: &Inspection) -> Result<Iozone, Failure> {
-    let Asked::Measure(mut command) = iozone::parse(&texts(words)?).map_err(of_iozone)? else {
+    let IozoneRequest::Measure(mut command) = iozone::parse(&texts(words)?).map_err(of_iozone)?
+    else {
         return Err(Failure::usage(
             "iozone: nothing is measured, so there is nothing to sweep",
         ));
@@ -117,7 +118,7 @@ fn make_absolute(
 }
 
 fn measure(
-    command: &Command,
+    command: &IozoneCommand,
     words: &[String],
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
@@ -169,9 +170,8 @@ fn measure(
     done.conclude()
 }
 
-/// What is behind the first file, or behind the folder that it will be in, where
-/// the agent is. A file that is there but cannot be looked at is refused by the
-/// work, by name.
+/// Inspects the first file, or the folder that it will be in, on the agent's machine. An existing
+/// file that cannot be inspected is refused by the work, by name.
 fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
     let path = file.to_owned();
     if let Ok(inspection) = host.inspect(file) {
@@ -195,7 +195,7 @@ fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
 }
 
 /// iozone's banner.
-fn opening(command: &Command, words: &[String], inspection: &Inspection) -> String {
+fn opening(command: &IozoneCommand, words: &[String], inspection: &Inspection) -> String {
     let now = jiff::Zoned::now();
     let began = now.strftime("%a %b %e %H:%M:%S %Y").to_string();
     let system = &inspection.system;
@@ -217,8 +217,8 @@ fn opening(command: &Command, words: &[String], inspection: &Inspection) -> Stri
     )
 }
 
-/// What stands below the rows.
-fn show(command: &Command, done: &Done) -> Result<(), Failure> {
+/// Prints the text below the rows.
+fn show(command: &IozoneCommand, done: &Done) -> Result<(), Failure> {
     if done.run.trials.is_empty() {
         return Ok(());
     }
@@ -240,7 +240,7 @@ fn show(command: &Command, done: &Done) -> Result<(), Failure> {
     Ok(())
 }
 
-fn closing(command: &Command, done: &Done) -> String {
+fn closing(command: &IozoneCommand, done: &Done) -> String {
     let work = &command.work;
     let steps: Vec<_> = done
         .run
@@ -286,7 +286,7 @@ fn closing(command: &Command, done: &Done) -> String {
     text
 }
 
-/// What a cell of single mode measured.
+/// Returns the label of a cell in single mode.
 fn label_of(matrices: &[Matrix], test: Test, row: Row) -> Option<String> {
     let title = format!("{} report", test.title());
     let matrix = matrices.iter().find(|matrix| matrix.title == title)?;

@@ -1,5 +1,5 @@
-//! How far it is, and how long it will take: by bytes, because files differ in
-//! size far more than tests in speed.
+//! Progress and remaining time: by bytes, because files differ in size far more than tests in
+//! speed.
 
 use crate::ui::progress::{Voice, time_left};
 use assay_model::units::Nanos;
@@ -7,7 +7,7 @@ use assay_model::work::WorkProgress;
 use assay_model::work::iozone::{Iozone, IozoneStep};
 use std::time::Instant;
 
-/// What a step costs beside its bytes, in bytes: files are opened and flushed.
+/// Cost of a step beside its bytes, in bytes: files are opened and flushed.
 const AROUND_A_STEP: u64 = 1 << 20;
 
 /// The pace of a work.
@@ -74,7 +74,7 @@ impl Pace {
     }
 }
 
-/// What a step weighs: sizes that no storage has are refused later, by name.
+/// Returns the weight of a step, in bytes: sizes that no storage has are refused later, by name.
 fn weight(file_kib: u64, children: u64) -> u64 {
     let bytes = file_kib.saturating_mul(1024).saturating_mul(children);
     bytes.saturating_add(AROUND_A_STEP)

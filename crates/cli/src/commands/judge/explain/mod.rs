@@ -2,8 +2,8 @@
 
 pub mod args;
 
-use crate::commands::judge::model::limits::known;
-use crate::commands::judge::model::simulate::find;
+use crate::checks::part::bus_mode;
+use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use crate::stored::lookup::{Stored, load};
@@ -52,8 +52,8 @@ fn facts(args: &ExplainArgs) -> Result<DeviceFacts, Failure> {
     }
     Ok(DeviceFacts {
         only: args.only.clone(),
-        ceiling: args.bus.as_deref().map(known).transpose()?,
-        part: args.part.as_deref().map(find).transpose()?,
+        ceiling: args.bus.as_deref().map(bus_mode).transpose()?,
+        part: args.part.as_deref().map(device_model).transpose()?,
         request: args.request,
     })
 }

@@ -13,12 +13,12 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = false)]
 pub struct ModelArgs {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: ModelCommand,
 }
 
-/// What to do.
+/// Available commands.
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
     /// Show the payload ceiling of each bus, and compare a measured rate with it.

@@ -1,12 +1,12 @@
 //! `assay model limits`: ceilings of buses, and measured rates below them.
 
 use super::args::LimitsArgs;
-use crate::checks::toml_file::meant;
+use crate::checks::part::bus_mode;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use assay_explain::on_bus::OnBus;
 use assay_model::job::Direction;
-use assay_model::limits::{Ceiling, all, find};
+use assay_model::limits::{Ceiling, all};
 use assay_report::document::{Column, Document, Section, Table, TableRow};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// Shows them.
 pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
     let ceilings = match &args.bus {
-        Some(word) => vec![known(word)?],
+        Some(word) => vec![bus_mode(word)?],
         None => all(),
     };
     let measured = measured(args, &ceilings)?;
@@ -27,18 +27,6 @@ pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
         args.output.show(&document(&ceilings, &measured))?;
     }
     Ok(DONE)
-}
-
-/// The mode of this name, or which one may be meant.
-pub fn known(word: &str) -> Result<Ceiling, Failure> {
-    find(word).ok_or_else(|| {
-        let modes: Vec<String> = all().into_iter().map(|ceiling| ceiling.mode).collect();
-        let modes: Vec<&str> = modes.iter().map(String::as_str).collect();
-        let meant = meant(&word.to_ascii_lowercase(), &modes);
-        Failure::usage(format!(
-            "no bus is called '{word}'{meant}: assay model limits lists all"
-        ))
-    })
 }
 
 fn measured(args: &LimitsArgs, ceilings: &[Ceiling]) -> Result<Vec<OnBus>, Failure> {

@@ -1,22 +1,19 @@
 //! `assay model simulate`: a job on a simulated part.
 
 use super::args::{Pattern, SimulateArgs};
+use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use assay_flash::BLOCK_BYTES;
-use assay_flash::device::{Device, Phase};
-use assay_flash::part::Part;
-use assay_flash::workload::{Job, Timed, run as run_job};
+use assay_flash::device::{Device, RequestPhase};
+use assay_flash::part::DeviceModel;
+use assay_flash::workload::{SimulatedJob, Timed, run as run_job};
 use assay_model::units::{BytesPerSec, Iops, three_digits};
 use assay_report::document::{Column, Document, Section, Table, TableRow};
 use assay_report::text::clean;
 use assay_report::words::style::Tone;
 use serde_json::json;
-use std::fs;
 use std::process::ExitCode;
-
-/// The longest file of a part.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// Simulates, and shows the figures.
 pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
@@ -24,7 +21,7 @@ pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
         args.output.show(&known_parts())?;
         return Ok(DONE);
     };
-    let part = find(word)?;
+    let part = device_model(word)?;
     let job = job(args)?;
     let device = Device::new(&part, args.policy);
     let mut device = device.map_err(|error| Failure::usage(error.to_string()))?;
@@ -41,7 +38,7 @@ pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
 
 fn known_parts() -> Document {
     let mut document = Document::new("Parts that assay knows".to_owned());
-    for part in Part::known() {
+    for part in DeviceModel::known() {
         let mut section = Section::new("part", part.name);
         section.say(part.about, None);
         section.say(format!("Figures: {}.", part.source), None);
@@ -50,25 +47,7 @@ fn known_parts() -> Document {
     document
 }
 
-/// A known part, or one in a file.
-pub fn find(word: &str) -> Result<Part, Failure> {
-    if let Some(part) = Part::find(word) {
-        return Ok(part);
-    }
-    let refused = |why: String| Failure::usage(format!("{word}: {why}"));
-    let meta = fs::metadata(word).map_err(|error| {
-        refused(format!(
-            "no part is called so (--parts lists them), and as a file: {error}"
-        ))
-    })?;
-    if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
-    }
-    let text = fs::read_to_string(word).map_err(|error| refused(error.to_string()))?;
-    Part::parse(&text).map_err(|error| refused(error.to_string()))
-}
-
-fn job(args: &SimulateArgs) -> Result<Job, Failure> {
+fn job(args: &SimulateArgs) -> Result<SimulatedJob, Failure> {
     let (bytes, span) = (args.bs.0, args.span.0);
     if bytes == 0 || bytes % BLOCK_BYTES != 0 || bytes > 1 << 30 {
         return Err(Failure::usage("--bs must be a multiple of 512, up to 1g"));
@@ -81,7 +60,7 @@ fn job(args: &SimulateArgs) -> Result<Job, Failure> {
         Pattern::Write | Pattern::RandWrite => 0,
         Pattern::RandRw => 50,
     };
-    Ok(Job {
+    Ok(SimulatedJob {
         read_percent,
         random: !matches!(args.rw, Pattern::Read | Pattern::Write),
         blocks: bytes / BLOCK_BYTES,
@@ -92,7 +71,7 @@ fn job(args: &SimulateArgs) -> Result<Job, Failure> {
     })
 }
 
-/// What came out.
+/// Figures of a simulation.
 struct Figures {
     timed: Timed,
     iops: f64,
@@ -114,12 +93,13 @@ impl Figures {
 
     /// Microseconds of a phase in an I/O; of I/Os in flight together, all count.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    fn phase_us(&self, phase: Phase) -> f64 {
+    fn phase_us(&self, phase: RequestPhase) -> f64 {
         self.timed.spent.of(phase).as_us() / self.timed.ios.max(1) as f64
     }
 
-    fn value(&self, part: &Part, args: &SimulateArgs, device: &Device) -> serde_json::Value {
-        let phases = Phase::ALL.map(|phase| (phase.name().to_owned(), self.phase_us(phase).into()));
+    fn value(&self, part: &DeviceModel, args: &SimulateArgs, device: &Device) -> serde_json::Value {
+        let phases =
+            RequestPhase::ALL.map(|phase| (phase.name().to_owned(), self.phase_us(phase).into()));
         json!({
             "schema": 1,
             "part": part.name,
@@ -138,16 +118,16 @@ impl Figures {
         })
     }
 
-    fn document(&self, part: &Part, args: &SimulateArgs) -> Document {
+    fn document(&self, part: &DeviceModel, args: &SimulateArgs) -> Document {
         let title = format!("{}: simulated, {}", clean(&part.name), args.policy);
         let (iops, rate) = (Iops(self.iops), BytesPerSec(self.rate));
         let mean = three_digits(self.timed.mean_us());
         let mut section = Section::new("simulation", "");
         let answer = format!("{iops}, {rate}, {mean} µs for an I/O of {}", args.bs);
         section.say(answer, Some(Tone::Strong));
-        let spent = Phase::ALL.map(|phase| (phase, self.phase_us(phase)));
+        let spent = RequestPhase::ALL.map(|phase| (phase, self.phase_us(phase)));
         let rows = spent.into_iter().filter(|(_, us)| *us > 0.0);
-        let row = |(phase, us): (Phase, f64)| {
+        let row = |(phase, us): (RequestPhase, f64)| {
             TableRow::new(vec![phase.name().into(), three_digits(us).into()])
         };
         section.table(Table {

@@ -21,12 +21,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage,
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct AgentArgs {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub order: Order,
 }
 
-/// What to do.
+/// Available commands.
 #[derive(Debug, Subcommand)]
 pub enum Order {
     /// Install the agent on targets, so that later commands need not copy it.

@@ -1,4 +1,4 @@
-//! What a campaign's file says.
+//! Content of a campaign's file.
 
 use super::part::Board;
 use crate::checks::{input, toml_file};
@@ -31,15 +31,15 @@ const OWN: [&str; 4] = ["--on", "--store", "--json", "--unit"];
 pub struct Campaign {
     /// The words behind `assay`.
     pub command: Vec<String>,
-    /// How long one run may take.
+    /// Time limit of one run.
     #[serde(default, deserialize_with = "time")]
     pub limit: Option<Duration>,
     /// On how many boards it is tried to get one run.
     #[serde(default = "three")]
     pub attempts: u32,
-    /// How many runs are made at the same time; all, if it does not say.
+    /// Number of simultaneous runs; all by default.
     pub at_once: Option<usize>,
-    /// How long boards that others hold are waited for.
+    /// Time limit for waiting on boards that others hold.
     #[serde(default = "an_hour", deserialize_with = "time")]
     pub wait: Option<Duration>,
     /// One part, or two that are compared.
@@ -51,14 +51,14 @@ pub struct Campaign {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartOfFile {
-    /// What it is called in the comparison.
+    /// Name of the part in the comparison.
     pub name: String,
     /// Places of a labgrid with these tags.
     pub tags: Option<BTreeMap<String, String>>,
     /// Or targets, as `--on` takes them.
     #[serde(default, deserialize_with = "targets")]
     pub targets: Vec<On>,
-    /// How many of them; all, if it does not say.
+    /// Number of boards to use; all by default.
     pub boards: Option<usize>,
 }
 
@@ -98,7 +98,7 @@ impl Campaign {
         words
     }
 
-    /// Whether boards of a labgrid are asked for.
+    /// `true` if the campaign needs boards of a labgrid.
     pub fn needs_lab(&self) -> bool {
         self.parts.iter().any(|part| part.tags.is_some())
     }

@@ -13,7 +13,7 @@ use crate::targets::pool::{Crew, Ended, Event, Task};
 use crate::targets::several::in_words;
 use assay_model::text::clean;
 use assay_store::Store;
-use assay_target::labgrid::{Lab, LabError, Place};
+use assay_target::labgrid::{Lab, LabError, LabPlace};
 use clap::Args;
 use file::{Campaign, PartOfFile};
 use part::{Board, Part, Wish};
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often boards that others hold are asked for again.
+/// Time between two requests for boards that others hold.
 const LOOK: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
@@ -83,7 +83,7 @@ pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The boards of each part.
-fn parts(campaign: &Campaign, places: &[Place]) -> Result<Vec<(Part, Vec<Board>)>, Failure> {
+fn parts(campaign: &Campaign, places: &[LabPlace]) -> Result<Vec<(Part, Vec<Board>)>, Failure> {
     let mut seen: Vec<(Board, &str)> = Vec::new();
     let mut parts = Vec::new();
     for part in &campaign.parts {
@@ -104,11 +104,11 @@ fn parts(campaign: &Campaign, places: &[Place]) -> Result<Vec<(Part, Vec<Board>)
     Ok(parts)
 }
 
-fn boards(part: &PartOfFile, places: &[Place]) -> Result<Vec<Board>, Failure> {
+fn boards(part: &PartOfFile, places: &[LabPlace]) -> Result<Vec<Board>, Failure> {
     let mut boards = part.named();
     if let Some(tags) = &part.tags {
         let fitting = places.iter().filter(|place| place.has(tags));
-        let mut fitting: Vec<&Place> = fitting.collect();
+        let mut fitting: Vec<&LabPlace> = fitting.collect();
         // Those that nobody has come first.
         fitting.sort_by_key(|place| (!place.acquired.is_empty(), place.name.clone()));
         boards.extend(
@@ -129,8 +129,8 @@ fn boards(part: &PartOfFile, places: &[Place]) -> Result<Vec<Board>, Failure> {
     }
 }
 
-/// What would be used.
-fn list(parts: &[(Part, Vec<Board>)], places: &[Place]) -> Result<ExitCode, Failure> {
+/// Lists the boards that would be used.
+fn list(parts: &[(Part, Vec<Board>)], places: &[LabPlace]) -> Result<ExitCode, Failure> {
     let holder = |board: &Board| {
         let Board::Place(name) = board else { return "" };
         let place = places.iter().find(|place| place.name == *name);
@@ -386,7 +386,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// What there is, for whoever goes on by hand.
+/// Prints the runs, for a user who continues by hand.
 fn say_how_to_compare(parts: &[Part], store: &Path) {
     for part in parts.iter().filter(|part| !part.runs().is_empty()) {
         say(&clean(&format!(

@@ -71,12 +71,12 @@ impl Part {
         }
     }
 
-    /// What it is called.
+    /// Returns the name of the part.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many runs are wanted.
+    /// Returns the number of wanted runs.
     pub fn wanted(&self) -> usize {
         self.wanted
     }
@@ -91,7 +91,7 @@ impl Part {
         &self.given_up
     }
 
-    /// Whether nothing is left to be tried; what is under way may still fail.
+    /// `true` if no board is left to try; runs under way may still fail.
     pub fn is_idle(&self) -> bool {
         self.open.is_empty()
     }
@@ -121,7 +121,7 @@ impl Part {
         self.boards.extend::<Vec<Board>>(free);
     }
 
-    /// Whether others have boards that it could use.
+    /// `true` if others hold boards that the part could use.
     pub fn is_waiting(&self) -> bool {
         !self.open.is_empty() && !self.busy.is_empty()
     }
@@ -131,7 +131,7 @@ impl Part {
         self.busy_since = None;
     }
 
-    /// Whether boards that others have were waited for as long as may be.
+    /// `true` if the wait for boards that others hold has reached its limit.
     pub fn waited_for(&self, limit: Duration, now: Instant) -> bool {
         let since = self.busy_since.filter(|_| !self.open.is_empty());
         since.is_some_and(|since| now.duration_since(since) >= limit)

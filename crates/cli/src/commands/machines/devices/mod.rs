@@ -58,7 +58,7 @@ pub fn run(args: &DevicesArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     Ok(DONE)
 }
 
-/// Those that were named, in that order.
+/// Selects the named devices, in that order.
 fn chosen(list: &DeviceList, names: &[String]) -> Result<Vec<ListedDevice>, Failure> {
     names
         .iter()

@@ -18,15 +18,15 @@ const AT_A_TIME: usize = 8;
 pub struct Known {
     /// As `--on` takes it.
     pub on: On,
-    /// Where it is known from, and what is said of it there.
+    /// Source that knows the target, and its description there.
     pub from: String,
 }
 
-/// What came of reaching a target: the machine, or why not.
+/// Result of reaching a target: the machine, or the reason why not.
 pub type Reached = Result<System, String>;
 
-/// Those of `~/.ssh/config`, of adb and of the labgrid that the environment names; what
-/// could not be asked, in a sentence each.
+/// Returns the targets of `~/.ssh/config`, of adb and of the labgrid that the environment names;
+/// and a sentence for each source that could not be asked.
 pub fn all() -> (Vec<Known>, Vec<String>) {
     let mut found = of_ssh();
     let mut problems = Vec::new();

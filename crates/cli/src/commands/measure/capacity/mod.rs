@@ -92,7 +92,7 @@ fn task(args: &CapacityArgs) -> Task {
     })
 }
 
-/// Its steps by name, for the plan; the agent fills in the rest.
+/// Returns the steps by name, for the plan; the agent fills in the rest.
 fn steps(task: &Task) -> Vec<Job> {
     let step = |name, rw| Job::new(name, rw, Bytes::mib(1), Bytes(0));
     match task {

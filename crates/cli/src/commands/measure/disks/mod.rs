@@ -17,7 +17,7 @@ use assay_model::work::extent::Extent;
 use assay_target::Target;
 use std::process::ExitCode;
 
-/// What a file system needs besides the file itself.
+/// Space that a file system needs besides the file itself.
 const HEADROOM: u64 = 16 << 20;
 /// Samples are whole pages, of whatever size the target has them.
 const LARGEST_PAGE: u64 = 64 << 10;
@@ -43,7 +43,7 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     done.present(args.shared.json)
 }
 
-/// What the words ask for of what was inspected, and its steps.
+/// Builds the work that the arguments ask for on the inspected storage, and its steps.
 pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
     let work = extent(args, inspection)?;
     let steps = steps(&work);
@@ -107,7 +107,7 @@ fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> 
     })
 }
 
-/// Its steps by name, for the plan; the agent fills in the rest.
+/// Returns the steps by name, for the plan; the agent fills in the rest.
 fn steps(work: &Extent) -> Vec<Job> {
     let step = |name, rw, bs| Job::new(name, rw, Bytes(bs), Bytes(work.file_bytes));
     [

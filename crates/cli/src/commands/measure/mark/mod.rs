@@ -16,7 +16,7 @@ use crate::rounds::jobs::on_place;
 use crate::stored::owner;
 use args::MarkArgs;
 use assay_dialects::mark;
-use assay_dialects::mark::{FILL, ROUND, Scale, SdClass};
+use assay_dialects::mark::{FILL, MarkProfile, ROUND, SdClass};
 use assay_lang::{counted, tr};
 use assay_model::condition::Restore;
 use assay_model::job::Job;
@@ -37,7 +37,7 @@ const CLASS_FILE: Bytes = Bytes::gib(1);
 /// Trials of a class.
 const CLASS_TRIALS: u32 = 3;
 
-/// What is to be found out.
+/// Question to answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Question {
     Marks,
@@ -54,7 +54,7 @@ impl Question {
         }
     }
 
-    /// How long a trial takes, unless the user says so.
+    /// Returns the default length of a trial, in seconds.
     const fn seconds(self) -> u64 {
         match self {
             Self::Marks => 5,
@@ -63,8 +63,7 @@ impl Question {
         }
     }
 
-    /// How large the file is, where there is room; a steady state is one of the
-    /// whole device.
+    /// Returns the size of the file, where there is room; a steady state uses the whole device.
     fn file(self, inspection: &Inspection) -> Bytes {
         match (self, &inspection.kind) {
             (Self::SteadyState, PathKind::Device { size }) => *size,
@@ -171,9 +170,13 @@ fn plan(
     })
 }
 
-fn scale(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result<Scale, Failure> {
+fn scale(
+    args: &MarkArgs,
+    question: Question,
+    inspection: &Inspection,
+) -> Result<MarkProfile, Failure> {
     let seconds = args.seconds.unwrap_or(question.seconds());
-    Ok(Scale {
+    Ok(MarkProfile {
         file: file_size(args.size, question.file(inspection), Bytes(0), inspection)?,
         trial: Nanos::secs(seconds),
         engine: inspection.async_engines.first().copied(),
@@ -202,7 +205,7 @@ fn in_sequence(jobs: &[PlannedJob]) -> Vec<Slot> {
     slots.collect()
 }
 
-/// Whether the rounds so far have become steady.
+/// `true` if the rounds so far have become steady.
 fn is_steady(trials: &[TrialRecord]) -> bool {
     let rounds = trials
         .iter()
@@ -232,8 +235,7 @@ fn class_of(run: &Run, question: Question) -> Option<CheckedClass> {
     })
 }
 
-/// Where the user has made less of a class's measurement than it is, the words for it;
-/// else nothing.
+/// Describes how the user reduced a class's measurement; empty if not at all.
 fn deviation(plan: &Plan, question: Question) -> String {
     let less = |words: String, is_less: bool| is_less.then_some(words);
     let trials = plan.jobs.iter().map(|planned| planned.trials).max();

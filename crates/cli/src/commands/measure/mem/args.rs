@@ -63,7 +63,7 @@ pub struct MemArgs {
 }
 
 impl MemArgs {
-    /// Whether a part is wanted.
+    /// `true` if a measurement is wanted.
     pub fn wants(&self, part: Part) -> bool {
         match self.parts.as_slice() {
             [] => part != Part::Stress,

@@ -7,6 +7,7 @@ use crate::driver::announce::minutes;
 use crate::driver::measuring::MeasuringCommand;
 use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
+use crate::jobs::memory::steps;
 use crate::output::say;
 pub use args::MemArgs;
 use args::Part;
@@ -15,17 +16,13 @@ use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::storage::Storage;
 use assay_model::work::Work;
-use assay_model::work::memory::{
-    Bandwidth, Kernel, Latency, Memory, Pattern, Stores, Stress, latency_job, stress_job,
-};
+use assay_model::work::memory::{Bandwidth, Latency, Memory, Stress};
 use assay_target::Target;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Trials where figures are compared.
 const TRIALS: u32 = 5;
-/// Passes of each kernel where nobody says how many.
-const PASSES: u32 = 10;
 
 /// Measures the memory of a target.
 ///
@@ -98,40 +95,4 @@ fn work(args: &MemArgs) -> (Memory, Vec<Job>) {
     };
     let steps = steps(&work);
     (work, steps)
-}
-
-/// Bandwidth and latency, as a part of something larger.
-pub fn short() -> (Work, Vec<Job>) {
-    let work = Memory {
-        bandwidth: Some(Bandwidth {
-            array_bytes: None,
-            passes: PASSES,
-            threads: None,
-        }),
-        latency: Some(Latency::default()),
-        stress: None,
-    };
-    let steps = steps(&work);
-    (Work::Memory(Box::new(work)), steps)
-}
-
-/// Its steps, as far as they are known: how many CPUs the target has, and so what its
-/// steps with all of them are called, is not. The work's own order is a random one.
-fn steps(work: &Memory) -> Vec<Job> {
-    let mut steps = Vec::new();
-    if let Some(bandwidth) = &work.bandwidth {
-        let kernels = Kernel::ALL.into_iter();
-        let all = kernels.flat_map(|kernel| kernel.stores().iter().map(move |s| (kernel, *s)));
-        let plain = all.filter(|(_, stores)| *stores == Stores::Plain);
-        steps.extend(plain.map(|(kernel, stores)| {
-            assay_model::work::memory::bandwidth_job(kernel, stores, 1, bandwidth.passes)
-        }));
-    }
-    if let Some(latency) = &work.latency {
-        steps.extend(latency.sets().map(latency_job));
-    }
-    if work.stress.is_some() {
-        steps.extend(Pattern::ALL.map(stress_job));
-    }
-    steps
 }

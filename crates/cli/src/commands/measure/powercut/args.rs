@@ -37,7 +37,7 @@ pub struct PowercutArgs {
     /// Command that restores the power [default: the command of --cut does].
     #[arg(long, value_name = "WORDS", value_parser = words)]
     pub restore: Option<Words>,
-    /// How often.
+    /// Number of cycles.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub cycles: u32,
     /// Range of the random time from the start of the writes to the cut.
@@ -87,13 +87,13 @@ pub struct PowercutArgs {
 }
 
 impl PowercutArgs {
-    /// Where it writes.
+    /// Returns the path that is written.
     pub fn path(&self) -> Result<&Path, Failure> {
         let path = self.path.as_deref();
         path.ok_or_else(|| Failure::usage("give a folder or a block device of the board"))
     }
 
-    /// How the power is cut.
+    /// Returns the method of cutting the power.
     pub fn cut(&self) -> Result<&Method, Failure> {
         let cut = self.cut.as_ref();
         cut.ok_or_else(|| Failure::usage("--cut says how the power is cut"))

@@ -23,7 +23,7 @@ pub fn words(text: &str) -> Result<Words, String> {
     }
 }
 
-/// How the power is cut.
+/// Method of cutting the power.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Method {
     /// By hand.
@@ -120,7 +120,7 @@ fn ask(what: &str) -> Result<(), Failure> {
     }
 }
 
-/// What it says goes to standard error: standard output is for results.
+/// Runs a command. Its output goes to standard error: standard output is for results.
 fn run(words: &Words) -> Result<(), Failure> {
     let Some((program, arguments)) = words.0.split_first() else {
         return Ok(());

@@ -17,24 +17,24 @@ use std::time::{Duration, Instant};
 
 /// Between attempts to reach a board that starts.
 const AGAIN: Duration = Duration::from_millis(500);
-/// What a board that starts may take to greet.
+/// Time limit for the greeting of a board that starts.
 const GREETING: Duration = Duration::from_secs(30);
-/// What the writer said before the cut may be on its way so long.
+/// Longest time in transit of the writer's messages before the cut.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What all cycles have in common.
+/// Parameters that all cycles share.
 pub struct Cycles<'a> {
     /// The board.
     pub target: &'a mut dyn Target,
-    /// What is written; its task is set for each part of a cycle.
+    /// Work that writes; its task is set for each part of a cycle.
     pub work: Powercut,
-    /// Its power.
+    /// Power switch of the board.
     pub switch: Switch,
-    /// How long that is off.
+    /// Time that the power is off.
     pub off_time: Duration,
-    /// How long the board may take to come back.
+    /// Time limit for the board to come back.
     pub boot_timeout: Duration,
-    /// What it writes whole or not at all.
+    /// Atomic write size of the device, in bytes.
     pub atomic: u32,
     /// The user's word for a device.
     pub destroy_data: bool,
@@ -69,8 +69,8 @@ impl Cycles<'_> {
         }
     }
 
-    /// What is there, after a cut at that moment of the start of the board that wrote;
-    /// `None`: it runs since then, so there was no cut.
+    /// Checks the data that is there after a cut at that moment, given the boot id of the board
+    /// that wrote; returns `None` if the board has run since then, so that there was no cut.
     pub fn judge(
         &self,
         host: &mut Host,

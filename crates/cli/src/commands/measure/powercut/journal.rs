@@ -1,4 +1,4 @@
-//! What a writer said, on a file of the host's: a host that is killed loses none of it.
+//! Messages of a writer, in a file on the host: a host that is killed loses none of them.
 
 use crate::exit::Failure;
 use assay_model::work::powercut::{Known, Word};
@@ -14,7 +14,7 @@ pub struct Planned {
     pub number: u32,
     /// Decides places and contents.
     pub seed: u64,
-    /// How long writes go on.
+    /// Time from the start of the writes to the cut.
     pub delay: Duration,
 }
 
@@ -33,13 +33,13 @@ pub struct Journal {
 /// A cycle that a host left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its number, from 1.
+    /// Number of the cycle, from 1.
     pub number: u32,
     /// Which start of the board wrote.
     pub boot_id: Option<String>,
     /// When its power was cut; `None`: it was not.
     pub cut: Option<Moment>,
-    /// What was there was looked at already, and may be removed.
+    /// `true` if the data was already checked, and may be removed.
     pub looked: bool,
 }
 
@@ -124,18 +124,18 @@ impl Journal {
         }
     }
 
-    /// What is there is looked at, and removed.
+    /// Notes that the data is being checked, and then removed.
     pub fn look(&mut self) -> Result<(), Failure> {
         self.line("look\n")
     }
 
-    /// What notes, from another thread, that the power is about to be cut.
+    /// Returns a marker that notes, from another thread, that the power is about to be cut.
     pub fn marker(&self) -> Result<Marker, Failure> {
         let file = self.file.try_clone();
         file.map(Marker).map_err(|error| self.failed(&error))
     }
 
-    /// What is known of each stream.
+    /// Returns the known writes of each stream.
     pub fn known(&self) -> &[Known] {
         &self.known
     }

@@ -72,7 +72,7 @@ fn named(target: &dyn Target) -> Result<String, Failure> {
     })
 }
 
-/// What all cycles have in common.
+/// Returns the parameters that all cycles share.
 fn cycles<'a>(
     args: &PowercutArgs,
     target: &'a mut dyn Target,
@@ -92,7 +92,7 @@ fn cycles<'a>(
     }
 }
 
-/// What is written.
+/// Returns the work that writes.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
     let device = matches!(place, Place::Device { .. });
     let fits = |kind: &Kind| !device || kind.on_device();

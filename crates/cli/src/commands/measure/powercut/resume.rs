@@ -110,7 +110,7 @@ fn began(run: &Run) -> Result<PowercutArgs, Failure> {
     }
 }
 
-/// Whether nobody carries it out.
+/// `true` if no process carries out the run.
 fn is_free(store: &Store, run: &Run) -> Result<bool, Failure> {
     if run.status != RunStatus::Running {
         return Ok(true);

@@ -25,11 +25,11 @@ use std::time::Duration;
 
 /// A run under way.
 pub struct Session<'a> {
-    /// What all cycles have in common.
+    /// Parameters that all cycles share.
     pub cycles: Cycles<'a>,
-    /// What was said in the cycle under way.
+    /// Journal of the cycle under way.
     pub journal: Journal,
-    /// Where cycles go.
+    /// Store for the cycles.
     pub store: Store,
     /// The run.
     pub header: RunHeader,
@@ -37,7 +37,7 @@ pub struct Session<'a> {
     pub trials: Vec<TrialRecord>,
 }
 
-/// All cycles that the arguments ask for, in their order.
+/// Returns all cycles that the arguments ask for, in their order.
 pub fn planned(args: &PowercutArgs, seed: u64) -> impl Iterator<Item = Planned> {
     let (from, to) = (args.after.0.0, args.after.1.0);
     let mut random = SplitMix64::new(seed);
@@ -86,7 +86,7 @@ impl Session<'_> {
         Ok(interrupt.exit_code().map_or(DONE, ExitCode::from))
     }
 
-    /// All cycles that are not stored yet.
+    /// Runs all cycles that are not stored yet.
     fn all(
         &mut self,
         args: &PowercutArgs,

@@ -1,4 +1,4 @@
-//! What the user says of the device: `--bus` and `--datasheet`.
+//! User's claims about the device: `--bus` and `--datasheet`.
 
 use super::QualifyArgs;
 use crate::checks::{input, toml_file};
@@ -7,7 +7,7 @@ use assay_model::limits::find;
 use assay_model::run::{Claims, Datasheet};
 use std::path::Path;
 
-/// What is said; `None` when nothing is.
+/// Reads the claims; returns `None` when there are none.
 pub fn of(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
     if args.bus.is_none() && args.datasheet.is_none() {
         return Ok(None);

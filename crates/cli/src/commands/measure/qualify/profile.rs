@@ -3,16 +3,16 @@
 
 use super::QualifyArgs;
 use crate::checks::estimate;
-use crate::commands::measure::mem;
-use crate::commands::measure::scenario::{self, Built};
 use crate::driver::host::Host;
 use crate::driver::runs;
 use crate::driver::runs::Done;
 use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::works::{self, Request};
 use crate::exit::Failure;
+use crate::jobs::memory;
 use crate::jobs::suite;
 use crate::output::say;
+use crate::scenarios::{self, Built};
 use assay_lang::tr;
 use assay_model::plan::{Place, PlannedJob};
 use assay_model::run::{Run, RunStatus};
@@ -24,7 +24,7 @@ use assay_target::Target;
 use clap::ValueEnum;
 use std::path::Path;
 
-/// What a part is used for.
+/// Use of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
     /// Flash and LPDDR in one package, as in phones.
@@ -38,7 +38,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Its scenarios in a folder.
+    /// Returns the profile's scenarios for a folder.
     const fn in_folder(self) -> &'static [&'static str] {
         match self {
             Self::Emcp | Self::Emmc => &[
@@ -54,18 +54,18 @@ impl Profile {
         }
     }
 
-    /// Those on a scratch device.
+    /// Scenarios for a scratch device.
     const ON_DEVICE: [&'static str; 2] = ["flashing", "factory-reset"];
 }
 
-/// What comes after the suite.
+/// Works that follow the suite.
 #[derive(Default)]
 pub struct More {
     works: Vec<(Work, Vec<PlannedJob>)>,
     time: Nanos,
 }
 
-/// What a profile adds to the suite in this place.
+/// Returns the works that a profile adds to the suite in this place.
 ///
 /// # Errors
 /// When nothing may be written there, or programs are missing.
@@ -105,8 +105,8 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
             steps,
             written,
             time,
-        } = scenario::built(name, scale, place)?;
-        scenario::tools::are_there(host, &scenario)?;
+        } = scenarios::built(name, scale, place)?;
+        scenarios::tools::are_there(host, &scenario)?;
         say(&clean(&tr!(
             "then the scenario {name}, which writes up to {written} each time",
             name,
@@ -117,7 +117,7 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {
-        let (work, steps) = mem::short();
+        let (work, steps) = memory::short();
         once_ns += estimate::of_memory(steps.len()).0;
         works.push((work, steps.into_iter().map(planned).collect()));
     }
@@ -126,17 +126,17 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
 }
 
 impl More {
-    /// Whether there is nothing.
+    /// `true` if there are no works.
     pub fn is_empty(&self) -> bool {
         self.works.is_empty()
     }
 
-    /// What all of it may take.
+    /// Returns the estimated time of all works.
     pub const fn time(&self) -> Nanos {
         self.time
     }
 
-    /// Its steps, as the plan of the run has them.
+    /// Returns the steps of the works, as the plan of the run has them.
     pub fn jobs(&self) -> impl Iterator<Item = PlannedJob> + '_ {
         self.works.iter().flat_map(|(_, jobs)| jobs.iter().cloned())
     }

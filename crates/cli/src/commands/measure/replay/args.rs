@@ -44,7 +44,7 @@ pub struct ReplayArgs {
     /// replays; of the last repetition.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// How often it is repeated.
+    /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Overwrite the block device or file. The data on it is lost.
@@ -59,7 +59,7 @@ pub struct ReplayArgs {
     pub on: OnArgs,
 }
 
-/// How fast a trace is replayed.
+/// Replay speed of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
     /// So many percent of the recorded speed.
@@ -68,12 +68,12 @@ pub enum Speed {
     Max,
 }
 
-/// What becomes of offsets behind the end.
+/// Treatment of offsets beyond the end of the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShrinkBy {
     /// They begin at the start again.
     Wrap,
-    /// All become smaller by the same factor.
+    /// Scales all offsets down by the same factor.
     Scale,
 }
 

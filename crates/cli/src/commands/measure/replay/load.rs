@@ -14,13 +14,13 @@ use assay_model::work::replay::ReplayStep;
 use assay_trace::describe::{Description, DirectionUse};
 use assay_trace::fit::{Fitted, iolog};
 
-/// What a message to an agent has room for besides.
+/// Limit on the bytes of an iolog, which leaves room in a message to an agent.
 const LONGEST_LOG: usize = 48 << 20;
 
 /// Engines that keep several I/Os under way, the best first.
 const ENGINES: [EngineKind; 2] = [EngineKind::IoUring, EngineKind::Libaio];
 
-/// What the run says of the trace.
+/// Returns the run's record of the trace.
 pub fn step(
     args: &ReplayArgs,
     described: &Description,
@@ -114,7 +114,7 @@ pub fn load(
     }))
 }
 
-/// Whether the page cache can be passed by.
+/// `true` if the I/O is aligned enough to bypass the page cache.
 fn is_aligned(described: &Description, found: &Found) -> bool {
     let top = found.inspection.storage.top();
     let sector = top.and_then(|layer| layer.identity.logical_block);

@@ -124,7 +124,7 @@ fn describe_all(
     Ok(DONE)
 }
 
-/// How many I/Os of each direction there are.
+/// Counts the I/Os of each direction.
 fn counts(recording: &Recording) -> PerDirection<u64> {
     let mut counts = PerDirection::default();
     for step in &recording.steps {

@@ -1,4 +1,4 @@
-//! What a trace is replayed on.
+//! Storage that a trace is replayed on.
 
 use super::{counts, made_name};
 use crate::checks::admission::{in_use, is_storage, not_simulated};
@@ -13,13 +13,13 @@ use assay_trace::describe::Description;
 use assay_trace::recording::Recording;
 use std::path::{Path, PathBuf};
 
-/// What a trace is replayed on.
+/// Storage that a trace is replayed on.
 pub struct Found {
     /// The file or device.
     pub file: PathBuf,
-    /// Its size; `None`: it is made.
+    /// Size in bytes; `None` if it will be made.
     pub size: Option<Bytes>,
-    /// Of the file or device, or of the folder in which it is made.
+    /// Inspection of the file or device, or of the folder in which the file is made.
     pub inspection: Inspection,
 }
 
@@ -68,12 +68,12 @@ fn to_be_made(host: &mut Host, path: &Path, failure: Failure) -> Result<Found, F
 }
 
 impl Found {
-    /// Whether assay makes it, and removes it.
+    /// `true` if assay makes the file, and removes it.
     pub fn is_made(&self) -> bool {
         self.size.is_none() && !matches!(self.inspection.kind, PathKind::File { .. })
     }
 
-    /// Whether the trace may be replayed there.
+    /// Checks that the trace may be replayed there.
     pub fn admit(&self, trace: &Description, destroy_data: bool) -> Result<(), Failure> {
         let directions = &trace.directions;
         let writes = directions.write.ios + directions.trim.ios > 0;

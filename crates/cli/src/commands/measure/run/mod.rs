@@ -32,7 +32,7 @@ pub struct RunArgs {
     /// A job file of fio. A block device that it names is overwritten, unless it
     /// is in use.
     pub file: PathBuf,
-    /// How often it is repeated.
+    /// Number of trials.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Print the run as JSON on standard output.

@@ -1,33 +1,24 @@
 //! `assay scenario`: what a product does with its storage, step by step.
 
-mod action;
 mod args;
-mod file;
-mod job;
-mod library;
-mod resolve;
-pub mod tools;
 
-use crate::checks::admission;
-use crate::checks::admission::Need;
 use crate::driver::announce::minutes;
 use crate::driver::measuring::{Bench, MeasuringCommand};
 use crate::driver::step_progress::Counted;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
+use crate::scenarios::library::{BUILT_IN, Found};
+use crate::scenarios::resolve::{Resolved, Wanted};
+use crate::scenarios::{admit, file, library, measured, resolve_in, tools};
 pub use args::ScenarioArgs;
 use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
 use assay_model::work::Work;
-use assay_model::work::scenario::Scenario;
 use assay_target::Target;
-use file::PlaceWanted;
-use library::{BUILT_IN, Found};
-use resolve::{Resolved, Wanted};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -89,45 +80,6 @@ fn play(
     done.present(args.shared.json)
 }
 
-/// A built-in scenario in its place.
-pub struct Built {
-    /// The resolved scenario.
-    pub scenario: Scenario,
-    /// What it measures; names begin with that of the scenario.
-    pub steps: Vec<Job>,
-    /// What it writes at most.
-    pub written: Bytes,
-    /// What it may take each time.
-    pub time: Nanos,
-}
-
-/// A built-in scenario as a part of something larger.
-///
-/// # Errors
-/// When it cannot be played there.
-pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
-    let found = library::find(name)?;
-    let wanted = Wanted {
-        name: &found.name,
-        scale,
-        path: place.path(),
-        on_device: matches!(place, Place::Device { .. }),
-        allow_commands: false,
-    };
-    let mut resolved = resolve_in(&found, &wanted)?;
-    for stage in &mut resolved.scenario.stages {
-        for act in &mut stage.acts {
-            act.job.name = format!("{name}.{}", act.job.name);
-        }
-    }
-    Ok(Built {
-        steps: measured(&resolved),
-        written: resolved.written,
-        time: resolved.time,
-        scenario: resolved.scenario,
-    })
-}
-
 /// A scenario that a sweep repeats, and its measured acts. Whether the place may be
 /// written is the sweep's to ask.
 ///
@@ -142,22 +94,6 @@ pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Work, Vec<Job>)
     Ok((Work::Scenario(Box::new(resolved.scenario)), steps))
 }
 
-/// The place to work on, or why not.
-fn admit(destroy_data: bool, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
-    let place = admission::admit(inspection, Need::written(destroy_data))?;
-    let shown = inspection.path.display();
-    let name = &found.name;
-    match (&place, found.file.place) {
-        (Place::Device { .. }, PlaceWanted::Folder) => Err(Failure::usage(format!(
-            "{name} plays in a folder, and {shown} is a block device: mount a file system there"
-        ))),
-        (Place::Directory { .. }, PlaceWanted::Device) => Err(Failure::usage(format!(
-            "{name} plays on a scratch device, and {shown} is a folder"
-        ))),
-        _ => Ok(place),
-    }
-}
-
 fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved, Failure> {
     let wanted = Wanted {
         name: &found.name,
@@ -169,18 +105,7 @@ fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved
     resolve_in(found, &wanted)
 }
 
-fn resolve_in(found: &Found, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
-    resolve::resolve(&found.file, wanted)
-        .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))
-}
-
-/// The acts that are measured.
-fn measured(resolved: &Resolved) -> Vec<Job> {
-    let acts = resolved.scenario.acts().filter(|act| !act.unmeasured);
-    acts.map(|act| act.job.clone()).collect()
-}
-
-/// What will be done, and what it writes.
+/// Announces the steps, and the paths that they write.
 fn announce(
     args: &ScenarioArgs,
     found: &Found,

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 /// Without any other end.
 const DURATION: Nanos = Nanos::secs(3600);
-/// What a file system needs besides the file itself.
+/// Space that a file system needs besides the file itself.
 const HEADROOM: u64 = 16 << 20;
 
 /// Soaks a path on a target.
@@ -104,7 +104,7 @@ fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Resul
     })
 }
 
-/// What is written: a file in a folder, or the device.
+/// Returns the path that is written: a file in a folder, or the device.
 fn data_of(place: &Place, seed: u64) -> PathBuf {
     match place {
         Place::Directory { path } => path.join(format!("assay-soak-{seed:016x}.area")),

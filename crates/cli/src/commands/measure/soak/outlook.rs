@@ -1,4 +1,4 @@
-//! What a soak will write, and what that costs of a device's life, said before it begins.
+//! Announcement of a soak: the amount of writes, and their cost in the device's life.
 
 use super::Args;
 use crate::output::say;
@@ -91,7 +91,8 @@ fn life(args: &Args, written: u64, size: Option<Bytes>, device: Option<&DeviceId
     }
 }
 
-/// What a life has, by what an NVMe drive says that it has used for what was written.
+/// Estimates the total writes of a device's life, from the life that an NVMe drive reports as used
+/// and the bytes written.
 fn so_far(device: &DeviceIdentity) -> Option<(u64, String)> {
     let bytes = from_hex(device.raw.get(NVME_SMART)?)?;
     let log = SmartLog::parse(&bytes)?;

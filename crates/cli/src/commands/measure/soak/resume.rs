@@ -68,7 +68,7 @@ fn look_again(run: &Run, destroy_data: bool, host: &mut Host) -> Result<(), Fail
     admission::is_that_of(run, &inspection)
 }
 
-/// What is left to do, from the last checkpoint that is stored.
+/// Returns the remaining work, from the last stored checkpoint.
 fn work(began: &Args, run: &Run) -> Soak {
     let plan = &run.header.plan;
     let details = run

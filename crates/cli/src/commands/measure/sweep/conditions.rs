@@ -16,7 +16,7 @@ fn of_vary(error: VaryError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// What is varied; nothing is asked of the kernel yet.
+/// Parses the subjects to vary; nothing is asked of the kernel yet.
 pub fn parse(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
     let commands = Commands::parse(&args.apply, &args.undo, args.command_limit);
     let commands = commands.map_err(of_vary)?;
@@ -27,7 +27,7 @@ pub fn parse(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
     Ok(varied)
 }
 
-/// Whether file systems are made.
+/// `true` if file systems are made.
 pub fn make_file_systems(varied: &[Vary]) -> bool {
     varied.iter().any(|vary| vary.subject == Subject::Mkfs)
 }

@@ -1,7 +1,7 @@
 //! `assay sweep PATH --vary …`: jobs under every combination of conditions.
 
 pub mod args;
-mod command;
+pub mod command;
 mod conditions;
 mod repeated;
 mod resume;
@@ -37,21 +37,31 @@ use assay_stats::verdict::ranking::rank_figures;
 use assay_stats::verdict::sequential::Standing;
 use assay_store::Store;
 use assay_target::Target;
-use command::Command;
+use command::{ReadCommand, Swept};
 use repeated::Bed;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Sweeps a path on a target, or goes on with an earlier sweep.
-pub fn run(args: &SweepArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+/// Sweeps a path on a target, or resumes an earlier sweep; `read` reads a command that is
+/// repeated.
+pub fn run(
+    args: &SweepArgs,
+    read: ReadCommand,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
     match (&args.resume, &args.path) {
-        (Some(name), _) => resume::run(args, name, target),
-        (None, Some(path)) => begin(args, path, target),
+        (Some(name), _) => resume::run(args, name, read, target),
+        (None, Some(path)) => begin(args, path, read, target),
         (None, None) => Err(Failure::usage("name a path to sweep")),
     }
 }
 
-fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+fn begin(
+    args: &SweepArgs,
+    path: &Path,
+    read: ReadCommand,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
     admission::can_be_stored(path)?;
     if args.margin.is_some() && args.rounds.trials != Some(Trials::Auto) {
         return Err(Failure::usage(
@@ -59,7 +69,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
         ));
     }
     let varied = conditions::parse(args)?;
-    let source = source(args, path)?;
+    let source = source(args, path, read)?;
     let store_path = args.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
@@ -68,14 +78,14 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     let bench = conditions::bench(made, &inspection)?;
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
     let source = match source {
-        Command::Jobs(source) => source,
+        Swept::Jobs(source) => source,
         // What its words name is looked at here.
-        Command::Work(_) if host.target().is_some() => {
+        Swept::Work(_) if host.target().is_some() => {
             return Err(Failure::usage(
                 "a command is swept on this machine only: on a board sweep jobs, without --",
             ));
         }
-        Command::Work(tool) => {
+        Swept::Work(tool) => {
             let bed = Bed {
                 inspection,
                 bench,
@@ -110,16 +120,16 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     execute(args, host, &header, store, Vec::new(), target)
 }
 
-/// What is run under the conditions.
-fn source(args: &SweepArgs, path: &Path) -> Result<Command, Failure> {
+/// Returns the command to run under the conditions.
+fn source(args: &SweepArgs, path: &Path, read: ReadCommand) -> Result<Swept, Failure> {
     if !args.command.is_empty() {
-        return command::parse(&args.command, path);
+        return read(&args.command, path);
     }
     let from_file = args.file.as_deref().map(jobs::from_file).transpose()?;
-    Ok(Command::Jobs(from_file.map_or(Source::Suite, Source::File)))
+    Ok(Swept::Jobs(from_file.map_or(Source::Suite, Source::File)))
 }
 
-/// How many rounds are planned.
+/// Plans the number of rounds.
 fn schedule(
     args: &SweepArgs,
     jobs: &Jobs,
@@ -196,7 +206,7 @@ fn execute(
     plans::close(header.clone(), &mut store, executed, target)?.present(args.json)
 }
 
-/// Whether a sweep may end, asked after each trial.
+/// Returns a function that decides if a sweep may end, to be called after each trial.
 fn enough<'a>(
     header: &'a RunHeader,
     done: &[TrialRecord],
@@ -222,7 +232,7 @@ fn enough<'a>(
     }
 }
 
-/// What the trials say so far: all pairs of conditions, as `assay rank` judges them.
+/// Compares the trials so far: all pairs of conditions, as `assay rank` judges them.
 fn found(header: &RunHeader, trials: &[TrialRecord]) -> Found {
     let mut figures = of_trials(header, trials);
     figures.retain(|figure| figure.primary);

@@ -1,7 +1,7 @@
 //! A work that is repeated under each condition.
 
 use super::args::SweepArgs;
-use super::command::Tool;
+use super::command::SweptWork;
 use super::talk::Talk;
 use crate::driver::announce::announce_work;
 use crate::driver::host::Host;
@@ -31,13 +31,13 @@ use std::process::ExitCode;
 /// Said when the user asks to stop.
 const STOPPING: &str = "stopping; finished steps are kept, and all settings are put back";
 
-/// Where a work is repeated, and under what.
+/// Place and conditions for the repetitions of a work.
 pub struct Bed {
     /// The storage whose settings are varied.
     pub inspection: Inspection,
     /// The same as the work finds it.
     pub bench: Inspection,
-    /// What of it may be written.
+    /// Part of it that may be written.
     pub place: Place,
     /// The conditions.
     pub conditions: Vec<Condition>,
@@ -46,12 +46,12 @@ pub struct Bed {
 /// Repeats a work under each condition.
 pub fn run(
     args: &SweepArgs,
-    tool: &Tool,
+    tool: &SweptWork,
     bed: &Bed,
     mut host: Host,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let (work, _) = tool.work(&bed.bench)?;
+    let (work, _) = (tool.make)(&bed.bench)?;
     check_place(&mut host, &work, bed)?;
     let store_path = args.store.path()?;
     guard::keep_apart(&store_path, work.spec().writes())?;
@@ -76,7 +76,7 @@ pub fn run(
 /// The work in its place, under conditions each of which has been made once.
 fn request(
     args: &SweepArgs,
-    tool: &Tool,
+    tool: &SweptWork,
     bed: &Bed,
     (run_id, seed): (String, u64),
     host: &mut Host,
@@ -86,7 +86,7 @@ fn request(
         path: host.rehearse(&run_id, path, &bed.conditions, args.rounds.restore())?,
         ..bed.bench.clone()
     };
-    let (work, steps) = tool.work(&bench)?;
+    let (work, steps) = (tool.make)(&bench)?;
     Ok(Request {
         work,
         steps,
@@ -101,7 +101,7 @@ fn request(
             path: path.clone(),
             conditions: bed.conditions.clone(),
             restore: args.rounds.restore(),
-            job: Job::new(tool.name(), Rw::Write, Bytes(0), Bytes(0)),
+            job: Job::new(tool.name, Rw::Write, Bytes(0), Bytes(0)),
         }),
     })
 }
@@ -110,7 +110,7 @@ fn request(
 /// repetition that was under way is done again.
 pub fn go_on(
     args: &SweepArgs,
-    tool: &Tool,
+    tool: &SweptWork,
     bed: &Bed,
     (mut run, store): (Run, Store),
     mut host: Host,
@@ -185,7 +185,7 @@ fn check_place(host: &mut Host, work: &Work, bed: &Bed) -> Result<(), Failure> {
     }
 }
 
-/// What is a standard stream here is one of the agent's own there.
+/// Refuses paths of standard streams: on the agent's side they are the agent's own.
 fn refuse_own_streams(work: &Work, bed: &Bed) -> Result<(), Failure> {
     let streams = [
         "/dev/stdin",

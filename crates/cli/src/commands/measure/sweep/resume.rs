@@ -1,9 +1,9 @@
 //! `assay sweep --resume RUN`: the trials that are missing.
 
 use super::args::SweepArgs;
-use super::command::{Command, Tool};
+use super::command::{ReadCommand, Swept, SweptWork};
 use super::repeated::Bed;
-use super::{command, conditions, execute, repeated};
+use super::{conditions, execute, repeated};
 use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::commands;
@@ -22,7 +22,12 @@ use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
 
-pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+pub fn run(
+    args: &SweepArgs,
+    name: &str,
+    read: ReadCommand,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
     let mut store = Store::open_existing(&args.store.path()?)?;
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
@@ -34,7 +39,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     if runs.any(|run| run.id == id && run.status == RunStatus::Running) {
         return Err(resume::still_under_way(&id));
     }
-    if let Some((began, tool)) = of_command(&run)? {
+    if let Some((began, tool)) = of_command(&run, read)? {
         return resume_work(args, &began, &tool, (run, store), host, target);
     }
     let done = finished(run)?;
@@ -62,7 +67,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
 fn resume_work(
     args: &SweepArgs,
     began: &SweepArgs,
-    tool: &Tool,
+    tool: &SweptWork,
     (run, store): (Run, Store),
     mut host: Host,
     target: &mut dyn Target,
@@ -83,7 +88,7 @@ fn resume_work(
 
 /// The words that a sweep of a work was begun with, and the work; `None` when it is
 /// none.
-fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
+fn of_command(run: &Run, read: ReadCommand) -> Result<Option<(SweepArgs, SweptWork)>, Failure> {
     if !run.header.command.iter().any(|word| word == "--") {
         return Ok(None);
     }
@@ -91,9 +96,9 @@ fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
         return Ok(None);
     };
     let path = run.header.plan.place.path();
-    Ok(match command::parse(&began.command, path)? {
-        Command::Work(tool) => Some((*began, tool)),
-        Command::Jobs(_) => None,
+    Ok(match read(&began.command, path)? {
+        Swept::Work(tool) => Some((*began, tool)),
+        Swept::Jobs(_) => None,
     })
 }
 

@@ -1,4 +1,4 @@
-//! What the user sees of a work that is repeated under conditions.
+//! Display of a work that is repeated under conditions.
 
 use crate::driver::notes::in_words;
 use crate::driver::trials::Listener;

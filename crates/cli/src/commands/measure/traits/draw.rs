@@ -1,4 +1,4 @@
-//! What was measured of each trait, drawn.
+//! Charts of the measured answers on each trait.
 
 use super::found::{Found, Said};
 use super::words::{sentence, title};

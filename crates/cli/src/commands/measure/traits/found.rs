@@ -1,31 +1,31 @@
-//! What a stored run says about each trait.
+//! Conclusions of a stored run on each trait.
 
 use super::is_asked;
 use crate::commands::{Command, resume};
 use assay_explain::medium;
-use assay_flash::traits::ask::Asked;
+use assay_flash::traits::ask::TraitJob;
 use assay_flash::traits::series::Answers;
-use assay_flash::traits::{Finding, Trait, find};
+use assay_flash::traits::{Trait, TraitFinding, find};
 use assay_judge::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::BTreeSet;
 
-/// All that was found.
+/// Conclusions of a run, and the data behind them.
 pub struct Found {
-    /// What was measured, for drawing.
+    /// Measured answers, for drawing.
     pub answers: Answers,
-    /// What its trials measured, each label once.
+    /// Labels of its trials, each once.
     pub labels: BTreeSet<&'static str>,
-    /// What is said about each trait.
+    /// Conclusion on each trait.
     pub traits: Vec<(Trait, Said)>,
 }
 
-/// What is said about a trait.
+/// Conclusion on a trait.
 pub enum Said {
-    /// What its figures show.
-    Found(Finding),
+    /// Finding that the figures show.
+    Found(TraitFinding),
     /// Why its figures may show nothing: they are not the device's.
     Refused(String),
     /// Why it was not asked: there is no flash.
@@ -38,7 +38,9 @@ impl Found {
     /// From the jobs of a run that asked for something.
     pub fn of(run: &Run) -> Self {
         let jobs = run.header.plan.jobs.iter();
-        let asked: Vec<Asked> = jobs.filter_map(|planned| Asked::of(&planned.job)).collect();
+        let asked: Vec<TraitJob> = jobs
+            .filter_map(|planned| TraitJob::of(&planned.job))
+            .collect();
         let answers = Answers::of_trials(&asked, &run.trials);
         let only = only(run);
         let said = |what: Trait| {
@@ -69,7 +71,7 @@ impl Found {
     }
 }
 
-/// What `--only` named; nothing means all.
+/// Returns the traits that `--only` named; empty means all.
 fn only(run: &Run) -> Vec<Trait> {
     match resume::began(run) {
         Ok(Some(Command::Traits(args))) => args.only,
@@ -77,15 +79,15 @@ fn only(run: &Run) -> Vec<Trait> {
     }
 }
 
-/// Of both directions.
-fn labels(run: &Run, asked: &[Asked]) -> BTreeSet<&'static str> {
+/// Returns the labels of both directions.
+fn labels(run: &Run, asked: &[TraitJob]) -> BTreeSet<&'static str> {
     let trials = asked.iter().flat_map(|one| trials_of(run, one));
     let judged = trials.filter_map(judge);
     let sides = judged.flat_map(|judged| [judged.read, judged.write]);
     sides.flatten().map(|side| side.measured.label()).collect()
 }
 
-fn trials_of<'a>(run: &'a Run, asked: &Asked) -> impl Iterator<Item = &'a TrialRecord> {
+fn trials_of<'a>(run: &'a Run, asked: &TraitJob) -> impl Iterator<Item = &'a TrialRecord> {
     let name = asked.job.name.clone();
     let trials = run.trials.iter();
     trials.filter(move |trial| trial.job.name == name && trial.outcome == Outcome::Completed)

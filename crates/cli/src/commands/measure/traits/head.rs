@@ -1,8 +1,8 @@
-//! What the traits are of: the run, the device, and how much of it was asked.
+//! Heading of the traits: the run, the device, and the part of it that was asked.
 
 use super::found::Found;
 use assay_flash::traits::Trait;
-use assay_flash::traits::ask::Asked;
+use assay_flash::traits::ask::TraitJob;
 use assay_lang::{counted, tr, translated};
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
@@ -11,11 +11,11 @@ use assay_report::text::clean;
 use assay_report::words::style::Tone;
 use serde_json::{Value, json};
 
-/// Of each trait's points; 1 where only the long write was asked for.
+/// Returns the number of trials of each trait's points; 1 where only the long write was asked for.
 fn trials_of_points(run: &Run) -> u32 {
     let jobs = run.header.plan.jobs.iter();
     let points = jobs
-        .filter(|planned| Asked::of(&planned.job).is_some_and(|asked| asked.what != Trait::Slc));
+        .filter(|planned| TraitJob::of(&planned.job).is_some_and(|asked| asked.what != Trait::Slc));
     points.map(|planned| planned.trials).max().unwrap_or(1)
 }
 

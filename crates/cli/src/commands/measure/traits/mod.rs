@@ -20,7 +20,7 @@ use crate::stored::lookup::{Stored, load};
 use crate::stored::owner;
 use args::TraitsArgs;
 use assay_flash::traits::Trait;
-use assay_flash::traits::ask::{Asked, Scope};
+use assay_flash::traits::ask::{Scope, TraitJob};
 use assay_model::condition::Restore;
 use assay_model::job::EngineKind;
 use assay_model::plan::{Place, Plan, PlannedJob, interleave};
@@ -87,7 +87,7 @@ fn is_on_device(inspection: &Inspection) -> Result<(), Failure> {
 fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
     let jobs = run.header.plan.jobs.iter();
     if jobs
-        .filter_map(|planned| Asked::of(&planned.job))
+        .filter_map(|planned| TraitJob::of(&planned.job))
         .next()
         .is_none()
     {
@@ -123,7 +123,7 @@ fn nothing_to_ask(args: &TraitsArgs, inspection: &Inspection) -> Failure {
 fn plan(args: &TraitsArgs, inspection: &Inspection, place: Place) -> Result<Plan, Failure> {
     let seed = args.seed.unwrap_or_else(random);
     let scope = scope(args, inspection, &place)?;
-    let wanted = |asked: &Asked| {
+    let wanted = |asked: &TraitJob| {
         is_asked(asked.what, &args.only)
             && found::no_flash(asked.what, &inspection.storage).is_none()
     };
@@ -154,7 +154,7 @@ fn plan(args: &TraitsArgs, inspection: &Inspection, place: Place) -> Result<Plan
     })
 }
 
-/// Whether it is among these, or one of them is compared with it; none means all.
+/// `true` if a trait is among these, or one of them is compared with it; an empty list means all.
 fn is_asked(what: Trait, only: &[Trait]) -> bool {
     let compared = what == Trait::Break && only.contains(&Trait::Deferred);
     only.is_empty() || only.contains(&what) || compared

@@ -1,11 +1,11 @@
-//! What was found, for people and for programs.
+//! Findings, for people and for programs.
 
 use super::draw::name_of;
 use super::found::{Found, Said};
 use super::head;
 use super::words::{sentence, title};
 use assay_flash::traits::series::Series as Measured;
-use assay_flash::traits::{Finding, Trait};
+use assay_flash::traits::{Trait, TraitFinding};
 use assay_lang::{in_english, tr};
 use assay_model::run::Run;
 use assay_model::units::three_digits;
@@ -123,7 +123,7 @@ pub fn value(run: &Run, found: &Found) -> Value {
 
 const fn status(said: &Said) -> &'static str {
     match said {
-        Said::Found(Finding::NotVisible(_)) => "not-visible",
+        Said::Found(TraitFinding::NotVisible(_)) => "not-visible",
         Said::Found(_) => "seen",
         Said::Refused(_) => "refused",
         Said::NoFlash(_) => "not-claimed",
@@ -136,7 +136,7 @@ fn values(said: &Said) -> Value {
         return Value::Null;
     };
     match finding {
-        Finding::Costs {
+        TraitFinding::Costs {
             command_us,
             block_us,
             ramp,
@@ -147,43 +147,43 @@ fn values(said: &Said) -> Value {
             "ramp_us": ramp.map(|(us, _)| us), "ramp_blocks": ramp.map(|(_, blocks)| blocks),
             "worst_prediction_pct": worst_pct,
         }),
-        Finding::Boundaries(found) => {
+        TraitFinding::Boundaries(found) => {
             let all = found
                 .iter()
                 .map(|(unit, us)| json!({"bytes": unit.0, "extra_us": us}));
             all.collect()
         }
-        Finding::MapUnit { unit, extra_us } => json!({"bytes": unit.0, "extra_us": extra_us}),
-        Finding::OpenUnits {
+        TraitFinding::MapUnit { unit, extra_us } => json!({"bytes": unit.0, "extra_us": extra_us}),
+        TraitFinding::OpenUnits {
             least,
             most,
             extra_us,
         } => json!({"least": least, "most": most, "extra_us": extra_us}),
-        Finding::MapSpan {
+        TraitFinding::MapSpan {
             least,
             most,
             extra_us,
         } => json!({"least_bytes": least.0, "most_bytes": most.0, "extra_us": extra_us}),
-        Finding::Flush { flush_us, buffer } => json!({
+        TraitFinding::Flush { flush_us, buffer } => json!({
             "flush_us": flush_us,
             "each_kib_us": buffer.map(|(us, ..)| us),
             "least_bytes": buffer.map(|(_, least, _)| least.0),
             "most_bytes": buffer.and_then(|(.., most)| most).map(|most| most.0),
         }),
-        Finding::Slc { bytes, fast, slow } => json!({
+        TraitFinding::Slc { bytes, fast, slow } => json!({
             "bytes": bytes.0, "fast_bytes_per_s": fast, "slow_bytes_per_s": slow,
         }),
-        Finding::Break { extra_us } => json!({"extra_us": extra_us}),
-        Finding::Deferred {
+        TraitFinding::Break { extra_us } => json!({"extra_us": extra_us}),
+        TraitFinding::Deferred {
             extra_us,
             gone_after,
         } => json!({"extra_us": extra_us, "gone_after_ns": gone_after.map(|pause| pause.0)}),
-        Finding::Recovery {
+        TraitFinding::Recovery {
             busy_us,
             rested_us,
             pause,
         } => json!({"busy_us": busy_us, "rested_us": rested_us, "pause_ns": pause.0}),
-        Finding::Queue { gain, depth } => json!({"gain": gain, "depth": depth}),
-        Finding::NotVisible(_) => Value::Null,
+        TraitFinding::Queue { gain, depth } => json!({"gain": gain, "depth": depth}),
+        TraitFinding::NotVisible(_) => Value::Null,
     }
 }

@@ -1,11 +1,11 @@
 //! Traits in words.
 
 use super::found::Said;
-use assay_flash::traits::{Finding, Trait, Why};
+use assay_flash::traits::{Trait, TraitFinding, Why};
 use assay_lang::tr;
 use assay_model::units::{Bytes, BytesPerSec, three_digits};
 
-/// What a trait is called.
+/// Returns the title of a trait.
 pub fn title(what: Trait) -> &'static str {
     match what {
         Trait::ReadCosts => tr!("Cost of a read"),
@@ -22,7 +22,7 @@ pub fn title(what: Trait) -> &'static str {
     }
 }
 
-/// What is said about it, one sentence.
+/// Returns the conclusion on a trait, one sentence.
 pub fn sentence(said: &Said) -> String {
     match said {
         Said::Refused(why) => tr!("refused: its figures are not the device's ({why})", why),
@@ -36,10 +36,10 @@ fn us(value: f64) -> String {
     format!("{} µs", three_digits(value))
 }
 
-fn of(finding: &Finding) -> String {
+fn of(finding: &TraitFinding) -> String {
     match finding {
-        Finding::Costs { .. } => costs(finding),
-        Finding::Boundaries(found) => {
+        TraitFinding::Costs { .. } => costs(finding),
+        TraitFinding::Boundaries(found) => {
             let all = found.iter().map(|(unit, extra)| {
                 tr!(
                     "{unit} (reads that cross one take {extra} more on average)",
@@ -50,12 +50,12 @@ fn of(finding: &Finding) -> String {
             let all: Vec<String> = all.collect();
             tr!("boundaries at multiples of {units}", units = all.join(", "))
         }
-        Finding::MapUnit { unit, extra_us } => tr!(
+        TraitFinding::MapUnit { unit, extra_us } => tr!(
             "{unit}: a write that is shifted against it takes {extra} more",
             unit,
             extra = us(*extra_us)
         ),
-        Finding::OpenUnits {
+        TraitFinding::OpenUnits {
             least,
             most,
             extra_us,
@@ -71,7 +71,7 @@ fn of(finding: &Finding) -> String {
                 extra = us(*extra_us)
             )
         }
-        Finding::MapSpan {
+        TraitFinding::MapSpan {
             least,
             most,
             extra_us,
@@ -81,8 +81,8 @@ fn of(finding: &Finding) -> String {
             most,
             extra = us(*extra_us)
         ),
-        Finding::Flush { flush_us, buffer } => flush(*flush_us, *buffer),
-        Finding::Slc { bytes, fast, slow } => tr!(
+        TraitFinding::Flush { flush_us, buffer } => flush(*flush_us, *buffer),
+        TraitFinding::Slc { bytes, fast, slow } => tr!(
             "{bytes} are written at {fast}, all that follows at {slow}",
             bytes,
             fast = BytesPerSec(*fast),
@@ -92,13 +92,13 @@ fn of(finding: &Finding) -> String {
     }
 }
 
-fn of_differences(finding: &Finding) -> String {
+fn of_differences(finding: &TraitFinding) -> String {
     match finding {
-        Finding::Break { extra_us } => tr!(
+        TraitFinding::Break { extra_us } => tr!(
             "a read that does not follow the one before takes {extra} more",
             extra = us(*extra_us)
         ),
-        Finding::Deferred {
+        TraitFinding::Deferred {
             extra_us,
             gone_after,
         } => {
@@ -115,7 +115,7 @@ fn of_differences(finding: &Finding) -> String {
                 ),
             }
         }
-        Finding::Recovery {
+        TraitFinding::Recovery {
             busy_us,
             rested_us,
             pause,
@@ -125,18 +125,18 @@ fn of_differences(finding: &Finding) -> String {
             rested = us(*rested_us),
             pause
         ),
-        Finding::Queue { gain, depth } => tr!(
+        TraitFinding::Queue { gain, depth } => tr!(
             "{gain} times the reads with {depth} in flight",
             gain = three_digits(*gain),
             depth
         ),
-        Finding::NotVisible(why) => not_visible(*why),
+        TraitFinding::NotVisible(why) => not_visible(*why),
         _ => String::new(),
     }
 }
 
-fn costs(finding: &Finding) -> String {
-    let Finding::Costs {
+fn costs(finding: &TraitFinding) -> String {
+    let TraitFinding::Costs {
         command_us,
         block_us,
         ramp,

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// What ends the watching.
+/// Stop requests that end a watch.
 #[derive(Clone)]
 pub struct Stop {
     requests: Requests,
@@ -52,7 +52,7 @@ impl Stop {
         self.cancel();
     }
 
-    /// How far it is, as the last sample says.
+    /// Notes the phase of the last sample.
     pub fn phase(&self, phase: Phase) {
         let runs = phase == Phase::Command;
         self.command_runs.store(runs, Ordering::Relaxed);

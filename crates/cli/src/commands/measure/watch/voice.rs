@@ -1,5 +1,5 @@
-//! Where the samples go while they come: a table for people, CSV for programs.
-//! Standard output is the command's, if there is one, and the CSV's.
+//! Output of samples while they come: a table for people, CSV for programs. Standard output is for
+//! the command, if there is one, and for the CSV.
 
 use super::args::WatchArgs;
 use crate::exit::Failure;

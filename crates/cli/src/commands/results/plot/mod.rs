@@ -40,8 +40,8 @@ pub struct PlotArgs {
     /// Draw this chart; without --chart and --metric their names are listed.
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
-    /// Where to write; its ending decides the format: .svg, .png, .gp (gnuplot) or .csv.
-    /// Without it the chart is drawn in the terminal.
+    /// Output file; its ending decides the format: .svg, .png, .gp (gnuplot) or .csv. Without it
+    /// the chart is drawn in the terminal.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ fn wanted(args: &PlotArgs) -> Result<Wanted, Failure> {
     }
 }
 
-/// What is to be shown.
+/// Output of the command.
 enum Wanted {
     Chart(Box<Chart>),
     /// The names and titles of charts.

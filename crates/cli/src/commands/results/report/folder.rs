@@ -55,7 +55,7 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What came of a run or an import.
+/// Result of writing a run's or an import's page.
 enum Made {
     Page(Box<Entry>),
     Damaged(Failure),

@@ -142,7 +142,7 @@ fn is_free(path: &Path) -> bool {
 
 type ImportWriter = fn(&Import, &ReportArgs, &mut dyn Write) -> io::Result<()>;
 
-/// What an import can be written as. Gates ask for evidence.
+/// Formats that an import can be written in. Gates ask for evidence.
 const OF_IMPORTS: [Format; 6] = [
     Format::Html,
     Format::Json,

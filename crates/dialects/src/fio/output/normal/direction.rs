@@ -1,8 +1,8 @@
 //! One direction of a job in the normal output.
 
-use crate::fio::output::entry::{Entry, Traffic, Way};
-use crate::fio::output::latency::{Moments, moments, percentiles};
-use crate::fio::output::number::{Scale, TimeUnit, count};
+use crate::fio::output::entry::{EntryDirection, JobEntry, Traffic};
+use crate::fio::output::latency::{LatencyMoments, moments, percentiles};
+use crate::fio::output::number::{NumberScale, TimeUnit, count};
 use crate::fio::output::percent_of_group;
 use crate::fio::output::samples::Samples;
 use assay_model::latency::LatencyRecord;
@@ -16,19 +16,19 @@ const LATENCY_DIGITS: u8 = 6;
 const LINE: usize = 80;
 
 pub(super) fn write(
-    entry: &Entry<'_>,
-    way: Way,
+    entry: &JobEntry<'_>,
+    way: EntryDirection,
     traffic: &Traffic,
     group_bytes_per_s: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let stats = entry.stats();
-    let scale = Scale::of(stats);
+    let scale = NumberScale::of(stats);
     let (bw, bw_other) = scale.rates(traffic.bytes_per_s());
     let (size, _) = scale.sizes(traffic.bytes);
     // There are no zoned devices here; readers of the output look for it.
     let zones = match way {
-        Way::One(Ddir::Write) => "; 0 zone resets",
+        EntryDirection::One(Ddir::Write) => "; 0 zone resets",
         _ => "",
     };
     writeln!(
@@ -75,7 +75,7 @@ pub(super) fn write(
 }
 
 /// The flush calls.
-pub(super) fn write_sync(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_sync(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
     if entry.sync.count == 0 {
         return Ok(());
     }
@@ -103,7 +103,7 @@ fn write_moments(name: &str, record: &LatencyRecord, out: &mut dyn Write) -> io:
 }
 
 /// The largest unit in which the deviation, too, is more than one.
-fn unit_of(figures: &Moments) -> TimeUnit {
+fn unit_of(figures: &LatencyMoments) -> TimeUnit {
     let unit = TimeUnit::of_range(figures.min_ns, figures.max_ns);
     let smaller = TimeUnit::of_range(figures.min_ns, figures.max_ns.min(99_999_999));
     [unit, smaller]

@@ -1,4 +1,4 @@
-//! What was written and not yet read back.
+//! History of writes not yet read back.
 
 use crate::load::sequence::Step;
 use assay_model::load::Ddir;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 /// File and offset of a block.
 type Place = (u32, u64);
 
-/// What is known of a written block.
+/// Information about a written block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     length: u32,
@@ -18,7 +18,7 @@ pub(super) struct Written {
     pub(super) trimmed: bool,
 }
 
-/// What was written and not yet read back, and what of it is due.
+/// Writes not yet read back, and those of them that are due.
 #[derive(Debug)]
 pub(super) struct History {
     backlog: u64,
@@ -124,7 +124,7 @@ impl History {
         self.to_trim.clear();
     }
 
-    /// What a block held is not known any more.
+    /// Forgets the content of a block.
     pub(super) fn forget(&mut self, step: &Step) {
         let (file, from) = (step.file, step.offset);
         let to = from + u64::from(step.length);
@@ -139,7 +139,7 @@ impl History {
         }
     }
 
-    /// Whether enough was written for a trim or a check.
+    /// Plans trims or a check if enough was written.
     fn look_at_backlogs(&mut self) {
         if self.trims.backlog > 0 && self.to_trim.len() as u64 >= self.trims.backlog {
             self.plan_trims();
@@ -181,7 +181,7 @@ impl History {
         }
     }
 
-    /// All that is still to be checked becomes due.
+    /// Makes due everything that is still to be checked.
     pub(super) fn plan_all(&mut self) {
         self.order.clear();
         self.to_trim.clear();
@@ -196,7 +196,7 @@ impl History {
             .collect();
     }
 
-    /// What is due next.
+    /// Returns the next step that is due.
     pub(super) fn due(&self) -> Option<Step> {
         self.due.front().copied()
     }

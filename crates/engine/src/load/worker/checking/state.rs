@@ -1,4 +1,4 @@
-//! What an interrupted stream leaves behind for a later check.
+//! State that an interrupted stream leaves behind for a later check.
 
 use super::{Checks, Phase, Worker};
 use crate::clock::Clock;
@@ -9,7 +9,7 @@ use assay_model::load::Stream;
 use assay_model::load::verify::{SaveState, Verify};
 use std::path::{Path, PathBuf};
 
-/// Where the state of a stream is kept.
+/// Returns the path of a stream's state.
 pub(in crate::load) fn path(spec: &Verify, stream: &Stream, folder: &Path) -> PathBuf {
     match &spec.state_path {
         Some(path) => folder.join(path),

@@ -1,4 +1,4 @@
-//! What the marks of a chart stand for: a sample of each beside its name.
+//! Legend of a chart: a sample of each mark beside its name.
 
 use super::marks::{ROW, shape};
 use super::{Drawing, at, text_width};

@@ -107,7 +107,7 @@ fn chars(width: f64) -> usize {
     (width / 5.6).max(3.0) as usize
 }
 
-/// Where a value stands between the lowest and the highest, 0 to 1.
+/// Returns the position of a value between the lowest and the highest, from 0 to 1.
 pub fn share(value: f64, low: f64, high: f64) -> f64 {
     if high > low {
         ((value - low) / (high - low)).clamp(0.0, 1.0)

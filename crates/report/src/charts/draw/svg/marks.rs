@@ -1,7 +1,6 @@
 //! The marks of a series.
 
-use super::at;
-use super::plane::Area;
+use super::{Area, at};
 use crate::charts::draw::scale::Ruler;
 use crate::charts::draw::{Mark, Point, Series, Tint};
 use crate::words::text::clean;

@@ -12,7 +12,28 @@ use super::{Body, Chart, Form};
 use crate::words::text::width as columns_of;
 use maud::{Markup, PreEscaped, html};
 
-/// What charts look like, by class; the colours are variables.
+/// A rectangle between axes.
+#[derive(Clone, Copy, Debug)]
+struct Area {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Area {
+    /// Returns true if a position on the horizontal axis is inside the area.
+    fn holds(&self, px: f64) -> bool {
+        (self.left..=self.right).contains(&px)
+    }
+
+    /// The place that is in it next to one.
+    const fn within(&self, px: f64) -> f64 {
+        px.clamp(self.left, self.right)
+    }
+}
+
+/// Style sheet of the charts, by class; the colours are variables.
 pub const STYLE: &str = include_str!("style.css");
 /// The variables in light and in dark, a line each: `name light dark`.
 const COLOURS: &str = include_str!("colours.txt");

@@ -1,6 +1,6 @@
 //! Planes: where panels and axes go.
 
-use super::{Drawing, at, legend, marks, text_width};
+use super::{Area, Drawing, at, legend, marks, text_width};
 use crate::charts::draw::scale::Ruler;
 use crate::charts::draw::{Axis, Mark, Panel, Plane, Scale};
 use crate::words::text::{clean, shorten};
@@ -27,27 +27,6 @@ const LEAST_LEFT: f64 = 10.0;
 const LONGEST: usize = 34;
 /// About a label so far.
 const TICK_EVERY: f64 = 66.0;
-
-/// A rectangle between axes.
-#[derive(Clone, Copy, Debug)]
-pub struct Area {
-    pub left: f64,
-    pub right: f64,
-    pub top: f64,
-    pub bottom: f64,
-}
-
-impl Area {
-    /// Whether a place on the horizontal axis is in it.
-    pub fn holds(&self, px: f64) -> bool {
-        (self.left..=self.right).contains(&px)
-    }
-
-    /// The place that is in it next to one.
-    pub const fn within(&self, px: f64) -> f64 {
-        px.clamp(self.left, self.right)
-    }
-}
 
 pub fn draw(plane: &Plane, width: f64) -> Drawing {
     let legend = legend::draw(plane, width);

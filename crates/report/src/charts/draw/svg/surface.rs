@@ -12,7 +12,7 @@ use maud::{Markup, html};
 pub const TURN: f64 = 35.0;
 pub const TILT: f64 = 28.0;
 const HEIGHT: f64 = 0.66;
-/// Of the height that is for names, above and below.
+/// Part of the height reserved for names, above and below, in pixels.
 const ROOM: f64 = 44.0;
 
 /// Projects a place (each coordinate 0 to 1; the last upwards) to pixels; the third
@@ -136,7 +136,7 @@ fn floor(grid: &Grid, view: &View) -> Markup {
     }
 }
 
-/// Of many names the first, the last and some between them.
+/// Returns true if a name is shown: if there are many, the first, the last and some between them.
 fn is_named(index: usize, count: usize) -> bool {
     let every = count.div_ceil(6).max(1);
     index.is_multiple_of(every)

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 const LEFT: usize = 11;
 /// Lines of the first panel and of those under it.
 const LINES: [usize; 2] = [14, 4];
-/// What tells several series apart.
+/// Signs that distinguish several series.
 const SIGNS: [char; 7] = ['o', 'x', '+', '#', '@', '%', '&'];
 
 /// Draws a chart for a person at a terminal.
@@ -183,7 +183,7 @@ impl Signs {
         }
     }
 
-    /// What bars and intervals in rows are made of.
+    /// Returns the characters of bars and of intervals in rows.
     const fn strokes(&self) -> (char, char) {
         if self.style.ascii {
             ('#', '-')
@@ -197,7 +197,7 @@ impl Signs {
         SIGNS[number.unwrap_or(0) % SIGNS.len()]
     }
 
-    /// What the characters stand for.
+    /// Writes the legend of the characters.
     fn write_legend(&self, out: &mut dyn Write) -> io::Result<()> {
         let (bar, dash) = self.strokes();
         let names = self.names.iter().zip(SIGNS.iter().cycle());

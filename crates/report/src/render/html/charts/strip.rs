@@ -18,7 +18,7 @@ const WIDEST: f64 = 0.5;
 /// Nor less than this: two quiet trials are not spread over the whole strip.
 const NARROWEST: f64 = 0.02;
 
-/// What one strip shows.
+/// Content of one strip.
 #[derive(Clone, Debug)]
 pub struct Strip<'a> {
     /// `read` or `write`, for its colour.
@@ -101,7 +101,7 @@ pub fn common_extent(strips: &[Strip<'_>]) -> f64 {
     crate::charts::draw::scale::round_step(largest.max(NARROWEST)).min(WIDEST)
 }
 
-/// Of marks that would lie upon each other only one.
+/// Removes duplicates of identical marks, which would lie upon each other.
 fn apart(marks: impl Iterator<Item = (String, f64)>) -> Vec<(String, f64)> {
     let mut seen = HashSet::new();
     marks

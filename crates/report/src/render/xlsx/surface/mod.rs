@@ -15,7 +15,7 @@ const COLUMNS: u32 = 50_010;
 const VALUES: u32 = 50_020;
 const ROWS: u32 = 50_030;
 
-/// Where the matrix stands, counted from 0.
+/// Position of the matrix, counted from 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// Name of the sheet.
@@ -26,7 +26,7 @@ pub struct Place<'a> {
     pub head_column: u16,
 }
 
-/// What is written on the axes.
+/// Labels of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
     /// Along the columns.
@@ -40,7 +40,7 @@ pub struct Axes<'a> {
 /// Figures over two axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// What the figures are.
+    /// Title of the figures.
     pub title: String,
     /// Heads of the rows.
     pub rows: Vec<String>,

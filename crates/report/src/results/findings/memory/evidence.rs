@@ -1,4 +1,4 @@
-//! What the machine was like while its memory was measured.
+//! State of the machine while its memory was measured.
 
 use super::steps;
 use crate::results::summary::Summary;
@@ -51,7 +51,7 @@ fn caches(machine: &Machine) -> String {
     }
 }
 
-/// Whether threads stayed on their CPUs.
+/// Describes whether threads were bound to their CPUs.
 fn bound(steps: &[&MemoryStep]) -> &'static str {
     let free = steps.iter().any(|step| match &step.found {
         Found::Bandwidth(step) => step.cpus.iter().any(Option::is_none),

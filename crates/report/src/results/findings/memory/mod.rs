@@ -18,7 +18,7 @@ use assay_model::work::memory::{
 };
 use assay_stats::hierarchy::{Point, Rise, rises};
 
-/// What a run found about main memory; nothing for one of storage.
+/// Returns the findings of a run about main memory; empty for a run of storage.
 #[must_use]
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let (bandwidth, latency) = (plain(bandwidth(summary)), plain(latency(summary)));
@@ -36,7 +36,7 @@ fn plain(lines: Vec<String>) -> Vec<Sentence> {
     lines.into_iter().map(Sentence::plain).collect()
 }
 
-/// What the steps of a run found, in the order in which they were taken.
+/// Returns the memory steps of a run, in the order in which they were taken.
 fn steps<'a>(summary: &Summary<'a>) -> Vec<&'a MemoryStep> {
     let trials = summary.run.trials.iter();
     let details = trials.filter_map(|trial| trial.detail.as_deref());
@@ -124,7 +124,7 @@ fn best_of(rates: &[Rate]) -> Vec<String> {
     threads.into_iter().map(line).collect()
 }
 
-/// Where stores past the caches are faster.
+/// Describes the kernels for which stores past the caches are faster.
 fn streaming(rates: &[Rate]) -> Option<String> {
     let wins = rates.iter().filter(|rate| rate.stores == Stores::Streaming);
     let wins = wins.filter_map(|rate| {
@@ -147,7 +147,7 @@ fn streaming(rates: &[Rate]) -> Option<String> {
     })
 }
 
-/// What the arrays were.
+/// Describes the size of the arrays.
 fn arrays(machine: &Machine, step: &BandwidthStep) -> String {
     let times = machine.last_level_bytes().map_or_else(
         || tr!("the caches are not known").to_owned(),
@@ -171,7 +171,7 @@ fn arrays(machine: &Machine, step: &BandwidthStep) -> String {
     )
 }
 
-/// What backed so many bytes.
+/// Describes the pages that backed `of` bytes.
 fn pages(pages: &Pages, of: u64) -> String {
     match (pages.huge_asked, pages.huge_bytes) {
         (false, _) => tr!("the kernel refuses huge pages").to_owned(),

@@ -1,4 +1,4 @@
-//! Whether memory kept what was written to it.
+//! Results of the memory test.
 
 use super::steps;
 use crate::results::findings::Sentence;
@@ -104,7 +104,7 @@ fn of_flip(step: &StressStep, flip: &BitFlip) -> String {
     )
 }
 
-/// What was not tested.
+/// Describes the memory that was not tested.
 fn coverage(step: &StressStep) -> String {
     let locked = match step.locked_bytes {
         0 => tr!("none of it was locked").to_owned(),

@@ -19,7 +19,7 @@ use assay_stats::course::Course;
 /// The rate is told at so many places of the time.
 const PARTS: usize = 10;
 
-/// What a soak found; nothing for other runs.
+/// Returns the findings of a soak; empty for other runs.
 #[must_use]
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let steps = steps(summary);
@@ -159,7 +159,7 @@ fn whole_intervals(measured: &Measurement) -> usize {
     whole.min(measured.series.points.len())
 }
 
-/// Where each stretch that wrote ends in [`together`], in seconds.
+/// Returns the end of each stretch that wrote in [`together`], in seconds.
 pub(crate) fn ends<'a>(steps: &[Taken<'a>]) -> Vec<(f64, Taken<'a>)> {
     let mut end_s = 0.0;
     let all = written(steps).filter_map(|taken| {

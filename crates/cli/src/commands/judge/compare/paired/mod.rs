@@ -136,7 +136,8 @@ fn in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
     all.into_iter().map(|(_, step)| step).collect()
 }
 
-/// Whether both sides have enough trials, asked when they have as many.
+/// Returns a function that decides if both sides have enough trials, to be called when they have
+/// equally many.
 fn enough<'a>(
     headers: &'a [RunHeader; 2],
     trials: u32,
@@ -155,7 +156,7 @@ fn enough<'a>(
     }
 }
 
-/// What the trials say so far, as the comparison at the end will.
+/// Compares the trials so far, as the comparison at the end will.
 fn found(headers: &[RunHeader; 2], trials: [&[TrialRecord]; 2]) -> Found {
     let a = of_trials(&headers[0], trials[0]);
     let b = of_trials(&headers[1], trials[1]);

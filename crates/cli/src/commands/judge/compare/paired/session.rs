@@ -14,16 +14,16 @@ use assay_model::wire::RunEnd;
 /// A side under way.
 struct Arm<'a> {
     execution: Execution<'a>,
-    /// Whether its agent was asked for anything.
+    /// `true` if its agent was asked for anything.
     begun: bool,
     end: Option<Result<RunEnd, Failure>>,
 }
 
-/// What became of a side.
+/// Outcome of a side.
 pub struct Outcome {
-    /// Its trials.
+    /// Trials of the side.
     pub trials: Vec<TrialRecord>,
-    /// How its run ended.
+    /// End of the side's run.
     pub end: Result<RunEnd, Failure>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What became of both.
+    /// Ends the session and returns the outcome of both sides.
     pub fn finish(self) -> [Outcome; 2] {
         self.arms.map(|arm| Outcome {
             trials: arm.execution.finish(),

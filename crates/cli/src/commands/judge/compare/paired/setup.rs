@@ -1,5 +1,4 @@
-//! What is settled before the first turn: the targets, the jobs, how often, and in
-//! which order.
+//! Setup before the first turn: the targets, the jobs, the number of trials, and their order.
 
 use super::super::args::CompareArgs;
 use crate::checks::admission::Need;
@@ -89,7 +88,7 @@ impl Setup {
         })
     }
 
-    /// What is said before it begins.
+    /// Returns the facts to announce before the session begins.
     pub fn facts(&self) -> Result<Vec<(&'static str, String)>, Failure> {
         let [a, b] = &self.headers;
         let mut facts = Vec::new();
@@ -139,7 +138,7 @@ impl Admitted {
         })
     }
 
-    /// Whether it is a device that the other one is on, or is.
+    /// `true` if this side is a device that the other one is on, or is.
     fn is_beneath(&self, other: &Self) -> bool {
         let top = self.inspection.storage.top();
         let is_device = matches!(self.place, Place::Device { .. });

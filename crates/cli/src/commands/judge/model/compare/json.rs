@@ -2,11 +2,11 @@
 
 use super::super::check;
 use super::{Errors, Outcome, Table};
-use assay_flash::device::Phase;
-use assay_flash::experiment::{Cell, Parameter, SOURCE};
+use assay_flash::device::RequestPhase;
+use assay_flash::experiment::{Parameter, PublishedFigure, SOURCE};
 use serde_json::{Map, Value, json};
 
-/// All of it.
+/// Returns the whole outcome as JSON.
 pub fn value(outcome: &Outcome) -> Value {
     json!({
         "schema": 1,
@@ -41,7 +41,7 @@ fn cells(tables: &[Table]) -> Vec<Value> {
     cells.map(cell).collect()
 }
 
-fn cell(cell: &Cell) -> Value {
+fn cell(cell: &PublishedFigure) -> Value {
     json!({
         "tool": cell.row.tool.name(),
         "workload": cell.row.workload,
@@ -59,12 +59,12 @@ fn cell(cell: &Cell) -> Value {
     })
 }
 
-fn phases(of: impl Fn(Phase) -> f64) -> Value {
-    let phases = Phase::ALL.map(|phase| (phase.name().to_owned(), of(phase).into()));
+fn phases(of: impl Fn(RequestPhase) -> f64) -> Value {
+    let phases = RequestPhase::ALL.map(|phase| (phase.name().to_owned(), of(phase).into()));
     Value::Object(Map::from_iter(phases))
 }
 
-/// What each further policy saved or cost, in microseconds of an I/O.
+/// Returns the time that each further policy saved or cost, in microseconds of an I/O.
 fn changes(tables: &[Table]) -> Vec<Value> {
     let Some((base, others)) = tables.split_first() else {
         return Vec::new();
@@ -72,7 +72,7 @@ fn changes(tables: &[Table]) -> Vec<Value> {
     let pairs = others
         .iter()
         .flat_map(|other| base.cells.iter().zip(&other.cells));
-    let change = |(before, after): (&Cell, &Cell)| {
+    let change = |(before, after): (&PublishedFigure, &PublishedFigure)| {
         json!({
             "tool": after.row.tool.name(),
             "workload": after.row.workload,

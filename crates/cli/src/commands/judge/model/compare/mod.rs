@@ -7,13 +7,13 @@ use super::args::CompareArgs;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use assay_flash::check::{Checked, OutOfReach, check};
-use assay_flash::experiment::{Cell, Experiment, mean_and_worst};
+use assay_flash::experiment::{Experiment, PublishedFigure, mean_and_worst};
 use assay_flash::policy::Policy;
 use std::process::ExitCode;
 
 /// The policies of the published table.
 const PUBLISHED: [Policy; 2] = [Policy::Closed, Policy::OPEN];
-/// What else could have been sent.
+/// Alternative policies.
 const ALTERNATIVES: [Policy; 4] = [
     Policy::Closed,
     Policy::OPEN,
@@ -47,14 +47,14 @@ fn policies(args: &CompareArgs) -> Vec<Policy> {
     }
 }
 
-/// All that is shown.
+/// Data to show.
 struct Outcome {
     experiment: Experiment,
     /// The table of each policy that was asked for.
     tables: Vec<Table>,
     /// The tables of what else could have been sent.
     alternatives: Vec<Table>,
-    /// What each policy can break.
+    /// Rules that each policy can break.
     checked: Vec<Result<Checked, OutOfReach>>,
     fit: Errors,
     left_out: Errors,
@@ -63,7 +63,7 @@ struct Outcome {
 /// The lines of the table under one policy.
 struct Table {
     policy: Policy,
-    cells: Vec<Cell>,
+    cells: Vec<PublishedFigure>,
 }
 
 /// Absolute errors, in percent.
@@ -90,7 +90,7 @@ impl Outcome {
         let experiment = experiment.map_err(|error| Failure::failed(error.to_string()))?;
         // The errors are those of the whole fit, whatever was asked for.
         let published = tables(&experiment, &PUBLISHED)?;
-        let of_all = |of: fn(&Cell) -> Option<f64>| {
+        let of_all = |of: fn(&PublishedFigure) -> Option<f64>| {
             let cells = published.iter().flat_map(|table| &table.cells);
             Errors::of(&cells.filter_map(of).collect::<Vec<_>>())
         };
@@ -98,8 +98,8 @@ impl Outcome {
             tables: tables(&experiment, policies)?,
             alternatives: tables(&experiment, &ALTERNATIVES)?,
             checked: policies.iter().map(|policy| check(*policy)).collect(),
-            fit: of_all(Cell::error_percent),
-            left_out: of_all(Cell::left_out_percent),
+            fit: of_all(PublishedFigure::error_percent),
+            left_out: of_all(PublishedFigure::left_out_percent),
             experiment,
         })
     }

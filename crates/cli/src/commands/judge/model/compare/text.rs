@@ -3,8 +3,8 @@
 use super::super::check;
 use super::{Outcome, Table};
 use assay_explain::fit_input::say_parameters;
-use assay_flash::device::Phase;
-use assay_flash::experiment::{Cell, Parameter, SOURCE};
+use assay_flash::device::RequestPhase;
+use assay_flash::experiment::{Parameter, PublishedFigure, SOURCE};
 use assay_flash::policy::Policy;
 use assay_model::units::three_digits;
 use assay_report::document::{self, Block, Column, Document, Section, TableRow};
@@ -87,7 +87,7 @@ fn figures(figures: &Table) -> Section {
     section
 }
 
-fn names(cell: &Cell) -> Vec<String> {
+fn names(cell: &PublishedFigure) -> Vec<String> {
     [cell.row.tool.name(), cell.row.workload, cell.row.block_size]
         .map(str::to_owned)
         .to_vec()
@@ -133,7 +133,7 @@ fn parameters(parameters: &[Parameter]) -> Section {
     section
 }
 
-/// What a policy saved or cost, for each line.
+/// The time that a policy saved or cost, for each line.
 fn changes(base: &Table, other: &Table) -> Section {
     let rows = base.cells.iter().zip(&other.cells).map(|(before, after)| {
         let mut row = names(after);
@@ -173,9 +173,9 @@ fn difference(us: f64) -> String {
 }
 
 /// Phases that changed, the largest first, and what was left behind.
-fn parts(before: &Cell, after: &Cell) -> String {
+fn parts(before: &PublishedFigure, after: &PublishedFigure) -> String {
     let change = |phase| after.phase_us(phase) - before.phase_us(phase);
-    let mut parts = Phase::ALL
+    let mut parts = RequestPhase::ALL
         .map(|phase| (phase.name(), change(phase)))
         .to_vec();
     parts.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
@@ -189,7 +189,12 @@ fn parts(before: &Cell, after: &Cell) -> String {
     parts.join(", ")
 }
 
-fn cell<'a>(tables: &'a [Table], policy: Policy, workload: &str, size: &str) -> Option<&'a Cell> {
+fn cell<'a>(
+    tables: &'a [Table],
+    policy: Policy,
+    workload: &str,
+    size: &str,
+) -> Option<&'a PublishedFigure> {
     let table = tables.iter().find(|table| table.policy == policy)?;
     let mut cells = table.cells.iter();
     cells.find(|cell| cell.row.workload == workload && cell.row.block_size == size)
@@ -202,7 +207,7 @@ fn fate(tables: &[Table]) -> Option<Section> {
         let after = cell(tables, Policy::OPEN, "randread", size)?;
         let published = (after.published? / before.published? - 1.0) * 100.0;
         let model = (after.model / before.model - 1.0) * 100.0;
-        Some((published, model, after.phase_us(Phase::Break)))
+        Some((published, model, after.phase_us(RequestPhase::Break)))
     };
     let (small, small_model, cost) = both("8k")?;
     let (larger, larger_model, _) = both("16k")?;
@@ -252,7 +257,7 @@ fn hidden(tables: &[Table]) -> Option<Section> {
     Some(section)
 }
 
-/// What else could have been sent.
+/// The table of alternative policies.
 fn trade(tables: &[Table]) -> Option<Section> {
     let (base, others) = tables.split_first()?;
     let policies: Vec<String> = others.iter().map(|one| one.policy.to_string()).collect();

@@ -4,30 +4,30 @@ mod rates;
 mod show;
 
 use super::args::FitArgs;
-use super::simulate::find;
+use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::stored::lookup::{Stored, load, write_file};
 use crate::stored::sources::split_condition;
 use assay_explain::fit_input::{self, FittedRate, LeftOut, is_told};
 use assay_flash::estimate::{Estimated, Observation, estimate};
-use assay_flash::part::Part;
+use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
 use assay_model::storage::DeviceKind;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What is fitted.
+/// Rates to fit, and the start of the fit.
 struct Source {
-    /// Its name.
+    /// Name, for messages and reports.
     name: String,
     lines: Vec<FittedRate>,
     left_out: Vec<LeftOut>,
-    start: Part,
+    start: DeviceModel,
     policy: Policy,
 }
 
-/// What came of it.
+/// Result of a fit.
 struct Fit<'a> {
     source: &'a Source,
     estimated: Estimated,
@@ -65,8 +65,8 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The part that a fit begins with, of rates of that kind of device.
-fn start(args: &FitArgs, kind: &DeviceKind) -> Result<Part, Failure> {
-    find(args.part.as_deref().unwrap_or(Part::name_like(kind)))
+fn start(args: &FitArgs, kind: &DeviceKind) -> Result<DeviceModel, Failure> {
+    device_model(args.part.as_deref().unwrap_or(DeviceModel::name_like(kind)))
 }
 
 fn of_file(args: &FitArgs) -> Result<Source, Failure> {
@@ -119,7 +119,7 @@ fn no_source(word: &str, failure: &Failure) -> Failure {
 
 impl Fit<'_> {
     /// The part that was fitted, under that name.
-    fn part(&self, name: &str) -> Result<Part, Failure> {
+    fn part(&self, name: &str) -> Result<DeviceModel, Failure> {
         let start = &self.source.start;
         let untold: Vec<&str> = (self.estimated.parameters.iter())
             .filter(|parameter| !is_told(parameter))
@@ -132,7 +132,7 @@ impl Fit<'_> {
                 self.source.name
             )));
         }
-        let part = Part {
+        let part = DeviceModel {
             name: name.to_owned(),
             about: format!("fitted to {}", self.source.name),
             source: format!(

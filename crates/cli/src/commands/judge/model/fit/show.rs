@@ -1,4 +1,4 @@
-//! What was fitted, for people and for programs.
+//! Results of a fit, for people and for programs.
 
 use super::Fit;
 use assay_explain::fit_input::{FittedRate, parameters, say_parameters};

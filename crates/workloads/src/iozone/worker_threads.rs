@@ -1,9 +1,9 @@
 //! The children of a step, each in a thread.
 
 use super::buffers::Buffers;
-use super::child::{Came, Child, Shared};
-use super::step::{Step, Together};
-use crate::pulse::EVERY;
+use super::child::{Came, Child, ChildrenState};
+use super::step::{StepSetup, Together};
+use crate::progress::EVERY;
 use crate::{Context, WorkError};
 use assay_engine::own_file_table;
 use std::io;
@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Where children wait.
+/// Gates at which children wait.
 #[derive(Default)]
 struct Gates {
     /// Until all are ready; then the clock runs.
@@ -29,16 +29,16 @@ impl Gates {
     }
 }
 
-/// What a child says.
-type Word<T> = (usize, T);
+/// Message from a child, with its number.
+type ChildMessage<T> = (usize, T);
 
-impl Step<'_> {
+impl StepSetup<'_> {
     /// Measures with all children.
-    pub(super) fn crew(
+    pub(super) fn measure_threads(
         &self,
-        step: crate::Step<'_>,
+        step: crate::ObservedStep<'_>,
         buffers: &mut [Buffers],
-        shared: &Shared<'_>,
+        shared: &ChildrenState<'_>,
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
         let count = self.files.len();
@@ -77,10 +77,10 @@ impl Step<'_> {
         &self,
         number: usize,
         buffers: &mut Buffers,
-        shared: &Shared<'_>,
+        shared: &ChildrenState<'_>,
         gates: &Gates,
-        ready: SyncSender<Word<Result<(), WorkError>>>,
-        done: SyncSender<Word<Came>>,
+        ready: SyncSender<ChildMessage<Result<(), WorkError>>>,
+        done: SyncSender<ChildMessage<Came>>,
     ) -> Result<(), WorkError> {
         own_file_table();
         let (mut child, told) = match Child::ready(self.wanted(number), buffers, shared, number) {
@@ -101,11 +101,11 @@ impl Step<'_> {
     /// Starts the children together, follows them, and sees them end.
     fn conduct(
         &self,
-        step: crate::Step<'_>,
-        shared: &Shared<'_>,
+        step: crate::ObservedStep<'_>,
+        shared: &ChildrenState<'_>,
         gates: &Gates,
-        is_ready: &Receiver<Word<Result<(), WorkError>>>,
-        is_done: &Receiver<Word<Came>>,
+        is_ready: &Receiver<ChildMessage<Result<(), WorkError>>>,
+        is_done: &Receiver<ChildMessage<Came>>,
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
         let ready = is_ready.iter().take(self.files.len());
@@ -127,15 +127,15 @@ impl Step<'_> {
         Ok(Together { children, parent })
     }
 
-    /// What the children came to, in their order.
+    /// Collects the results of the children.
     fn follow(
         &self,
-        shared: &Shared<'_>,
-        is_done: &Receiver<Word<Came>>,
+        shared: &ChildrenState<'_>,
+        is_done: &Receiver<ChildMessage<Came>>,
         context: &mut Context<'_>,
-    ) -> Vec<Word<Came>> {
-        let pulse = self.pulse();
-        let mut words: Vec<Word<Came>> = Vec::new();
+    ) -> Vec<ChildMessage<Came>> {
+        let progress = self.progress();
+        let mut words: Vec<ChildMessage<Came>> = Vec::new();
         while words.len() < self.files.len() {
             match is_done.recv_timeout(EVERY) {
                 Ok(word) => {
@@ -145,7 +145,7 @@ impl Step<'_> {
                     }
                     words.push(word);
                 }
-                Err(RecvTimeoutError::Timeout) => pulse.tell(context, shared.moved()),
+                Err(RecvTimeoutError::Timeout) => progress.tell(context, shared.moved()),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -177,7 +177,7 @@ fn lost() -> WorkError {
 /// Closed until it is opened, once, for all that wait or will come. Unlike at a
 /// barrier nobody is counted, so a child that never came holds up nobody.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+struct Gate {
     /// `None`: still closed.
     goes: Mutex<Option<bool>>,
     opened: Condvar,
@@ -186,14 +186,14 @@ pub(super) struct Gate {
 impl Gate {
     /// Lets all pass. `goes` is what they are told: whether there is something
     /// to be done behind the gate.
-    pub(super) fn open(&self, goes: bool) {
+    fn open(&self, goes: bool) {
         let mut word = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
         word.get_or_insert(goes);
         self.opened.notify_all();
     }
 
     /// Waits until it is open.
-    pub(super) fn pass(&self) -> bool {
+    fn pass(&self) -> bool {
         let mut word = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match *word {

@@ -29,11 +29,11 @@ pub const BUILT_IN: [(&str, &str); 12] = [
 /// A scenario that was found.
 #[derive(Debug)]
 pub struct Found {
-    /// What it is called: its name, or that of its file.
+    /// Name of the scenario, or of its file.
     pub name: String,
-    /// Where it stands, as messages begin.
+    /// Place of the file, as messages begin.
     pub place: String,
-    /// What it says.
+    /// Content of the file.
     pub file: ScenarioFile,
 }
 
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_example_is_one_and_a_small_scale_leaves_little() {
-        let text = include_str!("../../../../../../examples/scenario.toml");
+        let text = include_str!("../../../../examples/scenario.toml");
         let file = super::super::file::parse(text).unwrap();
         let resolved = |scale| {
             let wanted = Wanted {

@@ -1,8 +1,9 @@
 //! From what a file says to what is carried out: scaled, in its place, each act with the
 //! job that says what it does.
 
-use super::file::{ActWanted, PlaceWanted, ScenarioFile, Step};
+use super::file::{ActWanted, ScenarioFile, Step};
 use super::job::job;
+use super::{Moved, PlaceWanted};
 use crate::checks::estimate;
 use crate::checks::toml_file::Mistake;
 use assay_model::job::FlushCall;
@@ -18,31 +19,31 @@ const PER_TRANSACTION: u64 = 16 << 10;
 /// A time is never scaled below this.
 const SHORTEST_NS: u64 = 200_000_000;
 
-/// What is carried out, and what it costs.
+/// Scenario to carry out, and its cost.
 #[derive(Debug)]
 pub struct Resolved {
-    /// All of it.
+    /// The whole scenario.
     pub scenario: Scenario,
     /// Bytes that it writes at most, those of acts in the background apart.
     pub written: Bytes,
     /// Acts in the background write as long as the others take.
     pub and_more: bool,
-    /// What it may take each time.
+    /// Estimated time of each repetition.
     pub time: Nanos,
 }
 
-/// How a file is to be carried out.
+/// Parameters of carrying out a scenario file.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// What it is called.
+    /// Name of the scenario.
     pub name: &'a str,
     /// Sizes, counts and times are multiplied by this.
     pub scale: f64,
-    /// Where.
+    /// Path where it is carried out.
     pub path: &'a Path,
     /// That is a block device.
     pub on_device: bool,
-    /// Its commands may run.
+    /// Permission to run its commands.
     pub allow_commands: bool,
 }
 
@@ -88,7 +89,7 @@ fn is_here(step: &Step, wanted: &Wanted<'_>) -> bool {
     }
 }
 
-/// What is there after the acts so far.
+/// Files and folders that exist after the acts so far.
 #[derive(Default)]
 struct Known {
     /// Sizes of files.
@@ -133,14 +134,7 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, M
     })
 }
 
-/// Bytes that an act moves.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Moved {
-    pub read: u64,
-    pub written: u64,
-}
-
-/// What an act may take.
+/// Estimates the time of an act.
 fn time(action: &Action, pace: &Pace, moved: Moved) -> Nanos {
     let blocks = |bytes: u64, block: u64| bytes.div_ceil(block.max(1));
     let (operations, sync) = match action {
@@ -167,7 +161,7 @@ fn time(action: &Action, pace: &Pace, moved: Moved) -> Nanos {
 }
 
 impl Known {
-    /// What an act needs, and what is there after it.
+    /// Checks the needs of an act, and adds its results to the known files.
     fn account(&mut self, action: &Action, wanted: &Wanted<'_>) -> Result<Moved, String> {
         self.needs_file_system(action)?;
         let mut moved = Moved::default();

@@ -39,7 +39,7 @@ fn file_system(act: &Act) -> Option<String> {
     }
 }
 
-/// What could be made.
+/// Returns a hint at the file systems that could be made instead.
 fn instead(there: &[String]) -> String {
     match there {
         [] => String::new(),

@@ -1,5 +1,6 @@
 //! File of a scenario: its head, and its steps in their order.
 
+use super::PlaceWanted;
 use super::action::{StepKeys, Word};
 use crate::checks::toml_file::{self, Keys, Mistake, size};
 use assay_model::work::scenario::{Action, Pace};
@@ -24,19 +25,6 @@ pub struct ScenarioFile {
     pub steps: Vec<Step>,
 }
 
-/// Kinds of place where a scenario or a step can be carried out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PlaceWanted {
-    /// In a folder only.
-    Folder,
-    /// On a scratch device only.
-    Device,
-    /// In both.
-    #[default]
-    Any,
-}
-
 /// Acts that begin together; one, unless it is a parallel step.
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -57,9 +45,9 @@ pub struct ActWanted {
     pub prepares: bool,
     /// It goes on until the others of its step have ended.
     pub background: bool,
-    /// How fast, and by when.
+    /// Pace and deadline of its operations.
     pub pace: Pace,
-    /// What.
+    /// Action of the act.
     pub action: Action,
 }
 

@@ -1,6 +1,6 @@
 //! Keys of a step, and the action that they describe.
 
-use super::file::PlaceWanted;
+use super::PlaceWanted;
 use crate::checks::toml_file::{Keys, Mistake, number, parse_size, size, time};
 use assay_model::condition::FileSystem;
 use assay_model::job::FlushCall;

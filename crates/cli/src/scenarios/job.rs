@@ -1,7 +1,7 @@
 //! The job that says of an act what it does: by it the evidence is judged, so it has to
 //! be true.
 
-use super::resolve::Moved;
+use super::Moved;
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::scenario::{
@@ -141,7 +141,7 @@ fn rate(pace: &Pace, block: u64) -> Option<RateLimit> {
     })
 }
 
-/// What an act does, in words.
+/// Describes the action of an act.
 fn words(action: &Action) -> String {
     let sync = |sync: Sync| match sync {
         Sync::None => String::new(),

@@ -1,4 +1,4 @@
-//! Room in a file system, and the reserve that stays free.
+//! Free space in a file system, and the reserve that stays free.
 
 use super::scene::Scene;
 use crate::WorkError;
@@ -6,16 +6,16 @@ use assay_engine::held::shown;
 use assay_model::units::Bytes;
 use std::path::Path;
 
-/// How full a file system is.
+/// Size and free space of a file system.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
-    /// Its size, without what only root may use.
+pub(super) struct FreeSpace {
+    /// Size in bytes, without the part reserved for root.
     pub(super) size: u64,
-    /// What this user may still write.
+    /// Bytes that this user may still write.
     pub(super) free: u64,
 }
 
-impl Room {
+impl FreeSpace {
     /// Looks at the file system of a path.
     pub(super) fn of(path: &Path) -> Result<Self, WorkError> {
         let stat = rustix::fs::statvfs(path)
@@ -45,7 +45,7 @@ pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), WorkEr
     else {
         return Ok(());
     };
-    let room = Room::of(folder)?;
+    let room = FreeSpace::of(folder)?;
     if bytes.saturating_add(scene.reserve) <= room.free {
         return Ok(());
     }

@@ -5,11 +5,11 @@ use crate::meter::nanos;
 use assay_model::work::WorkProgress;
 use std::time::{Duration, Instant};
 
-/// How often is told how far a step is.
+/// Interval at which the progress of a step is reported.
 pub(crate) const EVERY: Duration = Duration::from_millis(250);
 
-/// How far one step is.
-pub(crate) struct Pulse {
+/// Progress of one step.
+pub(crate) struct ProgressReporter {
     step: String,
     steps_done: u32,
     total: Option<u64>,
@@ -17,8 +17,8 @@ pub(crate) struct Pulse {
     told: Instant,
 }
 
-impl Pulse {
-    /// Of a step that begins now.
+impl ProgressReporter {
+    /// Creates the progress of a step that begins now.
     pub(crate) fn new(step: impl Into<String>, steps_done: u32, total: Option<u64>) -> Self {
         let now = Instant::now();
         Self {
@@ -31,7 +31,7 @@ impl Pulse {
     }
 
     /// Tells how much is done, if it is time to.
-    pub(crate) fn beat(&mut self, context: &mut Context<'_>, done: u64) {
+    pub(crate) fn report(&mut self, context: &mut Context<'_>, done: u64) {
         let now = Instant::now();
         if now.duration_since(self.told) < EVERY {
             return;

@@ -1,0 +1,38 @@
+//! Parts of rows that several tables have: annotations, lists of words, owners.
+
+use crate::{Owner, record};
+use assay_model::annotation::Annotation;
+use rusqlite::Row;
+use rusqlite::types::Type;
+use std::io;
+
+/// The annotation in a row with its columns, which are NULL where there is none.
+pub(crate) fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
+    let has_tags = row.get::<_, Option<String>>("tags")?.is_some();
+    Ok(Annotation {
+        name: row.get("name")?,
+        tags: match has_tags {
+            true => words(row, "tags")?,
+            false => Vec::new(),
+        },
+        note: row.get("note")?,
+    })
+}
+
+/// Words that are stored as a JSON list.
+pub(crate) fn words(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
+    let text: String = row.get(column)?;
+    record::words_from_text(&text).map_err(|error: io::Error| {
+        let index = row.as_ref().column_index(column).unwrap_or_default();
+        rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
+    })
+}
+
+/// Reads the owner of a run from a row.
+pub(crate) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
+    Ok(Owner {
+        pid: row.get("owner_pid")?,
+        boot_id: row.get("owner_boot_id")?,
+        start_ticks: row.get("owner_start_ticks")?,
+    })
+}
