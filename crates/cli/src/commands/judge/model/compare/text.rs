@@ -133,7 +133,7 @@ fn parameters(parameters: &[Parameter]) -> Section {
     section
 }
 
-/// What a policy saved or cost, for each line.
+/// The time that a policy saved or cost, for each line.
 fn changes(base: &Table, other: &Table) -> Section {
     let rows = base.cells.iter().zip(&other.cells).map(|(before, after)| {
         let mut row = names(after);
@@ -257,7 +257,7 @@ fn hidden(tables: &[Table]) -> Option<Section> {
     Some(section)
 }
 
-/// What else could have been sent.
+/// The table of alternative policies.
 fn trade(tables: &[Table]) -> Option<Section> {
     let (base, others) = tables.split_first()?;
     let policies: Vec<String> = others.iter().map(|one| one.policy.to_string()).collect();
