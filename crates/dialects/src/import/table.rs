@@ -23,8 +23,15 @@ pub(super) fn has_columns(text: &str) -> bool {
     sheet::head(text).is_some_and(|cells| Head::of(&cells).shape().is_some() && cells.len() > 1)
 }
 
-/// Whether its first lines have several cells, as many in each, whatever they are.
+/// Characters at the beginning that tell whether it is text.
+const LOOKED_AT: usize = 4096;
+
+/// Returns true if it is text whose first lines have several cells, as many in each.
 pub(super) fn is_separated(text: &str) -> bool {
+    let mut start = text.chars().take(LOOKED_AT);
+    if start.any(|c| c.is_control() && !c.is_whitespace()) {
+        return false;
+    }
     let cells = |text| sheet::head(text).map_or(0, |cells| cells.len());
     let below = text
         .trim_start()
