@@ -141,7 +141,7 @@ impl IoSource {
         }
     }
 
-    /// Returns the next action, and repeats it until it is [taken](Source::taken).
+    /// Returns the next action, and repeats it until it is [taken](IoSource::taken).
     pub(super) fn peek(&mut self, goal: &Goal, pacing: Option<&Pacing>, now_ns: u64) -> Given {
         if goal.is_reached() {
             return Given::Over;
