@@ -21,7 +21,7 @@ use assay_model::storage::Storage;
 use assay_probe::conditions::{self as kernel, companions, holds, read};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
-use journal::{Entry, Journal};
+use journal::{Journal, KnobChange};
 use offered::knobs_of;
 use put_back::put_back;
 use std::collections::HashMap;
@@ -239,7 +239,7 @@ impl<'a> Conditions<'a> {
                 for with in companions(knob) {
                     // One that cannot be read cannot be put back either.
                     if let Ok(old @ Some(_)) = read(self.roots, &with) {
-                        entries.push(Entry::beside(with, old, knob));
+                        entries.push(KnobChange::beside(with, old, knob));
                     }
                 }
             }
@@ -248,7 +248,7 @@ impl<'a> Conditions<'a> {
                 Some(turned) => turned.old.clone(),
                 None => read(self.roots, knob).map_err(|error| error.to_string())?,
             };
-            entries.push(Entry::new(knob.clone(), old, value.clone()));
+            entries.push(KnobChange::new(knob.clone(), old, value.clone()));
         }
         if entries.is_empty() {
             return Ok(());
@@ -258,9 +258,9 @@ impl<'a> Conditions<'a> {
             none => none.insert(Journal::create(&self.journals, self.run_id)?),
         };
         let new = entries.iter().filter(|entry| !journal.claims(&entry.knob));
-        let new: Vec<Entry> = new.cloned().collect();
+        let new: Vec<KnobChange> = new.cloned().collect();
         journal.add(&entries)?;
-        for Entry { knob, old, .. } in new {
+        for KnobChange { knob, old, .. } in new {
             // Between a look and the claim another run may have put it back.
             let now = read(self.roots, &knob).map_err(|error| error.to_string())?;
             if now != old {

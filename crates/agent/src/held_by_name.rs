@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 
 /// Folders that are held until this is dropped, by their names.
 #[derive(Debug, Default)]
-pub(crate) struct Held(BTreeMap<PathBuf, Option<HeldFolder>>);
+pub(crate) struct HeldFolders(BTreeMap<PathBuf, Option<HeldFolder>>);
 
 /// Holds the folders of a load's files. Streams that replay must have taken theirs from their
 /// traces ([`adopt`](assay_engine::load::adopt)).
 ///
 /// # Errors
 /// When one cannot be opened, or a link leads there that another user can change.
-pub(crate) fn of_load(load: &mut Load) -> Result<Held, Refusal> {
-    let mut held = Held::default();
+pub(crate) fn of_load(load: &mut Load) -> Result<HeldFolders, Refusal> {
+    let mut held = HeldFolders::default();
     for stream in &mut load.streams {
         // Nothing is opened then, and names may be anything.
         if matches!(stream.engine.kind, EngineKind::Null | EngineKind::Sim) {
@@ -42,8 +42,8 @@ pub(crate) fn of_load(load: &mut Load) -> Result<Held, Refusal> {
 ///
 /// # Errors
 /// As [`of_load`].
-pub(crate) fn of_work(work: &mut dyn WorkSpec) -> Result<Held, Refusal> {
-    let mut held = Held::default();
+pub(crate) fn of_work(work: &mut dyn WorkSpec) -> Result<HeldFolders, Refusal> {
+    let mut held = HeldFolders::default();
     for path in work.named_files() {
         held.file(path)?;
     }
@@ -54,7 +54,7 @@ pub(crate) fn of_work(work: &mut dyn WorkSpec) -> Result<Held, Refusal> {
     Ok(held)
 }
 
-impl Held {
+impl HeldFolders {
     /// The folder of a file, or the nearest one above it that is there.
     fn file(&mut self, path: &mut PathBuf) -> Result<(), Refusal> {
         let above = path.ancestors().skip(1);

@@ -26,16 +26,16 @@ const SIGNALLED: i32 = 128;
 
 /// Knows whether a load is under way, and ends the process if it must.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastResort(Arc<Shared>);
+pub(crate) struct LastResort(Arc<LastResortShared>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct LastResortShared {
+    state: Mutex<LastResortState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LastResortState {
     load: Option<Running>,
     /// Nothing is done any more.
     session_over: bool,
@@ -110,7 +110,7 @@ impl LastResort {
                 continue;
             };
             let patience = if load.cancelled { INSISTED } else { ALONE };
-            let goes_on = |state: &mut State| state.load.is_some() && !state.session_over;
+            let goes_on = |state: &mut LastResortState| state.load.is_some() && !state.session_over;
             let waited = self.0.changed.wait_timeout_while(state, patience, goes_on);
             let (after, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             if timeout.timed_out() {
@@ -138,17 +138,17 @@ impl LastResort {
         });
     }
 
-    fn change(&self, act: impl FnOnce(&mut State)) {
+    fn change(&self, act: impl FnOnce(&mut LastResortState)) {
         act(&mut self.lock());
         self.0.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LastResortState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LastResortState {
     fn commands(&self) -> bool {
         self.load.as_ref().is_some_and(|load| load.commands)
     }

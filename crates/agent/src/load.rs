@@ -18,7 +18,7 @@ use assay_model::wire::FromAgent;
 use assay_probe::roots::Roots;
 use std::borrow::Cow;
 use std::path::PathBuf;
-use watch::Watch;
+use watch::LoadWatch;
 
 /// Runs a load and tells the host all about it, its refusal included. The files
 /// of a load are its user's: none is removed unless the load says so.
@@ -42,7 +42,7 @@ pub(crate) fn run(
         Ok(held) => held,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
     };
-    let mut watch = Watch::new(roots, outbox, &load);
+    let mut watch = LoadWatch::new(roots, outbox, &load);
     let report = assay_engine::load::run(&load, controls, &mut watch);
     watch.close(report)
 }

@@ -12,18 +12,18 @@ use std::thread::JoinHandle;
 /// Takes messages without waiting. Dropping it waits until all are written or
 /// the stream is broken.
 pub(crate) struct Outbox {
-    shared: Arc<Shared>,
+    shared: Arc<OutboxShared>,
     writer: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct OutboxShared {
+    state: Mutex<OutboxState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct OutboxState {
     /// Encoded messages, oldest first.
     queue: VecDeque<Vec<u8>>,
     /// Latest progress, newer than everything in `queue`. Older progress is discarded.
@@ -37,7 +37,7 @@ impl Outbox {
     /// # Errors
     /// When no thread can be made.
     pub(crate) fn open(writer: impl Write + Send + 'static, ending: Ending) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(OutboxShared::default());
         let source = Arc::clone(&shared);
         let work = move || {
             if let Err(error) = write_all(&source, writer) {
@@ -109,8 +109,8 @@ impl Drop for Outbox {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl OutboxShared {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +130,7 @@ impl Shared {
     }
 }
 
-fn write_all(source: &Shared, mut writer: impl Write) -> io::Result<()> {
+fn write_all(source: &OutboxShared, mut writer: impl Write) -> io::Result<()> {
     while let Some(frame) = source.next() {
         writer.write_all(&frame)?;
         writer.flush()?;

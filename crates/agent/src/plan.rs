@@ -8,7 +8,7 @@ use crate::inbox::Inbox;
 use crate::outbox::Outbox;
 use crate::permission::{is_free, refuse};
 use crate::simulated;
-use crate::trial::{Bench, Ended, not_begun};
+use crate::trial::{Bench, EndedTrial, not_begun};
 use crate::workspace::Workspace;
 use assay_engine::{EngineError, Progress, held, layout};
 use assay_model::condition::Restore;
@@ -214,9 +214,9 @@ impl<'a> Runner<'a> {
                 in_force.extend(before_trial(roots, storage, &self.restore, stop)?);
                 Ok(in_force)
             });
-            let Ended { mut record, fatal } = match &prepared {
+            let EndedTrial { mut record, fatal } = match &prepared {
                 Ok(_) => bench.run(&planned.job, slot.trial, position, &mut tell),
-                Err(error) => Ended {
+                Err(error) => EndedTrial {
                     record: self.not_begun(slot, position, error)?,
                     fatal: None,
                 },

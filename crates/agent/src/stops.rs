@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The controls of each run: a cancel is about the runs asked for before it,
 /// never about a later one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stops(Arc<Mutex<State>>);
+pub(crate) struct Stops(Arc<Mutex<StopsState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct StopsState {
     runs: Vec<Arc<Controls>>,
     ended: bool,
 }
@@ -37,7 +37,7 @@ impl Stops {
 
     /// Stops every run asked for so far.
     pub(crate) fn cancel(&self) {
-        self.with(State::stop_all);
+        self.with(StopsState::stop_all);
     }
 
     /// Stops these and all that may come: the session is over.
@@ -48,12 +48,12 @@ impl Stops {
         });
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut StopsState) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl State {
+impl StopsState {
     fn stop_all(&mut self) {
         for controls in self.runs.drain(..) {
             controls.stop.store(true, Ordering::Relaxed);

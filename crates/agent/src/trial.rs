@@ -2,7 +2,7 @@
 //! evidence around it, and say how it ended.
 
 use crate::fatal::Fatal;
-use crate::watch::Watch;
+use crate::watch::TrialWatch;
 use crate::workspace::Workspace;
 use assay_engine::{EngineError, Observer, Progress, Start, held, measure, page_cache};
 use assay_model::evidence::Evidence;
@@ -27,7 +27,7 @@ pub(crate) struct Bench<'a> {
 }
 
 /// A trial as it ended, and whether the run can go on after it.
-pub(crate) struct Ended {
+pub(crate) struct EndedTrial {
     pub(crate) record: TrialRecord,
     /// Why no later trial can succeed.
     pub(crate) fatal: Option<Fatal>,
@@ -67,14 +67,14 @@ impl Bench<'_> {
         trial: u32,
         position: u32,
         tell: &mut dyn FnMut(Progress),
-    ) -> Ended {
+    ) -> EndedTrial {
         let started_unix_ms = unix_ms();
         let seed = SplitMix64::new(self.seed ^ (u64::from(position) + 1)).next_u64();
         let attempt = self.attempt(job, seed, tell);
         // Failing to tidy up fails the next trial, which then says why.
         let _ = self.workspace.discard_fresh();
         let (outcome, fatal) = self.judge(&attempt.result);
-        Ended {
+        EndedTrial {
             record: TrialRecord {
                 started_unix_ms,
                 measured: attempt.result.ok(),
@@ -99,7 +99,7 @@ impl Bench<'_> {
                 };
             }
         };
-        let mut watch = Watch::new(self.roots, self.storage, file, tell);
+        let mut watch = TrialWatch::new(self.roots, self.storage, file, tell);
         let result = measure(job, &path, seed, self.stop, &mut watch);
         Attempt {
             result,

@@ -16,7 +16,7 @@ use std::os::fd::AsFd;
 const PROCESSES_KEPT: usize = 8;
 
 /// Looks at the system when the clock starts and stops.
-pub(crate) struct Watch<'a> {
+pub(crate) struct TrialWatch<'a> {
     roots: &'a Roots,
     storage: &'a Storage,
     /// The file of the trial, to look at its pages.
@@ -32,7 +32,7 @@ struct Moment {
     processes: ProcessIoTable,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> TrialWatch<'a> {
     pub(crate) fn new(
         roots: &'a Roots,
         storage: &'a Storage,
@@ -95,7 +95,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Observer for Watch<'_> {
+impl Observer for TrialWatch<'_> {
     /// The counters are read as close to the clock as can be.
     fn clock_starts(&mut self, start: Start) {
         let moment = match start {
@@ -173,7 +173,7 @@ mod tests {
         let storage = storage();
         let file = tempfile::tempfile().unwrap();
         let mut tell = |_| {};
-        let mut watch = Watch::new(&roots, &storage, file, &mut tell);
+        let mut watch = TrialWatch::new(&roots, &storage, file, &mut tell);
         let processes_ns = std::thread::scope(|scope| {
             let walk = scope.spawn(|| {
                 // Opens when the reader does, who then waits until it closes.
@@ -207,7 +207,7 @@ mod tests {
         };
         let (roots, storage) = (Roots::default(), storage());
         let mut tell = |_| {};
-        let mut watch = Watch::new(&roots, &storage, data.reopen().unwrap(), &mut tell);
+        let mut watch = TrialWatch::new(&roots, &storage, data.reopen().unwrap(), &mut tell);
         let begin_ns = now_ns();
         let never = AtomicBool::new(false);
         measure(&job, data.path(), 1, &never, &mut watch).unwrap();

@@ -12,7 +12,7 @@ mod named;
 use assay_model::evidence::DeviceCounters;
 use assay_model::units::Bytes;
 use assay_model::work::watch::{
-    CommandEnd, DiskCounters, Drain, Phase, Sample, Watch, WatchReport,
+    CommandEnd, DiskCounters, Drain, Phase, Watch, WatchReport, WatchSample,
 };
 use assay_probe::roots::Roots;
 use assay_probe::watch as counters;
@@ -38,7 +38,7 @@ pub(crate) fn run(
     roots: &Roots,
     watch: &Watch,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(Told),
+    tell: &mut dyn FnMut(WatchMessage),
 ) -> Result<WatchReport, WorkError> {
     let looked = looked_at(roots, watch.device.as_deref(), &watch.command)?;
     let mut watching = Watching {
@@ -60,11 +60,11 @@ pub(crate) fn run(
 }
 
 /// Message sent while watching.
-pub(crate) enum Told {
+pub(crate) enum WatchMessage {
     /// A line for the user.
     Remark(String),
     /// Counters.
-    Sample(Box<Sample>),
+    Sample(Box<WatchSample>),
 }
 
 struct Watching<'a> {
@@ -72,7 +72,7 @@ struct Watching<'a> {
     watch: &'a Watch,
     looked: Looked,
     stop: &'a AtomicBool,
-    tell: &'a mut dyn FnMut(Told),
+    tell: &'a mut dyn FnMut(WatchMessage),
     began: Instant,
     /// Told so far.
     samples: u32,
@@ -163,14 +163,14 @@ impl Watching<'_> {
         drain
     }
 
-    fn look(&self, phase: Phase) -> Sample {
+    fn look(&self, phase: Phase) -> WatchSample {
         let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let names = match &self.looked {
             Looked::At(name) | Looked::AtNamed { device: name, .. } => vec![name.clone()],
             Looked::AtAll { .. } => counters::disks(self.roots),
         };
         let disks = names.iter();
-        Sample {
+        WatchSample {
             at_ns,
             phase,
             memory: counters::memory(self.roots),
@@ -182,11 +182,11 @@ impl Watching<'_> {
         }
     }
 
-    fn say(&mut self, sample: Sample) {
+    fn say(&mut self, sample: WatchSample) {
         self.samples = self.samples.saturating_add(1);
         self.said_at_ns = Some(sample.at_ns);
         self.due = next_due(self.began.elapsed(), self.watch.interval_ns);
-        (self.tell)(Told::Sample(Box::new(sample)));
+        (self.tell)(WatchMessage::Sample(Box::new(sample)));
     }
 
     fn say_what_is_shown(&mut self) {
@@ -198,7 +198,7 @@ impl Watching<'_> {
             ),
             Looked::AtAll { because } => because.clone(),
         };
-        (self.tell)(Told::Remark(remark));
+        (self.tell)(WatchMessage::Remark(remark));
     }
 
     /// A command may write to a disk that none of its words tells.
@@ -219,7 +219,7 @@ impl Watching<'_> {
             && bytes / 10 > of_shown
             && bytes > MUCH_BYTES
         {
-            (self.tell)(Told::Remark(format!(
+            (self.tell)(WatchMessage::Remark(format!(
                 "{} was written to {name} meanwhile, and {} to {}: if that was the command, \
                  watch it with --device {name}",
                 Bytes(bytes),
@@ -278,7 +278,7 @@ mod tests {
         let mut samples = 0;
         let stop = AtomicBool::new(false);
         let mut tell = |told| {
-            samples += u32::from(matches!(told, Told::Sample(_)));
+            samples += u32::from(matches!(told, WatchMessage::Sample(_)));
             stop.store(samples == 3, Ordering::Relaxed);
             assert!(samples < 4, "it goes on");
         };

@@ -20,7 +20,7 @@ use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
-use crate::watching::{self, Told};
+use crate::watching::{self, WatchMessage};
 use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
@@ -164,8 +164,8 @@ fn look_on(
 ) -> Result<WorkReport, WorkError> {
     let observer = &mut *context.observer;
     let mut tell = |told| match told {
-        Told::Remark(text) => observer.note(NoteWeight::Info, text),
-        Told::Sample(sample) => observer.stands(WorkReport::Watching(sample)),
+        WatchMessage::Remark(text) => observer.note(NoteWeight::Info, text),
+        WatchMessage::Sample(sample) => observer.stands(WorkReport::Watching(sample)),
     };
     watching::run(roots, watch, context.stop, &mut tell).map(WorkReport::Watch)
 }

@@ -28,11 +28,11 @@ const WORDS: usize = 3;
 /// The display of the process that started this one draws over its lines.
 const LIVE: &str = "live";
 
-static THIS: OnceLock<Part> = OnceLock::new();
+static THIS: OnceLock<ChildProcess> = OnceLock::new();
 
 /// A part: where it measures, and for whom.
 #[derive(Debug)]
-pub struct Part {
+pub struct ChildProcess {
     /// User's name of the target.
     pub name: String,
     /// Address of the target.
@@ -44,7 +44,7 @@ pub struct Part {
 }
 
 /// Returns the part that this process is; `None` if a user started it.
-pub fn this() -> Option<&'static Part> {
+pub fn this() -> Option<&'static ChildProcess> {
     THIS.get()
 }
 
@@ -145,7 +145,7 @@ pub fn take(words: &mut Vec<OsString>) -> Result<(), Failure> {
     let live = live == LIVE;
     let (answer, answers) = channel();
     // Set once: this is the first thing that a process does.
-    let _ = THIS.set(Part {
+    let _ = THIS.set(ChildProcess {
         name,
         address,
         live,

@@ -13,7 +13,7 @@ mod tests;
 
 use crate::buffer::{CHANGED_WHOLE, fill_random};
 use crate::extra::Loads;
-use assay_model::load::content::{Pattern, WriteContent};
+use assay_model::load::content::{ContentPattern, WriteContent};
 use assay_model::rng::SplitMix64;
 use repeats::Repeats;
 
@@ -34,7 +34,7 @@ pub(crate) struct Filler {
 #[derive(Debug)]
 enum Content {
     Zero,
-    Pattern(Pattern, Loads),
+    Pattern(ContentPattern, Loads),
     Kept(Kept),
     Fresh(Fresh, Loads),
 }

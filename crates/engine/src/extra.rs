@@ -21,12 +21,12 @@ impl Loads {
 /// A part of a stream that only loads ask for. In a program without them it is always
 /// absent, and so is the code behind it.
 #[derive(Debug)]
-pub(crate) struct Extra<T>(Part<T>);
+pub(crate) struct Extra<T>(WithLoads<T>);
 
 #[cfg(feature = "loads")]
-type Part<T> = Option<T>;
+type WithLoads<T> = Option<T>;
 #[cfg(not(feature = "loads"))]
-type Part<T> = std::marker::PhantomData<T>;
+type WithLoads<T> = std::marker::PhantomData<T>;
 
 #[cfg(feature = "loads")]
 impl<T> Extra<T> {

@@ -20,7 +20,7 @@ mod worker;
 pub use files::sync_flags;
 #[cfg(feature = "loads")]
 pub use outputs::{laid_out, outputs};
-pub(crate) use run::{Outcome, Signals, conduct};
+pub(crate) use run::{LoadOutcome, Signals, conduct};
 #[cfg(feature = "loads")]
 pub use run::{adopt, run, run_until};
 pub use trace::traced_files;

@@ -5,7 +5,7 @@ mod rules;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
-use crate::load::{LoadObserver, Note, Outcome, Signals, conduct};
+use crate::load::{LoadObserver, LoadOutcome, Note, Signals, conduct};
 use assay_model::job::Job;
 use assay_model::load::PerDirection;
 use assay_model::load::report::{FilePart, LoadProgress, LoadReport, StreamReport};
@@ -68,7 +68,7 @@ pub fn measure(
         stop,
         report_now: &AtomicBool::new(false),
     };
-    let mut watch = Watch {
+    let mut watch = JobLoadObserver {
         observer,
         ramp_ns: job.ramp_time.0,
         measured_from_ns: None,
@@ -77,7 +77,7 @@ pub fn measure(
     conclude(job, outcome, stop.load(Ordering::Relaxed))
 }
 
-fn conclude(job: &Job, outcome: Outcome, stopped: bool) -> Result<Measurement, EngineError> {
+fn conclude(job: &Job, outcome: LoadOutcome, stopped: bool) -> Result<Measurement, EngineError> {
     if let Some(error) = outcome.errors.into_iter().next() {
         return Err(error);
     }
@@ -96,14 +96,14 @@ fn conclude(job: &Job, outcome: Outcome, stopped: bool) -> Result<Measurement, E
 }
 
 /// Tells the observer of a job what the observer of its load is told.
-struct Watch<'a> {
+struct JobLoadObserver<'a> {
     observer: &'a mut dyn Observer,
     ramp_ns: u64,
     /// `None`: the clock does not run.
     measured_from_ns: Option<u64>,
 }
 
-impl LoadObserver for Watch<'_> {
+impl LoadObserver for JobLoadObserver<'_> {
     /// Ignores notes, because everything about a job is in its measurement or its error.
     fn note(&mut self, _note: &Note) {}
 

@@ -5,12 +5,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// A gate that opens once for all, or never.
 #[derive(Debug, Default)]
 pub(crate) struct StartLine {
-    state: Mutex<State>,
+    state: Mutex<StartState>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum StartState {
     #[default]
     Closed,
     /// The clock started at this time.
@@ -25,37 +25,37 @@ impl StartLine {
         let mut state = self.lock();
         loop {
             match *state {
-                State::Closed => {
+                StartState::Closed => {
                     state = self
                         .changed
                         .wait(state)
                         .unwrap_or_else(PoisonError::into_inner);
                 }
-                State::Open(start_ns) => return Some(start_ns),
-                State::Cancelled => return None,
+                StartState::Open(start_ns) => return Some(start_ns),
+                StartState::Cancelled => return None,
             }
         }
     }
 
     /// Starts everybody.
     pub(crate) fn open(&self, start_ns: u64) {
-        self.decide(State::Open(start_ns));
+        self.decide(StartState::Open(start_ns));
     }
 
     /// Sends home whoever waits, unless they were started before.
     pub(crate) fn cancel(&self) {
-        self.decide(State::Cancelled);
+        self.decide(StartState::Cancelled);
     }
 
-    fn decide(&self, decision: State) {
+    fn decide(&self, decision: StartState) {
         let mut state = self.lock();
-        if matches!(*state, State::Closed) {
+        if matches!(*state, StartState::Closed) {
             *state = decision;
             self.changed.notify_all();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StartState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,10 +15,10 @@ mod state;
 mod tests;
 
 pub(crate) use pool::{Check, CheckPool, Checked};
-pub(crate) use state::{InFlight, State};
+pub(crate) use state::{InFlight, VerifyState};
 
 use crate::content::{Mixture, pattern};
-use assay_model::load::content::{Pattern, WriteContent};
+use assay_model::load::content::{ContentPattern, WriteContent};
 use assay_model::load::verify::{Verify, VerifyKind};
 use header::Header;
 use thiserror::Error;
@@ -31,7 +31,7 @@ pub(crate) struct Verifier {
     /// Offset of the header in the interval.
     place: usize,
     /// Pattern that fills blocks, unless it is empty.
-    pattern: Pattern,
+    pattern: ContentPattern,
     /// Content that fills blocks if there is no pattern.
     mixture: Mixture,
     thread: u16,
@@ -39,7 +39,7 @@ pub(crate) struct Verifier {
 
 /// Values for the headers of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct BlockMark {
     /// Offset of the block in its file.
     pub(crate) offset: u64,
     /// Names the random content. Any number does; it is drawn for each write.
@@ -55,9 +55,9 @@ pub(crate) struct Mark {
 pub(crate) struct Expected {
     /// Offset of the block in its file.
     pub(crate) offset: u64,
-    /// The write that must be found, if it is known: see [`Mark::number`].
+    /// The write that must be found, if it is known: see [`BlockMark::number`].
     pub(crate) number: Option<u64>,
-    /// See [`Mark::seed`].
+    /// See [`BlockMark::seed`].
     pub(crate) seed: Option<u64>,
 }
 
@@ -115,7 +115,7 @@ impl Verifier {
 
     /// Makes a block ready to be written: content and headers. (With
     /// [`VerifyKind::Null`] the content is not touched.)
-    pub(crate) fn stamp(&self, block: &mut [u8], mark: Mark) {
+    pub(crate) fn stamp(&self, block: &mut [u8], mark: BlockMark) {
         if self.kind == VerifyKind::Null {
             return;
         }

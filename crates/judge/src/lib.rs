@@ -338,19 +338,19 @@ impl Case<'_> {
             ))
         };
         match share.place() {
-            Place::Device => (Measured::Device, came),
-            Place::Elsewhere(_) if self.reads_past_the_cache() => {
+            DataLocation::Device => (Measured::Device, came),
+            DataLocation::Elsewhere(_) if self.reads_past_the_cache() => {
                 let why = tr!(
                     "direct reads of the rest needed no device: holes, blocks that were never written, or a file system that does not read directly"
                 );
                 (Measured::unknown(why), format!("{came}: {why}"))
             }
-            Place::Elsewhere(measured) => (measured, came),
-            Place::Unclear if by_requests => {
+            DataLocation::Elsewhere(measured) => (measured, came),
+            DataLocation::Unclear if by_requests => {
                 let why = tr!("other reads may have made the requests that were counted");
                 (Measured::unknown(why), format!("{came}; {why}"))
             }
-            Place::Unclear => {
+            DataLocation::Unclear => {
                 let why = tr!(
                     "part of what was read may have been cached, before or by an earlier pass, and read-ahead hides how much of that was used"
                 );
@@ -392,12 +392,12 @@ impl Case<'_> {
             top = self.top_name()
         ));
         match share.place() {
-            Place::Device => {
+            DataLocation::Device => {
                 let (measured, clause) = self.judge_safety();
                 (measured, format!("{reached}; {clause}"))
             }
-            Place::Elsewhere(measured) => (measured, reached),
-            Place::Unclear => {
+            DataLocation::Elsewhere(measured) => (measured, reached),
+            DataLocation::Unclear => {
                 let why = self.why_unclear();
                 (Measured::unknown(why), format!("{reached}: {why}"))
             }
@@ -407,7 +407,7 @@ impl Case<'_> {
 
 /// Location of the bytes, as a share shows it.
 #[derive(Clone, Debug, PartialEq)]
-enum Place {
+enum DataLocation {
     Device,
     /// Page cache or mixed.
     Elsewhere(Measured),

@@ -1,10 +1,10 @@
 //! Labels for each stream of a load.
 //!
 //! The streams of a wave run in one process, so the kernel's counters cover all of them together:
-//! streams on one storage are a [`Group`], judged as one trial. The meaning of the group's share
-//! for one stream depends on whether the streams do the same: copies of one job have the same
-//! share. Any other stream gets the range between two extremes: all unknown bytes count for it, or
-//! all count against it.
+//! streams on one storage are a [`StorageGroup`], judged as one trial. The meaning of the group's
+//! share for one stream depends on whether the streams do the same: copies of one job have the
+//! same share. Any other stream gets the range between two extremes: all unknown bytes count for
+//! it, or all count against it.
 
 mod group;
 mod order;
@@ -19,7 +19,7 @@ use assay_lang::tr;
 use assay_model::job::EngineKind;
 use assay_model::load::report::{LoadReport, StreamReport, WaveRecord};
 use assay_model::load::{Ddir, Load, Stream};
-use group::Group;
+use group::StorageGroup;
 
 /// Judges the streams of a load, in its order; `None` for one that moved
 /// nothing.
@@ -32,7 +32,7 @@ pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
         .map(|(stream, came)| without_evidence(stream, came))
         .collect();
     for wave in &report.evidence {
-        let group = Group::new(load, report, wave);
+        let group = StorageGroup::new(load, report, wave);
         for (index, judgement) in group.judge() {
             if let Some(place) = judged.get_mut(index) {
                 *place = judgement;

@@ -3,21 +3,21 @@
 use super::{DirectionEvidence, Judgement, Measured};
 use assay_lang::tr;
 use assay_model::units::Bytes;
-use assay_model::work::memory::{Found, Machine, MemoryStep, Pages, TIMES_LAST_LEVEL};
+use assay_model::work::memory::{Machine, MemoryStep, MemoryStepResult, Pages, TIMES_LAST_LEVEL};
 
 /// Judges a step. Its one direction stands for both: a loop over arrays has no
 /// direction of storage.
 pub(super) fn judge(step: &MemoryStep) -> Judgement {
     let (measured, because, job_bytes) = match &step.found {
-        Found::Bandwidth(found) => {
+        MemoryStepResult::Bandwidth(found) => {
             let (measured, because) = of_size(&step.machine, found.array_bytes, &found.pages);
             (measured, because, found.counted_bytes)
         }
-        Found::Latency(found) => {
+        MemoryStepResult::Latency(found) => {
             let (measured, because) = of_size(&step.machine, found.set_bytes, &found.pages);
             (measured, because, found.set_bytes)
         }
-        Found::Stress(found) => {
+        MemoryStepResult::Stress(found) => {
             let because = tr!(
                 "{bytes} of memory were written and checked",
                 bytes = Bytes(found.tested_bytes)
@@ -89,7 +89,7 @@ mod tests {
                 ..Machine::default()
             },
             throttled_after: None,
-            found: Found::Latency(LatencyStep {
+            found: MemoryStepResult::Latency(LatencyStep {
                 set_bytes,
                 line_bytes: 64,
                 cpu: None,

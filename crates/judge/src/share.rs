@@ -1,6 +1,6 @@
 //! The device's share of a job's bytes, as a range that the evidence allows.
 
-use super::{Case, DEVICE_SHARE, Measured, Place};
+use super::{Case, DEVICE_SHARE, DataLocation, Measured};
 use assay_lang::tr;
 use assay_model::evidence::MemoryCounters;
 use assay_model::job::Direction;
@@ -58,23 +58,23 @@ impl Share {
     /// The share to show: what is proven, unless that is too little to name
     /// a place.
     pub(super) fn certain(self) -> Option<f64> {
-        (self.place() != Place::Unclear).then_some(self.least)
+        (self.place() != DataLocation::Unclear).then_some(self.least)
     }
 
     /// Returns the place of the bytes, if the whole range agrees.
-    pub(super) fn place(self) -> Place {
+    pub(super) fn place(self) -> DataLocation {
         let class = |share: f64| match share {
             s if s >= DEVICE_SHARE => 2,
             s if s > 1.0 - DEVICE_SHARE => 1,
             _ => 0,
         };
         match (class(self.least), class(self.most)) {
-            (2, 2) => Place::Device,
-            (1, 1) => Place::Elsewhere(Measured::Mixed {
+            (2, 2) => DataLocation::Device,
+            (1, 1) => DataLocation::Elsewhere(Measured::Mixed {
                 device_share: self.least,
             }),
-            (0, 0) => Place::Elsewhere(Measured::PageCache),
-            _ => Place::Unclear,
+            (0, 0) => DataLocation::Elsewhere(Measured::PageCache),
+            _ => DataLocation::Unclear,
         }
     }
 }

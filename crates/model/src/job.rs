@@ -268,7 +268,7 @@ pub enum Content {
 /// An order of offsets that asks flash a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pattern {
+pub enum FlashPattern {
     /// One I/O in each of so many units of that size in turn, every unit from its begin on.
     InTurn {
         /// Number of units.
@@ -370,7 +370,7 @@ pub struct Job {
     pub purpose: Option<Purpose>,
     /// Another order of offsets than that of `rw`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<FlashPattern>,
     /// Pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,

@@ -50,7 +50,7 @@ pub(crate) struct Stamp {
 
 /// A file that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ExistingFile {
     /// Absolute, without links.
     pub(crate) path: PathBuf,
     /// Kind of file.
@@ -81,7 +81,7 @@ pub(crate) trait Files {
     ///
     /// # Errors
     /// Errors of `realpath(3)` and `stat(2)`.
-    fn look(&self, path: &Path) -> io::Result<Found>;
+    fn look(&self, path: &Path) -> io::Result<ExistingFile>;
 
     /// The device whose node is open behind a link of `/proc/PID/fd`; `None`
     /// for anything else.
@@ -102,7 +102,7 @@ pub(crate) struct KernelFiles;
 impl Files for KernelFiles {
     /// Queries everything through one open file, because another file may take the path a moment
     /// later.
-    fn look(&self, path: &Path) -> io::Result<Found> {
+    fn look(&self, path: &Path) -> io::Result<ExistingFile> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
         let metadata = file.metadata()?;
@@ -113,7 +113,7 @@ impl Files for KernelFiles {
             // own, or there is no /proc.
             _ => fs::canonicalize(path)?,
         };
-        Ok(Found {
+        Ok(ExistingFile {
             kind: kind_of(&metadata),
             device: DeviceNumber::from_raw(metadata.dev()),
             inode: metadata.ino(),

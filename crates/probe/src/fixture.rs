@@ -1,7 +1,7 @@
 //! A machine made of files, for tests.
 
 use crate::device::{Device, DeviceNumber};
-use crate::files::{FileKind, Files, Found, Room, Stamp};
+use crate::files::{ExistingFile, FileKind, Files, Room, Stamp};
 use crate::roots::Roots;
 use assay_model::units::Bytes;
 use std::collections::HashMap;
@@ -104,11 +104,11 @@ impl Machine {
 
 /// Files that need not exist.
 #[derive(Default)]
-pub(crate) struct MadeUp(HashMap<PathBuf, Found>);
+pub(crate) struct MadeUp(HashMap<PathBuf, ExistingFile>);
 
 impl MadeUp {
     pub(crate) fn with(mut self, path: &str, kind: FileKind, device: &str) -> Self {
-        let found = Found {
+        let found = ExistingFile {
             path: PathBuf::from(path),
             kind,
             device: device.parse().unwrap(),
@@ -146,7 +146,7 @@ impl MadeUp {
 }
 
 impl Files for MadeUp {
-    fn look(&self, path: &Path) -> io::Result<Found> {
+    fn look(&self, path: &Path) -> io::Result<ExistingFile> {
         let found = self.0.get(path).cloned();
         found.ok_or_else(|| io::ErrorKind::NotFound.into())
     }

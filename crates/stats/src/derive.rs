@@ -26,7 +26,9 @@ use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{CpuUse, DirectionTotals, Measurement, TrialRecord};
 use assay_model::work::StepDetail;
-use assay_model::work::memory::{BandwidthStep, Found, LatencyStep, MemoryStep, StressStep};
+use assay_model::work::memory::{
+    BandwidthStep, LatencyStep, MemoryStep, MemoryStepResult, StressStep,
+};
 
 /// Percentiles given for reads and writes.
 const IO_PERCENTILES: [Percentile; 6] = [
@@ -280,9 +282,9 @@ const fn as_f64(value: u64) -> f64 {
 impl Metrics {
     fn memory(&mut self, step: &MemoryStep) {
         match &step.found {
-            Found::Bandwidth(found) => self.bandwidth(found),
-            Found::Latency(found) => self.load_latency(found),
-            Found::Stress(found) => self.stress(found),
+            MemoryStepResult::Bandwidth(found) => self.bandwidth(found),
+            MemoryStepResult::Latency(found) => self.load_latency(found),
+            MemoryStepResult::Stress(found) => self.stress(found),
         }
     }
 
@@ -561,7 +563,7 @@ mod tests {
         let step = MemoryStep {
             machine: Machine::default(),
             throttled_after: None,
-            found: Found::Bandwidth(BandwidthStep {
+            found: MemoryStepResult::Bandwidth(BandwidthStep {
                 kernel: Kernel::Triad,
                 stores: Stores::Plain,
                 vectors: Vectors::Portable,

@@ -33,7 +33,7 @@ pub enum RequiredFigure {
 
 /// Result of checking trials against a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum RequirementFinding {
     /// Every trial reached it.
     Met,
     /// No trial reached it.
@@ -45,7 +45,7 @@ pub enum Finding {
     },
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for RequirementFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Met => f.write_str(tr!("pass")),
@@ -87,18 +87,18 @@ impl Requirement {
     /// Checks the trials of a run against the requirement. A figure not measured on the device
     /// cannot pass or fail a device.
     #[must_use]
-    pub fn finding(&self, trials: &[TrialRecord]) -> Finding {
+    pub fn finding(&self, trials: &[TrialRecord]) -> RequirementFinding {
         let values = self.values(trials);
         let reached = values.iter().filter(|value| **value >= self.least).count();
         let elsewhere = self.completed(trials).find_map(|t| self.not_of_device(t));
         match (reached, elsewhere) {
-            _ if values.is_empty() => Finding::NoConclusion {
+            _ if values.is_empty() => RequirementFinding::NoConclusion {
                 why: tr!("no trial was completed").to_owned(),
             },
-            (_, Some(why)) => Finding::NoConclusion { why },
-            (0, None) => Finding::Missed,
-            (reached, None) if reached == values.len() => Finding::Met,
-            (reached, None) => Finding::NoConclusion {
+            (_, Some(why)) => RequirementFinding::NoConclusion { why },
+            (0, None) => RequirementFinding::Missed,
+            (reached, None) if reached == values.len() => RequirementFinding::Met,
+            (reached, None) => RequirementFinding::NoConclusion {
                 why: tr!(
                     "{reached} of {all} trials reached it",
                     reached,

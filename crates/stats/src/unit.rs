@@ -4,7 +4,7 @@ use assay_model::figures::{Figure, Sample};
 
 /// One unit in terms of the base of its quantity.
 #[derive(Clone, Debug, PartialEq)]
-struct Known {
+struct KnownUnit {
     /// The base, such as `B/s` or `s`: only figures of one base are comparable.
     base: &'static str,
     /// The unit in the base.
@@ -87,32 +87,34 @@ pub fn converted(figure: &Figure, unit: &str) -> Option<Figure> {
     })
 }
 
-fn known(unit: &str) -> Option<Known> {
+fn known(unit: &str) -> Option<KnownUnit> {
     let unit: String = unit.split_whitespace().collect();
     let unit = match unit.strip_suffix("/sec").or(unit.strip_suffix("/second")) {
         Some(amount) => format!("{amount}/s"),
         None => unit,
     };
     match unit.as_str() {
-        "%" | "percent" => return Some(Known::new("ratio", 0.01)),
-        "ratio" => return Some(Known::new("ratio", 1.0)),
+        "%" | "percent" => return Some(KnownUnit::new("ratio", 0.01)),
+        "ratio" => return Some(KnownUnit::new("ratio", 1.0)),
         _ => {}
     }
     if let Some(scale) = time(&unit) {
-        return Some(Known::new("s", scale));
+        return Some(KnownUnit::new("s", scale));
     }
     match unit.split_once('/') {
         Some((amount, "s")) if bytes(amount).is_some() => {
-            bytes(amount).map(|scale| Known::new("B/s", scale))
+            bytes(amount).map(|scale| KnownUnit::new("B/s", scale))
         }
-        Some((amount, "op" | "io" | "ops")) => time(amount).map(|scale| Known::new("s/op", scale)),
+        Some((amount, "op" | "io" | "ops")) => {
+            time(amount).map(|scale| KnownUnit::new("s/op", scale))
+        }
         _ => bytes(&unit)
-            .map(|scale| Known::new("B", scale))
+            .map(|scale| KnownUnit::new("B", scale))
             .or_else(|| count(&unit)),
     }
 }
 
-impl Known {
+impl KnownUnit {
     const fn new(base: &'static str, scale: f64) -> Self {
         Self { base, scale }
     }
@@ -139,7 +141,7 @@ fn bytes(unit: &str) -> Option<f64> {
 }
 
 /// A counted rate, with a prefix of thousands: `k IOPS`, `KIOPS`.
-fn count(unit: &str) -> Option<Known> {
+fn count(unit: &str) -> Option<KnownUnit> {
     COUNTS.iter().find_map(|(names, base)| {
         let name = names.iter().find(|name| unit.ends_with(**name))?;
         let scale = match unit.strip_suffix(name)? {
@@ -148,7 +150,7 @@ fn count(unit: &str) -> Option<Known> {
             "M" => 1e6,
             _ => return None,
         };
-        Some(Known::new(base, scale))
+        Some(KnownUnit::new(base, scale))
     })
 }
 

@@ -4,7 +4,7 @@
 //! Documentation/admin-guide/iostats.rst. A counter that ran backwards belongs
 //! to something that was exchanged meanwhile: it gives no figure.
 
-use assay_model::work::watch::{DiskCounters, Memory, Sample};
+use assay_model::work::watch::{DiskCounters, Memory, WatchSample};
 
 /// Figures of `free`, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,14 +124,14 @@ pub fn free(memory: &Memory) -> Free {
 
 /// Seconds between two samples; `None` when no time has passed.
 #[must_use]
-pub fn seconds(before: &Sample, after: &Sample) -> Option<f64> {
+pub fn seconds(before: &WatchSample, after: &WatchSample) -> Option<f64> {
     let nanos = after.at_ns.checked_sub(before.at_ns)?;
     (nanos > 0).then(|| real(nanos) / 1e9)
 }
 
 /// Computes the figures of `vmstat` for the time between two samples.
 #[must_use]
-pub fn vmstat(before: &Sample, after: &Sample) -> Option<VmStat> {
+pub fn vmstat(before: &WatchSample, after: &WatchSample) -> Option<VmStat> {
     let seconds = seconds(before, after)?;
     let rate = |before: u64, after: u64| Some(real(after.checked_sub(before)?) / seconds);
     let (memory, cpu) = (after.memory?, after.processor?);
@@ -158,7 +158,7 @@ pub fn vmstat(before: &Sample, after: &Sample) -> Option<VmStat> {
 
 /// Idle time can run backwards for a moment (`get_idle_time` of the kernel
 /// extrapolates): that counts as none, as `vmstat` has it.
-fn cpu_shares(before: &Sample, after: &Sample) -> Option<CpuShares> {
+fn cpu_shares(before: &WatchSample, after: &WatchSample) -> Option<CpuShares> {
     let (was, is) = (before.processor?, after.processor?);
     let since = |was: u64, is: u64| real(is.saturating_sub(was));
     let guest = since(was.guest, is.guest);
@@ -219,7 +219,7 @@ pub fn iostat(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Opti
 
 /// The device that wrote and read most since a sample; of equals the first.
 #[must_use]
-pub fn busiest<'a>(first: &Sample, last: &'a Sample) -> Option<&'a DiskCounters> {
+pub fn busiest<'a>(first: &WatchSample, last: &'a WatchSample) -> Option<&'a DiskCounters> {
     let moved = |disk: &DiskCounters| {
         let before = first.disks.iter();
         let before = before
@@ -261,8 +261,8 @@ mod tests {
     }
 
     /// Two samples two seconds apart.
-    fn samples() -> (Sample, Sample) {
-        let before = Sample {
+    fn samples() -> (WatchSample, WatchSample) {
+        let before = WatchSample {
             at_ns: 1_000_000_000,
             memory: Some(memory()),
             paging: Some(Paging {
@@ -277,9 +277,9 @@ mod tests {
                 context_switches: 20,
                 ..Processor::default()
             }),
-            ..Sample::default()
+            ..WatchSample::default()
         };
-        let after = Sample {
+        let after = WatchSample {
             at_ns: 3_000_000_000,
             paging: Some(Paging {
                 in_bytes: 5000,
@@ -346,7 +346,7 @@ mod tests {
         let (before, after) = samples();
         assert_eq!(vmstat(&after, &before), None, "time ran backwards");
         assert_eq!(vmstat(&before, &before), None, "no time has passed");
-        let hidden = Sample {
+        let hidden = WatchSample {
             paging: None,
             ..after
         };
@@ -404,9 +404,9 @@ mod tests {
 
     #[test]
     fn the_busiest_device_moved_most_since_the_first_sample() {
-        let of = |scales: [u64; 2]| Sample {
+        let of = |scales: [u64; 2]| WatchSample {
             disks: vec![disk("sda", scales[0]), disk("sdb", scales[1])],
-            ..Sample::default()
+            ..WatchSample::default()
         };
         let name = |first, last| {
             let last = of(last);
@@ -414,6 +414,9 @@ mod tests {
         };
         assert_eq!(name([9, 1], [10, 5]).as_deref(), Some("sdb"));
         assert_eq!(name([1, 1], [1, 1]).as_deref(), Some("sda"));
-        assert_eq!(busiest(&Sample::default(), &Sample::default()), None);
+        assert_eq!(
+            busiest(&WatchSample::default(), &WatchSample::default()),
+            None
+        );
     }
 }

@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::record;
 use crate::rows::{annotation, owner};
 use crate::runs::{Owner, Store};
-use crate::select::Found;
+use crate::select::StoredId;
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -79,7 +79,7 @@ impl Store {
     /// written.
     pub fn remove(
         &mut self,
-        ids: &[Found],
+        ids: &[StoredId],
         is_alive: impl Fn(&Owner) -> bool,
     ) -> Result<(), StoreError> {
         let refusal = self.database.write(|connection| {
@@ -87,7 +87,7 @@ impl Store {
             for found in ids {
                 let id = found.id();
                 match found {
-                    Found::Run(_) => match running_owner(&transaction, id)? {
+                    StoredId::Run(_) => match running_owner(&transaction, id)? {
                         Some(owner) if is_alive(&owner) => {
                             return Ok(Some(StoreError::UnderWay {
                                 run: id.to_owned(),
@@ -98,11 +98,11 @@ impl Store {
                             transaction.execute("DELETE FROM trials WHERE run_id = ?", [id])?;
                         }
                     },
-                    Found::Import(_) => {}
+                    StoredId::Import(_) => {}
                 }
                 let sql = match found {
-                    Found::Run(_) => "DELETE FROM runs WHERE id = ?",
-                    Found::Import(_) => "DELETE FROM imports WHERE id = ?",
+                    StoredId::Run(_) => "DELETE FROM runs WHERE id = ?",
+                    StoredId::Import(_) => "DELETE FROM imports WHERE id = ?",
                 };
                 if transaction.execute(sql, [id])? == 0 {
                     return Ok(Some(self.no_such_run(id)));

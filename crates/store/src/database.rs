@@ -36,7 +36,7 @@ impl Database {
     /// Opens for writing; creates the file and its folders.
     pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
         let path = absolute(path)?;
-        if inspect(&path)? == Found::Nothing
+        if inspect(&path)? == StoreFileKind::Nothing
             && let Some(folder) = path.parent()
         {
             create_folder(folder)?;
@@ -55,8 +55,8 @@ impl Database {
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
         let path = absolute(path)?;
         match inspect(&path)? {
-            Found::Nothing => Err(StoreError::Missing { path }),
-            Found::Store => Self::connect(path, OpenFlags::empty()),
+            StoreFileKind::Nothing => Err(StoreError::Missing { path }),
+            StoreFileKind::Store => Self::connect(path, OpenFlags::empty()),
         }
     }
 
@@ -128,7 +128,7 @@ fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
 
 /// Kind of file found at a path.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum StoreFileKind {
     /// No file, or an empty one.
     Nothing,
     /// A store of a known format.
@@ -136,7 +136,7 @@ enum Found {
 }
 
 /// Looks at the file without SQLite.
-fn inspect(path: &Path) -> Result<Found, StoreError> {
+fn inspect(path: &Path) -> Result<StoreFileKind, StoreError> {
     let _held = RECORD_LOCKS.write().unwrap_or_else(PoisonError::into_inner);
     let access = |source| StoreError::Access {
         action: "read the store",
@@ -144,7 +144,7 @@ fn inspect(path: &Path) -> Result<Found, StoreError> {
         source,
     };
     let length = match fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(StoreFileKind::Nothing),
         Err(error) => return Err(access(error)),
         Ok(metadata) if !metadata.is_file() => {
             return Err(StoreError::NotAFile {
@@ -154,7 +154,7 @@ fn inspect(path: &Path) -> Result<Found, StoreError> {
         Ok(metadata) => metadata.len(),
     };
     if length == 0 {
-        return Ok(Found::Nothing);
+        return Ok(StoreFileKind::Nothing);
     }
     let mut header = [0; HEADER_BYTES];
     match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
@@ -163,7 +163,7 @@ fn inspect(path: &Path) -> Result<Found, StoreError> {
         Ok(()) => {}
     }
     check_header(&header, path)?;
-    Ok(Found::Store)
+    Ok(StoreFileKind::Store)
 }
 
 /// Bytes of an SQLite file that tell what it is: magic, user version at 60,

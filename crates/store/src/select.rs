@@ -15,14 +15,14 @@ const NEWEST_FIRST: &str = "ORDER BY started_unix_ms DESC, runs.rowid DESC";
 
 /// Record that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum StoredId {
     /// A run of assay's own: [`Store::load`].
     Run(String),
     /// Results that were made elsewhere: [`Store::load_import`].
     Import(String),
 }
 
-impl Found {
+impl StoredId {
     /// The whole id.
     #[must_use]
     pub fn id(&self) -> &str {
@@ -89,7 +89,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Empty`], [`StoreError::NoSuchRun`],
     /// [`StoreError::Ambiguous`], or when the file cannot be read.
-    pub fn find(&self, text: &str) -> Result<Found, StoreError> {
+    pub fn find(&self, text: &str) -> Result<StoredId, StoreError> {
         // Whole ids are most of what is asked for, thousands of them for all pages.
         if let Some(found) = self.exactly(text)? {
             return Ok(found);
@@ -108,8 +108,8 @@ impl Store {
         if text == "last" {
             return Ok(all.swap_remove(0));
         }
-        let fits = |found: &Found| !text.is_empty() && found.id().starts_with(text);
-        let mut candidates: Vec<Found> = all.into_iter().filter(fits).collect();
+        let fits = |found: &StoredId| !text.is_empty() && found.id().starts_with(text);
+        let mut candidates: Vec<StoredId> = all.into_iter().filter(fits).collect();
         match candidates.len() {
             0 => Err(self.no_such_run(text)),
             1 => Ok(candidates.remove(0)),
@@ -124,20 +124,20 @@ impl Store {
     }
 
     /// The run or the import of that id.
-    fn exactly(&self, id: &str) -> Result<Option<Found>, StoreError> {
+    fn exactly(&self, id: &str) -> Result<Option<StoredId>, StoreError> {
         let sql = "SELECT 0 FROM runs WHERE id = ?1 UNION ALL SELECT 1 FROM imports WHERE id = ?1";
         let imported: Option<bool> = self
             .database
             .with(|connection| connection.query_row(sql, [id], |row| row.get(0)).optional())?;
         let id = id.to_owned();
         Ok(imported.map(|imported| match imported {
-            false => Found::Run(id),
-            true => Found::Import(id),
+            false => StoredId::Run(id),
+            true => StoredId::Import(id),
         }))
     }
 
     /// Runs and imports, newest first. Of one millisecond the runs come first.
-    fn everything(&self) -> Result<Vec<Found>, StoreError> {
+    fn everything(&self) -> Result<Vec<StoredId>, StoreError> {
         self.rows(
             "SELECT id, 0 AS imported, started_unix_ms AS at, rowid AS place FROM runs \
              UNION ALL SELECT id, 1, imported_unix_ms, rowid FROM imports \
@@ -145,8 +145,8 @@ impl Store {
             |row| {
                 let id = row.get("id")?;
                 Ok(match row.get("imported")? {
-                    false => Found::Run(id),
-                    true => Found::Import(id),
+                    false => StoredId::Run(id),
+                    true => StoredId::Import(id),
                 })
             },
         )

@@ -4,7 +4,7 @@ mod common;
 
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
-use assay_store::{Found, Owner, SomeTrials, Store, StoreError};
+use assay_store::{Owner, SomeTrials, Store, StoreError, StoredId};
 use common::{header, import, owner, skipped, store, trial};
 use std::fs;
 use std::path::Path;
@@ -17,8 +17,8 @@ fn named(name: &str) -> Annotation {
     }
 }
 
-fn run(id: &str) -> Found {
-    Found::Run(id.to_owned())
+fn run(id: &str) -> StoredId {
+    StoredId::Run(id.to_owned())
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn removing_is_all_or_nothing() {
     store
         .finish_run("abc1", &RunStatus::Finished, 2_000)
         .unwrap();
-    let imported = Found::Import("imp3".to_owned());
+    let imported = StoredId::Import("imp3".to_owned());
     let alive = |_: &Owner| true;
     let under_way = store
         .remove(&[run("abc1"), imported.clone(), run("abd2")], alive)

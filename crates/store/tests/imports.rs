@@ -3,7 +3,7 @@
 mod common;
 
 use assay_model::figures::Sample;
-use assay_store::{Found, StoreError};
+use assay_store::{StoreError, StoredId};
 use common::{header, import, owner, store};
 
 #[test]
@@ -39,10 +39,10 @@ fn runs_and_imports_share_their_ids() {
     let (_folder, mut store) = store();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     store.save_import(&import("abd2", 2_000)).unwrap();
-    let found = Found::Import("abd2".to_owned());
+    let found = StoredId::Import("abd2".to_owned());
     assert_eq!(store.find("last").unwrap(), found);
     assert_eq!(store.find("abd").unwrap(), found);
-    assert_eq!(store.find("abc").unwrap(), Found::Run("abc1".to_owned()));
+    assert_eq!(store.find("abc").unwrap(), StoredId::Run("abc1".to_owned()));
     let error = store.find("ab").unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -6,11 +6,11 @@ use assay_model::run::{Looks, Paired, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
 use assay_model::verdict::Side;
-use assay_store::{Found, Owner, StoreError};
+use assay_store::{Owner, StoreError, StoredId};
 use common::{header, owner, skipped, store, trial};
 
-fn run(id: &str) -> Found {
-    Found::Run(id.to_owned())
+fn run(id: &str) -> StoredId {
+    StoredId::Run(id.to_owned())
 }
 
 #[test]

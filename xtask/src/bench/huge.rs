@@ -7,7 +7,7 @@ use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::{Interval, Measurement, TrialRecord};
 use assay_model::units::MIB;
-use assay_store::{Found, Owner, Store};
+use assay_store::{Owner, Store, StoredId};
 use assay_testkit::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,7 +33,7 @@ pub fn store(assay: &Path, place: &Scratch) -> Result<PathBuf> {
     small.arg("--store").arg(&path).arg(place.path());
     output(&mut small)?;
     let mut store = Store::open(&path)?;
-    let Found::Run(id) = store.find("last")? else {
+    let StoredId::Run(id) = store.find("last")? else {
         bail!("{} has no run", path.display());
     };
     let run = enlarged(store.load(&id)?.run)?;

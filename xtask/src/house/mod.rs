@@ -295,7 +295,7 @@ pub struct Limits {
 /// Limits of today. They only fall: lower them with the change that makes it possible.
 pub const NOW: Limits = Limits {
     doc_permille: 221,
-    shared_names: 28,
+    shared_names: 0,
     in_cycles: &[("cli", 4), ("report", 11)],
 };
 

@@ -1,7 +1,7 @@
 //! Undoing what killed runs had set.
 
 use super::Turned;
-use super::journal::{Line, abandoned, boot_id, lines};
+use super::journal::{JournalLine, abandoned, boot_id, lines};
 use super::put_back::put_one_back;
 use assay_model::condition::{Knob, Undone};
 use assay_probe::conditions::{holds, read};
@@ -36,7 +36,7 @@ pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path) -> Vec<Undone> {
     all
 }
 
-fn knobs(lines: Vec<Line>) -> Vec<Left> {
+fn knobs(lines: Vec<JournalLine>) -> Vec<Left> {
     let mut all: Vec<Left> = Vec::new();
     for entry in lines.into_iter().map(|line| line.entry) {
         let index = match all.iter().position(|left| left.turned.knob == entry.knob) {
@@ -69,9 +69,9 @@ fn undo(roots: &Roots, run_id: &str, knobs: &[Left]) -> Vec<Undone> {
             continue;
         }
         let problem = match state(roots, left) {
-            State::AsBefore | State::Gone => continue,
-            State::AsSet => put_one_back(roots, &left.turned).err(),
-            State::Changed(now) => {
+            KnobState::AsBefore | KnobState::Gone => continue,
+            KnobState::AsSet => put_one_back(roots, &left.turned).err(),
+            KnobState::Changed(now) => {
                 kept.push(knob);
                 Some(format!("it is '{now}' now, which assay had not set"))
             }
@@ -88,7 +88,7 @@ fn undo(roots: &Roots, run_id: &str, knobs: &[Left]) -> Vec<Undone> {
         let left = knobs
             .iter()
             .find(|left| left.turned.knob.to_string() == undone.knob);
-        left.is_some_and(|left| matches!(state(roots, left), State::AsBefore))
+        left.is_some_and(|left| matches!(state(roots, left), KnobState::AsBefore))
     };
     for undone in undone.iter_mut().filter(|undone| undone.problem.is_some()) {
         if is_back(undone) {
@@ -99,7 +99,7 @@ fn undo(roots: &Roots, run_id: &str, knobs: &[Left]) -> Vec<Undone> {
 }
 
 /// State in which a knob is found.
-enum State {
+enum KnobState {
     AsBefore,
     AsSet,
     Changed(String),
@@ -107,25 +107,25 @@ enum State {
     Gone,
 }
 
-fn state(roots: &Roots, left: &Left) -> State {
+fn state(roots: &Roots, left: &Left) -> KnobState {
     let Turned { knob, old, .. } = &left.turned;
     match knob {
-        Knob::Command { .. } => return State::AsSet,
+        Knob::Command { .. } => return KnobState::AsSet,
         // It may be there, mounted or not; whatever is mounted is assay's.
-        Knob::FileSystem { point, .. } if point.exists() => return State::AsSet,
+        Knob::FileSystem { point, .. } if point.exists() => return KnobState::AsSet,
         _ => {}
     }
     let Ok(Some(now)) = read(roots, knob) else {
-        return State::Gone;
+        return KnobState::Gone;
     };
     // A plain file is empty for a moment before it gets its new value.
     let being_set = now.is_empty();
     if old.as_ref() == Some(&now) {
-        State::AsBefore
+        KnobState::AsBefore
     } else if left.with.is_some() || being_set || left.all.iter().any(|set| holds(knob, set, &now))
     {
-        State::AsSet
+        KnobState::AsSet
     } else {
-        State::Changed(now)
+        KnobState::Changed(now)
     }
 }

@@ -26,7 +26,7 @@ const STARTING: Duration = Duration::from_secs(60);
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct KnobChange {
     pub(super) knob: Knob,
     /// Value before the plan; `None` for a command.
     pub(super) old: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) with: Option<Knob>,
 }
 
-impl Entry {
+impl KnobChange {
     pub(super) fn new(knob: Knob, old: Option<String>, new: String) -> Self {
         Self {
             knob,
@@ -60,13 +60,13 @@ impl Entry {
 
 /// A line: the change, and whose it is.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Line {
+pub(super) struct JournalLine {
     pub(super) run_id: String,
     pub(super) boot_id: String,
     /// For people; the lock says whether it still lives.
     pub(super) pid: u32,
     #[serde(flatten)]
-    pub(super) entry: Entry,
+    pub(super) entry: KnobChange,
 }
 
 /// The journal of a plan under way.
@@ -108,7 +108,7 @@ impl Journal {
 
     /// When this returns, the changes survive a kill, and no other run under way
     /// changes the same knobs.
-    pub(super) fn add(&mut self, entries: &[Entry]) -> Result<(), String> {
+    pub(super) fn add(&mut self, entries: &[KnobChange]) -> Result<(), String> {
         let new = entries.iter().map(|entry| &entry.knob);
         let new: Vec<Knob> = new.filter(|knob| !self.claims(knob)).cloned().collect();
         self.are_free(&new)?;
@@ -138,7 +138,7 @@ impl Journal {
             lines.find(|line| line.boot_id == self.boot_id && knobs.contains(&line.entry.knob));
         match taken {
             None => Ok(()),
-            Some(Line {
+            Some(JournalLine {
                 run_id, pid, entry, ..
             }) => Err(format!(
                 "run {run_id} (pid {pid}), which is under way, sets {} too: each would take the \
@@ -148,10 +148,10 @@ impl Journal {
         }
     }
 
-    fn write(&mut self, entries: &[Entry]) -> Result<(), String> {
+    fn write(&mut self, entries: &[KnobChange]) -> Result<(), String> {
         let mut text = Vec::new();
         for entry in entries {
-            let line = Line {
+            let line = JournalLine {
                 run_id: self.run_id.clone(),
                 boot_id: self.boot_id.clone(),
                 pid: std::process::id(),
@@ -249,14 +249,14 @@ fn paths(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The lines of a journal whose process lives.
-fn live(path: &Path) -> Option<Vec<Line>> {
+fn live(path: &Path) -> Option<Vec<JournalLine>> {
     let file = File::open(path).ok()?;
     let free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
     (!free).then(|| lines(&file))
 }
 
 /// A line that a kill cut short is of a change that was not made.
-pub(super) fn lines(file: &File) -> Vec<Line> {
+pub(super) fn lines(file: &File) -> Vec<JournalLine> {
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     lines
         .map_while(|line| serde_json::from_slice(line.as_bytes()).ok())

@@ -32,7 +32,7 @@ const PROCESSES_KEPT: usize = 8;
 
 /// Looks at the system when a wave starts and ends, and passes on what the
 /// engine says.
-pub(super) struct Watch<'a> {
+pub(super) struct LoadWatch<'a> {
     roots: &'a Roots,
     outbox: &'a Outbox,
     load: &'a Load,
@@ -47,7 +47,7 @@ pub(super) struct Watch<'a> {
 /// A wave under way.
 struct Wave {
     number: u32,
-    places: Vec<Place>,
+    places: Vec<WatchedStorage>,
     processes: ProcessIoTable,
     began: Instant,
     glances: Glances,
@@ -57,7 +57,7 @@ struct Wave {
 }
 
 /// One storage that a wave works on.
-struct Place {
+struct WatchedStorage {
     storage: Storage,
     /// The wave's files there, each from where to where it is worked on.
     files: BTreeMap<PathBuf, (u64, u64)>,
@@ -66,7 +66,7 @@ struct Place {
     stops: Stops,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> LoadWatch<'a> {
     pub(super) fn new(roots: &'a Roots, outbox: &'a Outbox, load: &'a Load) -> Self {
         Self {
             roots,
@@ -101,8 +101,8 @@ impl<'a> Watch<'a> {
     }
 
     /// The storages of a wave with the streams and files on each.
-    fn places(&self, files: &[(u32, Vec<(PathBuf, FilePart)>)]) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
+    fn places(&self, files: &[(u32, Vec<(PathBuf, FilePart)>)]) -> Vec<WatchedStorage> {
+        let mut places: Vec<WatchedStorage> = Vec::new();
         for (stream, paths) in files {
             // Regular files side by side are on the same storage.
             let mut last: Option<(&Path, usize)> = None;
@@ -120,7 +120,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Returns true if a stream on this storage asks for its disks to be shown.
-    fn shows_disks(&self, place: &Place) -> bool {
+    fn shows_disks(&self, place: &WatchedStorage) -> bool {
         let streams = place.streams.iter();
         let mut streams = streams.filter_map(|&index| self.load.streams.get(index as usize));
         streams.any(|stream| stream.stats.disk_util)
@@ -159,7 +159,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl LoadObserver for Watch<'_> {
+impl LoadObserver for LoadWatch<'_> {
     fn note(&mut self, note: &Note) {
         let (weight, text) = match note {
             Note::Info(text) => (NoteWeight::Info, text),
@@ -239,7 +239,7 @@ impl LoadObserver for Watch<'_> {
     }
 }
 
-impl Place {
+impl WatchedStorage {
     fn add(&mut self, stream: u32, path: &Path, part: FilePart) {
         if self.streams.last() != Some(&stream) {
             self.streams.push(stream);
@@ -281,7 +281,7 @@ impl Place {
 /// The index of the place with this storage, which is added if need be. Two
 /// paths are on the same storage when their mount and their devices are the
 /// same.
-fn place_of(places: &mut Vec<Place>, storage: Storage) -> usize {
+fn place_of(places: &mut Vec<WatchedStorage>, storage: Storage) -> usize {
     let same = |known: &Storage| {
         known.mount == storage.mount
             && known.backing == storage.backing
@@ -290,7 +290,7 @@ fn place_of(places: &mut Vec<Place>, storage: Storage) -> usize {
     if let Some(at) = places.iter().position(|place| same(&place.storage)) {
         return at;
     }
-    places.push(Place {
+    places.push(WatchedStorage {
         storage,
         files: BTreeMap::new(),
         streams: Vec::new(),

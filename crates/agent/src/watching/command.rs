@@ -14,26 +14,26 @@ use std::time::{Duration, Instant};
 
 /// A command under way.
 pub(super) struct Command {
-    child: Shared,
-    ended: Receiver<Ended>,
+    child: SharedChild,
+    ended: Receiver<EndedCommand>,
     asked_to_end: bool,
 }
 
 /// Child process behind a lock. The holder of the lock reaps the child, which frees its process id
 /// for another process, or signals it.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<Child>>);
+struct SharedChild(Arc<Mutex<Child>>);
 
 /// Result of waiting for a command.
 pub(super) enum Waited {
     /// It has ended.
-    Ended(Ended),
+    Ended(EndedCommand),
     /// It still runs.
     Runs,
 }
 
 /// The end of a command.
-pub(super) struct Ended {
+pub(super) struct EndedCommand {
     at: Instant,
     status: io::Result<ExitStatus>,
 }
@@ -53,7 +53,7 @@ impl Command {
             let program = program.to_string_lossy();
             WorkError::Refused(format!("cannot start {program}: {error}"))
         })?;
-        let child = Shared(Arc::new(Mutex::new(child)));
+        let child = SharedChild(Arc::new(Mutex::new(child)));
         let (tell, ended) = channel();
         let waited_for = child.clone();
         std::thread::spawn(move || {
@@ -61,7 +61,7 @@ impl Command {
             let at = Instant::now();
             let status = waited_for.lock().wait();
             // Nobody there: the session is over.
-            let _ = tell.send(Ended { at, status });
+            let _ = tell.send(EndedCommand { at, status });
         });
         Ok(Self {
             child,
@@ -75,7 +75,7 @@ impl Command {
         match self.ended.recv_timeout(at_most) {
             Ok(ended) => Waited::Ended(ended),
             Err(RecvTimeoutError::Timeout) => Waited::Runs,
-            Err(RecvTimeoutError::Disconnected) => Waited::Ended(Ended {
+            Err(RecvTimeoutError::Disconnected) => Waited::Ended(EndedCommand {
                 at: Instant::now(),
                 status: Err(io::ErrorKind::BrokenPipe.into()),
             }),
@@ -91,7 +91,7 @@ impl Command {
     }
 }
 
-impl Shared {
+impl SharedChild {
     fn lock(&self) -> MutexGuard<'_, Child> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,7 +120,7 @@ fn pid(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-impl Ended {
+impl EndedCommand {
     pub(super) fn since(self, began: Instant) -> CommandEnd {
         let elapsed = self.at.saturating_duration_since(began).as_nanos();
         let status = self.status.ok();
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_command_that_has_ended_is_not_signalled() {
         let child = std::process::Command::new("true").spawn().unwrap();
-        let child = Shared(Arc::new(Mutex::new(child)));
+        let child = SharedChild(Arc::new(Mutex::new(child)));
         child.await_end();
         assert!(!child.signal(Signal::TERM));
         assert!(child.lock().wait().unwrap().success(), "still known");

@@ -8,7 +8,7 @@
 //! kernel lets any page become, and the device has been still since. Either way
 //! they had left with the last write of the device before.
 
-use assay_model::work::watch::{CommandEnd, DiskCounters, Drain, LastWrite, Sample};
+use assay_model::work::watch::{CommandEnd, DiskCounters, Drain, LastWrite, WatchSample};
 
 /// A processor hands in its changes of `Dirty` and `Writeback` when they reach
 /// so many pages (`mm/vmstat.c`, `calculate_normal_threshold`, at most 125), or
@@ -25,12 +25,12 @@ pub(super) struct Pending {
     within_bytes: u64,
     /// Greatest age of a dirty page before the kernel writes it, in nanoseconds.
     age_ns: Option<u64>,
-    writers: Vec<Writer>,
+    writers: Vec<WritingDevice>,
 }
 
 /// A device and its last write.
 #[derive(Clone, Debug)]
-struct Writer {
+struct WritingDevice {
     before: DiskCounters,
     now: DiskCounters,
     wrote_at_ns: Option<u64>,
@@ -38,11 +38,11 @@ struct Writer {
 
 impl Pending {
     /// Creates the reference for a command that began after a sample.
-    pub(super) fn after(before: &Sample, age_ns: Option<u64>) -> Self {
+    pub(super) fn after(before: &WatchSample, age_ns: Option<u64>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
         let processors = u64::try_from(processors).unwrap_or(1);
-        let writers = before.disks.iter().map(|disk| Writer {
+        let writers = before.disks.iter().map(|disk| WritingDevice {
             before: disk.clone(),
             now: disk.clone(),
             wrote_at_ns: None,
@@ -56,7 +56,7 @@ impl Pending {
     }
 
     /// Looks at the devices' writes, which happened at that time at the latest.
-    pub(super) fn look(&mut self, now: &Sample, at_ns: u64) {
+    pub(super) fn look(&mut self, now: &WatchSample, at_ns: u64) {
         let fewest = self.fewest.into_iter().chain(self.unwritten(now)).min();
         self.fewest = fewest;
         for writer in &mut self.writers {
@@ -72,7 +72,7 @@ impl Pending {
     }
 
     /// Returns the fate of the pages, if it is known by now.
-    pub(super) fn drained(&self, now: &Sample, end: &CommandEnd) -> Option<Drain> {
+    pub(super) fn drained(&self, now: &WatchSample, end: &CommandEnd) -> Option<Drain> {
         let Some(unwritten_bytes) = self.unwritten(now) else {
             return Some(Drain::Unknown);
         };
@@ -92,7 +92,7 @@ impl Pending {
 
     /// Bytes that still have to be written; `None` when the kernel does not
     /// tell.
-    pub(super) fn unwritten(&self, now: &Sample) -> Option<u64> {
+    pub(super) fn unwritten(&self, now: &WatchSample) -> Option<u64> {
         self.fewest.and(unwritten(now))
     }
 
@@ -122,7 +122,7 @@ impl Pending {
     }
 }
 
-fn unwritten(sample: &Sample) -> Option<u64> {
+fn unwritten(sample: &WatchSample) -> Option<u64> {
     let of_all = || Some(sample.memory?.unwritten_bytes());
     match sample.disks.as_slice() {
         [only] => only.unwritten_bytes.or_else(of_all),
@@ -141,8 +141,8 @@ mod tests {
 
     /// After so many seconds, with so many writes of one device and so many MiB
     /// dirty.
-    fn sample(seconds: u64, writes: u64, dirty: u64) -> Sample {
-        Sample {
+    fn sample(seconds: u64, writes: u64, dirty: u64) -> WatchSample {
+        WatchSample {
             at_ns: seconds * 1_000_000_000,
             memory: Some(Memory {
                 dirty_bytes: dirty * MIB,
@@ -157,7 +157,7 @@ mod tests {
                 },
                 ..DiskCounters::default()
             }],
-            ..Sample::default()
+            ..WatchSample::default()
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
     }
 
     /// Returns the result after each sample of a command that ended after a second.
-    fn known(mut pending: Pending, samples: &[Sample]) -> (Vec<Option<Drain>>, Vec<u64>) {
+    fn known(mut pending: Pending, samples: &[WatchSample]) -> (Vec<Option<Drain>>, Vec<u64>) {
         let end = CommandEnd {
             at_ns: 1_000_000_000,
             exit_code: Some(0),
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn without_counters_nothing_is_known() {
-        let pending = Pending::after(&Sample::default(), Some(AGE));
+        let pending = Pending::after(&WatchSample::default(), Some(AGE));
         assert_eq!(pending.unwritten(&sample(1, 1, 0)), None);
     }
 }

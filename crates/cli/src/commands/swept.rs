@@ -5,7 +5,7 @@ use super::measure::sweep::command::{Swept, SweptWork};
 use super::measure::{disks, mark, scenario};
 use super::{Command, usage};
 use crate::exit::Failure;
-use crate::rounds::jobs::Source;
+use crate::rounds::jobs::JobSource;
 use assay_model::job::Job;
 use assay_model::wire::Inspection;
 use assay_model::work::Work;
@@ -85,7 +85,7 @@ fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<Swept, Failur
         Some(Command::Scenario(args)) if args.scenario.is_some() => {
             work("scenario", move |bench| scenario::swept(&args, bench))
         }
-        Some(Command::Mark(args)) => Swept::Jobs(Source::Made(Box::new(move |inspection| {
+        Some(Command::Mark(args)) => Swept::Jobs(JobSource::Made(Box::new(move |inspection| {
             mark::swept(&args, inspection)
         }))),
         _ => return Err(Failure::usage(format!("{tool}: there is nothing to sweep"))),

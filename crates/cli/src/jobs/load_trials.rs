@@ -8,7 +8,7 @@ use crate::driver::runs::{Done, Ending, header, of_store, run_id, unix_ms};
 use crate::driver::trials::{self, Trials};
 use crate::exit::Failure;
 use crate::interrupt::Interrupts;
-use crate::jobs::records::{Entry, Repetition};
+use crate::jobs::records::{Repetition, ReportedJob};
 use crate::stored::owner;
 use crate::ui::progress::{Voice, in_brief};
 use assay_model::condition::Restore;
@@ -29,7 +29,7 @@ pub struct RepeatedLoad {
     /// The load.
     pub load: Load,
     /// Jobs of the load.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReportedJob>,
     /// The trace that it replays.
     pub replay: Option<ReplayStep>,
     /// Inspection of the place.
@@ -78,7 +78,7 @@ impl RepeatedLoad {
 
 /// The waves of a load follow each other in every repetition: their order is
 /// the job file's to decide, and is not shuffled.
-fn plan(load: &Load, entries: &[Entry], trials: u32, place: Place) -> Plan {
+fn plan(load: &Load, entries: &[ReportedJob], trials: u32, place: Place) -> Plan {
     let round = |trial| (0..entries.len()).map(move |job| Slot::plain(job, trial));
     let sizes = load.streams.iter().filter_map(|s| match s.region.size {
         Some(Extent::Bytes(bytes)) => Some(bytes),
@@ -105,7 +105,7 @@ fn plan(load: &Load, entries: &[Entry], trials: u32, place: Place) -> Plan {
 /// A run under way.
 struct Runner {
     load: Load,
-    entries: Vec<Entry>,
+    entries: Vec<ReportedJob>,
     replay: Option<ReplayStep>,
     header: RunHeader,
     store: Store,

@@ -3,7 +3,7 @@
 use assay_model::job::Job;
 use assay_model::work::Work;
 use assay_model::work::memory::{
-    Bandwidth, Kernel, Latency, Memory, Pattern, Stores, latency_job, stress_job,
+    Bandwidth, Kernel, Latency, Memory, MemoryPattern, Stores, latency_job, stress_job,
 };
 
 /// Passes of each kernel where nobody says how many.
@@ -40,7 +40,7 @@ pub fn steps(work: &Memory) -> Vec<Job> {
         steps.extend(latency.sets().map(latency_job));
     }
     if work.stress.is_some() {
-        steps.extend(Pattern::ALL.map(stress_job));
+        steps.extend(MemoryPattern::ALL.map(stress_job));
     }
     steps
 }

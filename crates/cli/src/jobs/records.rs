@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// A job as it is reported: one stream, or copies that are reported as one.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ReportedJob {
     /// Job that describes the entry.
     pub job: Job,
     /// Indices of its streams in the load.
@@ -24,7 +24,7 @@ pub struct Entry {
 
 /// The jobs of a load; those that only trim are left out, for a run knows no
 /// trims.
-pub fn entries(load: &Load) -> Vec<Entry> {
+pub fn entries(load: &Load) -> Vec<ReportedJob> {
     let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (index, stream) in load.streams.iter().enumerate() {
         let rw = &stream.blocks.rw;
@@ -44,7 +44,7 @@ pub fn entries(load: &Load) -> Vec<Entry> {
             if all.iter().filter(|name| **name == job.name).count() > 1 {
                 job.name = format!("{}.{}", first.name, first.number);
             }
-            Entry { job, streams }
+            ReportedJob { job, streams }
         })
         .collect()
 }
@@ -171,7 +171,7 @@ pub struct Repetition<'a> {
 
 impl Repetition<'_> {
     /// The trial of a job.
-    pub fn trial(&self, entry: &Entry, position: u32) -> TrialRecord {
+    pub fn trial(&self, entry: &ReportedJob, position: u32) -> TrialRecord {
         let streams: Vec<&StreamReport> = entry
             .streams
             .iter()
@@ -225,7 +225,7 @@ impl Repetition<'_> {
     }
 
     /// Returns the wave of an entry: its evidence is judged by everything that ran beside it.
-    fn wave(&self, entry: &Entry) -> WaveRecord {
+    fn wave(&self, entry: &ReportedJob) -> WaveRecord {
         let number = self.load.streams[entry.streams[0]].wave;
         let inside: Vec<usize> = (0..self.load.streams.len())
             .filter(|&index| self.load.streams[index].wave == number)

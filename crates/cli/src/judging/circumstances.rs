@@ -1,7 +1,7 @@
 //! Other differences between two sides, which a difference of figures may come from.
 
 use crate::judging::units;
-use crate::stored::sources::Source;
+use crate::stored::sources::FigureSource;
 use assay_lang::{Told, in_english, key, tr, translated};
 use assay_model::run::Run;
 use assay_report::stopping::looked_at;
@@ -9,15 +9,15 @@ use assay_report::text::enumerate;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sentence for each circumstance that differs.
-pub fn warnings(a: &[Source], b: &[Source]) -> Vec<Told> {
+pub fn warnings(a: &[FigureSource], b: &[FigureSource]) -> Vec<Told> {
     Told::all(|| said(a, b))
 }
 
-fn said(a: &[Source], b: &[Source]) -> Vec<String> {
+fn said(a: &[FigureSource], b: &[FigureSource]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(units::warnings("A", a).chain(units::warnings("B", b)));
     for (what, of) in FACTS {
-        let facts = |side: &[Source]| -> BTreeSet<String> {
+        let facts = |side: &[FigureSource]| -> BTreeSet<String> {
             let runs = side.iter().filter_map(|source| source.run.as_deref());
             runs.filter_map(of).collect()
         };
@@ -45,7 +45,7 @@ fn said(a: &[Source], b: &[Source]) -> Vec<String> {
 }
 
 /// A sentence for all runs that were looked at in the same way.
-fn looks<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<String> {
+fn looks<'a>(sources: impl Iterator<Item = &'a FigureSource>) -> Vec<String> {
     // In the same order in every language.
     let mut alike: BTreeMap<Option<String>, (String, BTreeSet<&str>)> = BTreeMap::new();
     for run in sources.filter_map(|source| source.run.as_deref()) {

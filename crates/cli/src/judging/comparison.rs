@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::judging::args::Terms;
 use crate::judging::{circumstances, units as unit_figures};
 use crate::stored::lookup::StoreArgs;
-use crate::stored::sources::{Source, held_to};
+use crate::stored::sources::{FigureSource, held_to};
 use assay_lang::counted;
 use assay_model::run::Run;
 use assay_report::comparison::{self, Compared};
@@ -16,18 +16,18 @@ pub struct NamedSide {
     /// Words that name it.
     pub name: String,
     /// Figures of each unit.
-    pub units: Vec<Source>,
+    pub units: Vec<FigureSource>,
 }
 
 impl NamedSide {
     /// The runs that its figures are of, with no other trials.
     pub fn runs(&self) -> Vec<Run> {
-        let runs = self.units.iter().filter_map(Source::run_of_figures);
+        let runs = self.units.iter().filter_map(FigureSource::run_of_figures);
         runs.collect()
     }
 
     /// A single unit.
-    pub fn of(source: Source) -> Self {
+    pub fn of(source: FigureSource) -> Self {
         Self {
             name: source.name.clone(),
             units: vec![source],
@@ -37,7 +37,9 @@ impl NamedSide {
 
 /// A side by its units.
 pub fn units(name: &str, words: &[String], store: &StoreArgs) -> Result<NamedSide, Failure> {
-    let units = words.iter().map(|word| Source::find(word, store)?.single());
+    let units = words
+        .iter()
+        .map(|word| FigureSource::find(word, store)?.single());
     Ok(NamedSide {
         name: name.to_owned(),
         units: units.collect::<Result<_, Failure>>()?,
@@ -109,15 +111,15 @@ impl Judged {
             comparison: &self.comparison,
             warnings: circumstances::warnings(&self.a.units, &self.b.units),
             qualify: self.qualify,
-            a_sources: self.a.units.iter().map(Source::shown).collect(),
-            b_sources: self.b.units.iter().map(Source::shown).collect(),
+            a_sources: self.a.units.iter().map(FigureSource::shown).collect(),
+            b_sources: self.b.units.iter().map(FigureSource::shown).collect(),
         }
     }
 }
 
 /// Refuses a source that stands on both sides: one measurement is not evidence twice.
 fn refuse_the_same(a: &NamedSide, b: &NamedSide) -> Result<(), Failure> {
-    let units: Vec<&Source> = a.units.iter().chain(&b.units).collect();
+    let units: Vec<&FigureSource> = a.units.iter().chain(&b.units).collect();
     for (index, unit) in units.iter().enumerate() {
         if let Some(other) = units[..index].iter().find(|other| other.is_same_as(unit)) {
             return Err(Failure::usage(format!(
@@ -133,13 +135,13 @@ pub fn two_sources(
     words: [&String; 2],
     store: &StoreArgs,
 ) -> Result<(NamedSide, NamedSide), Failure> {
-    let side = |word| Ok::<_, Failure>(NamedSide::of(Source::find(word, store)?.single()?));
+    let side = |word| Ok::<_, Failure>(NamedSide::of(FigureSource::find(word, store)?.single()?));
     let [a, b] = words;
     Ok((side(a)?, side(b)?))
 }
 
 /// The two conditions of one source, such as before and after.
-pub fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure> {
+pub fn two_conditions(source: &FigureSource) -> Result<(NamedSide, NamedSide), Failure> {
     let conditions = source.conditions();
     let &[a, b] = conditions.as_slice() else {
         return Err(Failure::usage(format!(
@@ -150,7 +152,7 @@ pub fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure
     };
     let side = |condition: &str| NamedSide {
         name: condition.to_owned(),
-        units: vec![Source {
+        units: vec![FigureSource {
             name: format!("{}@{condition}", source.name),
             figures: source.under(condition),
             condition: Some(condition.to_owned()),

@@ -1,6 +1,6 @@
 //! Conditions of a run or an import against each other.
 
-use crate::stored::sources::{Source, held_to};
+use crate::stored::sources::{FigureSource, held_to};
 use assay_lang::Told;
 use assay_model::figures::Import;
 use assay_model::run::Run;
@@ -13,7 +13,7 @@ use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 /// The conditions of an import against each other and against its first one; `None` when
 /// it has fewer than two.
 pub fn verdicts_of_import(import: &Import, margin: Option<f64>) -> Option<Verdicts> {
-    let source = Source::of_import(import.clone());
+    let source = FigureSource::of_import(import.clone());
     let options = held_to([&source], margin);
     let conditions = source.conditions();
     Verdicts::of_figures(&source.figures, conditions.first()?, options)
@@ -34,7 +34,7 @@ impl Judged {
     /// # Errors
     /// When there are fewer than two conditions, or none of that name.
     pub fn of(
-        source: &Source,
+        source: &FigureSource,
         baseline: Option<String>,
         margin: Option<f64>,
     ) -> Result<Self, RankError> {
@@ -54,14 +54,14 @@ impl Judged {
     /// The conditions of a run by the metrics that decide; `None` when it has fewer
     /// than two.
     pub fn of_run(run: &Run, margin: Option<f64>) -> Option<Self> {
-        let mut source = Source::of_run(run.clone());
+        let mut source = FigureSource::of_run(run.clone());
         source.figures.retain(|figure| figure.primary);
         Self::of(&source, None, margin).ok()
     }
 
     /// The conditions of an import in the same way.
     pub fn of_import(import: &Import, margin: Option<f64>) -> Option<Self> {
-        let mut source = Source::of_import(import.clone());
+        let mut source = FigureSource::of_import(import.clone());
         source.figures.retain(|figure| figure.primary);
         Self::of(&source, None, margin).ok()
     }

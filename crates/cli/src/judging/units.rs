@@ -1,7 +1,7 @@
 //! Which sources of a side are of one and the same unit: they are pooled, since the device
 //! is what a part is judged by.
 
-use crate::stored::sources::Source;
+use crate::stored::sources::FigureSource;
 use assay_lang::{counted, tr};
 use assay_model::figures::Figure;
 use assay_model::unit::Unit;
@@ -11,21 +11,21 @@ use assay_stats::verdict::line::Options;
 use assay_stats::verdict::units::{are_enough, compare_runs, compare_units, pooled};
 
 /// Sources of one unit.
-struct Group<'a> {
+struct UnitSources<'a> {
     /// `None`: results that were made elsewhere, which are taken for what their user says.
     unit: Option<Unit>,
-    sources: Vec<&'a Source>,
+    sources: Vec<&'a FigureSource>,
 }
 
 /// The units of a side, in the order of their first source.
-fn groups(sources: &[Source]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+fn groups(sources: &[FigureSource]) -> Vec<UnitSources<'_>> {
+    let mut groups: Vec<UnitSources<'_>> = Vec::new();
     for source in sources {
         let unit = source.run.as_ref().map(|run| Unit::of(&run.header));
-        let same = |group: &&mut Group<'_>| unit.is_some() && group.unit == unit;
+        let same = |group: &&mut UnitSources<'_>| unit.is_some() && group.unit == unit;
         match groups.iter_mut().find(same) {
             Some(group) => group.sources.push(source),
-            None => groups.push(Group {
+            None => groups.push(UnitSources {
                 unit,
                 sources: vec![source],
             }),
@@ -45,9 +45,9 @@ pub struct Figures {
 
 impl Figures {
     /// The figures of two sides by their sources.
-    pub fn of(a: &[Source], b: &[Source]) -> Self {
+    pub fn of(a: &[FigureSource], b: &[FigureSource]) -> Self {
         let [of_a, of_b] = [a, b].map(|sources| {
-            let of = |group: Group<'_>| {
+            let of = |group: UnitSources<'_>| {
                 let runs = group.sources.iter().map(|source| source.figures.clone());
                 runs.collect::<Vec<_>>()
             };
@@ -78,7 +78,10 @@ impl Figures {
 }
 
 /// A sentence for each unit that was measured several times.
-pub fn warnings<'a>(side: &'a str, sources: &'a [Source]) -> impl Iterator<Item = String> + 'a {
+pub fn warnings<'a>(
+    side: &'a str,
+    sources: &'a [FigureSource],
+) -> impl Iterator<Item = String> + 'a {
     let several = groups(sources).into_iter();
     let several = several.filter(|group| group.sources.len() > 1);
     several.map(move |group| {

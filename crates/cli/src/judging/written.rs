@@ -29,7 +29,7 @@ const POSSIBLE: [Format; 9] = [
     Format::Kcidb,
 ];
 
-type Writer = fn(&Judged, &OutputArgs, &mut dyn Write) -> io::Result<()>;
+type JudgedWriter = fn(&Judged, &OutputArgs, &mut dyn Write) -> io::Result<()>;
 
 /// Refuses a format that no comparison has.
 pub fn is_possible(format: Format) -> Result<(), Failure> {
@@ -42,7 +42,7 @@ pub fn write(judged: &Judged, format: Format, output: &OutputArgs) -> Result<(),
     output.write(format, |out| write(judged, output, out))
 }
 
-fn writer_for(format: Format) -> Result<Writer, Failure> {
+fn writer_for(format: Format) -> Result<JudgedWriter, Failure> {
     Ok(match format {
         Format::Html => |judged, _, out| {
             let (a, b) = (judged.a.runs(), judged.b.runs());

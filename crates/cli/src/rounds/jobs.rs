@@ -4,14 +4,14 @@ use super::args::RoundArgs;
 use crate::checks::free_space::file_size;
 use crate::exit::Failure;
 use crate::jobs::job_file::{Machine, of_fio, warn};
-use crate::jobs::records::{Entry, entries};
+use crate::jobs::records::{ReportedJob, entries};
 use crate::jobs::suite::{self, Scale};
 use crate::output::say;
 use assay_dialects::fio;
 use assay_model::job::Job;
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
 use assay_model::load::content::WriteContent;
-use assay_model::load::pace::Pace;
+use assay_model::load::pace::PaceLimits;
 use assay_model::load::schedule::Process;
 use assay_model::load::verify::TrimOptions;
 use assay_model::load::{Durability, Engine, Extent, Length, Load, PerDirection, Stream};
@@ -34,7 +34,7 @@ const DEFAULT: [&str; 6] = [
 pub type MakeJobs = Box<dyn Fn(&Inspection) -> Result<(Vec<Job>, Bytes), Failure>>;
 
 /// Origin of the jobs.
-pub enum Source {
+pub enum JobSource {
     /// From those of a qualification.
     Suite,
     /// From a job file.
@@ -55,20 +55,20 @@ pub struct Jobs {
 /// Returns the jobs of the source; for a qualification those of `--only`, or the usual ones.
 pub fn choose(
     args: &RoundArgs,
-    source: &Source,
+    source: &JobSource,
     inspection: &Inspection,
     place: &Place,
 ) -> Result<Jobs, Failure> {
     let only_read = matches!(place, Place::File { .. });
     match source {
-        Source::File(all) => return in_one_file(args, all.clone(), inspection, place),
-        Source::Made(make) => {
+        JobSource::File(all) => return in_one_file(args, all.clone(), inspection, place),
+        JobSource::Made(make) => {
             let (mut all, file) = make(inspection)?;
             all.retain(|job| !(only_read && job.rw.writes()));
             on_place(place, &mut all)?;
             return Ok(Jobs { all, file });
         }
-        Source::Suite => {}
+        JobSource::Suite => {}
     }
     let mut only = args.only.clone();
     if only.is_empty() {
@@ -160,7 +160,7 @@ pub fn from_file(path: &Path) -> Result<Vec<Job>, Failure> {
             path.display()
         )));
     }
-    let job = |entry: &Entry| alone(&load, entry);
+    let job = |entry: &ReportedJob| alone(&load, entry);
     let jobs: Result<Vec<Job>, Failure> = entries.iter().map(job).collect();
     let jobs = jobs?;
     say(
@@ -170,7 +170,7 @@ pub fn from_file(path: &Path) -> Result<Vec<Job>, Failure> {
 }
 
 /// A job that a plan can run: one stream, and nothing that a plan has no word for.
-fn alone(load: &Load, entry: &Entry) -> Result<Job, Failure> {
+fn alone(load: &Load, entry: &ReportedJob) -> Result<Job, Failure> {
     let name = &entry.job.name;
     let [index] = entry.streams[..] else {
         return Err(Failure::usage(format!(
@@ -281,10 +281,10 @@ fn plain(stream: &Stream) -> Stream {
             at_end: durability.at_end,
             ..Durability::default()
         },
-        pace: Pace {
+        pace: PaceLimits {
             rate: stream.pace.rate,
             rate_iops: stream.pace.rate_iops,
-            ..Pace::default()
+            ..PaceLimits::default()
         },
         content: WriteContent {
             zero: stream.content.zero,

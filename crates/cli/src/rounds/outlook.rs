@@ -19,14 +19,14 @@ const GUESSED_CV: [f64; 3] = [0.01, 0.02, 0.05];
 
 /// Level and margin of comparisons.
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct LevelAndMargin {
     /// The level of one test of a family.
     pub alpha: f64,
     /// The margin, as a share.
     pub margin: f64,
 }
 
-impl Held {
+impl LevelAndMargin {
     /// To this level, and the margin of the run.
     pub fn to(alpha: f64, stopping: &Stopping) -> Self {
         let margin = Options::of_run(stopping).margin;
@@ -70,7 +70,7 @@ impl Spread {
     /// Describes the difference that `trials` trials show in four of five comparisons at that
     /// level: one difference, or the least and the largest of all metrics. Returns `None` when the
     /// spread is unknown.
-    pub fn shows(&self, trials: u32, held: Held) -> Option<String> {
+    pub fn shows(&self, trials: u32, held: LevelAndMargin) -> Option<String> {
         let all = self.metrics.iter();
         let all = all.filter_map(|one| Some((shown(one.careful_cv(), trials, held)?, &one.metric)));
         let mut all: Vec<(f64, &String)> = all.collect();
@@ -92,7 +92,7 @@ impl Spread {
 
     /// The same before anything was measured; of a fixed number of trials with what would go
     /// on until there is a verdict.
-    pub fn foretells(&self, trials: u32, held: Held, stopping: &Stopping) -> String {
+    pub fn foretells(&self, trials: u32, held: LevelAndMargin, stopping: &Stopping) -> String {
         let told = self.told(trials, held);
         match stopping.looks {
             Some(_) => told,
@@ -103,7 +103,7 @@ impl Spread {
         }
     }
 
-    fn told(&self, trials: u32, held: Held) -> String {
+    fn told(&self, trials: u32, held: LevelAndMargin) -> String {
         match (self.shows(trials, held), &self.run) {
             (Some(shows), Some(run)) => {
                 tr!(
@@ -134,7 +134,7 @@ impl Spread {
 }
 
 /// The difference in percent that is found in four of five comparisons.
-fn shown(cv: f64, trials: u32, held: Held) -> Option<f64> {
+fn shown(cv: f64, trials: u32, held: LevelAndMargin) -> Option<f64> {
     let rows = power::table(cv, held.alpha, held.margin, &[trials]);
     rows.first()?.difference_percent
 }

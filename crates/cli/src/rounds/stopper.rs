@@ -1,7 +1,7 @@
 //! Decision to end a run before all rounds of its plan have run: at a look that finds everything
 //! settled, or when its time is over.
 
-use super::outlook::{Held, Spread};
+use super::outlook::{LevelAndMargin, Spread};
 use crate::driver::announce::minutes;
 use crate::ui::progress::Voice;
 use assay_lang::tr;
@@ -11,7 +11,7 @@ use assay_stats::verdict::sequential::Standing;
 use std::time::Instant;
 
 /// State of the comparisons so far.
-pub struct Found {
+pub struct ComparisonsSoFar {
     /// Number of comparisons that have a verdict.
     pub standing: Standing,
     /// Spread of the trials.
@@ -61,7 +61,12 @@ impl<'a> Stopper<'a> {
     }
 
     /// After so many whole rounds; 0 after those that condition the storage.
-    pub fn is_enough(&mut self, rounds: u32, voice: &Voice, found: impl Fn() -> Found) -> bool {
+    pub fn is_enough(
+        &mut self,
+        rounds: u32,
+        voice: &Voice,
+        found: impl Fn() -> ComparisonsSoFar,
+    ) -> bool {
         let own = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let now = Nanos(own.saturating_add(self.used.0));
         let decision = self.decide(rounds, now, found);
@@ -71,7 +76,12 @@ impl<'a> Stopper<'a> {
         decision.enough
     }
 
-    fn decide(&mut self, rounds: u32, now: Nanos, found: impl Fn() -> Found) -> Decision {
+    fn decide(
+        &mut self,
+        rounds: u32,
+        now: Nanos,
+        found: impl Fn() -> ComparisonsSoFar,
+    ) -> Decision {
         let (first, then) = *self.origin.get_or_insert((rounds, now));
         if rounds >= self.planned {
             return Decision::default();
@@ -92,7 +102,7 @@ impl<'a> Stopper<'a> {
     }
 
     /// Decides if everything is settled, at rounds with a look.
-    fn look(&self, rounds: u32, found: &impl Fn() -> Found) -> Decision {
+    fn look(&self, rounds: u32, found: &impl Fn() -> ComparisonsSoFar) -> Decision {
         let looks = self.stopping.looks.as_ref();
         let Some(looks) = looks.filter(|looks| looks.at.contains(&rounds)) else {
             return Decision::default();
@@ -123,7 +133,7 @@ impl<'a> Stopper<'a> {
         rounds: u32,
         now: Nanos,
         round: Nanos,
-        found: &impl Fn() -> Found,
+        found: &impl Fn() -> ComparisonsSoFar,
     ) -> Decision {
         let Some(budget) = self.stopping.budget else {
             return Decision::default();
@@ -147,7 +157,7 @@ impl<'a> Stopper<'a> {
     }
 
     fn outlook(&self, fits: u32, round: Nanos, spread: &Spread) -> String {
-        let shows = spread.shows(fits, Held::to(self.alpha, self.stopping));
+        let shows = spread.shows(fits, LevelAndMargin::to(self.alpha, self.stopping));
         let shows = shows.map_or_else(String::new, |shows| tr!("; they show {shows}", shows));
         tr!(
             "a round takes {round}: {fits} of {planned} trials fit into the budget{shows}",
@@ -167,8 +177,8 @@ mod tests {
     const OPEN: Standing = Standing { settled: 1, of: 2 };
     const SETTLED: Standing = Standing { settled: 2, of: 2 };
 
-    fn found(standing: Standing) -> impl Fn() -> Found {
-        move || Found {
+    fn found(standing: Standing) -> impl Fn() -> ComparisonsSoFar {
+        move || ComparisonsSoFar {
             standing,
             spread: Spread::default(),
         }

@@ -114,7 +114,7 @@ pub struct StepKeys {
     #[serde(default, deserialize_with = "block")]
     block: Option<u64>,
     #[serde(default)]
-    order: Order,
+    order: OffsetOrder,
     #[serde(default)]
     append: bool,
     #[serde(default)]
@@ -153,7 +153,7 @@ pub struct StepKeys {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Order {
+enum OffsetOrder {
     #[default]
     Sequential,
     Random,
@@ -177,7 +177,7 @@ impl StepKeys {
                 file: file()?,
                 bytes: self.one_size(keys)?,
                 block: self.block.unwrap_or(BLOCK),
-                random: self.order == Order::Random,
+                random: self.order == OffsetOrder::Random,
                 direct: self.direct(keys)?,
                 cold: !self.warm,
             }),
@@ -254,7 +254,7 @@ impl StepKeys {
             file,
             bytes: keys.needed("size", self.one_size(keys)?)?,
             block: self.block.unwrap_or(BLOCK),
-            random: self.order == Order::Random,
+            random: self.order == OffsetOrder::Random,
             append: self.append,
             direct: self.direct(keys)?,
             sync: self.sync.unwrap_or(Sync::AtEnd),
@@ -298,7 +298,7 @@ impl StepKeys {
             files: self.files,
             sizes: self.size.unwrap_or((0, 0)),
             block: self.block.unwrap_or(SMALL_BLOCK),
-            random: self.order == Order::Random,
+            random: self.order == OffsetOrder::Random,
             chained: self.chained,
             cold: act == TreeAct::Read && !self.warm,
             sync: match makes || act == TreeAct::Delete {

@@ -3,7 +3,7 @@
 use super::PlaceWanted;
 use super::action::{StepKeys, Word};
 use crate::checks::toml_file::{self, Keys, Mistake, size};
-use assay_model::work::scenario::{Action, Pace};
+use assay_model::work::scenario::{ActPace, Action};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use toml::de::DeTable;
@@ -46,7 +46,7 @@ pub struct ActWanted {
     /// It goes on until the others of its step have ended.
     pub background: bool,
     /// Pace and deadline of its operations.
-    pub pace: Pace,
+    pub pace: ActPace,
     /// Action of the act.
     pub action: Action,
 }
@@ -180,7 +180,7 @@ fn act(keys: Keys<'_>, step: &StepKeys, also: &[&str]) -> Result<ActWanted, Mist
     Ok(ActWanted {
         line: keys.mistake("").line,
         pace: match paced {
-            [] => Pace::default(),
+            [] => ActPace::default(),
             _ => pace(keys, step, &action)?,
         },
         name,
@@ -191,7 +191,7 @@ fn act(keys: Keys<'_>, step: &StepKeys, also: &[&str]) -> Result<ActWanted, Mist
 }
 
 /// Time from one operation to the next, and how late one may be.
-fn pace(keys: Keys<'_>, step: &StepKeys, action: &Action) -> Result<Pace, Mistake> {
+fn pace(keys: Keys<'_>, step: &StepKeys, action: &Action) -> Result<ActPace, Mistake> {
     let block = match action {
         Action::Write(spec) => Some(spec.block),
         Action::Read(spec) => Some(spec.block),
@@ -213,7 +213,7 @@ fn pace(keys: Keys<'_>, step: &StepKeys, action: &Action) -> Result<Pace, Mistak
         (None, Some(rate), _) => Some(1_000_000_000 / u64::from(rate)),
         (None, None, _) => None,
     };
-    Ok(Pace {
+    Ok(ActPace {
         every_ns,
         deadline_ns: step.deadline,
         limit_ns: step.time,

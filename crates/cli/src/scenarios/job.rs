@@ -5,11 +5,11 @@ use super::Moved;
 use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, RateLimit, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::scenario::{
-    Action, Copying, Pace, Reading, Sync, Tree, TreeAct, Verifying, Writing,
+    ActPace, Action, Copying, Reading, Sync, Tree, TreeAct, Verifying, Writing,
 };
 
 /// The job of an act that is scaled.
-pub fn job(name: &str, action: &Action, pace: &Pace, moved: &Moved) -> Job {
+pub fn job(name: &str, action: &Action, pace: &ActPace, moved: &Moved) -> Job {
     let plain = |rw, bs: u64| Job {
         purpose: Some(Purpose::Act),
         cache_state: CacheState::AsIs,
@@ -132,7 +132,7 @@ fn tree(spec: &Tree, plain: &dyn Fn(Rw, u64) -> Job) -> Job {
     }
 }
 
-fn rate(pace: &Pace, block: u64) -> Option<RateLimit> {
+fn rate(pace: &ActPace, block: u64) -> Option<RateLimit> {
     let every_ns = pace.every_ns?;
     let per_second = 1_000_000_000_u64.checked_div(every_ns).unwrap_or(0);
     Some(match per_second {

@@ -28,7 +28,7 @@ pub const BUILT_IN: [(&str, &str); 12] = [
 
 /// A scenario that was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct LibraryScenario {
     /// Name of the scenario, or of its file.
     pub name: String,
     /// Place of the file, as messages begin.
@@ -41,7 +41,7 @@ pub struct Found {
 ///
 /// # Errors
 /// When there is none, or its file has a mistake, which is said with its line.
-pub fn find(wanted: &str) -> Result<Found, Failure> {
+pub fn find(wanted: &str) -> Result<LibraryScenario, Failure> {
     let path = Path::new(wanted);
     let is_file = wanted.contains('/') || path.extension().is_some_and(|end| end == "toml");
     let text = match (built_in(wanted), is_file) {
@@ -56,7 +56,7 @@ pub fn find(wanted: &str) -> Result<Found, Failure> {
     let stem = path
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
-    Ok(Found {
+    Ok(LibraryScenario {
         name: stem.unwrap_or_else(|| wanted.to_owned()),
         place: wanted.to_owned(),
         file,

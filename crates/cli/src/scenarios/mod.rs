@@ -14,7 +14,7 @@ use assay_model::plan::Place;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Inspection;
 use assay_model::work::scenario::Scenario;
-use library::Found;
+use library::LibraryScenario;
 use resolve::{Resolved, Wanted};
 use serde::Deserialize;
 
@@ -78,7 +78,11 @@ pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
 }
 
 /// The place to work on, or why not.
-pub fn admit(destroy_data: bool, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
+pub fn admit(
+    destroy_data: bool,
+    found: &LibraryScenario,
+    inspection: &Inspection,
+) -> Result<Place, Failure> {
     let place = admission::admit(inspection, Need::written(destroy_data))?;
     let shown = inspection.path.display();
     let name = &found.name;
@@ -97,7 +101,7 @@ pub fn admit(destroy_data: bool, found: &Found, inspection: &Inspection) -> Resu
 ///
 /// # Errors
 /// If the scenario cannot be played there.
-pub fn resolve_in(found: &Found, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
+pub fn resolve_in(found: &LibraryScenario, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
     resolve::resolve(&found.file, wanted)
         .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))
 }

@@ -9,7 +9,7 @@ use crate::checks::toml_file::Mistake;
 use assay_model::job::FlushCall;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::scenario::{
-    Act, Action, DEVICE, Pace, Scenario, Stage, Sync, Tree, TreeAct, Writing,
+    Act, ActPace, Action, DEVICE, Scenario, Stage, Sync, Tree, TreeAct, Writing,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,9 +52,9 @@ pub struct Wanted<'a> {
 /// # Errors
 /// When steps make no sense in their order, with the line of the first that does not.
 pub fn resolve(file: &ScenarioFile, wanted: &Wanted<'_>) -> Result<Resolved, Mistake> {
-    let mut known = Known {
+    let mut known = KnownFiles {
         formatted: !wanted.on_device,
-        ..Known::default()
+        ..KnownFiles::default()
     };
     let mut stages = Vec::new();
     let mut time_ns = 0;
@@ -91,7 +91,7 @@ fn is_here(step: &Step, wanted: &Wanted<'_>) -> bool {
 
 /// Files and folders that exist after the acts so far.
 #[derive(Default)]
-struct Known {
+struct KnownFiles {
     /// Sizes of files.
     files: BTreeMap<String, u64>,
     /// Folders with files.
@@ -106,7 +106,7 @@ struct Known {
     stage: Nanos,
 }
 
-fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, Mistake> {
+fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut KnownFiles) -> Result<Act, Mistake> {
     let action = scaled(&act.action, wanted.scale);
     let refuse = |why: String| Mistake {
         line: act.line,
@@ -135,7 +135,7 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, M
 }
 
 /// Estimates the time of an act.
-fn time(action: &Action, pace: &Pace, moved: Moved) -> Nanos {
+fn time(action: &Action, pace: &ActPace, moved: Moved) -> Nanos {
     let blocks = |bytes: u64, block: u64| bytes.div_ceil(block.max(1));
     let (operations, sync) = match action {
         Action::Write(spec) => (blocks(spec.bytes, spec.block), spec.sync),
@@ -160,7 +160,7 @@ fn time(action: &Action, pace: &Pace, moved: Moved) -> Nanos {
     Nanos(own.max(due).min(pace.limit_ns.unwrap_or(u64::MAX)))
 }
 
-impl Known {
+impl KnownFiles {
     /// Checks the needs of an act, and adds its results to the known files.
     fn account(&mut self, action: &Action, wanted: &Wanted<'_>) -> Result<Moved, String> {
         self.needs_file_system(action)?;

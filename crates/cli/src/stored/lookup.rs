@@ -5,7 +5,7 @@ use crate::output::{admit_output, say};
 use crate::stored::owner;
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
-use assay_store::{Found, Store};
+use assay_store::{Store, StoredId};
 use clap::Args;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -47,8 +47,8 @@ pub fn data_folder() -> Option<PathBuf> {
 /// The id of a run of assay's own.
 pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
     match store.find(name)? {
-        Found::Run(id) => Ok(id),
-        Found::Import(id) => Err(Failure::usage(format!(
+        StoredId::Run(id) => Ok(id),
+        StoredId::Import(id) => Err(Failure::usage(format!(
             "{id} is an import: only runs of assay can be resumed"
         ))),
     }
@@ -82,8 +82,8 @@ pub fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
 /// left out.
 pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
     let id = match store.find(name)? {
-        Found::Import(id) => return Ok(Stored::Import(Box::new(store.load_import(&id)?))),
-        Found::Run(id) => id,
+        StoredId::Import(id) => return Ok(Stored::Import(Box::new(store.load_import(&id)?))),
+        StoredId::Run(id) => id,
     };
     let loaded = store.load(&id)?;
     for damage in &loaded.damaged {

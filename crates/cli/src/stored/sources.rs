@@ -15,7 +15,10 @@ use std::path::{Path, PathBuf};
 
 /// Returns the options for verdicts on these sources: the level of the one that was looked at most
 /// often, and its margin unless there is another.
-pub fn held_to<'a>(sources: impl IntoIterator<Item = &'a Source>, margin: Option<f64>) -> Options {
+pub fn held_to<'a>(
+    sources: impl IntoIterator<Item = &'a FigureSource>,
+    margin: Option<f64>,
+) -> Options {
     let usual = Options::default();
     let mut held = usual;
     for source in sources {
@@ -44,7 +47,7 @@ pub enum Origin {
 
 /// Figures and where they come from.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct FigureSource {
     /// Place of the source; two sources with the same one are the same.
     pub origin: Origin,
     /// In the user's words, with the condition where one was named.
@@ -71,7 +74,7 @@ pub fn split_condition(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-impl Source {
+impl FigureSource {
     /// Finds what `word` names: `SOURCE` or `SOURCE@CONDITION`.
     pub fn find(word: &str, store: &StoreArgs) -> Result<Self, Failure> {
         let (name, condition) = split_condition(word);
@@ -149,8 +152,8 @@ impl Source {
     }
 
     /// As reports take it.
-    pub fn shown(&self) -> comparison::Source<'_> {
-        comparison::Source {
+    pub fn shown(&self) -> comparison::ComparedSource<'_> {
+        comparison::ComparedSource {
             name: &self.name,
             figures: &self.figures,
             run: self.run.as_deref(),

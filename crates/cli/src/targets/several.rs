@@ -4,7 +4,7 @@ use crate::exit::{Failure, LOST};
 use crate::output::{print, say};
 use crate::targets::lab;
 use crate::targets::on::On;
-use crate::targets::pool::{Crew, Ended, Event, Task};
+use crate::targets::pool::{Crew, EndedTask, Event, Task};
 use assay_model::text::clean;
 use assay_target::labgrid::{BoardFilter, Lab, Lease, Reservation};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, F
 }
 
 /// Outcome of a target.
-struct Outcome {
+struct TargetOutcome {
     name: String,
     code: u8,
     out: Vec<u8>,
@@ -56,7 +56,7 @@ struct Several<'a> {
     places: BTreeMap<usize, usize>,
     /// Targets that wait for a board.
     waiting: Vec<(usize, &'a On, Reservation)>,
-    done: BTreeMap<usize, Outcome>,
+    done: BTreeMap<usize, TargetOutcome>,
 }
 
 impl<'a> Several<'a> {
@@ -108,7 +108,7 @@ impl<'a> Several<'a> {
 
     /// A target that cannot be had takes no other with it.
     fn fail(&mut self, place: usize, target: &On, failure: &Failure) {
-        let outcome = Outcome {
+        let outcome = TargetOutcome {
             name: target.to_string(),
             code: failure.number(),
             out: Vec::new(),
@@ -157,8 +157,8 @@ impl<'a> Several<'a> {
     }
 }
 
-fn outcome(ended: Ended) -> Outcome {
-    Outcome {
+fn outcome(ended: EndedTask) -> TargetOutcome {
+    TargetOutcome {
         trouble: (ended.code != 0).then(|| in_words(&ended)),
         name: ended.name,
         code: ended.code,
@@ -168,7 +168,7 @@ fn outcome(ended: Ended) -> Outcome {
 
 /// Writes the output of each target, in the order of the targets; JSON documents go into one array.
 fn write_results<'a>(
-    all: impl Iterator<Item = &'a Outcome>,
+    all: impl Iterator<Item = &'a TargetOutcome>,
     json: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -188,7 +188,7 @@ fn write_results<'a>(
     out.write_all(b"\n]\n")
 }
 
-fn say_failures(done: &BTreeMap<usize, Outcome>) {
+fn say_failures(done: &BTreeMap<usize, TargetOutcome>) {
     let troubles = done.values().filter_map(|done| done.trouble.as_ref());
     let mut failed = 0;
     for trouble in troubles {
@@ -201,7 +201,7 @@ fn say_failures(done: &BTreeMap<usize, Outcome>) {
 }
 
 /// Which target failed, how, and why.
-pub fn in_words(ended: &Ended) -> String {
+pub fn in_words(ended: &EndedTask) -> String {
     let why = match (&ended.complaint, ended.too_late) {
         _ if ended.board_lost => "somebody else had its board meanwhile",
         (_, true) => "its time was over",

@@ -28,7 +28,7 @@ pub struct Progress {
     /// Place of the trial under way, and when it began.
     place: usize,
     began: Instant,
-    pace: Pace,
+    pace: RateMeter,
     /// Bytes written of the test file under preparation.
     prepared: Option<Bytes>,
 }
@@ -76,7 +76,7 @@ impl Progress {
             names: steps.into_iter().map(|step| step.name).collect(),
             place: 0,
             began: Instant::now(),
-            pace: Pace::default(),
+            pace: RateMeter::default(),
             prepared: None,
         }
     }
@@ -115,7 +115,7 @@ impl Progress {
 
     fn begins(&mut self) {
         self.began = Instant::now();
-        self.pace = Pace::default();
+        self.pace = RateMeter::default();
     }
 
     /// A trial is under way.
@@ -165,12 +165,12 @@ impl Progress {
 
 /// The rate since the last time it was asked for.
 #[derive(Clone, Copy, Default)]
-struct Pace {
+struct RateMeter {
     at: Nanos,
     amount: u64,
 }
 
-impl Pace {
+impl RateMeter {
     /// Rate per second, at that time on one clock with that much done; `None` before anything is
     /// done, and in a ramp, where the clock stands still.
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_that_of_the_time_since_it_was_last_asked_for() {
-        let mut pace = Pace::default();
+        let mut pace = RateMeter::default();
         let rates = [
             pace.at(Nanos(0), 0),
             pace.at(Nanos::secs(1), 0),

@@ -3,7 +3,7 @@
 
 use assay_model::load::Stream;
 use assay_model::load::blocks::StridedZones;
-use assay_model::load::content::Pattern;
+use assay_model::load::content::ContentPattern;
 use assay_model::load::pace::{Flow, LatencyTarget, ThinkTime};
 use assay_model::load::priority::IoPriority;
 use assay_model::load::schedule::ExitWhat;
@@ -68,7 +68,7 @@ pub(super) struct JobDraft {
     /// `verify_pattern_interval`.
     pub(super) verify_pattern_interval: u32,
     /// `buffer_pattern`.
-    pub(super) buffer_pattern: Pattern,
+    pub(super) buffer_pattern: ContentPattern,
     /// `log_alternate_epoch` was given.
     pub(super) alternate_epoch: bool,
     /// Options that were given, by their first names.
@@ -130,7 +130,7 @@ impl JobDraft {
             exit_all: false,
             exit_what: ExitWhat::Group,
             verify_pattern_interval: 0,
-            buffer_pattern: Pattern::default(),
+            buffer_pattern: ContentPattern::default(),
             alternate_epoch: false,
             given: Vec::new(),
             engine_options: Vec::new(),

@@ -3,7 +3,7 @@
 
 use super::Output;
 use super::table::columns;
-use assay_model::work::iozone::{Row, Test};
+use assay_model::work::iozone::{IozoneRow, Test};
 
 /// Letters, and what they stand for.
 const LETTERS: [(&str, &str); 6] = [
@@ -21,8 +21,8 @@ const LETTERS: [(&str, &str); 6] = [
 pub fn marks(
     output: &Output,
     tests: &[Test],
-    rows: &[Row],
-    label: impl Fn(Test, Row) -> Option<String>,
+    rows: &[IozoneRow],
+    label: impl Fn(Test, IozoneRow) -> Option<String>,
 ) -> String {
     let shown: Vec<Test> = columns(output)
         .into_iter()

@@ -1,7 +1,7 @@
 //! File and record sizes: what is written, and the rows of automatic mode.
 
 use super::IozoneError;
-use assay_model::work::iozone::Row;
+use assay_model::work::iozone::IozoneRow;
 
 /// Smallest and largest file of automatic mode, in KiB.
 pub(super) const AUTO_FILE: (u64, u64) = (64, 512 << 10);
@@ -65,7 +65,7 @@ impl Sizes {
 
     /// Small records in large files take long and tell little: automatic mode
     /// leaves them out, unless sizes or limits of records or files are given.
-    fn crosses_over(&self, row: Row) -> bool {
+    fn crosses_over(&self, row: IozoneRow) -> bool {
         let asked = self.all_records
             || !self.files.is_empty()
             || !self.records.is_empty()
@@ -75,14 +75,14 @@ impl Sizes {
     }
 
     /// Returns all rows, in order.
-    pub(super) fn rows(&self) -> Result<Vec<Row>, IozoneError> {
+    pub(super) fn rows(&self) -> Result<Vec<IozoneRow>, IozoneError> {
         let records = self.record_sizes();
         let mut rows = Vec::new();
         for file_kib in self.file_sizes() {
             let fitting = records.iter().filter(|&&record| record <= file_kib);
             rows.extend(
                 fitting
-                    .map(|&record_kib| Row {
+                    .map(|&record_kib| IozoneRow {
                         file_kib,
                         record_kib,
                     })

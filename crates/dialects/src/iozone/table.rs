@@ -2,7 +2,7 @@
 //! size, written cell by cell.
 
 use super::Output;
-use assay_model::work::iozone::{IozoneStep, RateUnit, Row, Test};
+use assay_model::work::iozone::{IozoneRow, IozoneStep, RateUnit, Test};
 
 /// The columns that every table has.
 const USUAL: [Test; 13] = [
@@ -107,7 +107,7 @@ pub struct RowText {
 impl RowText {
     /// Begins a row; the text is its sizes.
     #[must_use]
-    pub fn begin(output: &Output, tests: &[Test], row: Row) -> (Self, String) {
+    pub fn begin(output: &Output, tests: &[Test], row: IozoneRow) -> (Self, String) {
         let no_second = |test: &Test| test.repeats() && !tests.contains(test);
         let columns = columns(output);
         let zeros = columns.iter().copied().filter(no_second);

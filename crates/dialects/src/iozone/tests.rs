@@ -2,7 +2,7 @@
 
 use super::table::RowText;
 use super::*;
-use assay_model::work::iozone::{Child, IozoneStep, MapSync, Row, Test};
+use assay_model::work::iozone::{Child, IozoneRow, IozoneStep, MapSync, Test};
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -143,7 +143,7 @@ fn figures_end_where_those_of_iozone_do() {
     let (mut row, mut text) = RowText::begin(
         &command.output,
         &command.work.tests,
-        Row {
+        IozoneRow {
             file_kib: 1024,
             record_kib: 64,
         },

@@ -2,7 +2,7 @@
 
 use super::blocks::processor_percent;
 use super::{IozoneCommand, Output};
-use assay_model::work::iozone::{Child, IozoneStep, RateUnit, Row, Test};
+use assay_model::work::iozone::{Child, IozoneRow, IozoneStep, RateUnit, Test};
 
 /// Names of a test in throughput mode.
 struct TestLabels {
@@ -84,7 +84,7 @@ pub(super) fn heading(command: &IozoneCommand) -> String {
 
 /// The line before the tests of each number of children.
 #[must_use]
-pub fn opening(output: &Output, row: Row) -> String {
+pub fn opening(output: &Output, row: IozoneRow) -> String {
     format!(
         "\tEach {} writes a {} kByte file in {} kByte records\n",
         child_word(output),

@@ -2,7 +2,7 @@
 
 use super::pattern;
 use crate::buffer::fill_random;
-use assay_model::load::content::{Pattern, WriteContent};
+use assay_model::load::content::{ContentPattern, WriteContent};
 use assay_model::rng::SplitMix64;
 
 /// Random content, of which a share gives way to zeros or a pattern.
@@ -13,7 +13,7 @@ pub(crate) struct Mixture {
     /// It is kept in each piece of that size; 0: of each block.
     chunk: usize,
     /// In place of zeros, unless empty.
-    pattern: Pattern,
+    pattern: ContentPattern,
 }
 
 impl Mixture {

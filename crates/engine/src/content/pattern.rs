@@ -1,6 +1,6 @@
 //! Bytes that are repeated over a block.
 
-use assay_model::load::content::Pattern;
+use assay_model::load::content::ContentPattern;
 
 /// A byte that is not as the pattern wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) struct Difference {
 
 /// Fills a block at `offset` with the pattern, which must not be empty. Every
 /// repetition carries the offset of the block, or of the pattern's interval.
-pub(crate) fn fill(block: &mut [u8], pattern: &Pattern, offset: u64) {
+pub(crate) fn fill(block: &mut [u8], pattern: &ContentPattern, offset: u64) {
     let interval = interval_of(pattern, block.len());
     let starts = (offset..).step_by(interval);
     for (piece, offset) in block.chunks_mut(interval).zip(starts) {
@@ -22,14 +22,14 @@ pub(crate) fn fill(block: &mut [u8], pattern: &Pattern, offset: u64) {
 }
 
 /// Returns the distance in bytes after which the pattern restarts.
-fn interval_of(pattern: &Pattern, length: usize) -> usize {
+fn interval_of(pattern: &ContentPattern, length: usize) -> usize {
     match pattern.interval as usize {
         0 => length.max(1),
         interval => interval,
     }
 }
 
-fn fill_interval(block: &mut [u8], pattern: &Pattern, offset: u64) {
+fn fill_interval(block: &mut [u8], pattern: &ContentPattern, offset: u64) {
     let mut done = pattern.bytes.len().min(block.len());
     block[..done].copy_from_slice(&pattern.bytes[..done]);
     put_offset(&mut block[..done], pattern, offset);
@@ -46,7 +46,7 @@ fn fill_interval(block: &mut [u8], pattern: &Pattern, offset: u64) {
 pub(crate) fn first_difference(
     bytes: &[u8],
     skip: usize,
-    pattern: &Pattern,
+    pattern: &ContentPattern,
     offset: u64,
 ) -> Option<Difference> {
     if pattern.bytes.is_empty() {
@@ -72,7 +72,7 @@ pub(crate) fn first_difference(
 fn first_difference_in(
     bytes: &[u8],
     skip: usize,
-    pattern: &Pattern,
+    pattern: &ContentPattern,
     offset: u64,
 ) -> Option<Difference> {
     // Of a long pattern, only the beginning is in the block.
@@ -95,7 +95,7 @@ fn first_difference_in(
         })
 }
 
-fn put_offset(unit: &mut [u8], pattern: &Pattern, offset: u64) {
+fn put_offset(unit: &mut [u8], pattern: &ContentPattern, offset: u64) {
     let offset = offset.to_le_bytes();
     for &at in &pattern.offsets_at {
         let Some(place) = unit.get_mut(at as usize..) else {
@@ -111,8 +111,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn pattern(bytes: &[u8], offsets_at: &[u32]) -> Pattern {
-        Pattern {
+    fn pattern(bytes: &[u8], offsets_at: &[u32]) -> ContentPattern {
+        ContentPattern {
             bytes: bytes.to_vec(),
             offsets_at: offsets_at.to_vec(),
             interval: 0,
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_pattern_begins_anew_with_each_interval_and_carries_its_offset() {
         let mut block = [0; 12];
-        let pattern = Pattern {
+        let pattern = ContentPattern {
             interval: 5,
             ..pattern(b"ab\0", &[2])
         };
@@ -157,7 +157,7 @@ mod tests {
             start in 0usize..200,
             place in 0usize..200,
         ) {
-            let pattern = Pattern { interval, ..pattern(&bytes, &[at]) };
+            let pattern = ContentPattern { interval, ..pattern(&bytes, &[at]) };
             let mut block = vec![0; length];
             fill(&mut block, &pattern, offset);
             let start = start % length;

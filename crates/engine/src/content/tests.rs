@@ -116,7 +116,7 @@ fn zeros_are_zeros_and_patterns_patterns() {
     assert_eq!(blocks(&mut filler, 1, 100)[0], vec![0; 100]);
 
     let pattern = WriteContent {
-        pattern: Pattern {
+        pattern: ContentPattern {
             bytes: b"0123456789".to_vec(),
             offsets_at: vec![2],
             interval: 0,
@@ -167,7 +167,7 @@ fn the_compressible_part_is_the_pattern_if_there_is_one() {
     let content = WriteContent {
         compress_percent: Some(75),
         compress_chunk: 400,
-        pattern: Pattern {
+        pattern: ContentPattern {
             bytes: b"xy".to_vec(),
             offsets_at: Vec::new(),
             interval: 0,

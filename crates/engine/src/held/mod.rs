@@ -43,10 +43,10 @@ const WITHOUT_OWNERS: [u64; 3] = [0x4d44, 0x2011_bab0, 0x7366_746e];
 const PROBE: &str = "owner";
 
 /// The folders that are held now, by descriptor.
-static HELD: RwLock<BTreeMap<RawFd, Arc<Held>>> = RwLock::new(BTreeMap::new());
+static HELD: RwLock<BTreeMap<RawFd, Arc<OpenFolder>>> = RwLock::new(BTreeMap::new());
 
 #[derive(Debug)]
-struct Held {
+struct OpenFolder {
     folder: OwnedFd,
     /// The name by which people know it.
     name: PathBuf,
@@ -55,7 +55,7 @@ struct Held {
 /// A folder that is held open until this is dropped.
 #[derive(Debug)]
 pub struct HeldFolder {
-    held: Arc<Held>,
+    held: Arc<OpenFolder>,
     path: PathBuf,
 }
 
@@ -125,7 +125,7 @@ impl HeldFolder {
                 "files in a folder that is held open cannot be named: mount /proc",
             ));
         }
-        let held = Arc::new(Held { folder, name });
+        let held = Arc::new(OpenFolder { folder, name });
         let mut all = HELD.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(number, Arc::clone(&held));
         Ok(Self { held, path })
@@ -215,7 +215,7 @@ pub fn remove_folder(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
 /// The kernel's answer; `ELOOP` for a link.
 pub fn open(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::CLOEXEC;
-    match Place::of(path)? {
+    match HeldName::of(path)? {
         Some(place) => openat(place.folder(), place.name, flags | OFlags::NOFOLLOW, mode),
         None => rustix::fs::open(path, flags, mode),
     }
@@ -252,7 +252,7 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
 /// # Errors
 /// The kernel's answer.
 pub fn unlink(path: &Path, flags: AtFlags) -> Result<(), Errno> {
-    match Place::of(path)? {
+    match HeldName::of(path)? {
         Some(place) => unlinkat(place.folder(), place.name, flags),
         None => unlinkat(CWD, path, flags),
     }
@@ -263,7 +263,7 @@ pub fn unlink(path: &Path, flags: AtFlags) -> Result<(), Errno> {
 /// # Errors
 /// The kernel's answer.
 pub fn make_folder(path: &Path, mode: Mode) -> Result<(), Errno> {
-    match Place::of(path)? {
+    match HeldName::of(path)? {
         Some(place) => mkdirat(place.folder(), place.name, mode),
         None => mkdirat(CWD, path, mode),
     }
@@ -275,7 +275,7 @@ pub fn make_folder(path: &Path, mode: Mode) -> Result<(), Errno> {
 /// # Errors
 /// The kernel's answer.
 pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
-    let made = match Place::of(path) {
+    let made = match HeldName::of(path) {
         Ok(Some(place)) => match mkdirat(place.folder(), place.name, mode) {
             Err(Errno::EXIST) => {
                 openat(place.folder(), place.name, walk::FOLDER, Mode::empty()).map(drop)
@@ -303,7 +303,7 @@ pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
 /// # Errors
 /// The kernel's error.
 pub fn look(path: &Path) -> io::Result<Stat> {
-    let found = match Place::of(path)? {
+    let found = match HeldName::of(path)? {
         Some(place) => statat(place.folder(), place.name, AtFlags::SYMLINK_NOFOLLOW),
         None => statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW),
     };
@@ -316,7 +316,7 @@ pub fn look(path: &Path) -> io::Result<Stat> {
 /// # Errors
 /// The kernel's error.
 pub fn stat(path: &Path) -> Result<Stat, Errno> {
-    match Place::of(path)? {
+    match HeldName::of(path)? {
         Some(place) => statat(place.folder(), place.name, AtFlags::SYMLINK_NOFOLLOW),
         None => rustix::fs::stat(path),
     }
@@ -350,7 +350,7 @@ pub fn named(path: &Path) -> Cow<'_, Path> {
 }
 
 /// The held folder that a path begins with, and the names after it.
-fn find(path: &Path) -> Option<(Arc<Held>, Components<'_>)> {
+fn find(path: &Path) -> Option<(Arc<OpenFolder>, Components<'_>)> {
     // Of bytes: engines that make a call for each name ask before each of them.
     let names = path
         .as_os_str()
@@ -363,14 +363,14 @@ fn find(path: &Path) -> Option<(Arc<Held>, Components<'_>)> {
 }
 
 /// A name in an open folder that is, or is below, a held one.
-struct Place<'a> {
-    held: Arc<Held>,
+struct HeldName<'a> {
+    held: Arc<OpenFolder>,
     /// The folder of the name, where that is not the held one itself.
     below: Option<OwnedFd>,
     name: &'a OsStr,
 }
 
-impl<'a> Place<'a> {
+impl<'a> HeldName<'a> {
     /// `None` for a path that leads into no held folder.
     fn of(path: &'a Path) -> Result<Option<Self>, Errno> {
         let Some((held, names)) = find(path) else {

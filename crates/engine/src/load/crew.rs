@@ -5,8 +5,8 @@ use super::logs::LogSet;
 use super::pace::{FlowShare, FlowTable, Pacing};
 use super::priorities::Priorities;
 use super::sequence::Sequence;
-use super::shared::Shared;
-use super::source::{Source, longest};
+use super::shared::StreamShared;
+use super::source::{IoSource, longest};
 use super::trace::{TraceReader, TraceWriter};
 use super::turns::{Turns, has_turns};
 use super::worker::{Checks, Finished, Parts, Worker};
@@ -91,7 +91,7 @@ pub(super) struct Post<'a> {
     pub(super) plan: &'a FilePlan,
     pub(super) files: &'a SharedFiles,
     pub(super) flows: &'a FlowTable,
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a StreamShared,
     pub(super) stop: &'a AtomicBool,
     pub(super) start: &'a StartLine,
     pub(super) gaps: WorkerGaps,
@@ -344,13 +344,13 @@ impl Post<'_> {
     }
 
     /// Returns the source of the I/Os, and the length of the largest I/O.
-    fn source(&self) -> Result<(Source, u32), EngineError> {
+    fn source(&self) -> Result<(IoSource, u32), EngineError> {
         let stream = self.stream;
         if let (Some(path), Some(loads)) = (&stream.trace.read, Loads::here()) {
             let reader = TraceReader::open(path, &stream.trace)?;
             let largest = longest(&reader);
             return Ok((
-                Source::replay(path, &stream.trace, reader, loads),
+                IoSource::replay(path, &stream.trace, reader, loads),
                 largest.max(1),
             ));
         }
@@ -361,7 +361,7 @@ impl Post<'_> {
             let split = size.split.iter().map(|(length, _)| *length).max();
             size.max.max(size.min).max(split.unwrap_or(0))
         });
-        Ok((Source::order(sequence), largest.max().unwrap_or(1)))
+        Ok((IoSource::order(sequence), largest.max().unwrap_or(1)))
     }
 
     fn filler(&self, largest: u32) -> Filler {

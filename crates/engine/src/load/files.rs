@@ -161,7 +161,7 @@ impl FilePlan {
         &self,
         stream: &Stream,
         load: &Load,
-        found: &[look::Found],
+        found: &[look::InspectedFile],
     ) -> Result<(), EngineError> {
         for (file, found) in self.files.iter().zip(found) {
             let missing = file.kind == FileKind::Missing;

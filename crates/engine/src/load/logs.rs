@@ -24,7 +24,7 @@ use assay_model::load::schedule::Process;
 use assay_model::load::stats::StatsOptions;
 use bins::BinLog;
 use rustix::time::{ClockId, clock_gettime};
-use samples::{Sample, Samples};
+use samples::{IoSample, Samples};
 use windows::Windows;
 
 /// One of the files.
@@ -161,7 +161,7 @@ impl LogSet {
         lat_ns: u64,
     ) {
         self.tick(at_ns);
-        let mut sample = Sample::new(at_ns, ddir, bytes, offset, slat_ns, clat_ns, lat_ns);
+        let mut sample = IoSample::new(at_ns, ddir, bytes, offset, slat_ns, clat_ns, lat_ns);
         sample.priority = priority;
         match &mut self.entries {
             Entries::Nothing => {}

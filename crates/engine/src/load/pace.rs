@@ -8,11 +8,11 @@ mod least;
 mod limit;
 mod think;
 
-pub(crate) use depth::{DepthSearch, Finding};
+pub(crate) use depth::{DepthDecision, DepthSearch};
 pub(crate) use flow::{FlowShare, FlowTable};
 pub(crate) use think::Pause;
 
-use assay_model::load::pace::Pace;
+use assay_model::load::pace::PaceLimits;
 use assay_model::load::{Ddir, PerDirection};
 use assay_model::rng::SplitMix64;
 use least::LeastRate;
@@ -40,7 +40,7 @@ pub(crate) struct Turn {
 impl Pacing {
     /// As `pace` says, from `start_ns` on; `seed` names random arrivals.
     /// `None`: there is nothing to keep, so the loop need not ask.
-    pub(crate) fn new(pace: &Pace, start_ns: u64, seed: u64) -> Option<Self> {
+    pub(crate) fn new(pace: &PaceLimits, start_ns: u64, seed: u64) -> Option<Self> {
         let mut rng = SplitMix64::new(seed);
         let pacing = Self {
             limits: PerDirection::from_fn(|ddir| {
@@ -166,15 +166,15 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     /// A pace after a change.
-    fn pacing(change: impl FnOnce(&mut Pace)) -> Pacing {
-        let mut pace = Pace::default();
+    fn pacing(change: impl FnOnce(&mut PaceLimits)) -> Pacing {
+        let mut pace = PaceLimits::default();
         change(&mut pace);
         Pacing::new(&pace, 0, 1).unwrap()
     }
 
     #[test]
     fn no_limits_no_pacing() {
-        assert!(Pacing::new(&Pace::default(), 0, 1).is_none());
+        assert!(Pacing::new(&PaceLimits::default(), 0, 1).is_none());
     }
 
     #[test]

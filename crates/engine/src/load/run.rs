@@ -11,7 +11,7 @@ mod telling;
 use super::Controls;
 use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;
-use super::shared::Shared;
+use super::shared::StreamShared;
 use super::{LoadObserver, Note};
 use crate::error::EngineError;
 use crate::extra::Loads;
@@ -63,7 +63,7 @@ pub(crate) struct Signals<'a> {
 
 /// Outcome of a load, including data that does not fit into a report.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct LoadOutcome {
     pub(crate) report: LoadReport,
     /// Why streams could not start or go on, in order. (Failed I/Os are in
     /// their reports.)
@@ -77,8 +77,8 @@ pub(crate) fn conduct(
     load: &Load,
     signals: Signals<'_>,
     observer: &mut dyn LoadObserver,
-) -> Outcome {
-    let mut outcome = Outcome::default();
+) -> LoadOutcome {
+    let mut outcome = LoadOutcome::default();
     outcome.report.streams = vec![StreamReport::default(); load.streams.len()];
     let mut stage = Stage::new(load, signals);
     stage.prepare(&mut outcome, observer);
@@ -93,7 +93,7 @@ struct Stage<'a> {
     halted: AtomicBool,
     files: SharedFiles,
     flows: FlowTable,
-    shared: Vec<Shared>,
+    shared: Vec<StreamShared>,
     /// `None`: the stream cannot run, or has nothing to do.
     plans: Vec<Option<FilePlan>>,
     /// Gaps shared by the streams that report as one, by report number.
@@ -123,7 +123,11 @@ impl<'a> Stage<'a> {
             halted: AtomicBool::new(false),
             files: SharedFiles::default(),
             flows: FlowTable::default(),
-            shared: load.streams.iter().map(|_| Shared::default()).collect(),
+            shared: load
+                .streams
+                .iter()
+                .map(|_| StreamShared::default())
+                .collect(),
             plans: load.streams.iter().map(|_| None).collect(),
             gaps,
         }
@@ -139,7 +143,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Settles the files of all streams and makes them.
-    fn prepare(&mut self, outcome: &mut Outcome, observer: &mut dyn LoadObserver) {
+    fn prepare(&mut self, outcome: &mut LoadOutcome, observer: &mut dyn LoadObserver) {
         for (index, stream) in self.load.streams.iter().enumerate() {
             if self.is_stopped() {
                 return;
@@ -180,7 +184,7 @@ impl<'a> Stage<'a> {
     fn cannot_run(
         &self,
         index: usize,
-        outcome: &mut Outcome,
+        outcome: &mut LoadOutcome,
         error: EngineError,
         observer: &mut dyn LoadObserver,
     ) {

@@ -47,7 +47,7 @@ pub(crate) struct Step {
 /// was taken (which is how written offsets are found anew for checking).
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence {
-    kind: Kind,
+    kind: SequenceKind,
     seed: u64,
     /// Each pass has the same order (fio's `randrepeat`).
     repeat: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Sequence {
     clippy::large_enum_variant,
     reason = "one per stream, and in the hot loop: no detour over the heap"
 )]
-enum Kind {
+enum SequenceKind {
     Plain(Plain),
     Mixed(Box<Mixed>),
     #[cfg(feature = "patterns")]
@@ -89,8 +89,8 @@ impl Sequence {
         }
         let kind = match Plain::new(&rules, spans, seed) {
             _ if stream.blocks.pattern.is_some() => patterned(stream, spans, seed)?,
-            Some(plain) => Kind::Plain(plain),
-            None => Kind::Mixed(Box::new(Mixed::new(rules, stream, spans, seed)?)),
+            Some(plain) => SequenceKind::Plain(plain),
+            None => SequenceKind::Mixed(Box::new(Mixed::new(rules, stream, spans, seed)?)),
         };
         Ok(Self {
             kind,
@@ -105,16 +105,16 @@ impl Sequence {
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Step> {
         match &mut self.kind {
-            Kind::Plain(plain) => {
+            SequenceKind::Plain(plain) => {
                 let ddir = plain.draw();
                 plain.next_of(ddir)
             }
-            Kind::Mixed(mixed) => {
+            SequenceKind::Mixed(mixed) => {
                 let ddir = mixed.draw();
                 mixed.next_of(ddir)
             }
             #[cfg(feature = "patterns")]
-            Kind::Patterned(patterned) => Some(patterned.next()),
+            SequenceKind::Patterned(patterned) => Some(patterned.next()),
         }
     }
 
@@ -123,10 +123,10 @@ impl Sequence {
     /// [`next_of`](Self::next_of).
     pub(crate) fn draw(&mut self) -> Ddir {
         match &mut self.kind {
-            Kind::Plain(plain) => plain.draw(),
-            Kind::Mixed(mixed) => mixed.draw(),
+            SequenceKind::Plain(plain) => plain.draw(),
+            SequenceKind::Mixed(mixed) => mixed.draw(),
             #[cfg(feature = "patterns")]
-            Kind::Patterned(patterned) => patterned.draw(),
+            SequenceKind::Patterned(patterned) => patterned.draw(),
         }
     }
 
@@ -134,20 +134,20 @@ impl Sequence {
     /// the one that was drawn.
     pub(crate) fn next_of(&mut self, ddir: Ddir) -> Option<Step> {
         match &mut self.kind {
-            Kind::Plain(plain) => plain.next_of(ddir),
-            Kind::Mixed(mixed) => mixed.next_of(ddir),
+            SequenceKind::Plain(plain) => plain.next_of(ddir),
+            SequenceKind::Mixed(mixed) => mixed.next_of(ddir),
             #[cfg(feature = "patterns")]
-            Kind::Patterned(patterned) => Some(patterned.next()),
+            SequenceKind::Patterned(patterned) => Some(patterned.next()),
         }
     }
 
     /// Reads and writes are mixed: a direction that was drawn may be changed.
     pub(crate) const fn is_mixed(&self) -> bool {
         match &self.kind {
-            Kind::Plain(plain) => plain.is_mixed(),
-            Kind::Mixed(mixed) => mixed.is_mixed(),
+            SequenceKind::Plain(plain) => plain.is_mixed(),
+            SequenceKind::Mixed(mixed) => mixed.is_mixed(),
             #[cfg(feature = "patterns")]
-            Kind::Patterned(_) => false,
+            SequenceKind::Patterned(_) => false,
         }
     }
 
@@ -158,23 +158,23 @@ impl Sequence {
             self.seed = SplitMix64::new(self.seed).next_u64();
         }
         match &mut self.kind {
-            Kind::Plain(plain) => plain.begin_again(self.seed),
-            Kind::Mixed(mixed) => mixed.begin_again(self.seed),
+            SequenceKind::Plain(plain) => plain.begin_again(self.seed),
+            SequenceKind::Mixed(mixed) => mixed.begin_again(self.seed),
             #[cfg(feature = "patterns")]
-            Kind::Patterned(patterned) => patterned.begin_again(self.seed),
+            SequenceKind::Patterned(patterned) => patterned.begin_again(self.seed),
         }
     }
 }
 
 #[cfg(feature = "patterns")]
-fn patterned(stream: &Stream, spans: &[Span], seed: u64) -> Result<Kind, EngineError> {
+fn patterned(stream: &Stream, spans: &[Span], seed: u64) -> Result<SequenceKind, EngineError> {
     let made = Patterned::new(stream, spans, seed);
     made.unwrap_or_else(|| Err(no_patterns(stream)))
-        .map(Kind::Patterned)
+        .map(SequenceKind::Patterned)
 }
 
 #[cfg(not(feature = "patterns"))]
-fn patterned(stream: &Stream, _spans: &[Span], _seed: u64) -> Result<Kind, EngineError> {
+fn patterned(stream: &Stream, _spans: &[Span], _seed: u64) -> Result<SequenceKind, EngineError> {
     Err(no_patterns(stream))
 }
 

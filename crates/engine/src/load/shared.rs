@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One for each stream.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct StreamShared {
     /// The stream is to end: I/O under way is waited for, no more is begun.
     stop: AtomicBool,
     /// Somebody waits for that: what takes long is left out.
@@ -27,7 +27,7 @@ pub(super) struct SteadyTotals {
     pub(super) latency_sum_ns: u64,
 }
 
-impl Shared {
+impl StreamShared {
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }

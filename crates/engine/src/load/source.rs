@@ -13,9 +13,9 @@ use assay_stats::histogram::Histogram;
 use std::path::{Path, PathBuf};
 
 /// Source of a stream's I/Os.
-pub(super) enum Source {
+pub(super) enum IoSource {
     /// Blocks in the order that the job describes.
-    Order(Box<Order>),
+    Order(Box<PacedSequence>),
     /// Recorded I/Os.
     Replay(Box<Replay>, Loads),
 }
@@ -44,7 +44,7 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    pub(super) fn of_pass(length: &Length, pass_bytes: u64, source: &Source) -> Self {
+    pub(super) fn of_pass(length: &Length, pass_bytes: u64, source: &IoSource) -> Self {
         let endless = length.time_based || length.fill_device || source.is_replay();
         let repeat = !source.is_replay() && (length.time_based || length.io_size.is_some());
         Self {
@@ -83,7 +83,7 @@ impl Goal {
 }
 
 /// A sequence, and the step of it that waits for its turn.
-pub(super) struct Order {
+pub(super) struct PacedSequence {
     sequence: Sequence,
     /// Direction of the next block, when it must still wait.
     drawn: Option<Ddir>,
@@ -105,9 +105,9 @@ pub(super) struct Replay {
     lateness: Histogram,
 }
 
-impl Source {
+impl IoSource {
     pub(super) fn order(sequence: Sequence) -> Self {
-        Self::Order(Box::new(Order {
+        Self::Order(Box::new(PacedSequence {
             sequence,
             drawn: None,
             held: None,
@@ -141,7 +141,7 @@ impl Source {
         }
     }
 
-    /// Returns the next action, and repeats it until it is [taken](Source::taken).
+    /// Returns the next action, and repeats it until it is [taken](IoSource::taken).
     pub(super) fn peek(&mut self, goal: &Goal, pacing: Option<&Pacing>, now_ns: u64) -> Given {
         if goal.is_reached() {
             return Given::Over;
@@ -152,7 +152,7 @@ impl Source {
         }
     }
 
-    /// Confirms that the action returned by [`Source::peek`] has been issued.
+    /// Confirms that the action returned by [`IoSource::peek`] has been issued.
     pub(super) fn taken(&mut self) {
         match self {
             Self::Order(order) => order.held = None,
@@ -195,7 +195,7 @@ impl Source {
     }
 }
 
-impl Order {
+impl PacedSequence {
     fn peek(&mut self, goal: &Goal, pacing: Option<&Pacing>, now_ns: u64) -> Given {
         if let Some(step) = self.held {
             return Given::Step(step);

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// Figures of one interval.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct IntervalFigures {
     iops: u64,
     bw: u64,
     lat_ns: u64,
@@ -33,7 +33,7 @@ pub(crate) struct SteadyWatch {
     window: usize,
     /// Samples still to be left out in the beginning.
     ramp_left: u64,
-    samples: VecDeque<Sample>,
+    samples: VecDeque<IntervalFigures>,
     /// Evaluation of the window, once it is full.
     judged: Option<Judgement>,
     attained: bool,
@@ -68,7 +68,7 @@ impl SteadyWatch {
         if self.samples.len() == self.window {
             self.samples.pop_front();
         }
-        self.samples.push_back(Sample { iops, bw, lat_ns });
+        self.samples.push_back(IntervalFigures { iops, bw, lat_ns });
         if self.samples.len() == self.window {
             let judged = judge(&self.figures());
             self.attained = self
@@ -82,7 +82,7 @@ impl SteadyWatch {
     /// Returns the requested criterion and the figures seen. Value, deviation and slope are 0 until
     /// the window is full; so is a percentage of zero.
     pub(crate) fn reached(&self) -> SteadyStateReached {
-        let list = |figure: fn(&Sample) -> u64| self.samples.iter().map(figure).collect();
+        let list = |figure: fn(&IntervalFigures) -> u64| self.samples.iter().map(figure).collect();
         let judged = self.judged.unwrap_or_default();
         SteadyStateReached {
             criterion: self.asked.criterion,
@@ -101,7 +101,7 @@ impl SteadyWatch {
 
     /// The figures that the criterion looks at, oldest first.
     fn figures(&self) -> Vec<f64> {
-        let figure = |sample: &Sample| match self.asked.criterion {
+        let figure = |sample: &IntervalFigures| match self.asked.criterion {
             SteadyCriterion::Iops | SteadyCriterion::IopsSlope => sample.iops,
             SteadyCriterion::Bw | SteadyCriterion::BwSlope => sample.bw,
             SteadyCriterion::Lat | SteadyCriterion::LatSlope => sample.lat_ns,

@@ -4,7 +4,7 @@ use assay_model::job::{Content, Job, RateLimit};
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
 use assay_model::load::content::WriteContent;
 use assay_model::load::files::{Advice, Fallocate, Files};
-use assay_model::load::pace::{Pace, ThinkTime};
+use assay_model::load::pace::{PaceLimits, ThinkTime};
 use assay_model::load::schedule::Schedule;
 use assay_model::load::stats::{ErrorPolicy, StatsOptions};
 use assay_model::load::{Durability, Engine, Extent, Length, Load, PerDirection, Stream};
@@ -127,7 +127,7 @@ fn length(job: &Job) -> Length {
 
 /// A job's limit holds for reads and writes together, a stream's for each: a
 /// mix divides it as it divides the I/Os.
-fn pace(job: &Job) -> Pace {
+fn pace(job: &Job) -> PaceLimits {
     let (read, write) = directions(job);
     let percent = u64::from(job.read_percent.min(100));
     let (reads, writes) = match read && write {
@@ -153,17 +153,17 @@ fn pace(job: &Job) -> Pace {
         io_time: Nanos(0),
     });
     let unpaused = match job.rate {
-        None => Pace::default(),
-        Some(RateLimit::BytesPerSec(limit)) => Pace {
+        None => PaceLimits::default(),
+        Some(RateLimit::BytesPerSec(limit)) => PaceLimits {
             rate: divided(limit),
-            ..Pace::default()
+            ..PaceLimits::default()
         },
-        Some(RateLimit::Iops(limit)) => Pace {
+        Some(RateLimit::Iops(limit)) => PaceLimits {
             rate_iops: divided(limit),
-            ..Pace::default()
+            ..PaceLimits::default()
         },
     };
-    Pace { think, ..unpaused }
+    PaceLimits { think, ..unpaused }
 }
 
 #[cfg(test)]

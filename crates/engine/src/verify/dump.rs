@@ -1,7 +1,7 @@
 //! Files for whoever wants to see what a damaged block looks like
 //! (`verify_dump`).
 
-use super::{Expected, Header, Mark, Mismatch, Verifier, header, header_bytes};
+use super::{BlockMark, Expected, Header, Mismatch, Verifier, header, header_bytes};
 use crate::error::EngineError;
 use crate::held::{self, HeldFolder};
 use assay_model::load::verify::VerifyKind;
@@ -61,7 +61,7 @@ impl Verifier {
         }
         let number = header.map(|header| header.number.into());
         let mut wanted = vec![0; block.len()];
-        let mark = Mark {
+        let mark = BlockMark {
             offset: expected.offset,
             seed: seed.or(header.map(|header| header.seed)).unwrap_or(0),
             number: expected.number.or(number).unwrap_or(0),
@@ -83,7 +83,7 @@ impl Verifier {
             return false;
         }
         let mut made = vec![0; length];
-        let mark = Mark {
+        let mark = BlockMark {
             offset: header.offset.saturating_sub(skip as u64),
             seed: header.seed,
             number: header.number.into(),
@@ -110,11 +110,11 @@ fn save(path: &Path, bytes: &[u8]) -> Result<PathBuf, EngineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::load::content::Pattern;
+    use assay_model::load::content::ContentPattern;
     use assay_model::load::verify::Verify;
     use std::fs;
 
-    const MARK: Mark = Mark {
+    const MARK: BlockMark = BlockMark {
         offset: 8192,
         seed: 5,
         number: 3,
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn patterns_are_always_known() {
         let spec = Verify {
-            pattern: Pattern {
+            pattern: ContentPattern {
                 bytes: b"abc".to_vec(),
                 offsets_at: Vec::new(),
                 interval: 0,

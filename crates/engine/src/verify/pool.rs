@@ -34,12 +34,12 @@ pub(crate) struct Checked {
 /// Threads that check blocks.
 #[derive(Debug)]
 pub(crate) struct CheckPool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
     threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct PoolShared {
     queues: Mutex<Queues>,
     /// There is work, or there will be none any more.
     work: Condvar,
@@ -56,7 +56,7 @@ struct Queues {
     closed: bool,
 }
 
-impl Shared {
+impl PoolShared {
     /// A thread that panicked left nothing half done: a block is either in the
     /// queue or not.
     fn queues(&self) -> MutexGuard<'_, Queues> {
@@ -145,7 +145,7 @@ fn take_done(queues: &mut Queues) -> Vec<Checked> {
 }
 
 /// Checks blocks until the pool is closed.
-fn check_all(shared: &Shared, verifier: &Verifier) {
+fn check_all(shared: &PoolShared, verifier: &Verifier) {
     let idle = |queues: &mut Queues| queues.waiting.is_empty() && !queues.closed;
     loop {
         let queues = shared.work.wait_while(shared.queues(), idle);
@@ -189,7 +189,7 @@ fn cpu_set(cpus: &[u32]) -> io::Result<Option<CpuSet>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::Mark;
+    use crate::verify::BlockMark;
     use assay_model::load::verify::{Verify, VerifyKind};
 
     fn verifier() -> Arc<Verifier> {
@@ -199,10 +199,10 @@ mod tests {
     /// A block whose mark is its tag; every tenth one is damaged.
     fn check(verifier: &Verifier, tag: u64) -> Check {
         let mut buf = IoBuf::zeroed(8192);
-        let mark = Mark {
+        let mark = BlockMark {
             offset: tag * 4096,
             seed: tag,
-            ..Mark::default()
+            ..BlockMark::default()
         };
         let block = &mut buf.block_mut()[..4096];
         verifier.stamp(block, mark);

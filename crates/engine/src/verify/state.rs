@@ -37,7 +37,7 @@ const MOST_BYTES: u64 = 128 << 20;
 
 /// Writes of a stream up to its interruption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct VerifyState {
     /// Name of the job.
     pub(crate) name: String,
     /// Number of the stream among all streams, from 0.
@@ -68,7 +68,7 @@ pub(crate) struct InFlight {
     pub(crate) length: u64,
 }
 
-impl State {
+impl VerifyState {
     /// Returns the path of a stream's state: `local-<job>-<stream>-verify.state` in `folder`, with
     /// dots for the slashes of the job's name.
     pub(crate) fn path(folder: &Path, job: &str, stream: u64) -> PathBuf {

@@ -23,7 +23,7 @@ const KINDS: [VerifyKind; 18] = [
     VerifyKind::PatternHeader,
     VerifyKind::Null,
 ];
-const MARK: Mark = Mark {
+const MARK: BlockMark = BlockMark {
     offset: 8192,
     seed: 0x0123_4567_89ab_cdef,
     number: 70_000,
@@ -42,7 +42,7 @@ fn spec(kind: VerifyKind) -> Verify {
         kind,
         VerifyKind::Header | VerifyKind::Pattern | VerifyKind::PatternHeader
     ) {
-        spec.pattern = Pattern {
+        spec.pattern = ContentPattern {
             bytes: b"\xde\xad--------".to_vec(),
             offsets_at: vec![2],
             interval: 0,
@@ -289,7 +289,7 @@ proptest! {
         let spec = Verify { interval: interval * 512, offset, ..spec(KINDS[kind]) };
         let verifier = Verifier::new(&spec, 9);
         let at = at / 2;
-        let mark = Mark { offset: at, seed, number, time: (1, 2) };
+        let mark = BlockMark { offset: at, seed, number, time: (1, 2) };
         let mut block = vec![0; blocks * 1024];
         verifier.stamp(&mut block, mark);
         let expected = Expected { offset: at, number: Some(number), seed: Some(seed) };

@@ -1,7 +1,7 @@
 //! The jobs that ask: micro-patterns, each point of which is one job.
 
 use super::Trait;
-use assay_model::job::{EngineKind, Flush, FlushCall, Job, Pattern, Pause, Purpose, Rw};
+use assay_model::job::{EngineKind, FlashPattern, Flush, FlushCall, Job, Pause, Purpose, Rw};
 use assay_model::latency::LatencyRecord;
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
@@ -212,7 +212,7 @@ impl Scope {
         let ask = |unit: u64, part, shift: u64| {
             let mut job = self.job("", Rw::RandRead, 4 * K, self.size.0 - half);
             job.offset = Bytes(shift);
-            job.pattern = Some(Pattern::Across { unit: Bytes(unit) });
+            job.pattern = Some(FlashPattern::Across { unit: Bytes(unit) });
             Self::asked(Trait::Boundaries, part, unit, job)
         };
         units
@@ -250,7 +250,7 @@ impl Scope {
         let counts = (2..=10).chain([12, 14, 16, 20, 24, 28, 32]);
         let ask = |units: u32, part, rw| {
             let mut job = self.job("", rw, 16 * K, self.size.0);
-            job.pattern = Some(Pattern::InTurn {
+            job.pattern = Some(FlashPattern::InTurn {
                 units,
                 unit: Bytes(unit),
             });
@@ -315,7 +315,7 @@ impl Scope {
     fn deferred(&self) -> Vec<TraitJob> {
         let ask = |ms: u64| {
             let mut job = self.job("", Rw::RandRw, 16 * K, VERY_NEAR);
-            job.pattern = Some(Pattern::ReadThenWrite);
+            job.pattern = Some(FlashPattern::ReadThenWrite);
             job.pause = (ms > 0).then_some(Pause {
                 after: 2,
                 time: Nanos::millis(ms),

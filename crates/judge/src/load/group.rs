@@ -3,7 +3,9 @@
 use super::super::flush::in_force;
 use super::super::share::{Share, failed_because};
 use super::super::touched::Touched;
-use super::super::{CallEnd, Case, DirectionEvidence, ForeignIo, Judgement, Measured, Place};
+use super::super::{
+    CallEnd, Case, DataLocation, DirectionEvidence, ForeignIo, Judgement, Measured,
+};
 use super::order;
 use super::stop::{UNEVEN, evidence_at};
 use super::trims::Trims;
@@ -23,7 +25,7 @@ const SPREAD: &str = key!(
 );
 
 /// The streams of a wave on one storage, and what the kernel said meanwhile.
-pub(super) struct Group<'a> {
+pub(super) struct StorageGroup<'a> {
     members: Vec<Member<'a>>,
     evidence: Evidence,
     /// The streams' totals as one measurement.
@@ -36,7 +38,7 @@ pub(super) struct Group<'a> {
     stops: Vec<Self>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> StorageGroup<'a> {
     pub(super) fn new(load: &'a Load, report: &'a LoadReport, wave: &'a WaveEvidence) -> Self {
         let member = |&number: &u32| {
             let index = usize::try_from(number).ok()?;
@@ -299,7 +301,8 @@ impl<'a> Group<'a> {
             &all.at_end
         };
         let own = share.clone().map(|share| all.of_member(share, member));
-        let blurred = !all.copies && matches!(&own, Ok(own) if own.place() == Place::Unclear);
+        let blurred =
+            !all.copies && matches!(&own, Ok(own) if own.place() == DataLocation::Unclear);
         let case = self.case(&job, member.completed());
         let too_late = leaves_pages && case.looked_too_late();
         let mut judged = match all.direction {

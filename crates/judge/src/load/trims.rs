@@ -1,7 +1,7 @@
 //! Labels of trims: the kernel counts what a device discards.
 
 use super::super::share::Share;
-use super::super::{CallEnd, Case, DirectionEvidence, Measured, Place};
+use super::super::{CallEnd, Case, DataLocation, DirectionEvidence, Measured};
 use assay_lang::tr;
 use assay_model::units::{Bytes, MIB};
 
@@ -43,7 +43,7 @@ impl Case<'_> {
     fn judge_discarded(&self, share: Share) -> (Measured, String, Option<f64>) {
         let top = self.top_name();
         let so_far = tr!("{share} of the bytes were discarded on {top}", share, top);
-        if share.place() == Place::Device {
+        if share.place() == DataLocation::Device {
             return (Measured::Device, so_far, Some(share.least));
         }
         let kept = match &self.evidence.storage.mount {

@@ -1,7 +1,7 @@
 //! Directions, block sizes and the order of offsets.
 
 use super::{Extent, PerDirection};
-use crate::job::Pattern;
+use crate::job::FlashPattern;
 use serde::{Deserialize, Serialize};
 
 /// Which part of each file a stream works on.
@@ -70,7 +70,7 @@ pub struct Blocks {
     pub seed: Option<u64>,
     /// Another order than all of this says, in one file and with one block size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<FlashPattern>,
 }
 
 impl Default for Blocks {

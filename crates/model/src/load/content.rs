@@ -13,7 +13,7 @@ pub struct WriteContent {
     /// Slightly changed for every write (`scramble_buffers`).
     pub scramble: bool,
     /// Repeated to fill the block; empty: random.
-    pub pattern: Pattern,
+    pub pattern: ContentPattern,
     /// Compressibility of a block, in percent; `None`: not asked for.
     pub compress_percent: Option<u8>,
     /// In pieces of that size; 0: of the block.
@@ -34,7 +34,7 @@ impl Default for WriteContent {
             zero: false,
             refill: false,
             scramble: true,
-            pattern: Pattern::default(),
+            pattern: ContentPattern::default(),
             compress_percent: None,
             compress_chunk: 512,
             dedupe_percent: 0,
@@ -47,7 +47,7 @@ impl Default for WriteContent {
 
 /// Bytes that are repeated, with places where something else is put.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pattern {
+pub struct ContentPattern {
     /// The bytes; empty: there is no pattern.
     pub bytes: Vec<u8>,
     /// At these places of it stands the block's offset (`%o`), as a 64-bit

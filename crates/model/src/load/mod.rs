@@ -28,7 +28,7 @@ use blocks::{Blocks, Region};
 use content::WriteContent;
 use files::Files;
 use logs::Logs;
-use pace::Pace;
+use pace::PaceLimits;
 use priority::PriorityShare;
 use schedule::{Process, Schedule};
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ pub struct Stream {
     /// Direct, synchronous, flushes.
     pub durability: Durability,
     /// Limits on the pace.
-    pub pace: Pace,
+    pub pace: PaceLimits,
     /// Checking of what was written.
     pub verify: Option<Verify>,
     /// Trims between writes.
@@ -159,7 +159,7 @@ impl Stream {
             length: Length::default(),
             engine: Engine::default(),
             durability: Durability::default(),
-            pace: Pace::default(),
+            pace: PaceLimits::default(),
             verify: None,
             trim: TrimOptions::default(),
             content: WriteContent::default(),

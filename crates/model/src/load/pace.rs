@@ -15,7 +15,7 @@ pub struct Range {
 
 /// Limits on the pace of a stream. A rate of 0 is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pace {
+pub struct PaceLimits {
     /// Bytes per second.
     pub rate: PerDirection<u64>,
     /// Bytes per second that must be kept, or the stream fails.
@@ -40,7 +40,7 @@ pub struct Pace {
     pub flow: Option<Flow>,
 }
 
-impl Default for Pace {
+impl Default for PaceLimits {
     fn default() -> Self {
         Self {
             rate: PerDirection::default(),

@@ -1,6 +1,6 @@
 //! Checking of what was written, and trims.
 
-use super::content::Pattern;
+use super::content::ContentPattern;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct Verify {
     /// Offset of the header in the interval.
     pub offset: u32,
     /// Filling of what follows the header, or all of it; empty: random.
-    pub pattern: Pattern,
+    pub pattern: ContentPattern,
     /// The first mismatch ends the stream.
     pub fatal: bool,
     /// Write differing blocks to files.
@@ -60,7 +60,7 @@ impl Verify {
             only: false,
             interval: 0,
             offset: 0,
-            pattern: Pattern::default(),
+            pattern: ContentPattern::default(),
             fatal: false,
             dump: false,
             threads: 0,

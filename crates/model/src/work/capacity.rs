@@ -7,7 +7,7 @@ pub mod content;
 mod probed;
 mod tally;
 
-pub use probed::{Kind, Probed};
+pub use probed::{Probed, ProbedKind};
 pub use tally::{Alias, Counts, Tally};
 
 use crate::work::WorkSpec;
@@ -104,7 +104,7 @@ pub struct CapacityStep {
     /// filled.
     pub announced_bytes: Option<u64>,
     /// Written or checked parts, file by file; a device is one part.
-    pub parts: Vec<Part>,
+    pub parts: Vec<CapacityPart>,
     /// Names of files that were expected between others and are not there, the
     /// first of them.
     pub missing: Vec<String>,
@@ -150,7 +150,7 @@ pub struct Short {
 
 /// A file of a folder, or a whole device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct CapacityPart {
     /// `3.h2w`, or the device.
     pub name: String,
     /// Offset of the part in the sequence of all that is written, in bytes.

@@ -75,12 +75,12 @@ pub struct ExtentStep {
     /// Length of the device or file.
     pub extent_bytes: u64,
     /// Samples with their offset and duration, in the order in which they were taken.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<ExtentSample>,
 }
 
 /// One sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct ExtentSample {
     /// Start of the sample, in bytes.
     pub offset: u64,
     /// Length of the sample, in bytes.
@@ -89,7 +89,7 @@ pub struct Sample {
     pub elapsed_ns: u64,
 }
 
-impl Sample {
+impl ExtentSample {
     /// Bytes per second; `None` when no time passed.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {

@@ -229,7 +229,7 @@ impl fmt::Display for Test {
 
 /// One row: a file size with a record size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct IozoneRow {
     /// Size of each file.
     pub file_kib: u64,
     /// Size of a record.
@@ -273,7 +273,7 @@ pub struct Iozone {
     /// Tests, in the order in which they are run for each row.
     pub tests: Vec<Test>,
     /// File and record sizes, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<IozoneRow>,
     /// `fsync(2)` counts (`-e`).
     pub flush: bool,
     /// `close(2)` counts (`-c`).

@@ -7,7 +7,7 @@
 mod pattern;
 mod stress;
 
-pub use pattern::Pattern;
+pub use pattern::MemoryPattern;
 pub use stress::{Bit, BitFlip, Stress, StressStep, Untested};
 
 use crate::job::{Job, Purpose, Rw};
@@ -301,7 +301,7 @@ pub struct MemoryStep {
     /// CPUs were slowed down for heat so often until after it.
     pub throttled_after: Option<u64>,
     /// The figures.
-    pub found: Found,
+    pub found: MemoryStepResult,
 }
 
 impl MemoryStep {
@@ -309,8 +309,8 @@ impl MemoryStep {
     #[must_use]
     pub const fn flips(&self) -> u64 {
         match &self.found {
-            Found::Stress(step) => step.flips,
-            Found::Bandwidth(_) | Found::Latency(_) => 0,
+            MemoryStepResult::Stress(step) => step.flips,
+            MemoryStepResult::Bandwidth(_) | MemoryStepResult::Latency(_) => 0,
         }
     }
 }
@@ -318,7 +318,7 @@ impl MemoryStep {
 /// Result of a step, by kind of measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "measured", rename_all = "snake_case")]
-pub enum Found {
+pub enum MemoryStepResult {
     /// A rate.
     Bandwidth(BandwidthStep),
     /// A latency.
@@ -426,7 +426,7 @@ pub fn latency_job(set_bytes: u64) -> Job {
 
 /// The job of a pattern.
 #[must_use]
-pub fn stress_job(pattern: Pattern) -> Job {
+pub fn stress_job(pattern: MemoryPattern) -> Job {
     Job {
         purpose: Some(Purpose::MemoryStress),
         description: Some(pattern.words().to_owned()),

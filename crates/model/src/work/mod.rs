@@ -32,7 +32,7 @@ use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
 use soak::{Soak, SoakStep};
 use std::path::{Path, PathBuf};
-use watch::{Sample as WatchSample, Watch, WatchReport};
+use watch::{Watch, WatchReport, WatchSample};
 
 /// A work, and what it needs to be carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ pub struct Powercut {
     /// It is a block device.
     pub device: bool,
     /// The streams, which write at the same time.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<DurabilityKind>,
     /// Mounted at `path` first, unless something is mounted there.
     pub mount: Option<Mounting>,
     /// Task to carry out.
@@ -53,7 +53,7 @@ pub enum Task {
     /// Looking at what is there.
     Verify {
         /// Writes that the host knows of, by stream, in their order.
-        known: Vec<Known>,
+        known: Vec<KnownWrites>,
         /// Atomic write size of the device, in bytes.
         atomic: u32,
     },
@@ -61,7 +61,7 @@ pub enum Task {
 
 /// Writes of a stream that the host knows of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownWrites {
     /// Number of the last write that began, from 1; 0: none.
     pub begun: u64,
     /// Number of the last acknowledged write.
@@ -71,7 +71,7 @@ pub struct Known {
 /// Way of making a write durable, which defines its acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum DurabilityKind {
     /// Overwriting 16 KiB, fsync(2).
     Fsync,
     /// Overwriting 4 KiB, fdatasync(2).
@@ -89,7 +89,7 @@ pub enum Kind {
     Sqlite,
 }
 
-impl Kind {
+impl DurabilityKind {
     /// Returns the ceilings of all serial buses.
     pub const ALL: [Self; 7] = [
         Self::Fsync,

@@ -85,7 +85,7 @@ pub struct Act {
     /// It goes on, over and over, until the acts in the foreground have ended.
     pub background: bool,
     /// When its operations are due, and how late each may be.
-    pub pace: Pace,
+    pub pace: ActPace,
     /// Action of the act.
     #[serde(rename = "deed")]
     pub action: Action,
@@ -93,7 +93,7 @@ pub struct Act {
 
 /// When operations are due. An operation is a block, a file, a line or a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pace {
+pub struct ActPace {
     /// Time from one operation to the next; `None`: each follows the one before at once.
     pub every_ns: Option<u64>,
     /// Deadline of an operation, in nanoseconds after it is due; without a pace, its longest

@@ -130,13 +130,13 @@ pub struct Fault {
     /// The number of the write that it should hold.
     pub expected: u64,
     /// Content that was found.
-    pub found: Held,
+    pub found: HeldContent,
 }
 
 /// Content of a block that does not hold its last write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "held", rename_all = "snake_case")]
-pub enum Held {
+pub enum HeldContent {
     /// Data of an earlier write to the block: the last write was lost.
     Stale {
         /// Number of that write.

@@ -42,7 +42,7 @@ impl WorkSpec for Watch {
 
 /// Counters at one moment. What a kernel does not have is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct WatchSample {
     /// When, since the watching began.
     pub at_ns: u64,
     /// Phase of the watch.

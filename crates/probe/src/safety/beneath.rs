@@ -3,7 +3,7 @@
 use super::{HELD, Search};
 use crate::attr;
 use crate::device::{Device, DeviceNumber, SECTOR_BYTES};
-use crate::files::{FileKind, Files, Found};
+use crate::files::{ExistingFile, FileKind, Files};
 use crate::roots::Roots;
 use std::ops::Range;
 use std::path::Path;
@@ -108,7 +108,7 @@ fn is_same_file(files: &dyn Files, one: &Path, other: &Path) -> bool {
 }
 
 /// Returns the device and inode numbers, which identify a file under any name.
-pub(super) fn identity(file: &Found) -> (DeviceNumber, u64) {
+pub(super) fn identity(file: &ExistingFile) -> (DeviceNumber, u64) {
     (file.device, file.inode)
 }
 

@@ -4,7 +4,7 @@
 use super::beneath::{identity, loops};
 use super::{HELD, Search, swaps};
 use crate::device::Device;
-use crate::files::{Files, Found, KernelFiles};
+use crate::files::{ExistingFile, Files, KernelFiles};
 use crate::roots::Roots;
 use std::path::{Path, PathBuf};
 
@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 pub struct KernelOwned<'a> {
     roots: &'a Roots,
     files: &'a dyn Files,
-    entries: Vec<Entry>,
+    entries: Vec<FileInUse>,
 }
 
-struct Entry {
-    file: Found,
+struct FileInUse {
+    file: ExistingFile,
     user: User,
 }
 
@@ -52,14 +52,14 @@ impl<'a> KernelOwned<'a> {
     fn look_with(roots: &'a Roots, files: &'a dyn Files) -> Self {
         let swaps = swaps(roots).unwrap_or_default().into_iter();
         let swaps = swaps.filter_map(|path| files.look(Path::new(&path)).ok());
-        let swaps = swaps.map(|file| Entry {
+        let swaps = swaps.map(|file| FileInUse {
             file,
             user: User::Swap,
         });
         let loops = loops(roots).into_iter().filter_map(|device| {
             let file = files.look(&device.backing_file()?).ok()?;
             let user = User::Loop(device);
-            Some(Entry { file, user })
+            Some(FileInUse { file, user })
         });
         Self {
             roots,
@@ -89,12 +89,12 @@ impl<'a> KernelOwned<'a> {
         }
     }
 
-    fn uses(&self, fits: impl Fn(&Found) -> bool) -> Vec<FileUse> {
+    fn uses(&self, fits: impl Fn(&ExistingFile) -> bool) -> Vec<FileUse> {
         let entries = self.entries.iter().filter(|entry| fits(&entry.file));
         entries.map(|entry| self.use_of(entry)).collect()
     }
 
-    fn use_of(&self, entry: &Entry) -> FileUse {
+    fn use_of(&self, entry: &FileInUse) -> FileUse {
         let file = entry.file.path.clone();
         match &entry.user {
             User::Swap => FileUse {

@@ -2,7 +2,7 @@
 
 use super::{View, btrfs, overlay};
 use crate::device::Device;
-use crate::files::Found;
+use crate::files::ExistingFile;
 use assay_model::storage::Mount;
 
 /// Holder of a file's bytes.
@@ -18,7 +18,7 @@ const MAX_UNIONS: u32 = 4;
 impl View<'_> {
     /// The holder of a file, of a new file in a directory; else why it cannot
     /// be told.
-    pub(super) fn holder(&self, found: &Found) -> Result<Holder, String> {
+    pub(super) fn holder(&self, found: &ExistingFile) -> Result<Holder, String> {
         let mut real = found.clone();
         for _ in 0..MAX_UNIONS {
             match self.mount_of(&real) {
@@ -31,7 +31,7 @@ impl View<'_> {
         Err("overlays are stacked too deep".to_owned())
     }
 
-    fn holder_without_union(&self, found: &Found) -> Result<Holder, String> {
+    fn holder_without_union(&self, found: &ExistingFile) -> Result<Holder, String> {
         let mount = self.mount_of(found).map(|entry| &entry.mount);
         match mount.map(|mount| (mount, mount.fs_type.as_str())) {
             Some((_, fs_type @ ("tmpfs" | "ramfs" | "devtmpfs"))) => Ok(Holder::Memory {

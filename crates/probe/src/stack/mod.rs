@@ -9,7 +9,7 @@ mod overlay;
 mod tests;
 
 use crate::device::Device;
-use crate::files::{FileKind, Files, Found, KernelFiles};
+use crate::files::{ExistingFile, FileKind, Files, KernelFiles};
 use crate::mounts::{self, MountEntry};
 use crate::roots::Roots;
 use assay_model::storage::{Backing, Layer, Storage};
@@ -99,7 +99,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn on_file_system(&self, path: &Path, found: Found) -> Storage {
+    fn on_file_system(&self, path: &Path, found: ExistingFile) -> Storage {
         let room = self.files.room(path);
         let mount = self.mount_of(&found).map(|entry| entry.mount.clone());
         let holder = self.holder(&found);
@@ -141,7 +141,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn mount_of(&self, found: &Found) -> Option<&MountEntry> {
+    fn mount_of(&self, found: &ExistingFile) -> Option<&MountEntry> {
         mounts::mount_of(&self.mounts, &found.path, found.mount_id)
     }
 }

@@ -5,7 +5,7 @@
 //! another folder. So a layer counts only when it shows the very file: the
 //! overlay passes the stamp of the real file through.
 
-use crate::files::{FileKind, Files, Found};
+use crate::files::{ExistingFile, FileKind, Files};
 use crate::mounts::MountEntry;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 pub(super) fn real_file(
     files: &dyn Files,
     entry: &MountEntry,
-    found: &Found,
-) -> Result<Found, String> {
+    found: &ExistingFile,
+) -> Result<ExistingFile, String> {
     let below_mount = found
         .path
         .strip_prefix(&entry.mount.point)
@@ -30,7 +30,11 @@ pub(super) fn real_file(
 
 /// The nearest folder on the way up that the upper layer has already: a new
 /// file is made on the same file system.
-fn upper_folder(files: &dyn Files, entry: &MountEntry, inside: &Path) -> Result<Found, String> {
+fn upper_folder(
+    files: &dyn Files,
+    entry: &MountEntry,
+    inside: &Path,
+) -> Result<ExistingFile, String> {
     let uppers: Vec<PathBuf> = option(entry, "upperdir=").collect();
     let named = uppers
         .first()
@@ -46,7 +50,7 @@ fn upper_folder(files: &dyn Files, entry: &MountEntry, inside: &Path) -> Result<
         let there = uppers
             .iter()
             .filter_map(|upper| files.look(&upper.join(folder)).ok());
-        let there: Vec<Found> = there.collect();
+        let there: Vec<ExistingFile> = there.collect();
         if !there.is_empty() {
             let mut there = there.into_iter();
             let real = there.find(|real| same(&shown, real));
@@ -60,8 +64,8 @@ fn layer_of(
     files: &dyn Files,
     entry: &MountEntry,
     inside: &Path,
-    found: &Found,
-) -> Result<Found, String> {
+    found: &ExistingFile,
+) -> Result<ExistingFile, String> {
     let options = entry.mount.super_options.iter();
     let lower = options
         .filter_map(|option| option.strip_prefix("lowerdir="))
@@ -79,7 +83,7 @@ fn layer_of(
         })
 }
 
-fn same(shown: &Found, real: &Found) -> bool {
+fn same(shown: &ExistingFile, real: &ExistingFile) -> bool {
     shown.kind == real.kind && shown.stamp == real.stamp
 }
 

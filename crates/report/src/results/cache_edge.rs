@@ -8,7 +8,7 @@ use assay_model::units::Bytes;
 
 /// Storage that the files of one size measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Row {
+enum MeasuredStorage {
     /// Every cell the page cache.
     Cache,
     /// Every cell the device.
@@ -21,18 +21,21 @@ enum Row {
 /// the device.`
 #[must_use]
 pub fn sentence(matrix: &Matrix) -> String {
-    let rows: Vec<(u64, Row)> = rows(matrix);
+    let rows: Vec<(u64, MeasuredStorage)> = rows(matrix);
     let Some((largest, _)) = rows.last() else {
         return tr!("Nothing was measured.").to_owned();
     };
     let cached = rows
         .iter()
-        .take_while(|(_, row)| *row == Row::Cache)
+        .take_while(|(_, row)| *row == MeasuredStorage::Cache)
         .count();
-    let device = rows.iter().rev().take_while(|(_, row)| *row == Row::Device);
+    let device = rows
+        .iter()
+        .rev()
+        .take_while(|(_, row)| *row == MeasuredStorage::Device);
     let device = rows.len() - device.count();
     let between = &rows[cached.min(device)..device];
-    let plain = between.iter().all(|(_, row)| *row == Row::Both);
+    let plain = between.iter().all(|(_, row)| *row == MeasuredStorage::Both);
     let size = |index: usize| size(rows[index].0);
     match (cached, device) {
         _ if !plain || between.len() == rows.len() => scattered(matrix),
@@ -69,7 +72,7 @@ pub fn edge(matrix: &Matrix) -> Option<usize> {
     let rows = rows(matrix);
     let cached = rows
         .iter()
-        .take_while(|(_, row)| *row == Row::Cache)
+        .take_while(|(_, row)| *row == MeasuredStorage::Cache)
         .count();
     let (first, _) = rows.get(cached).filter(|_| cached > 0)?;
     matrix.rows.iter().position(|kib| kib == first)
@@ -96,16 +99,16 @@ pub fn sentences(matrices: &[Matrix]) -> Vec<String> {
 }
 
 /// The file sizes of which there are cells.
-fn rows(matrix: &Matrix) -> Vec<(u64, Row)> {
+fn rows(matrix: &Matrix) -> Vec<(u64, MeasuredStorage)> {
     let rows = matrix.rows.iter().zip(&matrix.cells);
     let kinds = rows.filter_map(|(kib, cells)| {
         let mut kinds = cells
             .iter()
             .flatten()
             .map(|cell| match cell.label.as_deref() {
-                Some("page-cache") => Row::Cache,
-                Some("device" | "device-unflushed") => Row::Device,
-                _ => Row::Both,
+                Some("page-cache") => MeasuredStorage::Cache,
+                Some("device" | "device-unflushed") => MeasuredStorage::Device,
+                _ => MeasuredStorage::Both,
             });
         let first = kinds.next()?;
         Some((
@@ -113,7 +116,7 @@ fn rows(matrix: &Matrix) -> Vec<(u64, Row)> {
             if kinds.all(|kind| kind == first) {
                 first
             } else {
-                Row::Both
+                MeasuredStorage::Both
             },
         ))
     });

@@ -4,7 +4,7 @@
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use assay_lang::tr;
 use assay_model::work::StepDetail;
-use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
+use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
 
 /// The samples of a trial; `None` when it took none.
 #[must_use]
@@ -66,7 +66,7 @@ pub fn curve(step: &ExtentStep, columns: usize) -> Vec<Option<f64>> {
 
 /// Samples begin with a page, a little before their even place: they belong to
 /// the stretch that half of the way to the next one is in.
-fn column_of(sample: &Sample, step: &ExtentStep, columns: usize) -> usize {
+fn column_of(sample: &ExtentSample, step: &ExtentStep, columns: usize) -> usize {
     let extent = u128::from(step.extent_bytes.max(1));
     let half_way = extent / (2 * step.samples.len() as u128).max(1);
     let share = (u128::from(sample.offset) + half_way) * columns as u128 / extent;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn step(rates: &[u64]) -> ExtentStep {
-        let sample = |(number, rate): (u64, &u64)| Sample {
+        let sample = |(number, rate): (u64, &u64)| ExtentSample {
             offset: number * 100,
             bytes: *rate,
             elapsed_ns: 1_000_000_000,
@@ -108,7 +108,7 @@ mod tests {
     fn where_samples_failed_there_is_a_gap() {
         let mut step = step(&[10, 20, 30, 50]);
         step.samples.remove(1);
-        step.samples.push(Sample::default());
+        step.samples.push(ExtentSample::default());
         assert_eq!(curve(&step, 4), [Some(10.0), None, Some(30.0), Some(50.0)]);
         step.samples.clear();
         assert_eq!(curve(&step, 4), [None]);

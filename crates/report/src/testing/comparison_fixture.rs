@@ -1,7 +1,7 @@
 //! Two runs of the fixture that differ in a known way, and a sweep, for tests of what
 //! shows verdicts.
 
-use crate::results::comparison::{Compared, Ranked, Source};
+use crate::results::comparison::{Compared, ComparedSource, Ranked};
 use crate::testing::fixture;
 use assay_lang::Told;
 use assay_model::condition::{Condition, Setting, Subject};
@@ -49,8 +49,12 @@ impl Sides {
     }
 
     pub fn compared(&self) -> Compared<'_> {
-        fn source<'a>(name: &'a str, figures: &'a [Figure], run: &'a Run) -> Vec<Source<'a>> {
-            vec![Source {
+        fn source<'a>(
+            name: &'a str,
+            figures: &'a [Figure],
+            run: &'a Run,
+        ) -> Vec<ComparedSource<'a>> {
+            vec![ComparedSource {
                 name,
                 figures,
                 run: Some(run),

@@ -129,7 +129,7 @@ fn pages() -> Vec<String> {
         html::write_comparison(&sides.compared(), &a, &b, out)
     }));
     let entry = within(Language::Chinese, || {
-        html::Entry::of(&fixture::run(), "a".to_owned())
+        html::IndexEntry::of(&fixture::run(), "a".to_owned())
     });
     pages.push(chinese(|out| html::write_index(&[entry], out)));
     pages

@@ -11,7 +11,7 @@ use assay_model::storage::Layer;
 use assay_model::trial::{Gap, Interval, Outcome, TrialRecord};
 use assay_model::units::{Bytes, GIB, MIB};
 use assay_model::work::StepDetail;
-use assay_model::work::capacity::{CapacityStep, Part, Tally};
+use assay_model::work::capacity::{CapacityPart, CapacityStep, Tally};
 use assay_model::work::iozone::{Child, IozoneStep, Test};
 use assay_stats::histogram::Histogram;
 
@@ -416,7 +416,7 @@ pub fn with_lost_data() -> Run {
     let step = CapacityStep {
         missing: vec!["1.h2w".to_owned()],
         missing_files: 1,
-        parts: vec![Part {
+        parts: vec![CapacityPart {
             name: "2.h2w".to_owned(),
             offset: 1 << 30,
             bytes: 0,

@@ -2,7 +2,7 @@
 
 use super::provenance;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
-use crate::results::comparison::{Compared, SharedNotes, Source, drift, tallied};
+use crate::results::comparison::{Compared, ComparedSource, SharedNotes, drift, tallied};
 use crate::results::jobs;
 use crate::words::format::{percent_points, utc};
 use crate::words::identity;
@@ -10,7 +10,7 @@ use crate::words::style::Tone;
 use crate::words::text::{clean, enumerate};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::verdict::Verdict;
-use assay_stats::verdict::line::{Line, Summary};
+use assay_stats::verdict::line::{Summary, VerdictRow};
 use assay_stats::verdict::note::Note;
 
 const METHOD: &str = key!(
@@ -72,7 +72,8 @@ pub fn workbook(compared: &Compared<'_>) -> Table {
     let lines = compared.comparison.lines.iter();
     let groups = compared.jobs().grouped(lines, |line| &line.metric);
     let lines = groups.into_iter().flat_map(|(_, group)| group);
-    let (deciding, exploratory): (Vec<&Line>, Vec<&Line>) = lines.partition(|line| line.primary);
+    let (deciding, exploratory): (Vec<&VerdictRow>, Vec<&VerdictRow>) =
+        lines.partition(|line| line.primary);
     let composite = compared.comparison.composite.iter();
     let lines = deciding.into_iter().chain(composite).chain(exploratory);
     Table {
@@ -101,7 +102,7 @@ pub fn title(compared: &Compared<'_>) -> String {
 }
 
 /// Devices of a side, each once; `None` where one is not known.
-fn devices(sources: &[Source<'_>]) -> Option<String> {
+fn devices(sources: &[ComparedSource<'_>]) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for source in sources {
         let name = identity::name(&source.run?.header.storage);
@@ -124,7 +125,7 @@ pub fn answer(compared: &Compared<'_>) -> Section {
 }
 
 /// Device, name and time of each source of a side.
-fn side(sources: &[Source<'_>]) -> String {
+fn side(sources: &[ComparedSource<'_>]) -> String {
     let sources = sources.iter().map(|source| {
         let name = source.known_by();
         match source.run {
@@ -215,7 +216,8 @@ fn n(side: &Option<Summary>) -> usize {
 #[must_use]
 pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<Section> {
     let lines = compared.comparison.lines.iter();
-    let (primary, exploratory): (Vec<&Line>, Vec<&Line>) = lines.partition(|line| line.primary);
+    let (primary, exploratory): (Vec<&VerdictRow>, Vec<&VerdictRow>) =
+        lines.partition(|line| line.primary);
     let shared = SharedNotes::of(compared.comparison);
     let mut deciding = Section::new("metrics", tr!("Metrics that decide"));
     let layout = (detail, interval);
@@ -233,12 +235,12 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         return vec![deciding];
     }
     // At a terminal only metrics that decide unless they measured something else.
-    let is_told = |line: &&&Line| {
+    let is_told = |line: &&&VerdictRow| {
         let differs = matches!(line.verdict, Verdict::Faster(_) | Verdict::Slower(_));
         differs && interval == Keep::IfRoom || compared.is_kept_by_label(line)
     };
     let told = exploratory.iter().filter(is_told).copied();
-    let told: Vec<&Line> = match detail {
+    let told: Vec<&VerdictRow> = match detail {
         Detail::Brief => told.take(EXPLORED).collect(),
         Detail::Full => exploratory.clone(),
     };
@@ -282,7 +284,7 @@ fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
 /// Metrics below the titles of their groups, where there are several.
 fn table(
     compared: &Compared<'_>,
-    lines: &[&Line],
+    lines: &[&VerdictRow],
     shared: &SharedNotes,
     (detail, interval): (Detail, Keep),
 ) -> Table {
@@ -309,13 +311,13 @@ fn table(
     }
 }
 
-fn name(line: &Line, among: &[&Line]) -> String {
+fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
     let others = among.iter().map(|line| line.metric.as_str());
     let alone = line.primary && jobs::is_alone(&line.metric, others);
     jobs::spoken(translated(&line.metric), alone)
 }
 
-fn row(compared: &Compared<'_>, line: &Line, name: String) -> TableRow {
+fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
     let figure = |side: &Option<Summary>| {
         // The composite has no unit, and no centre that means anything.
         let side = side.as_ref().filter(|_| !line.unit.is_empty());
@@ -343,14 +345,14 @@ fn row(compared: &Compared<'_>, line: &Line, name: String) -> TableRow {
 }
 
 /// Reason why a metric does not decide although it would if it had measured the device.
-fn kept_by_label(compared: &Compared<'_>, line: &Line) -> Option<String> {
+fn kept_by_label(compared: &Compared<'_>, line: &VerdictRow) -> Option<String> {
     let mut notes = line.notes.iter().filter(|note| note.is_on_label());
     let note = notes.next().filter(|_| compared.is_kept_by_label(line))?;
     Some(clean(&note.to_string()))
 }
 
 /// Reasons of one verdict that are not those of all.
-fn behind(compared: &Compared<'_>, line: &Line, shared: &SharedNotes) -> String {
+fn behind(compared: &Compared<'_>, line: &VerdictRow, shared: &SharedNotes) -> String {
     let mut words = Vec::new();
     if common_numbers(compared).is_none() {
         let (a, b) = (n(&line.a), n(&line.b));
@@ -414,7 +416,7 @@ pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
 /// Reasons of deciding metrics, each with the metrics that it holds for.
 fn reasons(compared: &Compared<'_>, shared: &SharedNotes) -> Vec<String> {
     let lines = compared.comparison.lines.iter();
-    let primary: Vec<&Line> = lines.filter(|line| line.primary).collect();
+    let primary: Vec<&VerdictRow> = lines.filter(|line| line.primary).collect();
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for line in &primary {
         // A trial that was kept has moved no verdict, and the interval says by how much.

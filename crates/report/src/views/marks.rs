@@ -11,7 +11,7 @@ use assay_model::job::Job;
 use assay_model::metric::Unit;
 use assay_model::run::Run;
 use assay_model::units::{BytesPerSec, Iops};
-use assay_stats::requirement::{Finding, RequiredFigure, Requirement};
+use assay_stats::requirement::{RequiredFigure, Requirement, RequirementFinding};
 use assay_stats::rounds::Window;
 
 /// Marks of a run: of each test the best trial, as disk marks show it, beside the median
@@ -139,18 +139,20 @@ impl CheckedClass {
     /// Checks the trials of a run against the class: it is met if all its requirements are met, and
     /// missed if one is missed.
     #[must_use]
-    pub fn finding(&self, run: &Run) -> Finding {
-        let findings: Vec<Finding> = self
+    pub fn finding(&self, run: &Run) -> RequirementFinding {
+        let findings: Vec<RequirementFinding> = self
             .requirements
             .iter()
             .map(|requirement| requirement.finding(&run.trials))
             .collect();
-        if findings.contains(&Finding::Missed) {
-            return Finding::Missed;
+        if findings.contains(&RequirementFinding::Missed) {
+            return RequirementFinding::Missed;
         }
-        let open = |finding: &Finding| matches!(finding, Finding::NoConclusion { .. });
+        let open = |finding: &RequirementFinding| {
+            matches!(finding, RequirementFinding::NoConclusion { .. })
+        };
         let first = findings.into_iter().find(open);
-        first.unwrap_or(Finding::Met)
+        first.unwrap_or(RequirementFinding::Met)
     }
 }
 
@@ -260,8 +262,8 @@ mod tests {
         let high = values.iter().copied().fold(0.0, f64::max);
         assert!(values.len() > 1 && low < high);
         let finding = |least| requirement(least).finding(&run.trials);
-        assert_eq!(finding(low), Finding::Met);
-        assert_eq!(finding(high * 1.01), Finding::Missed);
+        assert_eq!(finding(low), RequirementFinding::Met);
+        assert_eq!(finding(high * 1.01), RequirementFinding::Missed);
         let between = finding(f64::midpoint(low, high)).to_string();
         assert!(between.contains("trials reached it"), "{between}");
     }
@@ -282,7 +284,7 @@ mod tests {
         };
         assert!(matches!(
             none.finding(&run.trials),
-            Finding::NoConclusion { .. }
+            RequirementFinding::NoConclusion { .. }
         ));
     }
 
@@ -297,8 +299,8 @@ mod tests {
             }
             .finding(&run)
         };
-        assert_eq!(finding(&[1.0, 2.0]), Finding::Met);
-        assert_eq!(finding(&[1.0, 1e12]), Finding::Missed);
+        assert_eq!(finding(&[1.0, 2.0]), RequirementFinding::Met);
+        assert_eq!(finding(&[1.0, 1e12]), RequirementFinding::Missed);
     }
 
     #[test]

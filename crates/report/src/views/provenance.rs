@@ -1,7 +1,7 @@
 //! Where and how figures were measured: device, kernel, command and jobs.
 
 use crate::document::{Block, Section};
-use crate::results::comparison::Source;
+use crate::results::comparison::ComparedSource;
 use crate::results::describe;
 use crate::results::jobs::Jobs;
 use crate::results::summary::Summary;
@@ -109,7 +109,7 @@ pub fn of_run(run: &Run) -> Vec<Section> {
 
 /// Provenance of two sides; facts that both share are said once.
 #[must_use]
-pub fn of_both(a: &[Source<'_>], b: &[Source<'_>]) -> Vec<Section> {
+pub fn of_both(a: &[ComparedSource<'_>], b: &[ComparedSource<'_>]) -> Vec<Section> {
     let (of_a, of_b) = (runs(a), runs(b));
     let mut facts = Vec::new();
     for (name, of) in FACTS {
@@ -133,7 +133,7 @@ pub fn of_both(a: &[Source<'_>], b: &[Source<'_>]) -> Vec<Section> {
     all
 }
 
-fn runs<'a>(side: &[Source<'a>]) -> Vec<&'a Run> {
+fn runs<'a>(side: &[ComparedSource<'a>]) -> Vec<&'a Run> {
     side.iter().filter_map(|source| source.run).collect()
 }
 
@@ -181,7 +181,7 @@ fn of_commands(of_a: &[&Run], of_b: &[&Run]) -> Vec<Section> {
 }
 
 /// Circumstances that results from elsewhere tell.
-fn elsewhere(name: &str, side: &[Source<'_>]) -> Vec<Section> {
+fn elsewhere(name: &str, side: &[ComparedSource<'_>]) -> Vec<Section> {
     let sources = side.iter().filter(|source| source.run.is_none());
     let sections = sources.map(|source| {
         let mut section = Section::new("elsewhere", tr!("{name} was made elsewhere", name));

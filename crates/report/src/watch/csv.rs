@@ -1,8 +1,8 @@
 //! Samples as CSV: one header, one row per sample. Sizes are in bytes, shares
 //! are 0 to 1; what is not known is empty.
 
-use super::Row;
-use assay_model::work::watch::Sample;
+use super::WatchRow;
+use assay_model::work::watch::WatchSample;
 use assay_stats::watch::{Requests, free};
 use std::io::{self, Write};
 
@@ -61,8 +61,8 @@ const COLUMNS: [&str; 48] = [
 /// Samples as CSV, as they come.
 #[derive(Debug, Default)]
 pub struct Csv {
-    first: Option<Sample>,
-    before: Option<Sample>,
+    first: Option<WatchSample>,
+    before: Option<WatchSample>,
 }
 
 impl Csv {
@@ -70,12 +70,12 @@ impl Csv {
     ///
     /// # Errors
     /// When `out` cannot be written.
-    pub fn write(&mut self, now: &Sample, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&mut self, now: &WatchSample, out: &mut dyn Write) -> io::Result<()> {
         let mut csv = ::csv::Writer::from_writer(out);
         if self.first.is_none() {
             csv.write_record(COLUMNS)?;
         }
-        let row = Row::of(self.first.as_ref(), self.before.as_ref(), now);
+        let row = WatchRow::of(self.first.as_ref(), self.before.as_ref(), now);
         csv.write_record(cells(&row))?;
         self.first.get_or_insert_with(|| now.clone());
         self.before = Some(now.clone());
@@ -83,7 +83,7 @@ impl Csv {
     }
 }
 
-fn cells(row: &Row<'_>) -> Vec<String> {
+fn cells(row: &WatchRow<'_>) -> Vec<String> {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds are printed")]
     let seconds = row.now.at_ns as f64 / 1e9;
     let mut cells = vec![format!("{seconds:.3}"), row.now.phase.word().to_owned()];
@@ -93,7 +93,7 @@ fn cells(row: &Row<'_>) -> Vec<String> {
     cells
 }
 
-fn of_memory(row: &Row<'_>) -> [String; 8] {
+fn of_memory(row: &WatchRow<'_>) -> [String; 8] {
     let memory = row.now.memory.as_ref();
     let free = memory.map(free);
     [
@@ -108,7 +108,7 @@ fn of_memory(row: &Row<'_>) -> [String; 8] {
     ]
 }
 
-fn of_vmstat(row: &Row<'_>) -> [String; 17] {
+fn of_vmstat(row: &WatchRow<'_>) -> [String; 17] {
     let (memory, processor) = (row.now.memory.as_ref(), row.now.processor.as_ref());
     let vmstat = row.vmstat.as_ref();
     let cpu = vmstat.map(|v| v.cpu);
@@ -134,7 +134,7 @@ fn of_vmstat(row: &Row<'_>) -> [String; 17] {
     ]
 }
 
-fn of_device(row: &Row<'_>) -> Vec<String> {
+fn of_device(row: &WatchRow<'_>) -> Vec<String> {
     let disk = row.disk;
     let counters = disk.map(|disk| &disk.counters);
     let iostat = row.iostat.as_ref();

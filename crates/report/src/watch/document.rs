@@ -2,7 +2,7 @@
 
 use super::ending::{Moved, Name, on_device_ns, sentences};
 use assay_lang::in_english;
-use assay_model::work::watch::{Phase, Sample, WatchReport};
+use assay_model::work::watch::{Phase, WatchReport, WatchSample};
 use assay_stats::watch::busiest;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ const SCHEMA: u32 = 1;
 pub fn document(
     command: &[OsString],
     interval_ns: u64,
-    samples: &[Sample],
+    samples: &[WatchSample],
     report: &WatchReport,
 ) -> Value {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
@@ -41,12 +41,12 @@ pub fn document(
 }
 
 /// Returns the activity of the device until the command ended, and in total.
-fn device(name: &str, samples: &[Sample]) -> Option<Value> {
+fn device(name: &str, samples: &[WatchSample]) -> Option<Value> {
     let (first, last) = (samples.first()?, samples.last()?);
     let ended = samples
         .iter()
         .find(|sample| sample.phase == Phase::Draining);
-    let until = |sample: &Sample| {
+    let until = |sample: &WatchSample| {
         Moved::of(name, first, sample).map(|moved| {
             json!({
                 "read_bytes": moved.read_bytes,

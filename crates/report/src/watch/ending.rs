@@ -4,7 +4,7 @@ use super::of_name;
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::units::{Bytes, Nanos};
-use assay_model::work::watch::{DiskCounters, Drain, Phase, Sample, WatchReport};
+use assay_model::work::watch::{DiskCounters, Drain, Phase, WatchReport, WatchSample};
 use assay_stats::watch::busiest;
 use std::ffi::OsString;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) struct Moved {
 
 impl Moved {
     /// `None` when the device was exchanged meanwhile.
-    pub(super) fn of(name: &str, before: &Sample, after: &Sample) -> Option<Self> {
+    pub(super) fn of(name: &str, before: &WatchSample, after: &WatchSample) -> Option<Self> {
         let (was, is) = (of_name(before, name)?, of_name(after, name)?);
         let (was, is) = (&was.counters, &is.counters);
         let flushes = was.flush_ios.zip(is.flush_ios);
@@ -52,7 +52,7 @@ impl Moved {
 /// The sentences: what the command left in memory, when it had left, and what
 /// the device had done by then.
 #[must_use]
-pub fn sentences(name: &Name, samples: &[Sample], report: &WatchReport) -> Vec<String> {
+pub fn sentences(name: &Name, samples: &[WatchSample], report: &WatchReport) -> Vec<String> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Vec::new();
     };
@@ -154,7 +154,7 @@ pub(super) fn on_device_ns(disk: Option<&str>, report: &WatchReport) -> Option<u
     last.filter(|_| gone).map(|last| last.at_ns)
 }
 
-fn then(name: &Name, moved: &Moved, ended: &Sample) -> String {
+fn then(name: &Name, moved: &Moved, ended: &WatchSample) -> String {
     let Name(name) = name;
     let dirty = match (of_name(ended, &moved.device), ended.memory) {
         (
@@ -195,7 +195,7 @@ fn in_the_end(moved: &Moved) -> String {
     )
 }
 
-fn alone(moved: &Moved, last: &Sample) -> String {
+fn alone(moved: &Moved, last: &WatchSample) -> String {
     tr!(
         "In {time}: {read} read from {device}, {written} written to it{flushes}.",
         time = Nanos(last.at_ns),

@@ -11,23 +11,23 @@ mod tests;
 pub use csv::Csv;
 pub use document::document;
 pub use ending::{Name, sentences};
-pub use table::Table;
+pub use table::WatchTable;
 
-use assay_model::work::watch::{DiskCounters, Sample};
+use assay_model::work::watch::{DiskCounters, WatchSample};
 use assay_stats::watch::{IoStat, VmStat, busiest, iostat, seconds, vmstat};
 
 /// The figures between a sample and the one before it.
-struct Row<'a> {
-    now: &'a Sample,
+struct WatchRow<'a> {
+    now: &'a WatchSample,
     vmstat: Option<VmStat>,
     /// The device that is looked at: of several the busiest so far.
     disk: Option<&'a DiskCounters>,
     iostat: Option<IoStat>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> WatchRow<'a> {
     /// `first`: of all samples; `before`: the last one before `now`.
-    fn of(first: Option<&Sample>, before: Option<&Sample>, now: &'a Sample) -> Self {
+    fn of(first: Option<&WatchSample>, before: Option<&WatchSample>, now: &'a WatchSample) -> Self {
         let disk = busiest(first.unwrap_or(now), now);
         let iostat = disk.zip(before).and_then(|(disk, before)| {
             let was = of_name(before, &disk.counters.name)?;
@@ -42,6 +42,6 @@ impl<'a> Row<'a> {
     }
 }
 
-fn of_name<'a>(sample: &'a Sample, name: &str) -> Option<&'a DiskCounters> {
+fn of_name<'a>(sample: &'a WatchSample, name: &str) -> Option<&'a DiskCounters> {
     sample.disks.iter().find(|disk| disk.counters.name == name)
 }

@@ -1,9 +1,9 @@
 //! The table that grows while it is looked on.
 
-use super::Row;
+use super::WatchRow;
 use crate::words::text::clean;
 use assay_model::units::{KIB, three_digits};
-use assay_model::work::watch::Sample;
+use assay_model::work::watch::WatchSample;
 
 /// The headings come again after so many rows.
 const ROWS_A_HEAD: usize = 20;
@@ -34,21 +34,21 @@ const COLUMNS: [(&str, usize); 21] = [
 
 /// A table that grows by a line a sample.
 #[derive(Debug, Default)]
-pub struct Table {
-    first: Option<Sample>,
-    before: Option<Sample>,
+pub struct WatchTable {
+    first: Option<WatchSample>,
+    before: Option<WatchSample>,
     rows: usize,
 }
 
-impl Table {
+impl WatchTable {
     /// The lines of the next sample: with headings from time to time.
     #[must_use]
-    pub fn lines(&mut self, now: &Sample) -> Vec<String> {
+    pub fn lines(&mut self, now: &WatchSample) -> Vec<String> {
         let mut lines = Vec::new();
         if self.rows.is_multiple_of(ROWS_A_HEAD) {
             lines.push(line(&COLUMNS.map(|(heading, _)| heading.to_owned())));
         }
-        let row = Row::of(self.first.as_ref(), self.before.as_ref(), now);
+        let row = WatchRow::of(self.first.as_ref(), self.before.as_ref(), now);
         lines.push(line(&cells(&row)));
         self.rows += 1;
         self.first.get_or_insert_with(|| now.clone());
@@ -64,7 +64,7 @@ fn line(cells: &[String; COLUMNS.len()]) -> String {
     cells.collect::<Vec<_>>().join(" ")
 }
 
-fn cells(row: &Row<'_>) -> [String; COLUMNS.len()] {
+fn cells(row: &WatchRow<'_>) -> [String; COLUMNS.len()] {
     let memory = row.now.memory.as_ref();
     let vmstat = row.vmstat.as_ref();
     let iostat = row.iostat.as_ref();

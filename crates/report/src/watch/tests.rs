@@ -8,8 +8,8 @@ use assay_model::work::watch::{
 };
 
 /// At so many ms, in a phase, with so many MiB written and dirty.
-fn sample(ms: u64, phase: Phase, written: u64, dirty: u64) -> Sample {
-    Sample {
+fn sample(ms: u64, phase: Phase, written: u64, dirty: u64) -> WatchSample {
+    WatchSample {
         at_ns: ms * 1_000_000,
         phase,
         memory: Some(Memory {
@@ -45,7 +45,7 @@ fn sample(ms: u64, phase: Phase, written: u64, dirty: u64) -> Sample {
     }
 }
 
-fn samples() -> Vec<Sample> {
+fn samples() -> Vec<WatchSample> {
     vec![
         sample(0, Phase::Command, 0, 0),
         sample(1000, Phase::Command, 12, 120),
@@ -94,7 +94,7 @@ fn figures_that_are_wider_than_their_columns_stand_apart() {
         context_switches: 7_654_321,
         ..later.processor.expect("a processor")
     });
-    let mut table = Table::default();
+    let mut table = WatchTable::default();
     let _ = table.lines(&sample(0, Phase::Command, 0, 0));
     let line = table.lines(&later).concat();
     let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
@@ -177,7 +177,7 @@ fn without_a_command_the_device_is_summed_up() {
 
 #[test]
 fn the_table_grows_and_its_first_row_has_no_rates() {
-    let mut table = Table::default();
+    let mut table = WatchTable::default();
     let lines: Vec<String> = samples().iter().flat_map(|now| table.lines(now)).collect();
     insta::assert_snapshot!(lines.join("\n"));
     assert_eq!(lines.len(), 1 + samples().len());

@@ -6,7 +6,7 @@ use crate::percentile::Percentile;
 use assay_model::metric::Unit;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::CapacityStep;
-use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
+use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
 use assay_model::work::powercut::{CutStep, StreamFound};
 use assay_model::work::replay::ReplayStep;
 use assay_model::work::scenario::ScenarioStep;
@@ -30,7 +30,7 @@ impl Metrics {
     /// Each sample counts alike, whatever its length and however long it took:
     /// so does GNOME Disks.
     fn samples(&mut self, step: &ExtentStep) {
-        let rates = || step.samples.iter().filter_map(Sample::rate).collect();
+        let rates = || step.samples.iter().filter_map(ExtentSample::rate).collect();
         let (name, unit, values): (_, _, Vec<f64>) = match step.of {
             SampleKind::Read => ("read_sample_bw", Unit::BytesPerSec, rates()),
             SampleKind::Write => ("write_sample_bw", Unit::BytesPerSec, rates()),
@@ -108,7 +108,7 @@ impl Metrics {
 mod tests {
     use super::*;
     use assay_model::work::capacity::content::Class;
-    use assay_model::work::capacity::{Part, Tally};
+    use assay_model::work::capacity::{CapacityPart, Tally};
 
     fn derived(detail: &StepDetail) -> Vec<(String, f64)> {
         let mut metrics = Metrics::default();
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn each_sample_counts_alike() {
-        let sample = |bytes, elapsed_ns| Sample {
+        let sample = |bytes, elapsed_ns| ExtentSample {
             offset: 0,
             bytes,
             elapsed_ns,
@@ -152,9 +152,9 @@ mod tests {
         let mut found = Tally::default();
         found.count(Class::Ok, 0);
         found.count(Class::Changed, 512);
-        let part = |found| Part {
+        let part = |found| CapacityPart {
             found,
-            ..Part::default()
+            ..CapacityPart::default()
         };
         let step = |parts| {
             StepDetail::Capacity(CapacityStep {

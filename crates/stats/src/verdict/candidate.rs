@@ -6,7 +6,7 @@ use super::combined::{Estimate, Level};
 use super::estimate::{Difference, in_one_session};
 use super::judge::Qualification;
 use super::judge::{Judgement, Rule, Word, judge, qualify};
-use super::line::{Line, Options, SHOWN, Summary, change, none};
+use super::line::{Options, SHOWN, Summary, VerdictRow, change, none};
 use super::note::{Note, Side};
 use super::order::{self, is_confounded};
 use super::outlier;
@@ -16,7 +16,7 @@ use assay_model::verdict::Verdict;
 
 /// A metric on its way to a verdict: all but the level of its test.
 pub(crate) struct Candidate {
-    line: Line,
+    line: VerdictRow,
     a: Arm,
     b: Arm,
     level: Level,
@@ -34,7 +34,7 @@ impl Candidate {
     /// `line` carries the names and what is already to be said; with `barred`
     /// there will be no verdict.
     pub fn new(
-        mut line: Line,
+        mut line: VerdictRow,
         (mut a, mut b): (Arm, Arm),
         level: Level,
         barred: bool,
@@ -129,7 +129,7 @@ impl Candidate {
     }
 
     /// The metric's names and notes.
-    pub fn line(&self) -> &Line {
+    pub fn line(&self) -> &VerdictRow {
         &self.line
     }
 
@@ -144,7 +144,7 @@ impl Candidate {
         adjusted: Option<Adjusted>,
         options: &Options,
         tables: &mut Tables,
-    ) -> Line {
+    ) -> VerdictRow {
         let Some(estimate) = self.estimate.take().filter(|_| !self.barred) else {
             self.line.verdict = none(self.line.change);
             return self.line;

@@ -5,7 +5,7 @@ use super::arm::Arm;
 use super::candidate::Candidate;
 use super::combined::Level;
 use super::composite;
-use super::line::{Line, Options};
+use super::line::{Options, VerdictRow};
 use super::note::{Note, Side};
 use super::shift::Tables;
 use crate::derive::decides_between;
@@ -46,9 +46,9 @@ pub struct Comparison {
     /// Scope of the findings.
     pub scope: Scope,
     /// A line for each metric of A that B has, too, in A's order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<VerdictRow>,
     /// Composite of all primary metrics, if there are two or more and it can be computed.
-    pub composite: Option<Line>,
+    pub composite: Option<VerdictRow>,
     /// Notes on the whole comparison.
     pub notes: Vec<Note>,
 }
@@ -166,7 +166,7 @@ fn has_twice(figures: &[Figure]) -> bool {
 }
 
 /// Boxed, since a line is much larger than what it stands for.
-type Unjudged = Box<Line>;
+type Unjudged = Box<VerdictRow>;
 
 fn candidate(
     a: &Figure,
@@ -179,9 +179,9 @@ fn candidate(
     let of_device = may_decide(a.measured.as_deref());
     let decides = decides_between(&a.metric, a.primary, b.primary);
     let primary = decides && of_device && !barred;
-    let unjudged = |why| Line {
+    let unjudged = |why| VerdictRow {
         better: a.better.or(b.better),
-        ..Line::unjudged(a.metric.clone(), a.unit.clone(), primary, why)
+        ..VerdictRow::unjudged(a.metric.clone(), a.unit.clone(), primary, why)
     };
     let Some(b) = &converted(b, &a.unit) else {
         return Err(Box::new(unjudged(Note::Units(
@@ -200,7 +200,7 @@ fn candidate(
     let arms = (arm(a, Side::A)?, arm(b, Side::B)?);
     let mut line = match barred {
         true => unjudged(Note::Measured(a.measured.clone(), b.measured.clone())),
-        false => Line::new(a.metric.clone(), a.unit.clone(), primary),
+        false => VerdictRow::new(a.metric.clone(), a.unit.clone(), primary),
     };
     line.notes.extend(Note::beside(&[a, b]));
     Ok(Candidate::new(line, arms, level, barred, options, tables))

@@ -4,7 +4,7 @@ use super::adjust::Adjusted;
 use super::arm::Arm;
 use super::candidate::Candidate;
 use super::combined::Level;
-use super::line::{Line, Options};
+use super::line::{Options, VerdictRow};
 use super::note::Note;
 use super::shift::Tables;
 use assay_lang::key;
@@ -27,7 +27,7 @@ pub(crate) fn candidate(
     }
     let a = join(&primary.iter().map(|c| c.arms().0).collect::<Vec<_>>())?;
     let b = join(&primary.iter().map(|c| c.arms().1).collect::<Vec<_>>())?;
-    let mut line = Line::new(key!("all primary metrics").to_owned(), String::new(), true);
+    let mut line = VerdictRow::new(key!("all primary metrics").to_owned(), String::new(), true);
     if primary.iter().any(|c| c.arms().0.better != a.better) {
         line.notes.push(Note::AsSpeed);
     }
@@ -64,11 +64,11 @@ fn direction(arms: &[&Arm]) -> Better {
 /// primary metric is slower by more than the margin.
 pub(crate) fn conclude(
     candidate: Option<Candidate>,
-    lines: &[Line],
+    lines: &[VerdictRow],
     options: &Options,
     tables: &mut Tables,
     notes: &mut Vec<Note>,
-) -> Option<Line> {
+) -> Option<VerdictRow> {
     let Some(candidate) = candidate else {
         if lines.iter().filter(|line| line.primary).count() >= 2 {
             notes.push(Note::NoComposite);
@@ -93,8 +93,8 @@ pub(crate) fn conclude(
     Some(line)
 }
 
-fn worse(lines: &[Line], options: &Options) -> Vec<String> {
-    let is_worse = |line: &&Line| match &line.verdict {
+fn worse(lines: &[VerdictRow], options: &Options) -> Vec<String> {
+    let is_worse = |line: &&VerdictRow| match &line.verdict {
         Verdict::Slower(change) => line.primary && change.log().abs() > options.log_margin(),
         _ => false,
     };

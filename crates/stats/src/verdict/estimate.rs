@@ -100,7 +100,7 @@ impl Linear {
     /// If an arm has no variance, or neither varies.
     pub fn of(a: &Arm, b: &Arm) -> Result<Self, NoEstimate> {
         let (variance_a, variance_b) = (variance(a)?, variance(b)?);
-        let found = Order::of(a, b).and_then(|order| order.fit(a, b));
+        let found = PositionSums::of(a, b).and_then(|order| order.fit(a, b));
         let linear = found.unwrap_or_else(|| welch(a, b, variance_a, variance_b));
         linear.checked(a, b)
     }
@@ -162,7 +162,7 @@ fn welch(a: &Arm, b: &Arm, variance_a: f64, variance_b: f64) -> Linear {
 }
 
 /// Sums of squares and products of arm g (0 or 1) and position t, centred.
-struct Order {
+struct PositionSums {
     mean_g: f64,
     mean_t: f64,
     gg: f64,
@@ -171,7 +171,7 @@ struct Order {
     span: f64,
 }
 
-impl Order {
+impl PositionSums {
     /// `None` when the order is not known: a place is missing, or one was
     /// taken twice, so the arms were not run in one session.
     fn of(a: &Arm, b: &Arm) -> Option<Self> {

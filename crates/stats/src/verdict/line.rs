@@ -95,7 +95,7 @@ impl Summary {
 
 /// Result for one metric.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct VerdictRow {
     /// The metric.
     pub metric: String,
     /// Unit of the metric, as on side A.
@@ -124,7 +124,7 @@ pub struct Line {
     pub notes: Vec<Note>,
 }
 
-impl Line {
+impl VerdictRow {
     /// Nothing is said of it yet.
     #[must_use]
     pub fn new(metric: String, unit: String, primary: bool) -> Self {

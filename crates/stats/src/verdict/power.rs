@@ -11,7 +11,7 @@ use assay_model::verdict::Verdict;
 
 /// Differences that `n` trials per side show in four of five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct PowerRow {
     /// Trials per side.
     pub n: u32,
     /// Smallest difference that is called faster or slower, in percent; one within the margin
@@ -25,7 +25,7 @@ pub struct Row {
 /// The table for trials that vary by `cv` (a share), tests at `alpha` and a `margin` (a share).
 /// Numbers below 2 are left out: one trial shows nothing.
 #[must_use]
-pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<Row> {
+pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<PowerRow> {
     let s = log_deviation(cv);
     let rule = Rule {
         alpha_difference: alpha,
@@ -36,7 +36,7 @@ pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<Row> {
         let percent = 100.0 * (effect * s).exp_m1();
         percent.is_finite().then_some(percent)
     };
-    let row = |&n: &u32| Row {
+    let row = |&n: &u32| PowerRow {
         n,
         difference_percent: percent(called_effect(&rule, s, n)),
         equivalence_percent: percent(provable_margin(alpha, n)),
@@ -168,8 +168,8 @@ mod tests {
     /// Checks that the planned numbers of trials show the promised differences.
     #[test]
     fn the_table_brackets_the_numbers_of_trials() {
-        let shown = |row: &Row| row.difference_percent.unwrap();
-        let proved = |row: &Row| row.equivalence_percent.unwrap();
+        let shown = |row: &PowerRow| row.difference_percent.unwrap();
+        let proved = |row: &PowerRow| row.equivalence_percent.unwrap();
         for (cv, percent) in [(0.02, 6.0), (0.05, 8.0), (0.10, 10.0)] {
             let n = trials_for_difference(cv, percent, 0.05, 100).unwrap();
             let rows = table(cv, 0.05, 0.001, &[n - 1, n]);

@@ -17,7 +17,7 @@ use crate::unit::converted;
 use anova::Omnibus;
 use assay_model::figures::{Better, Figure};
 use assay_model::verdict::{Change, Verdict};
-use pairs::{Found, Refusals};
+use pairs::{PairResults, Refusals};
 use thiserror::Error;
 
 /// Ranking of several conditions over all metrics.
@@ -138,7 +138,7 @@ pub fn rank_figures(
             options,
         ));
     }
-    let of_device: Vec<&Table> = tables.iter().filter(|t| t.ranking.of_device).collect();
+    let of_device: Vec<&RankingTable> = tables.iter().filter(|t| t.ranking.of_device).collect();
     let sentence = sentence::of(&of_device, &known);
     let deciding = of_device.iter().filter(|table| table.decides());
     Ok(Ranking {
@@ -168,7 +168,7 @@ fn in_one_unit(figures: &[&Figure]) -> Vec<Figure> {
 }
 
 /// A condition's trials.
-struct Entry {
+struct ConditionTrials {
     condition: String,
     arm: Arm,
     /// Places of its trials, before the drift was taken out.
@@ -176,14 +176,14 @@ struct Entry {
 }
 
 /// A metric's ranking with what was found of all pairs.
-struct Table {
+struct RankingTable {
     ranking: MetricRanking,
     /// In the order of `names`.
-    found: Found,
+    found: PairResults,
     names: Vec<String>,
 }
 
-impl Table {
+impl RankingTable {
     fn decides(&self) -> bool {
         self.found.worse.iter().flatten().any(|worse| *worse)
     }
@@ -212,7 +212,7 @@ impl Table {
     }
 }
 
-fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -> Table {
+fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -> RankingTable {
     let (mut entries, mut notes) = entries(figures, options);
     let confounded = order::straighten(&mut entries, options);
     let refused = differently_measured(figures);
@@ -250,7 +250,7 @@ fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -
         notes,
     };
     let names = entries.into_iter().map(|entry| entry.condition).collect();
-    Table {
+    RankingTable {
         ranking,
         found,
         names,
@@ -262,8 +262,8 @@ fn better(figures: &[&Figure]) -> Option<Better> {
 }
 
 /// The conditions that can be compared; notes of the others.
-fn entries(figures: &[&Figure], options: &Options) -> (Vec<Entry>, Vec<Note>) {
-    let (mut entries, mut notes): (Vec<Entry>, Vec<Note>) = (Vec::new(), Vec::new());
+fn entries(figures: &[&Figure], options: &Options) -> (Vec<ConditionTrials>, Vec<Note>) {
+    let (mut entries, mut notes): (Vec<ConditionTrials>, Vec<Note>) = (Vec::new(), Vec::new());
     let better = better(figures);
     for figure in figures {
         let unit = &figures[0].unit;
@@ -289,7 +289,7 @@ fn entries(figures: &[&Figure], options: &Options) -> (Vec<Entry>, Vec<Note>) {
                     arm.positions.clear();
                 }
                 let condition = figure.condition.clone();
-                entries.push(Entry {
+                entries.push(ConditionTrials {
                     condition,
                     places: arm.positions.clone(),
                     arm,
@@ -311,7 +311,7 @@ fn differently_measured(figures: &[&Figure]) -> Option<Note> {
     ))
 }
 
-fn places(entries: &[Entry], found: &Found) -> Vec<Ranked> {
+fn places(entries: &[ConditionTrials], found: &PairResults) -> Vec<Ranked> {
     let worse = &found.worse;
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by(|&i, &j| entries[j].arm.mean.total_cmp(&entries[i].arm.mean));

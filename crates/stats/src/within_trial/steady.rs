@@ -35,7 +35,7 @@ pub fn steadiness(windows: &[f64]) -> Option<Steadiness> {
     if windows.len() < MIN_WINDOWS {
         return None;
     }
-    let line = Line::fit(windows)?;
+    let line = FittedLine::fit(windows)?;
     let df = windows.len() as f64 - 2.0;
     let drift = line.excursion / line.mean;
     let error = student::quantile(TAIL, df) * line.excursion_error / line.mean;
@@ -48,7 +48,7 @@ pub fn steadiness(windows: &[f64]) -> Option<Steadiness> {
 }
 
 /// A straight line through equally spaced values.
-struct Line {
+struct FittedLine {
     mean: f64,
     /// From the first to the last value.
     excursion: f64,
@@ -56,7 +56,7 @@ struct Line {
     excursion_error: f64,
 }
 
-impl Line {
+impl FittedLine {
     fn fit(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;

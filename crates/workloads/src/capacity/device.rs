@@ -10,7 +10,9 @@ use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::held::shown;
 use assay_model::wire::NoteWeight;
-use assay_model::work::capacity::{CapacityReport, CapacityStep, Fill, Part, SECTOR_BYTES, Tally};
+use assay_model::work::capacity::{
+    CapacityPart, CapacityReport, CapacityStep, Fill, SECTOR_BYTES, Tally,
+};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -76,7 +78,7 @@ fn check(
     Ok(differs)
 }
 
-fn found(store: &DirectFile, part: Part) -> CapacityStep {
+fn found(store: &DirectFile, part: CapacityPart) -> CapacityStep {
     CapacityStep {
         announced_bytes: Some(store.bytes()),
         parts: vec![part],
@@ -84,8 +86,8 @@ fn found(store: &DirectFile, part: Part) -> CapacityStep {
     }
 }
 
-fn part(path: &Path, bytes: u64, meter: &Meter, found: Option<Tally>) -> Part {
-    Part {
+fn part(path: &Path, bytes: u64, meter: &Meter, found: Option<Tally>) -> CapacityPart {
+    CapacityPart {
         name: shown(path),
         offset: 0,
         bytes,

@@ -10,7 +10,7 @@ use assay_engine::buffer::IoBuf;
 use assay_engine::held;
 use assay_model::job::Direction;
 use assay_model::work::capacity::content::fill;
-use assay_model::work::capacity::{FILE_BYTES, Fill, Part, SECTOR, SECTOR_BYTES};
+use assay_model::work::capacity::{CapacityPart, FILE_BYTES, Fill, SECTOR, SECTOR_BYTES};
 use rustix::fs::{Advice, Mode, OFlags, fadvise, fdatasync, ftruncate};
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Data written by a fill.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<CapacityPart>,
     pub(super) files: Vec<PathBuf>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn write(
         if bytes == 0 {
             let _ = held::remove_file(&path);
         } else {
-            filled.parts.push(Part {
+            filled.parts.push(CapacityPart {
                 name: name(number),
                 offset: offset(number),
                 bytes,

@@ -15,7 +15,9 @@ use assay_engine::held::{self, shown};
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::WorkReport;
-use assay_model::work::capacity::{Capacity, CapacityReport, CapacityStep, Fill, Part, Task};
+use assay_model::work::capacity::{
+    Capacity, CapacityPart, CapacityReport, CapacityStep, Fill, Task,
+};
 use check::Checker;
 use files::{name, offset};
 use folder::Filled;
@@ -198,7 +200,7 @@ fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<
 
 fn check_each(
     files: &BTreeMap<u32, PathBuf>,
-    parts: &mut Vec<Part>,
+    parts: &mut Vec<CapacityPart>,
     meter: &mut crate::meter::Meter,
     (progress, context): (&mut ProgressReporter, &mut Context<'_>),
 ) -> Result<(), WorkError> {
@@ -214,7 +216,7 @@ fn check_each(
             meter,
             (progress, context),
         );
-        parts.push(Part {
+        parts.push(CapacityPart {
             name: name(number),
             offset: offset(number),
             bytes: found.bytes(),

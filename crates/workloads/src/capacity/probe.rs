@@ -22,7 +22,7 @@ use super::store::BlockStore;
 use crate::meter::Meter;
 use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
-use assay_model::work::capacity::{Kind, Probed};
+use assay_model::work::capacity::{Probed, ProbedKind};
 use blocks::{BLOCK, BlockContent, Marker};
 use judge::{Guess, judge};
 use rescue::Rescue;
@@ -159,7 +159,7 @@ fn search(
         Guess::Limbo { holds, lost } => {
             let small = small.as_slice();
             let real_bytes = narrow(probe, &marker, rescue, small, (holds, lost))?;
-            Kind::Limbo { real_bytes }
+            ProbedKind::Limbo { real_bytes }
         }
         Guess::Chain {
             holds,
@@ -168,7 +168,7 @@ fn search(
         } => {
             let small = small.as_slice();
             let real_bytes = narrow(probe, &marker, rescue, small, (holds, lost))?;
-            Kind::Chain {
+            ProbedKind::Chain {
                 real_bytes,
                 wraps_at,
             }

@@ -10,13 +10,13 @@ const ALIGNMENT: usize = 4096;
 /// A block that begins at the beginning of a page. Memory that is not touched
 /// is not taken.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct PageAlignedBlock {
     memory: Vec<u8>,
     start: usize,
     length: usize,
 }
 
-impl Block {
+impl PageAlignedBlock {
     /// `None` when there is not so much memory.
     fn new(length: u64) -> Option<Self> {
         let length = usize::try_from(length).ok()?;
@@ -40,9 +40,9 @@ impl Block {
 /// The blocks of a copy.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    pub(super) input: Block,
+    pub(super) input: PageAlignedBlock,
     /// `None`: what is read is written from where it was read to.
-    pub(super) output: Option<Block>,
+    pub(super) output: Option<PageAlignedBlock>,
 }
 
 impl Buffers {
@@ -57,7 +57,7 @@ impl Buffers {
             }
         };
         let block = |what: &str, length: u64| {
-            Block::new(size(length)).ok_or_else(|| exhausted(what, length))
+            PageAlignedBlock::new(size(length)).ok_or_else(|| exhausted(what, length))
         };
         Ok(Self {
             input: block("input", work.input_block)?,
@@ -86,12 +86,12 @@ mod tests {
     #[test]
     fn a_block_begins_with_a_page_and_is_zero() {
         for length in [1, 512, 1 << 20] {
-            let mut block = Block::new(length).unwrap();
+            let mut block = PageAlignedBlock::new(length).unwrap();
             let bytes = block.bytes_mut();
             assert_eq!(bytes.len() as u64, length);
             assert_eq!(bytes.as_ptr() as usize % ALIGNMENT, 0);
             assert!(bytes.iter().all(|&byte| byte == 0));
         }
-        assert!(Block::new(u64::MAX).is_none());
+        assert!(PageAlignedBlock::new(u64::MAX).is_none());
     }
 }

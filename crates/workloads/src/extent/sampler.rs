@@ -7,7 +7,7 @@ use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::shown;
 use assay_model::job::Direction;
-use assay_model::work::extent::{Sample, SampleKind};
+use assay_model::work::extent::{ExtentSample, SampleKind};
 use std::io;
 
 /// After so many failures in a row there is nothing to sample.
@@ -19,7 +19,7 @@ pub(super) struct Sampler<'a> {
     of: SampleKind,
     length: u64,
     buffer: IoBuf,
-    samples: Vec<Sample>,
+    samples: Vec<ExtentSample>,
 }
 
 impl<'a> Sampler<'a> {
@@ -96,7 +96,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    fn sample(&mut self, offset: u64, meter: &mut Meter) -> io::Result<Sample> {
+    fn sample(&mut self, offset: u64, meter: &mut Meter) -> io::Result<ExtentSample> {
         let place = self.place;
         // The last ones may not have room for all of it.
         let left = place.bytes() - offset;
@@ -116,14 +116,14 @@ impl<'a> Sampler<'a> {
             }
             SampleKind::Access => timed_read(place, buffer, offset, meter)?,
         };
-        Ok(Sample {
+        Ok(ExtentSample {
             offset,
             bytes,
             elapsed_ns,
         })
     }
 
-    pub(super) fn into_samples(self) -> Vec<Sample> {
+    pub(super) fn into_samples(self) -> Vec<ExtentSample> {
         self.samples
     }
 }

@@ -8,7 +8,7 @@ use assay_engine::held::{self, shown};
 use assay_engine::mapped::MappedFile;
 use assay_engine::stdio::{Mode as StreamMode, Stream};
 use assay_model::job::OpenSync;
-use assay_model::work::iozone::{Iozone, MapSync, Row, Test};
+use assay_model::work::iozone::{Iozone, IozoneRow, MapSync, Test};
 use rustix::fs::{FlockOperation, Mode, OFlags, SeekFrom, fcntl_lock, fsync, seek};
 use rustix::io::{Errno, IoSlice, IoSliceMut, pread, preadv, pwrite, pwritev, read, write};
 use std::fs::File;
@@ -73,7 +73,7 @@ pub(super) struct Access<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct AccessRequest<'a> {
     pub(super) work: &'a Iozone,
-    pub(super) row: Row,
+    pub(super) row: IozoneRow,
     pub(super) test: Test,
     pub(super) writes: bool,
     pub(super) file: &'a TestFile,

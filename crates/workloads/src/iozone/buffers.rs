@@ -166,12 +166,12 @@ fn bytes(kib: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::iozone::Row;
+    use assay_model::work::iozone::IozoneRow;
 
     #[test]
     fn buffers_leave_half_of_the_memory() {
         let mut work = Iozone {
-            rows: vec![Row {
+            rows: vec![IozoneRow {
                 file_kib: 1 << 52,
                 record_kib: 16 << 10,
             }],

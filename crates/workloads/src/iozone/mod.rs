@@ -19,7 +19,7 @@ mod worker_threads;
 
 use crate::{Context, WorkError};
 use assay_model::work::WorkReport;
-use assay_model::work::iozone::{Iozone, Row};
+use assay_model::work::iozone::{Iozone, IozoneRow};
 use buffers::Buffers;
 use files::Files;
 use std::time::{Duration, Instant};
@@ -71,7 +71,13 @@ fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), W
 }
 
 /// Buffers are made once and only made larger: filling them takes time.
-fn prepare_buffers(work: &Iozone, row: Row, children: u32, seed: u64, buffers: &mut Vec<Buffers>) {
+fn prepare_buffers(
+    work: &Iozone,
+    row: IozoneRow,
+    children: u32,
+    seed: u64,
+    buffers: &mut Vec<Buffers>,
+) {
     for child in 0..u64::from(children) {
         match usize::try_from(child)
             .ok()

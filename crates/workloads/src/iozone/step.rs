@@ -13,7 +13,7 @@ use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job,
 use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
 use assay_model::units::Bytes;
 use assay_model::work::StepDetail;
-use assay_model::work::iozone::{Iozone, IozoneStep, Row, Test};
+use assay_model::work::iozone::{Iozone, IozoneRow, IozoneStep, Test};
 use assay_stats::histogram::Histogram;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const ERRORS_KEPT: usize = 16;
 #[derive(Clone, Copy)]
 pub(super) struct StepSetup<'a> {
     pub(super) work: &'a Iozone,
-    pub(super) row: Row,
+    pub(super) row: IozoneRow,
     pub(super) test: Test,
     /// A file for each child.
     pub(super) files: &'a [TestFile],
@@ -294,7 +294,7 @@ impl StepSetup<'_> {
     }
 }
 
-fn totals(children: &[Came], writes: bool, row: Row) -> DirectionTotals {
+fn totals(children: &[Came], writes: bool, row: IozoneRow) -> DirectionTotals {
     let mut latency = Histogram::new();
     let mut ios = 0;
     for came in children.iter().filter(|came| came.writes == writes) {

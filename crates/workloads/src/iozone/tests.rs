@@ -55,7 +55,7 @@ fn work(path: &PathBuf, tests: &[Test]) -> Iozone {
     Iozone {
         files: vec![path.clone()],
         tests: tests.to_vec(),
-        rows: vec![Row {
+        rows: vec![IozoneRow {
             file_kib: 64,
             record_kib: 4,
         }],

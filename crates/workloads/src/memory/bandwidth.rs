@@ -14,7 +14,7 @@ use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::memory::TIMES_LAST_LEVEL;
 use assay_model::work::memory::{
-    Bandwidth, BandwidthStep, Found, Kernel, Machine, Pages, Stores, bandwidth_job,
+    Bandwidth, BandwidthStep, Kernel, Machine, MemoryStepResult, Pages, Stores, bandwidth_job,
 };
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -221,7 +221,7 @@ impl Team {
                         major_faults,
                     },
                 };
-                Ok((Found::Bandwidth(found), outcome))
+                Ok((MemoryStepResult::Bandwidth(found), outcome))
             })?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::memory::{Chain, bind_to, major_faults};
 use assay_model::trial::Outcome;
-use assay_model::work::memory::{Found, Latency, LatencyStep, Pages, latency_job};
+use assay_model::work::memory::{Latency, LatencyStep, MemoryStepResult, Pages, latency_job};
 use std::io;
 use std::time::Instant;
 
@@ -59,7 +59,7 @@ pub(super) fn run(
                 .map_err(|_| lost_threads())?
                 .map_err(|error| no_room(set_bytes, &error))?;
             step.pages.huge_bytes = huge_bytes;
-            Ok((Found::Latency(step), Outcome::Completed))
+            Ok((MemoryStepResult::Latency(step), Outcome::Completed))
         })?;
     }
     Ok(())

@@ -8,7 +8,7 @@ pub(crate) mod stress;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
-use assay_model::work::memory::{Found, Machine, Memory, MemoryStep};
+use assay_model::work::memory::{Machine, Memory, MemoryStep, MemoryStepResult};
 use assay_model::work::{StepDetail, WorkReport};
 use std::io;
 
@@ -58,7 +58,7 @@ impl Steps<'_> {
         &mut self,
         job: &Job,
         context: &mut Context<'_>,
-        measure: impl FnOnce(&mut Context<'_>, u32) -> Result<(Found, Outcome), WorkError>,
+        measure: impl FnOnce(&mut Context<'_>, u32) -> Result<(MemoryStepResult, Outcome), WorkError>,
     ) -> Result<(), WorkError> {
         let step = ObservedStep { job, paths: &[] };
         context.observer.begins(step);

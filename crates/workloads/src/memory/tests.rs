@@ -1,7 +1,7 @@
 use super::*;
 use crate::observer::recording::recorded;
 use assay_model::work::memory::{
-    Bandwidth, Bit, Cache, Kernel, Latency, Pattern, Stress, StressStep,
+    Bandwidth, Bit, Cache, Kernel, Latency, MemoryPattern, Stress, StressStep,
 };
 
 /// A machine with a small cache, whose addresses are physical ones less a page.
@@ -63,7 +63,7 @@ fn every_kernel_runs_alone_and_on_all_cpus() {
     for kernel in Kernel::ALL {
         for threads in [1, 2] {
             let of_kernel = steps.iter().filter_map(|step| match &step.found {
-                Found::Bandwidth(step) => Some(step),
+                MemoryStepResult::Bandwidth(step) => Some(step),
                 _ => None,
             });
             let mut own = of_kernel.filter(|s| s.kernel == kernel && s.cpus.len() == threads);
@@ -88,7 +88,9 @@ fn each_working_set_has_a_latency() {
     let sets: Vec<u64> = steps
         .iter()
         .filter_map(|step| match &step.found {
-            Found::Latency(step) => step.per_load_ns()[0].gt(&0.0).then_some(step.set_bytes),
+            MemoryStepResult::Latency(step) => {
+                step.per_load_ns()[0].gt(&0.0).then_some(step.set_bytes)
+            }
             _ => None,
         })
         .collect();
@@ -106,7 +108,7 @@ fn stressed(flip: Option<Bit>) -> Vec<StressStep> {
     });
     ended.unwrap();
     let steps = steps.into_iter().filter_map(|step| match step.found {
-        Found::Stress(step) => Some(step),
+        MemoryStepResult::Stress(step) => Some(step),
         _ => None,
     });
     steps.collect()
@@ -115,8 +117,8 @@ fn stressed(flip: Option<Bit>) -> Vec<StressStep> {
 #[test]
 fn sound_memory_passes_every_pattern() {
     let steps = stressed(None);
-    let patterns: Vec<Pattern> = steps.iter().map(|step| step.pattern).collect();
-    assert_eq!(patterns, Pattern::ALL);
+    let patterns: Vec<MemoryPattern> = steps.iter().map(|step| step.pattern).collect();
+    assert_eq!(patterns, MemoryPattern::ALL);
     for step in steps {
         assert_eq!(step.flips, 0, "{:?}: {:?}", step.pattern, step.first);
         assert_eq!(step.end_phase, step.pattern.phases());
@@ -134,7 +136,7 @@ fn a_flipped_bit_is_found_with_its_address_and_the_pattern_goes_on() {
     let [step] = with[..] else {
         panic!("{with:?}");
     };
-    assert_eq!((step.flips, step.pattern), (1, Pattern::Address));
+    assert_eq!((step.flips, step.pattern), (1, MemoryPattern::Address));
     assert_eq!(step.flipped_on_purpose, Some(flip));
     let found = step.first[0];
     assert_eq!(found.address, step.parts[0].0 + 0x1230);
@@ -150,7 +152,7 @@ fn a_flipped_bit_is_found_with_its_address_and_the_pattern_goes_on() {
         after.first_phase, step.end_phase,
         "and the next one went on"
     );
-    assert_eq!((after.pattern, after.flips), (Pattern::Address, 0));
+    assert_eq!((after.pattern, after.flips), (MemoryPattern::Address, 0));
 }
 
 #[test]

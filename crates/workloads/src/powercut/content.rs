@@ -2,7 +2,7 @@
 //! it. This exposes a sector that was half written or never written.
 
 use assay_model::rng::SplitMix64;
-use assay_model::work::powercut::Kind;
+use assay_model::work::powercut::DurabilityKind;
 
 /// No device writes less.
 pub(super) const SECTOR: usize = 512;
@@ -38,10 +38,10 @@ pub(super) enum Sector {
 
 impl Stream {
     /// Returns the slot of a write of a kind that overwrites.
-    pub(super) fn slot(self, kind: Kind, sequence: u64) -> u64 {
+    pub(super) fn slot(self, kind: DurabilityKind, sequence: u64) -> u64 {
         match kind {
-            Kind::Rename => 0,
-            Kind::Append | Kind::Sqlite => sequence,
+            DurabilityKind::Rename => 0,
+            DurabilityKind::Append | DurabilityKind::Sqlite => sequence,
             _ => self.random(sequence, u64::MAX).below(SLOTS),
         }
     }
@@ -76,7 +76,7 @@ impl Stream {
     }
 
     /// Identifies the content of a slot's sector.
-    pub(super) fn look(self, kind: Kind, slot: u64, index: u32, sector: &[u8]) -> Sector {
+    pub(super) fn look(self, kind: DurabilityKind, slot: u64, index: u32, sector: &[u8]) -> Sector {
         if sector.iter().all(|byte| *byte == 0) {
             return Sector::Zero;
         }

@@ -5,7 +5,7 @@ use super::content::{SECTOR, Sector, Stream};
 use super::{Findings, StreamStorage};
 use crate::WorkError;
 use assay_engine::held;
-use assay_model::work::powercut::{Kind, Known};
+use assay_model::work::powercut::{DurabilityKind, KnownWrites};
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ impl Renamer {
         let mut renamer = Self {
             folder: place.folder.to_owned(),
             stream,
-            bytes: vec![0; Kind::Rename.bytes()],
+            bytes: vec![0; DurabilityKind::Rename.bytes()],
         };
         renamer
             .write(0)
@@ -40,7 +40,7 @@ impl StreamWriter for Renamer {
         let mut file = File::from(held::open(&new, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(&self.bytes)?;
         file.sync_all()?;
-        fs::rename(&new, self.folder.join(Kind::Rename.name()))?;
+        fs::rename(&new, self.folder.join(DurabilityKind::Rename.name()))?;
         held::open_to_read(&self.folder)?.sync_all()
     }
 }
@@ -56,7 +56,7 @@ fn read(place: &StreamStorage<'_>) -> io::Result<Vec<u8>> {
 pub(super) fn verify_renamed(
     place: &StreamStorage<'_>,
     stream: Stream,
-    known: Known,
+    known: KnownWrites,
     findings: &mut Findings,
 ) {
     let required = known.acknowledged;
@@ -67,11 +67,12 @@ pub(super) fn verify_renamed(
     };
     let sectors = (0_u32..).zip(bytes.chunks(SECTOR));
     let found: Vec<Sector> = sectors
-        .map(|(index, sector)| stream.look(Kind::Rename, 0, index, sector))
+        .map(|(index, sector)| stream.look(DurabilityKind::Rename, 0, index, sector))
         .collect();
     match found.first() {
         Some(Sector::Of(sequence))
-            if bytes.len() == Kind::Rename.bytes() && found.iter().all(|s| *s == found[0]) =>
+            if bytes.len() == DurabilityKind::Rename.bytes()
+                && found.iter().all(|s| *s == found[0]) =>
         {
             if *sequence < required {
                 findings.lost(required, &format!("the file is that of write {sequence}"));
@@ -102,7 +103,7 @@ impl Appender {
         Ok(Self {
             file: file.into(),
             stream,
-            bytes: vec![0; Kind::Append.bytes()],
+            bytes: vec![0; DurabilityKind::Append.bytes()],
         })
     }
 }
@@ -120,11 +121,11 @@ impl StreamWriter for Appender {
 pub(super) fn verify_appended(
     place: &StreamStorage<'_>,
     stream: Stream,
-    known: Known,
+    known: KnownWrites,
     findings: &mut Findings,
 ) {
     findings.found.checked = known.acknowledged;
-    let length = Kind::Append.bytes();
+    let length = DurabilityKind::Append.bytes();
     let bytes = read(place).unwrap_or_default();
     let there = bytes.len().div_ceil(length) as u64;
     for sequence in 1..=known.acknowledged.max(there) {
@@ -162,7 +163,7 @@ fn worst(stream: Stream, sequence: u64, record: &[u8]) -> Sector {
         Sector::Of(_) => 0,
     };
     sectors
-        .map(|(index, sector)| stream.look(Kind::Append, sequence, index, sector))
+        .map(|(index, sector)| stream.look(DurabilityKind::Append, sequence, index, sector))
         .max_by_key(rank)
         .unwrap_or(Sector::Zero)
 }

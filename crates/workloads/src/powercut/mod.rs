@@ -22,7 +22,7 @@ use crate::{Context, WorkError};
 use assay_engine::held::{HeldFolder, is_own, shown};
 use assay_model::work::WorkReport;
 use assay_model::work::powercut::{
-    FOLDER, Kind, Known, Powercut, PowercutReport, StreamFound, Task,
+    DurabilityKind, FOLDER, KnownWrites, Powercut, PowercutReport, StreamFound, Task,
 };
 use content::Stream;
 use std::fs;
@@ -65,7 +65,7 @@ pub(crate) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<WorkRepo
 /// Looks at what is there, and removes it.
 fn verify(
     work: &Powercut,
-    known: &[Known],
+    known: &[KnownWrites],
     atomic: u32,
     seed: u64,
 ) -> Result<PowercutReport, WorkError> {
@@ -99,9 +99,9 @@ fn verify(
             kind,
         };
         match kind {
-            Kind::Rename => files::verify_renamed(&place, stream, known, &mut findings),
-            Kind::Append => files::verify_appended(&place, stream, known, &mut findings),
-            Kind::Sqlite => rows::verify(&place, stream, known, &mut findings),
+            DurabilityKind::Rename => files::verify_renamed(&place, stream, known, &mut findings),
+            DurabilityKind::Append => files::verify_appended(&place, stream, known, &mut findings),
+            DurabilityKind::Sqlite => rows::verify(&place, stream, known, &mut findings),
             _ => slots::verify(&place, stream, known, atomic, &mut findings),
         }
         report.streams.push(findings.found);
@@ -120,7 +120,7 @@ struct StreamStorage<'a> {
     /// Leads into the folder of all files; the device's path where there is none.
     folder: &'a Path,
     number: u32,
-    kind: Kind,
+    kind: DurabilityKind,
 }
 
 impl StreamStorage<'_> {
@@ -176,7 +176,7 @@ struct Findings {
 }
 
 impl Findings {
-    fn of(kind: Kind, known: Known) -> Self {
+    fn of(kind: DurabilityKind, known: KnownWrites) -> Self {
         Self {
             found: StreamFound {
                 kind: kind.name().to_owned(),

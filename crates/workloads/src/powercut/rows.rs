@@ -5,7 +5,7 @@ use super::content::Stream;
 use super::{Findings, StreamStorage};
 use crate::WorkError;
 use assay_engine::held::{let_sqlite_in, shown};
-use assay_model::work::powercut::{Kind, Known};
+use assay_model::work::powercut::{DurabilityKind, KnownWrites};
 use rusqlite::{Connection, Error, OpenFlags, params};
 use std::io;
 
@@ -33,7 +33,7 @@ impl RowWriter {
         Ok(Self {
             database: opened.map_err(failed)?,
             stream,
-            bytes: vec![0; Kind::Sqlite.bytes()],
+            bytes: vec![0; DurabilityKind::Sqlite.bytes()],
         })
     }
 }
@@ -64,7 +64,7 @@ impl StreamWriter for RowWriter {
 pub(super) fn verify(
     place: &StreamStorage<'_>,
     stream: Stream,
-    known: Known,
+    known: KnownWrites,
     findings: &mut Findings,
 ) {
     findings.found.checked = known.acknowledged;
@@ -78,7 +78,7 @@ pub(super) fn verify(
 fn look(
     place: &StreamStorage<'_>,
     stream: Stream,
-    known: Known,
+    known: KnownWrites,
     findings: &mut Findings,
 ) -> Result<(), Error> {
     let database = open(place)?;
@@ -88,7 +88,7 @@ fn look(
     }
     let mut rows = database.prepare("SELECT sequence, content FROM writes ORDER BY sequence")?;
     let mut rows = rows.query([])?;
-    let mut expected = vec![0; Kind::Sqlite.bytes()];
+    let mut expected = vec![0; DurabilityKind::Sqlite.bytes()];
     let mut next = 1;
     while let Some(row) = rows.next()? {
         let sequence: i64 = row.get(0)?;

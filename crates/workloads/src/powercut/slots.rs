@@ -6,7 +6,7 @@ use super::{Findings, StreamStorage};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
-use assay_model::work::powercut::{Kind, Known};
+use assay_model::work::powercut::{DurabilityKind, KnownWrites};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::ReadWriteFlags;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(super) const EXTENT: u64 = SLOTS * (16 << 10);
 pub(super) struct SlotWriter {
     file: File,
     base: u64,
-    kind: Kind,
+    kind: DurabilityKind,
     stream: Stream,
     buffer: IoBuf,
 }
@@ -43,8 +43,8 @@ impl SlotWriter {
         }
         plain.sync_all().map_err(|error| failed("flush", error))?;
         let flags = match place.kind {
-            Kind::Dsync => OFlags::DSYNC,
-            Kind::Fua => OFlags::DIRECT,
+            DurabilityKind::Dsync => OFlags::DSYNC,
+            DurabilityKind::Fua => OFlags::DIRECT,
             _ => OFlags::empty(),
         };
         Ok(Self {
@@ -68,7 +68,7 @@ impl StreamWriter for SlotWriter {
         let slot = self.stream.slot(self.kind, sequence);
         self.stream.fill(slot, sequence, self.buffer.block_mut());
         let at = self.base + slot * self.kind.bytes() as u64;
-        if self.kind == Kind::Fua {
+        if self.kind == DurabilityKind::Fua {
             let block = [IoSlice::new(self.buffer.block())];
             let written = rustix::io::pwritev2(&self.file, &block, at, ReadWriteFlags::DSYNC)?;
             return match written == self.kind.bytes() {
@@ -78,8 +78,8 @@ impl StreamWriter for SlotWriter {
         }
         self.file.write_all_at(self.buffer.block(), at)?;
         match self.kind {
-            Kind::Fdatasync => self.file.sync_data(),
-            Kind::Fsync => self.file.sync_all(),
+            DurabilityKind::Fdatasync => self.file.sync_data(),
+            DurabilityKind::Fsync => self.file.sync_all(),
             _ => Ok(()),
         }
     }
@@ -90,7 +90,7 @@ impl StreamWriter for SlotWriter {
 pub(super) fn verify(
     place: &StreamStorage<'_>,
     stream: Stream,
-    known: Known,
+    known: KnownWrites,
     atomic: u32,
     findings: &mut Findings,
 ) {
@@ -127,7 +127,7 @@ pub(super) fn verify(
 }
 
 fn look_at(
-    kind: Kind,
+    kind: DurabilityKind,
     stream: Stream,
     (slot, required): (u64, u64),
     bytes: &[u8],

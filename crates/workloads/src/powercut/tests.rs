@@ -23,7 +23,7 @@ impl Bench {
         let work = Powercut {
             path: scratch.path().to_owned(),
             device: false,
-            kinds: Kind::ALL.to_vec(),
+            kinds: DurabilityKind::ALL.to_vec(),
             mount: None,
             task: Task::Write,
         };
@@ -37,21 +37,21 @@ impl Bench {
         }
     }
 
-    fn file(&self, kind: Kind) -> PathBuf {
+    fn file(&self, kind: DurabilityKind) -> PathBuf {
         folder(&self.work).join(kind.name())
     }
 
     /// What is found when so many were acknowledged.
     fn found(&self, acknowledged: u64) -> Vec<StreamFound> {
-        let known = Known {
+        let known = KnownWrites {
             begun: acknowledged + 1,
             acknowledged,
         };
-        let known = vec![known; Kind::ALL.len()];
+        let known = vec![known; DurabilityKind::ALL.len()];
         verify(&self.work, &known, 512, SEED).unwrap().streams
     }
 
-    fn only(&self, kind: Kind) -> StreamFound {
+    fn only(&self, kind: DurabilityKind) -> StreamFound {
         let found = self.found(WRITES);
         let bad: Vec<&StreamFound> = found.iter().filter(|stream| stream.is_bad()).collect();
         assert_eq!(bad.len(), 1, "{bad:?}");
@@ -59,14 +59,17 @@ impl Bench {
         bad[0].clone()
     }
 
-    fn overwrite(&self, kind: Kind, at: u64, bytes: &[u8]) {
+    fn overwrite(&self, kind: DurabilityKind, at: u64, bytes: &[u8]) {
         let file = fs::OpenOptions::new().write(true).open(self.file(kind));
         file.unwrap().write_all_at(bytes, at).unwrap();
     }
 
     /// Bytes of a kind as a write left them in its slot.
-    fn written(&self, kind: Kind, sequence: u64) -> (u64, Vec<u8>) {
-        let number = Kind::ALL.iter().position(|known| *known == kind).unwrap();
+    fn written(&self, kind: DurabilityKind, sequence: u64) -> (u64, Vec<u8>) {
+        let number = DurabilityKind::ALL
+            .iter()
+            .position(|known| *known == kind)
+            .unwrap();
         let stream = Stream {
             seed: SEED,
             number: u32::try_from(number).unwrap(),
@@ -96,19 +99,20 @@ fn a_write_that_is_lost_is_named_and_so_is_a_broken_order() {
     let number = (1..WRITES)
         .rev()
         .find(|sequence| {
-            let slot = bench.written(Kind::Fdatasync, *sequence).0;
-            (*sequence + 1..=WRITES).all(|later| bench.written(Kind::Fdatasync, later).0 != slot)
+            let slot = bench.written(DurabilityKind::Fdatasync, *sequence).0;
+            (*sequence + 1..=WRITES)
+                .all(|later| bench.written(DurabilityKind::Fdatasync, later).0 != slot)
         })
         .unwrap();
-    let (slot, _) = bench.written(Kind::Fdatasync, number);
+    let (slot, _) = bench.written(DurabilityKind::Fdatasync, number);
     let stream = Stream {
         seed: SEED,
         number: 1,
     };
     let mut old = vec![0; 4096];
     stream.fill(slot, 0, &mut old);
-    bench.overwrite(Kind::Fdatasync, slot * 4096, &old);
-    let found = bench.only(Kind::Fdatasync);
+    bench.overwrite(DurabilityKind::Fdatasync, slot * 4096, &old);
+    let found = bench.only(DurabilityKind::Fdatasync);
     assert_eq!((found.lost, found.misordered, found.torn), (1, 1, 0));
     let example = &found.examples[0];
     assert!(example.contains(&format!("write {number} ")), "{example}");
@@ -118,12 +122,12 @@ fn a_write_that_is_lost_is_named_and_so_is_a_broken_order() {
 #[test]
 fn half_a_sector_is_torn_and_what_nobody_wrote_is_garbage() {
     let bench = Bench::new();
-    let (slot, _) = bench.written(Kind::Fua, WRITES);
-    bench.overwrite(Kind::Fua, slot * 4096 + 100, &[1; 300]);
-    assert_eq!(bench.only(Kind::Fua).torn, 1);
+    let (slot, _) = bench.written(DurabilityKind::Fua, WRITES);
+    bench.overwrite(DurabilityKind::Fua, slot * 4096 + 100, &[1; 300]);
+    assert_eq!(bench.only(DurabilityKind::Fua).torn, 1);
     let bench = Bench::new();
-    bench.overwrite(Kind::Append, 5 * 1024, &[9; 512]);
-    assert_eq!(bench.only(Kind::Append).garbage, 1);
+    bench.overwrite(DurabilityKind::Append, 5 * 1024, &[9; 512]);
+    assert_eq!(bench.only(DurabilityKind::Append).garbage, 1);
 }
 
 #[test]
@@ -131,36 +135,36 @@ fn an_append_that_ends_early_is_lost_from_there() {
     let bench = Bench::new();
     let file = fs::OpenOptions::new()
         .write(true)
-        .open(bench.file(Kind::Append));
+        .open(bench.file(DurabilityKind::Append));
     file.unwrap().set_len((WRITES - 3) * 1024 + 512).unwrap();
-    let found = bench.only(Kind::Append);
+    let found = bench.only(DurabilityKind::Append);
     assert_eq!((found.lost, found.misordered), (3, 0));
 }
 
 #[test]
 fn a_renamed_file_is_one_of_both_as_a_whole() {
     let bench = Bench::new();
-    let (_, before) = bench.written(Kind::Rename, WRITES - 1);
-    bench.overwrite(Kind::Rename, 0, &before);
-    assert_eq!(bench.only(Kind::Rename).lost, 1);
+    let (_, before) = bench.written(DurabilityKind::Rename, WRITES - 1);
+    bench.overwrite(DurabilityKind::Rename, 0, &before);
+    assert_eq!(bench.only(DurabilityKind::Rename).lost, 1);
     let bench = Bench::new();
-    bench.overwrite(Kind::Rename, 0, &before[..4096]);
-    assert_eq!(bench.only(Kind::Rename).torn, 1);
+    bench.overwrite(DurabilityKind::Rename, 0, &before[..4096]);
+    assert_eq!(bench.only(DurabilityKind::Rename).torn, 1);
 }
 
 #[test]
 fn a_row_that_is_missing_or_a_database_that_is_broken_is_found() {
     let bench = Bench::new();
-    let database = rusqlite::Connection::open(bench.file(Kind::Sqlite)).unwrap();
+    let database = rusqlite::Connection::open(bench.file(DurabilityKind::Sqlite)).unwrap();
     database
         .execute("DELETE FROM writes WHERE sequence = 9", [])
         .unwrap();
     drop(database);
-    let found = bench.only(Kind::Sqlite);
+    let found = bench.only(DurabilityKind::Sqlite);
     assert_eq!((found.lost, found.misordered), (1, 1));
     let bench = Bench::new();
-    fs::write(bench.file(Kind::Sqlite), vec![7; 100_000]).unwrap();
-    assert!(bench.only(Kind::Sqlite).garbage > 0);
+    fs::write(bench.file(DurabilityKind::Sqlite), vec![7; 100_000]).unwrap();
+    assert!(bench.only(DurabilityKind::Sqlite).garbage > 0);
 }
 
 #[test]
@@ -198,7 +202,7 @@ fn links_in_the_place_of_files_are_not_followed() {
     let bench = Bench::new();
     let (folder, moved) = replaced(&bench);
     let mut before = Vec::new();
-    for kind in Kind::ALL {
+    for kind in DurabilityKind::ALL {
         let there = moved.join(kind.name());
         before.push((there.clone(), fs::read(&there).unwrap()));
         symlink(there, folder.join(kind.name())).unwrap();
@@ -218,7 +222,7 @@ fn the_folder_of_another_user_is_not_looked_into() {
     let (folder, _moved) = replaced(&bench);
     fs::write(folder.join("theirs"), "").unwrap();
     chown(&folder, Some(65_534), None).unwrap();
-    let known = vec![Known::default(); Kind::ALL.len()];
+    let known = vec![KnownWrites::default(); DurabilityKind::ALL.len()];
     let report = verify(&bench.work, &known, 512, SEED).unwrap();
     let why = report.not_mounted.unwrap_or_default();
     assert!(why.contains("another user"), "{why}");

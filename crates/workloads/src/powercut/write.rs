@@ -9,7 +9,7 @@ use super::{StreamStorage, StreamWriter, boot_id, folder};
 use crate::{Context, WorkError};
 use assay_engine::held::HeldFolder;
 use assay_model::wire::NoteWeight;
-use assay_model::work::powercut::{FOLDER, Kind, Powercut, Word};
+use assay_model::work::powercut::{DurabilityKind, FOLDER, Powercut, Word};
 use rustix::fs::syncfs;
 use std::fs;
 use std::io;
@@ -72,7 +72,7 @@ fn pass_on(told: &Receiver<StreamMessage>, context: &mut Context<'_>, stop: &Ato
 
 fn drive(
     stream: u32,
-    kind: Kind,
+    kind: DurabilityKind,
     mut writer: Box<dyn StreamWriter>,
     tell: &Sender<StreamMessage>,
     stop: &AtomicBool,
@@ -112,9 +112,9 @@ pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError>
         };
         let stream = Stream { seed, number };
         let writer: Box<dyn StreamWriter> = match kind {
-            Kind::Rename => Box::new(Renamer::prepare(&place, stream)?),
-            Kind::Append => Box::new(Appender::prepare(&place, stream)?),
-            Kind::Sqlite => Box::new(RowWriter::prepare(&place, stream)?),
+            DurabilityKind::Rename => Box::new(Renamer::prepare(&place, stream)?),
+            DurabilityKind::Append => Box::new(Appender::prepare(&place, stream)?),
+            DurabilityKind::Sqlite => Box::new(RowWriter::prepare(&place, stream)?),
             _ => Box::new(SlotWriter::prepare(&place, stream)?),
         };
         writers.push(writer);

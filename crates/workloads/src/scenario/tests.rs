@@ -7,7 +7,7 @@ use assay_model::job::{Job, Rw};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::work::scenario::{
-    Act, Action, Command, Copying, Pace, Scenario, ScenarioStep, Stage, Sync, Tree, TreeAct,
+    Act, ActPace, Action, Command, Copying, Scenario, ScenarioStep, Stage, Sync, Tree, TreeAct,
     Verifying, Writing,
 };
 use std::path::Path;
@@ -18,7 +18,7 @@ fn act(name: &str, action: Action) -> Act {
         job: Job::new(name, Rw::Write, Bytes(4096), Bytes(0)),
         unmeasured: false,
         background: false,
-        pace: Pace::default(),
+        pace: ActPace::default(),
         action,
     }
 }
@@ -181,7 +181,7 @@ fn the_background_ends_with_the_foreground_and_both_are_told() {
     let mut background = act("background", tree(TreeAct::Read, None));
     background.background = true;
     let mut paced = act("paced", write("a", 40_960));
-    paced.pace = Pace {
+    paced.pace = ActPace {
         every_ns: Some(10_000_000),
         deadline_ns: Some(1),
         limit_ns: None,

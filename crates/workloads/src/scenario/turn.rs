@@ -2,7 +2,7 @@
 
 use crate::WorkError;
 use crate::meter::{Meter, nanos};
-use assay_model::work::scenario::{Deadlines, Pace, ScenarioStep};
+use assay_model::work::scenario::{ActPace, Deadlines, ScenarioStep};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ pub(super) struct Turn<'a> {
     pub(super) step: ScenarioStep,
     signals: Signals<'a>,
     background: bool,
-    pace: Pace,
+    pace: ActPace,
     /// When the next operation is due.
     next_ns: u64,
 }
 
 impl<'a> Turn<'a> {
     /// Starts the clock.
-    pub(super) fn start(pace: Pace, background: bool, signals: Signals<'a>) -> Self {
+    pub(super) fn start(pace: ActPace, background: bool, signals: Signals<'a>) -> Self {
         let deadlines = pace.deadline_ns.map(|deadline_ns| Deadlines {
             deadline_ns,
             ..Deadlines::default()
@@ -131,7 +131,7 @@ mod tests {
         deadline_ns: u64,
         (stop, over, done): (&'a AtomicBool, &'a AtomicBool, &'a AtomicU64),
     ) -> Turn<'a> {
-        let pace = Pace {
+        let pace = ActPace {
             every_ns,
             deadline_ns: Some(deadline_ns),
             limit_ns: None,

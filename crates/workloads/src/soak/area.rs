@@ -7,8 +7,8 @@ use crate::meter::Meter;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::{self, shown};
 use assay_model::job::Direction;
-use assay_model::work::soak::order::Order;
-use assay_model::work::soak::{Checkpoint, Fault, Held, Soak};
+use assay_model::work::soak::order::SoakOrder;
+use assay_model::work::soak::{Checkpoint, Fault, HeldContent, Soak};
 use std::io;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(super) struct Came {
 /// The area.
 pub(super) struct Area {
     store: DirectFile,
-    order: Order,
+    order: SoakOrder,
     seed: u64,
     blocks: u64,
     block_bytes: u64,
@@ -57,7 +57,7 @@ impl Area {
         let block = usize::try_from(work.block_bytes).unwrap_or(usize::MAX);
         Ok(Self {
             store,
-            order: Order::new(work.blocks, work.seed),
+            order: SoakOrder::new(work.blocks, work.seed),
             seed: work.seed,
             blocks: work.blocks,
             block_bytes: work.block_bytes,
@@ -226,7 +226,7 @@ impl Area {
             first_byte: offset,
             differing_bytes: self.block_bytes,
             expected: number,
-            found: Held::Unreadable {
+            found: HeldContent::Unreadable {
                 errno: error.raw_os_error(),
             },
         }

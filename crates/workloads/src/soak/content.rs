@@ -1,6 +1,6 @@
 //! Content of a block: sectors that each name their write, block and position.
 
-use assay_model::work::soak::{Held, SECTOR};
+use assay_model::work::soak::{HeldContent, SECTOR};
 
 /// Words of a sector.
 const WORDS: usize = SECTOR / 8;
@@ -70,9 +70,15 @@ fn said(sector: &[u8], seed: u64) -> Option<SectorHead> {
 }
 
 /// Classifies the content of a block that differs from its last write.
-pub(super) fn held(found: &[u8], expected: &[u8], seed: u64, number: u64, block: u64) -> Held {
+pub(super) fn held(
+    found: &[u8],
+    expected: &[u8],
+    seed: u64,
+    number: u64,
+    block: u64,
+) -> HeldContent {
     if found.iter().all(|byte| *byte == 0) {
-        return Held::Zeros;
+        return HeldContent::Zeros;
     }
     let sectors = found.chunks_exact(SECTOR);
     let all: Vec<Option<SectorHead>> = sectors.map(|sector| said(sector, seed)).collect();
@@ -93,13 +99,13 @@ pub(super) fn held(found: &[u8], expected: &[u8], seed: u64, number: u64, block:
     let same_write =
         |said: &Option<SectorHead>| said.is_some_and(|said| said.number == first.number);
     if first.block != block && all.iter().all(same_block) {
-        Held::Misplaced { block: first.block }
+        HeldContent::Misplaced { block: first.block }
     } else if all.iter().all(same_write) && first.block == block && new_sectors == 0 {
-        Held::Stale {
+        HeldContent::Stale {
             number: first.number,
         }
     } else {
-        Held::Torn {
+        HeldContent::Torn {
             new_sectors,
             sectors: all.len() as u64,
         }
@@ -114,7 +120,7 @@ fn flipped(
     all: &[Option<SectorHead>],
     number: u64,
     block: u64,
-) -> Held {
+) -> HeldContent {
     let own =
         |said: &&Option<SectorHead>| said.is_some_and(|s| s.number == number && s.block == block);
     let known = all.iter().flatten().count();
@@ -124,12 +130,12 @@ fn flipped(
     // Random bytes differ from others in half of their bits.
     let differing = found.iter().zip(expected).filter(|(a, b)| a != b).count() as u64;
     if known == 0 && bits * 4 > found.len() as u64 * 8 {
-        return Held::Foreign;
+        return HeldContent::Foreign;
     }
     if differing < SECTOR as u64 && bits < 8 * SECTOR as u64 / 4 {
-        return Held::Flipped { bits };
+        return HeldContent::Flipped { bits };
     }
-    Held::Torn {
+    HeldContent::Torn {
         new_sectors: all.iter().filter(own).count() as u64,
         sectors: all.len() as u64,
     }
@@ -165,29 +171,32 @@ mod tests {
         bytes
     }
 
-    fn classified(found: &[u8]) -> Held {
+    fn classified(found: &[u8]) -> HeldContent {
         held(found, &block(9, 3), 7, 9, 3)
     }
 
     #[test]
     fn each_way_to_lose_a_block_has_its_name() {
-        assert_eq!(classified(&[0; BYTES]), Held::Zeros);
-        assert_eq!(classified(&block(4, 3)), Held::Stale { number: 4 });
-        assert_eq!(classified(&block(9, 5)), Held::Misplaced { block: 5 });
-        assert_eq!(classified(&[0xab; BYTES]), Held::Foreign);
+        assert_eq!(classified(&[0; BYTES]), HeldContent::Zeros);
+        assert_eq!(classified(&block(4, 3)), HeldContent::Stale { number: 4 });
+        assert_eq!(
+            classified(&block(9, 5)),
+            HeldContent::Misplaced { block: 5 }
+        );
+        assert_eq!(classified(&[0xab; BYTES]), HeldContent::Foreign);
         let mut torn = block(4, 3);
         torn[..3 * SECTOR].copy_from_slice(&block(9, 3)[..3 * SECTOR]);
-        let expected = Held::Torn {
+        let expected = HeldContent::Torn {
             new_sectors: 3,
             sectors: 8,
         };
         assert_eq!(classified(&torn), expected);
         let mut flip = block(9, 3);
         flip[5 * SECTOR + 100] ^= 0x11;
-        assert_eq!(classified(&flip), Held::Flipped { bits: 2 });
+        assert_eq!(classified(&flip), HeldContent::Flipped { bits: 2 });
         let mut part = block(9, 3);
         part[..SECTOR].fill(0);
-        let expected = Held::Torn {
+        let expected = HeldContent::Torn {
             new_sectors: 7,
             sectors: 8,
         };

@@ -1,6 +1,6 @@
 use super::*;
 use crate::observer::recording::recorded;
-use assay_model::work::soak::{Fault, Held};
+use assay_model::work::soak::{Fault, HeldContent};
 use std::fs;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -120,7 +120,7 @@ fn a_write_that_was_under_way_is_no_fault() {
     let folder = folder();
     let path = folder.path().join("area");
     soaked(&work(&path, 16, None)).0.unwrap();
-    let order = assay_model::work::soak::order::Order::new(BLOCKS, 7);
+    let order = assay_model::work::soak::order::SoakOrder::new(BLOCKS, 7);
     let block = order.block_of(16);
     let mut half = vec![0; 4096];
     content::fill(&mut half, 7, 16, block);
@@ -144,7 +144,7 @@ fn damage_to_a_write_after_the_checkpoint_is_a_fault_too() {
     let folder = folder();
     let path = folder.path().join("area");
     soaked(&work(&path, 24, None)).0.unwrap();
-    let order = assay_model::work::soak::order::Order::new(BLOCKS, 7);
+    let order = assay_model::work::soak::order::SoakOrder::new(BLOCKS, 7);
     let block = order.block_of(20);
     overwrite(&path, block * BLOCK + 1234, &[0xee]);
     let at = Checkpoint {
@@ -181,7 +181,10 @@ fn a_block_that_was_changed_behind_its_back_is_located() {
         (5 * BLOCK + 77, 1)
     );
     assert_eq!(fault.expected, 5);
-    assert!(matches!(fault.found, Held::Flipped { .. }), "{fault:?}");
+    assert!(
+        matches!(fault.found, HeldContent::Flipped { .. }),
+        "{fault:?}"
+    );
 }
 
 #[test]

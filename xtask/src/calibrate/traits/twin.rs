@@ -7,7 +7,7 @@ use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
 use assay_flash::traits::Trait;
 use assay_flash::traits::ask::{BURST, Figure, TraitJob};
-use assay_model::job::{Flush, FlushCall, Job, Pattern, Pause, Rw};
+use assay_model::job::{FlashPattern, Flush, FlushCall, Job, Pause, Rw};
 use assay_model::units::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ impl Twin<'_> {
         let job = Job {
             bs: Bytes::kib(kib),
             offset: Bytes::kib(kib / 2),
-            pattern: Some(Pattern::Across {
+            pattern: Some(FlashPattern::Across {
                 unit: Bytes::kib(256),
             }),
             ..self.job(Trait::ReadCosts)?
@@ -131,7 +131,7 @@ impl Twin<'_> {
         let near = self.job(Trait::Break)?;
         let of = |rw| Job { rw, ..near.clone() };
         let behind_writes = Job {
-            pattern: Some(Pattern::ReadThenWrite),
+            pattern: Some(FlashPattern::ReadThenWrite),
             ..of(Rw::RandRw)
         };
         let us = |job: &Job| self.us(self.part, Figure::Read, job);

@@ -56,7 +56,7 @@ pub struct ListArgs {
 }
 
 /// A run or an import as it is listed.
-struct Entry {
+struct ListedResult {
     kind: &'static str,
     id: String,
     annotation: Annotation,
@@ -79,7 +79,7 @@ struct Entry {
 pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let store = Store::open_existing(&store_path(&args.store)?)?;
     let abandoned = store.abandoned_runs(owner::is_alive)?;
-    let mut entries: Vec<Entry> = store.runs()?.into_iter().map(of_run).collect();
+    let mut entries: Vec<ListedResult> = store.runs()?.into_iter().map(of_run).collect();
     for entry in &mut entries {
         if abandoned.iter().any(|run| run.id == entry.id) {
             entry.status = RunStatus::Interrupted;
@@ -105,20 +105,20 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     }
     match args.json {
         true => {
-            let runs: Vec<Value> = kept.iter().map(Entry::json).collect();
+            let runs: Vec<Value> = kept.iter().map(ListedResult::json).collect();
             let list = json!({ "schema": SCHEMA, "runs": runs });
             print(|out| writeln!(out, "{list:#}"))?;
         }
         false => {
-            let rows: Vec<ListRow> = kept.iter().map(Entry::row).collect();
+            let rows: Vec<ListRow> = kept.iter().map(ListedResult::row).collect();
             print(|out| write_list(&rows, style(), print_columns(), out))?;
         }
     }
     Ok(DONE)
 }
 
-fn of_run(run: RunSummary) -> Entry {
-    Entry {
+fn of_run(run: RunSummary) -> ListedResult {
+    ListedResult {
         kind: "run",
         id: run.id,
         annotation: run.annotation,
@@ -141,8 +141,8 @@ fn of_run(run: RunSummary) -> Entry {
 }
 
 /// The files are what tells imports apart, the tool is what made them.
-fn of_import(import: ImportSummary) -> Entry {
-    Entry {
+fn of_import(import: ImportSummary) -> ListedResult {
+    ListedResult {
         kind: "import",
         id: import.id,
         annotation: import.annotation,
@@ -162,7 +162,7 @@ fn of_import(import: ImportSummary) -> Entry {
     }
 }
 
-impl Entry {
+impl ListedResult {
     /// Adds what stands in the records. A damaged one is listed without it: `assay show`
     /// says what is wrong.
     fn look_inside(&mut self, store: &Store, commands: &[String]) {

@@ -6,7 +6,7 @@ use crate::stored::lookup::{StoreArgs, store_path};
 use crate::stored::owner;
 use assay_lang::tr;
 use assay_model::text::clean;
-use assay_store::{Found, Store};
+use assay_store::{Store, StoredId};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ pub fn run(args: &RmArgs) -> Result<ExitCode, Failure> {
     // Existing, then for writing: a store that is missing is not made.
     drop(Store::open_existing(&path)?);
     let mut store = Store::open(&path)?;
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<StoredId> = Vec::new();
     for word in &args.runs {
         let one = store.find(word)?;
         if !found.contains(&one) {
@@ -46,8 +46,8 @@ pub fn run(args: &RmArgs) -> Result<ExitCode, Failure> {
         let name = name.map_or_else(String::new, |name| format!(" ({})", clean(&name)));
         let id = clean(one.id());
         say(&match one {
-            Found::Run(_) => tr!("removed run {id}{name}", id, name),
-            Found::Import(_) => tr!("removed import {id}{name}", id, name),
+            StoredId::Run(_) => tr!("removed run {id}{name}", id, name),
+            StoredId::Import(_) => tr!("removed import {id}{name}", id, name),
         });
     }
     Ok(DONE)

@@ -1,6 +1,6 @@
 //! One process of several.
 
-use super::{Ended, Task, Told};
+use super::{EndedTask, Task, TaskMessage};
 use crate::child::{self, Claim};
 use crate::exit::{FAILED, Failure};
 use crate::interrupt;
@@ -49,7 +49,7 @@ impl Member {
         words: &[OsString],
         task: Task,
         number: usize,
-        teller: &Sender<Told>,
+        teller: &Sender<TaskMessage>,
     ) -> Result<Self, Failure> {
         let mut child = Command::new(program)
             .args(words)
@@ -130,8 +130,8 @@ impl Member {
         failure
     }
 
-    pub fn into_ended(self, number: usize, code: u8, out: Vec<u8>) -> Ended {
-        Ended {
+    pub fn into_ended(self, number: usize, code: u8, out: Vec<u8>) -> EndedTask {
+        EndedTask {
             number,
             name: self.name,
             code,
@@ -145,7 +145,7 @@ impl Member {
 }
 
 /// Tells what a process says, and how it ends.
-fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Sender<Told>) {
+fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Sender<TaskMessage>) {
     let out = child.stdout.take().map(|mut stdout| {
         std::thread::spawn(move || {
             let mut out = Vec::new();
@@ -163,10 +163,10 @@ fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Se
         .unwrap_or_default();
     let code = status.map_or(FAILED, code);
     // Nobody listens any more: the whole program ends.
-    let _ = teller.send(Told::Ended { number, code, out });
+    let _ = teller.send(TaskMessage::Ended { number, code, out });
 }
 
-fn tell_lines(stderr: impl Read, number: usize, teller: &Sender<Told>) {
+fn tell_lines(stderr: impl Read, number: usize, teller: &Sender<TaskMessage>) {
     let mut reader = BufReader::new(stderr);
     loop {
         let mut line = Vec::new();
@@ -177,7 +177,7 @@ fn tell_lines(stderr: impl Read, number: usize, teller: &Sender<Told>) {
         }
         let line = String::from_utf8_lossy(&line);
         let line = line.strip_suffix('\n').unwrap_or(&line).to_owned();
-        if teller.send(Told::Line(number, line)).is_err() {
+        if teller.send(TaskMessage::Line(number, line)).is_err() {
             return;
         }
     }

@@ -11,7 +11,7 @@ use crate::child::{self, Claim};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::targets::on::this_program;
-use crate::ui::progress::block::Block;
+use crate::ui::progress::block::LiveBlock;
 use crate::ui::progress::live::Reported;
 use assay_model::text::clean;
 use assay_store::Owner;
@@ -68,7 +68,7 @@ impl Task {
 
 /// A task that has ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedTask {
     /// As [`Crew::start`] called it.
     pub number: usize,
     /// The name of its target.
@@ -91,7 +91,7 @@ pub struct Ended {
 #[derive(Debug)]
 pub enum Event {
     /// A task ended.
-    Ended(Ended),
+    Ended(EndedTask),
     /// A signal asks for an end; all tasks have been told.
     Stopping,
     /// The time was over before anything happened.
@@ -99,7 +99,7 @@ pub enum Event {
 }
 
 /// Message of a thread.
-enum Told {
+enum TaskMessage {
     Line(usize, String),
     Ended {
         number: usize,
@@ -116,10 +116,10 @@ pub struct Crew {
     /// Claims, each with the number and the name of its member.
     claims: Vec<(usize, String, Claim)>,
     next: usize,
-    told: Receiver<Told>,
-    teller: Sender<Told>,
+    told: Receiver<TaskMessage>,
+    teller: Sender<TaskMessage>,
     interrupt: Interrupt,
-    block: Block,
+    block: LiveBlock,
     drawn: Instant,
 }
 
@@ -130,7 +130,7 @@ impl Crew {
         let on_signal = teller.clone();
         let interrupt = Interrupt::catch(move || {
             // Nobody listens any more: all has ended.
-            let _ = on_signal.send(Told::Signal);
+            let _ = on_signal.send(TaskMessage::Signal);
         })?;
         Ok(Self {
             program: this_program()?,
@@ -140,7 +140,7 @@ impl Crew {
             told,
             teller,
             interrupt,
-            block: Block::new(),
+            block: LiveBlock::new(),
             drawn: Instant::now(),
         })
     }
@@ -192,13 +192,13 @@ impl Crew {
                 return Event::Nothing;
             }
             match self.told.recv_timeout(FRAME.min(deadline - now)) {
-                Ok(Told::Line(number, line)) => self.hear(number, &line),
-                Ok(Told::Ended { number, code, out }) => {
+                Ok(TaskMessage::Line(number, line)) => self.hear(number, &line),
+                Ok(TaskMessage::Ended { number, code, out }) => {
                     if let Some(ended) = self.ended(number, code, out) {
                         return Event::Ended(ended);
                     }
                 }
-                Ok(Told::Signal) => {
+                Ok(TaskMessage::Signal) => {
                     self.block.say("stopping all; finished trials are kept");
                     self.members.values().for_each(Member::stop);
                     return Event::Stopping;
@@ -232,7 +232,7 @@ impl Crew {
         self.block.say(&clean(&line));
     }
 
-    fn ended(&mut self, number: usize, code: u8, out: Vec<u8>) -> Option<Ended> {
+    fn ended(&mut self, number: usize, code: u8, out: Vec<u8>) -> Option<EndedTask> {
         let mut member = self.members.remove(&number)?;
         self.block.remove(number);
         let mut board_lost = false;
@@ -241,7 +241,7 @@ impl Crew {
             self.block
                 .say(&clean(&format!("{}: {trouble}", member.name)));
         }
-        Some(Ended {
+        Some(EndedTask {
             board_lost,
             ..member.into_ended(number, code, out)
         })
@@ -285,9 +285,9 @@ impl Crew {
             self.answer_claims();
             let left = deadline.saturating_duration_since(Instant::now());
             match self.told.recv_timeout(left) {
-                Ok(Told::Ended { number, code, out }) => drop(self.ended(number, code, out)),
-                Ok(Told::Line(number, line)) => self.hear(number, &line),
-                Ok(Told::Signal) => {}
+                Ok(TaskMessage::Ended { number, code, out }) => drop(self.ended(number, code, out)),
+                Ok(TaskMessage::Line(number, line)) => self.hear(number, &line),
+                Ok(TaskMessage::Signal) => {}
                 Err(_) => return,
             }
         }

@@ -13,20 +13,20 @@ const ROWS: usize = 24;
 const NAME: usize = 28;
 
 /// Lines that are drawn over and over.
-pub struct Block {
+pub struct LiveBlock {
     is_live: bool,
     title: String,
-    rows: BTreeMap<usize, Row>,
+    rows: BTreeMap<usize, TargetRow>,
     /// Lines that are on the terminal.
     shown: Vec<String>,
 }
 
-struct Row {
+struct TargetRow {
     name: String,
     reported: Reported,
 }
 
-impl Block {
+impl LiveBlock {
     /// Live where there is a terminal that can draw over its last lines.
     pub fn new() -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Block {
     pub fn add(&mut self, number: usize, name: &str) {
         let name = name.chars().take(NAME).collect();
         let reported = Reported::default();
-        self.rows.insert(number, Row { name, reported });
+        self.rows.insert(number, TargetRow { name, reported });
     }
 
     /// Updates the progress of a run.
@@ -136,8 +136,8 @@ fn erase(lines: usize) -> String {
 mod tests {
     use super::*;
 
-    fn block(rows: usize) -> Block {
-        let mut block = Block::new();
+    fn block(rows: usize) -> LiveBlock {
+        let mut block = LiveBlock::new();
         for number in 0..rows {
             block.add(number, &format!("ssh://board-{number}"));
             let text = "0:07 left  rand-read-4k #2".to_owned();

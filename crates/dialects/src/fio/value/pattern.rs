@@ -2,7 +2,7 @@
 //! one after another.
 
 use crate::fio::environment::Environment;
-use assay_model::load::content::Pattern;
+use assay_model::load::content::ContentPattern;
 use std::path::Path;
 
 /// Longest pattern that is taken. (fio 3.33 takes 512 bytes, fio 3.41 128 MiB.)
@@ -15,8 +15,8 @@ pub(in crate::fio) fn pattern(
     text: &str,
     formats: bool,
     env: &dyn Environment,
-) -> Result<Pattern, String> {
-    let mut pattern = Pattern::default();
+) -> Result<ContentPattern, String> {
+    let mut pattern = ContentPattern::default();
     let mut rest = text.trim();
     while !rest.is_empty() {
         rest = part(rest, formats, env, &mut pattern)?;
@@ -35,7 +35,7 @@ fn part<'a>(
     text: &'a str,
     formats: bool,
     env: &dyn Environment,
-    into: &mut Pattern,
+    into: &mut ContentPattern,
 ) -> Result<&'a str, String> {
     if let Some(quoted) = text.strip_prefix('"') {
         let (inside, rest) = quoted

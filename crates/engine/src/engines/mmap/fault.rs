@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 
 /// Memory that a thread is copying at the moment. It is accessed only by the thread itself and the
 /// handler that interrupts it.
-struct Watch {
+struct CopyWatch {
     from: AtomicUsize,
     /// 0: nothing is copied.
     to: AtomicUsize,
@@ -20,8 +20,8 @@ struct Watch {
 }
 
 thread_local! {
-    static WATCH: Watch = const {
-        Watch {
+    static WATCH: CopyWatch = const {
+        CopyWatch {
             from: AtomicUsize::new(0),
             to: AtomicUsize::new(0),
             faulted: AtomicBool::new(false),

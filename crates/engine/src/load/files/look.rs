@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// File found at a path.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct InspectedFile {
     pub(super) path: PathBuf,
     pub(super) kind: FileKind,
     /// Size of the file; `None` if it is unlimited.
@@ -25,7 +25,7 @@ pub(super) struct Found {
 const MEMORY_DEVICES: (u32, [u32; 5]) = (1, [3, 5, 7, 8, 9]);
 
 /// Returns every file of a stream, including those below `opendir`.
-pub(super) fn at_files(stream: &Stream) -> Result<Vec<Found>, EngineError> {
+pub(super) fn at_files(stream: &Stream) -> Result<Vec<InspectedFile>, EngineError> {
     let mut paths = stream.files.paths.clone();
     if let Some(folder) = &stream.files.opendir {
         below(folder, &mut paths)?;
@@ -65,9 +65,9 @@ fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn at(stream: &Stream, path: PathBuf) -> Result<Found, EngineError> {
+fn at(stream: &Stream, path: PathBuf) -> Result<InspectedFile, EngineError> {
     if needs_only_names(stream) {
-        return Ok(Found {
+        return Ok(InspectedFile {
             path,
             kind: FileKind::NameOnly,
             size: None,
@@ -78,7 +78,7 @@ fn at(stream: &Stream, path: PathBuf) -> Result<Found, EngineError> {
         Err(Errno::NOENT) => (FileKind::Missing, Some(0)),
         Err(errno) => return Err(EngineError::file("look at", &path, errno.into())),
     };
-    Ok(Found { path, kind, size })
+    Ok(InspectedFile { path, kind, size })
 }
 
 fn kind_and_size(

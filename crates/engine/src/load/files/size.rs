@@ -1,6 +1,6 @@
 //! Sizes and regions, by fio's rules. Arithmetic only.
 
-use super::look::Found;
+use super::look::InspectedFile;
 use super::{FileKind, FilePlan, PlannedFile, Span, problem};
 use crate::error::EngineError;
 use crate::held::shown;
@@ -15,7 +15,7 @@ const ENDLESS: u64 = i64::MAX.unsigned_abs();
 pub(super) fn settle(
     stream: &Stream,
     entropy: u64,
-    found: &[Found],
+    found: &[InspectedFile],
 ) -> Result<FilePlan, EngineError> {
     let mut sizing = Sizing::new(stream, entropy, found)?;
     let mut files = Vec::with_capacity(found.len());
@@ -36,7 +36,7 @@ pub(super) fn settle(
     })
 }
 
-fn size_to_have(file: &Found, span: Span) -> u64 {
+fn size_to_have(file: &InspectedFile, span: Span) -> u64 {
     let there = file.size.unwrap_or(0);
     if span.length == 0 {
         return there;
@@ -68,7 +68,7 @@ struct Sizing<'a> {
 }
 
 impl<'a> Sizing<'a> {
-    fn new(stream: &'a Stream, entropy: u64, found: &[Found]) -> Result<Self, EngineError> {
+    fn new(stream: &'a Stream, entropy: u64, found: &[InspectedFile]) -> Result<Self, EngineError> {
         let size = match stream.region.size {
             Some(Extent::Bytes(bytes)) => bytes,
             None if stream.length.fill_device => ENDLESS,
@@ -106,7 +106,7 @@ impl<'a> Sizing<'a> {
     }
 
     /// The region of one file.
-    fn span(&mut self, file: &Found) -> Result<Span, EngineError> {
+    fn span(&mut self, file: &InspectedFile) -> Result<Span, EngineError> {
         let share = self.share();
         let there = file.size.or((self.size > 0).then_some(share));
         let offset = self.offset(file, there.unwrap_or(0));
@@ -160,7 +160,7 @@ impl<'a> Sizing<'a> {
         even + self.block
     }
 
-    fn offset(&mut self, file: &Found, there: u64) -> u64 {
+    fn offset(&mut self, file: &InspectedFile, there: u64) -> u64 {
         let region = &self.stream.region;
         if self.stream.files.append && matches!(file.kind, FileKind::Regular | FileKind::Missing) {
             return there;
@@ -197,7 +197,7 @@ impl<'a> Sizing<'a> {
         }
     }
 
-    fn check_not_empty(&mut self, file: &Found, length: u64) -> Result<(), EngineError> {
+    fn check_not_empty(&mut self, file: &InspectedFile, length: u64) -> Result<(), EngineError> {
         if length >= self.block || self.stream.trace.read.is_some() {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Histograms of completion latencies over intervals of time.
 
-use super::samples::Sample;
+use super::samples::IoSample;
 use assay_model::load::{Ddir, PerDirection};
 use assay_stats::histogram::bucket_index;
 use std::io::{self, Write};
@@ -61,7 +61,7 @@ impl BinLog {
 
     /// Counts an I/O.
     #[inline]
-    pub(super) fn add(&mut self, sample: &Sample) {
+    pub(super) fn add(&mut self, sample: &IoSample) {
         let counts = &mut self.current[sample.ddir];
         let bin = (bucket_index(sample.clat_ns) as usize).min(BINS - 1);
         counts.bins[bin] += 1;

@@ -1,7 +1,7 @@
 //! The files: their names, which streams share one, and writing them.
 
 use super::bins::BinLog;
-use super::rows::Row;
+use super::rows::LogRow;
 use super::samples::Pieces;
 use super::windows::Windows;
 use super::{Entries, LogKind, LogSet, Setup};
@@ -22,7 +22,7 @@ const COMPRESSED_PIECE: u64 = 1 << 20;
 const LEVEL: u8 = 6;
 
 /// The logs of a stream that has ended.
-struct Ended {
+struct EndedStream {
     setup: Setup,
     entries: EndedEntries,
     histograms: Option<BinLog>,
@@ -36,8 +36,8 @@ enum EndedEntries {
 
 /// A stream's part of a file.
 #[derive(Clone, Copy)]
-struct Part<'a> {
-    of: &'a Ended,
+struct StreamLog<'a> {
+    of: &'a EndedStream,
     kind: LogKind,
 }
 
@@ -48,13 +48,14 @@ struct Part<'a> {
 /// # Errors
 /// The first file that cannot be written; all others are.
 pub(crate) fn write_logs(sets: Vec<LogSet>, folder: &Path) -> Result<(), EngineError> {
-    let ended: Result<Vec<Ended>, io::Error> = sets.into_iter().map(Ended::from).collect();
+    let ended: Result<Vec<EndedStream>, io::Error> =
+        sets.into_iter().map(EndedStream::from).collect();
     let ended = ended.map_err(|source| EngineError::file("write logs into", folder, source))?;
-    let mut files: BTreeMap<PathBuf, Vec<Part>> = BTreeMap::new();
+    let mut files: BTreeMap<PathBuf, Vec<StreamLog>> = BTreeMap::new();
     for of in &ended {
         for (kind, prefix) in &of.setup.wanted {
             let path = folder.join(file_name(&of.setup.options, of.setup.number, *kind, prefix));
-            let part = Part { of, kind: *kind };
+            let part = StreamLog { of, kind: *kind };
             files.entry(path).or_default().push(part);
         }
     }
@@ -96,7 +97,7 @@ fn is_stored_compressed(options: &Logs, kind: LogKind) -> bool {
     options.store_compressed && kind != LogKind::Histogram
 }
 
-impl Ended {
+impl EndedStream {
     fn from(set: LogSet) -> io::Result<Self> {
         let entries = match set.entries {
             Entries::Nothing => EndedEntries::Nothing,
@@ -111,16 +112,16 @@ impl Ended {
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> StreamLog<'a> {
     /// The rows, in the order of their times.
-    fn rows(self) -> Box<dyn Iterator<Item = io::Result<Row>> + 'a> {
+    fn rows(self) -> Box<dyn Iterator<Item = io::Result<LogRow>> + 'a> {
         let priority = self.of.setup.priority;
         match &self.of.entries {
             EndedEntries::Nothing => Box::new(std::iter::empty()),
             EndedEntries::Every(pieces) => {
-                let rows = pieces
-                    .iter()
-                    .map(move |sample| sample.map(|sample| Row::of(&sample, self.kind, priority)));
+                let rows = pieces.iter().map(move |sample| {
+                    sample.map(|sample| LogRow::of(&sample, self.kind, priority))
+                });
                 Box::new(rows.filter_map(Result::transpose))
             }
             EndedEntries::Averaged(windows) => {
@@ -131,7 +132,7 @@ impl<'a> Part<'a> {
 }
 
 /// Writes a log file. Its parts are all of the same kind and have the same form.
-fn write_file(path: &Path, parts: &[Part]) -> io::Result<()> {
+fn write_file(path: &Path, parts: &[StreamLog]) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let Some(first) = parts.first() else {
         return Ok(());
@@ -153,7 +154,7 @@ fn write_file(path: &Path, parts: &[Part]) -> io::Result<()> {
     out.flush()
 }
 
-fn write_histograms(parts: &[Part], out: &mut impl Write) -> io::Result<()> {
+fn write_histograms(parts: &[StreamLog], out: &mut impl Write) -> io::Result<()> {
     let intervals = parts.iter().map(|part| {
         let histograms = part.of.histograms.iter();
         histograms.flat_map(|log| log.intervals()).map(Ok)
@@ -169,7 +170,7 @@ fn write_histograms(parts: &[Part], out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Streams of zlib one after the other, each with whole rows.
-fn write_compressed(parts: &[Part], out: &mut impl Write) -> io::Result<()> {
+fn write_compressed(parts: &[StreamLog], out: &mut impl Write) -> io::Result<()> {
     let wanted = parts.iter().map(|part| part.of.setup.options.compress_from);
     let piece = match wanted.max() {
         None | Some(0) => COMPRESSED_PIECE,

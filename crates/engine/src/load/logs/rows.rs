@@ -1,7 +1,7 @@
 //! One row of a log, as text or in fio's binary form.
 
 use super::LogKind;
-use super::samples::Sample;
+use super::samples::IoSample;
 use assay_model::load::Ddir;
 use assay_model::load::logs::Logs;
 use assay_model::load::priority::IoPriority;
@@ -20,7 +20,7 @@ const REAL_TIME: u16 = 1;
 
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct LogRow {
     /// Since the start of the stream.
     pub(super) at_ns: u64,
     pub(super) value: u64,
@@ -35,12 +35,12 @@ pub(super) struct Row {
     pub(super) issued_ns: u64,
 }
 
-impl Row {
+impl LogRow {
     /// The row of one I/O in a log; `None`: it has none there. All of an I/O's
     /// rows have the time of its completion. (fio's of the submission latency
     /// have that of the submission.) `priority` is that of I/Os without one of
     /// their own.
-    pub(super) fn of(sample: &Sample, kind: LogKind, priority: IoPriority) -> Option<Self> {
+    pub(super) fn of(sample: &IoSample, kind: LogKind, priority: IoPriority) -> Option<Self> {
         let value = match kind {
             LogKind::Bandwidth => rate(sample),
             LogKind::Iops => 1,
@@ -144,7 +144,7 @@ impl Row {
 /// The bandwidth of a single I/O, as fio logs it: its bytes by its completion
 /// latency, in **thousands** of bytes per second (where averages are in KiB/s);
 /// 0 if it took no time that could be measured.
-fn rate(sample: &Sample) -> u64 {
+fn rate(sample: &IoSample) -> u64 {
     (u64::from(sample.bytes) * 1_000_000)
         .checked_div(sample.clat_ns)
         .unwrap_or(0)

@@ -22,7 +22,7 @@ const LEVEL: u8 = 1;
 
 /// One I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(super) struct IoSample {
     /// When it was completed.
     pub(super) at_ns: u64,
     pub(super) offset: u64,
@@ -35,7 +35,7 @@ pub(super) struct Sample {
     pub(super) priority: IoPriority,
 }
 
-impl Sample {
+impl IoSample {
     #[inline]
     pub(super) fn new(
         at_ns: u64,
@@ -68,16 +68,16 @@ impl Sample {
 /// Samples of the I/Os so far.
 pub(super) struct Samples {
     /// The piece being filled; its capacity is its final length.
-    piece: Vec<Sample>,
+    piece: Vec<IoSample>,
     full: Full,
 }
 
 /// The pieces before it.
 enum Full {
-    Kept(Vec<Vec<Sample>>),
+    Kept(Vec<Vec<IoSample>>),
     /// A thread of its own packs them, so that the stream need not.
     Packing {
-        pieces: Sender<Vec<Sample>>,
+        pieces: Sender<Vec<IoSample>>,
         packer: JoinHandle<Vec<Vec<u8>>>,
     },
 }
@@ -93,7 +93,7 @@ impl Samples {
             });
         }
         let length = usize::try_from(compress_from).unwrap_or(usize::MAX) / PACKED_BYTES;
-        let (pieces, arriving) = mpsc::channel::<Vec<Sample>>();
+        let (pieces, arriving) = mpsc::channel::<Vec<IoSample>>();
         let packer = thread::Builder::new()
             .name("log-packer".to_owned())
             .spawn(move || arriving.into_iter().map(|piece| pack(&piece)).collect())
@@ -106,7 +106,7 @@ impl Samples {
 
     /// One more.
     #[inline]
-    pub(super) fn push(&mut self, sample: Sample) {
+    pub(super) fn push(&mut self, sample: IoSample) {
         if self.piece.len() == self.piece.capacity() {
             self.next_piece();
         }
@@ -151,13 +151,13 @@ impl fmt::Debug for Samples {
 pub(super) struct Pieces(Vec<Piece>);
 
 enum Piece {
-    Plain(Vec<Sample>),
+    Plain(Vec<IoSample>),
     Packed(Vec<u8>),
 }
 
 impl Pieces {
     /// The I/Os, in the order of their completion.
-    pub(super) fn iter(&self) -> impl Iterator<Item = io::Result<Sample>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = io::Result<IoSample>> {
         self.0.iter().flat_map(|piece| {
             let (samples, error) = match piece {
                 Piece::Plain(samples) => (samples.clone(), None),
@@ -171,7 +171,7 @@ impl Pieces {
     }
 }
 
-fn pack(samples: &[Sample]) -> Vec<u8> {
+fn pack(samples: &[IoSample]) -> Vec<u8> {
     let fields = samples.iter().flat_map(|sample| {
         [
             sample.at_ns,
@@ -188,7 +188,7 @@ fn pack(samples: &[Sample]) -> Vec<u8> {
     compress_to_vec_zlib(&bytes, LEVEL)
 }
 
-fn unpack(packed: &[u8]) -> io::Result<Vec<Sample>> {
+fn unpack(packed: &[u8]) -> io::Result<Vec<IoSample>> {
     let bytes =
         decompress_to_vec_zlib(packed).map_err(|error| io::Error::other(error.to_string()))?;
     let samples = bytes.chunks_exact(PACKED_BYTES).map(|entry| {
@@ -199,7 +199,7 @@ fn unpack(packed: &[u8]) -> io::Result<Vec<Sample>> {
         let mut next = || fields.next().unwrap_or(0);
         let (at_ns, offset, slat_ns, clat_ns, lat_ns) = (next(), next(), next(), next(), next());
         let last = next();
-        Sample {
+        IoSample {
             at_ns,
             offset,
             slat_ns,

@@ -69,7 +69,7 @@ fn file(files: &[(String, Vec<u8>)], name: &str) -> String {
 /// What the documentation promises, and the size of compressed pieces assumes.
 #[test]
 fn an_entry_has_48_bytes() {
-    assert_eq!(size_of::<Sample>(), 48);
+    assert_eq!(size_of::<IoSample>(), 48);
 }
 
 #[test]

@@ -5,8 +5,8 @@
 //! device that stands still leaves no trace in its log.)
 
 use super::LogKind;
-use super::rows::Row;
-use super::samples::Sample;
+use super::rows::LogRow;
+use super::samples::IoSample;
 use assay_model::load::logs::WindowValue;
 use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, PerDirection};
@@ -88,7 +88,7 @@ impl Windows {
 
     /// Counts an I/O. Windows that ended before it are closed.
     #[inline]
-    pub(super) fn add(&mut self, sample: &Sample) {
+    pub(super) fn add(&mut self, sample: &IoSample) {
         let tally = &mut self.current[sample.ddir];
         tally.ios += 1;
         tally.bytes += u64::from(sample.bytes);
@@ -128,7 +128,7 @@ impl Windows {
     }
 
     /// The rows of a log.
-    pub(super) fn rows(&self, kind: LogKind) -> Vec<Row> {
+    pub(super) fn rows(&self, kind: LogKind) -> Vec<LogRow> {
         match kind {
             LogKind::Bandwidth => self.rates(|tally| tally.bytes, 1024),
             LogKind::Iops => self.rates(|tally| tally.ios, 1),
@@ -142,7 +142,7 @@ impl Windows {
     /// Rates per second, in units of `unit`, of each direction that has any
     /// I/O. The last window has one if it is at least half as long as the
     /// others: the rate of a moment says nothing.
-    fn rates(&self, amount: fn(&Tally) -> u64, unit: u64) -> Vec<Row> {
+    fn rates(&self, amount: fn(&Tally) -> u64, unit: u64) -> Vec<LogRow> {
         let used: Vec<Ddir> = Ddir::ALL
             .into_iter()
             .filter(|&ddir| self.closed.iter().any(|window| window.ddir == ddir))
@@ -166,7 +166,7 @@ impl Windows {
     }
 
     /// A window without I/O has no latency.
-    fn latencies(&self, of: fn(&Tally) -> &Latency) -> Vec<Row> {
+    fn latencies(&self, of: fn(&Tally) -> &Latency) -> Vec<LogRow> {
         let values = |window: &Window| of(&window.tally).values(self.value);
         let rows = self.closed.iter().filter_map(|window| {
             values(window).map(|values| self.row(window.index, window.ddir, values))
@@ -174,8 +174,8 @@ impl Windows {
         rows.collect()
     }
 
-    fn row(&self, index: u64, ddir: Ddir, (value, max): Values) -> Row {
-        Row {
+    fn row(&self, index: u64, ddir: Ddir, (value, max): Values) -> LogRow {
+        LogRow {
             at_ns: index * self.width_ns + self.length_ns(index),
             value,
             max,

@@ -8,7 +8,7 @@ const GOOD_WINDOWS: u32 = 3;
 
 /// Result of evaluating the latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Finding {
+pub(crate) enum DepthDecision {
     /// Nothing changes.
     GoOn,
     /// Another depth holds from now on. Before I/O goes on, nothing may be in
@@ -71,7 +71,7 @@ impl DepthSearch {
 
     /// An I/O came back after `latency_ns`. If all are to keep the latency, one
     /// that does not ends the window at once.
-    pub(crate) fn completed(&mut self, latency_ns: u64, now_ns: u64) -> Finding {
+    pub(crate) fn completed(&mut self, latency_ns: u64, now_ns: u64) -> DepthDecision {
         self.ios += 1;
         if latency_ns > self.target.target.0 {
             self.slow += 1;
@@ -80,7 +80,7 @@ impl DepthSearch {
             }
         }
         if now_ns.saturating_sub(self.since_ns) < self.target.window.0 {
-            return Finding::GoOn;
+            return DepthDecision::GoOn;
         }
         let kept = (self.ios - self.slow) as f64 / self.ios as f64 * 100.0;
         if kept >= self.target.percentile {
@@ -97,11 +97,11 @@ impl DepthSearch {
         self.slow = 0;
     }
 
-    fn kept(&mut self, now_ns: u64) -> Finding {
+    fn kept(&mut self, now_ns: u64) -> DepthDecision {
         self.restart(now_ns);
         self.good = self.depth;
         if self.last {
-            return Finding::Done;
+            return DepthDecision::Done;
         }
         let next = match self.bad {
             None => self.depth.saturating_mul(2).min(self.max),
@@ -110,35 +110,35 @@ impl DepthSearch {
         if next != self.depth {
             self.stable = 0;
             self.depth = next;
-            return Finding::Changed;
+            return DepthDecision::Changed;
         }
         if !self.target.run {
             self.last = true;
-            return Finding::Found;
+            return DepthDecision::Found;
         }
         self.stable += 1;
         if self.stable >= GOOD_WINDOWS {
             self.stable = 0;
             self.bad = self.bad.map(|bad| bad + 1).filter(|&bad| bad <= self.max);
         }
-        Finding::GoOn
+        DepthDecision::GoOn
     }
 
-    fn too_deep(&mut self, now_ns: u64) -> Finding {
+    fn too_deep(&mut self, now_ns: u64) -> DepthDecision {
         self.restart(now_ns);
         self.stable = 0;
         self.last = false;
         self.good = self.good.min(self.depth - 1);
         if self.depth == 1 {
             return if self.target.run {
-                Finding::GoOn
+                DepthDecision::GoOn
             } else {
-                Finding::Missed
+                DepthDecision::Missed
             };
         }
         self.bad = Some(self.depth);
         self.depth = self.good.midpoint(self.depth).clamp(1, self.depth - 1);
-        Finding::Changed
+        DepthDecision::Changed
     }
 }
 
@@ -160,15 +160,19 @@ mod tests {
 
     /// Runs a device of which the latency is `latency` of the depth and of the
     /// I/O's number, for that many I/Os; the findings but `GoOn`.
-    fn run(search: &mut DepthSearch, ios: u64, latency: impl Fn(u32, u64) -> u64) -> Vec<Finding> {
+    fn run(
+        search: &mut DepthSearch,
+        ios: u64,
+        latency: impl Fn(u32, u64) -> u64,
+    ) -> Vec<DepthDecision> {
         let mut findings = Vec::new();
         for number in 0..ios {
             let latency_ns = latency(search.depth(), number);
             let finding = search.completed(latency_ns, number * WINDOW / 100);
-            if finding != Finding::GoOn {
+            if finding != DepthDecision::GoOn {
                 findings.push(finding);
             }
-            if matches!(finding, Finding::Done | Finding::Missed) {
+            if matches!(finding, DepthDecision::Done | DepthDecision::Missed) {
                 break;
             }
         }
@@ -189,7 +193,7 @@ mod tests {
             );
             assert_eq!(
                 findings[findings.len() - 2..],
-                [Finding::Found, Finding::Done]
+                [DepthDecision::Found, DepthDecision::Done]
             );
         }
     }
@@ -209,7 +213,7 @@ mod tests {
         run(&mut search, 100_000, latency);
         assert_eq!(search.reached(), 8);
         let mut search = DepthSearch::new(&target(100.0, false), 64, 0);
-        assert_eq!(run(&mut search, 100_000, latency), [Finding::Missed]);
+        assert_eq!(run(&mut search, 100_000, latency), [DepthDecision::Missed]);
         assert_eq!(search.reached(), 0);
     }
 
@@ -218,7 +222,11 @@ mod tests {
         let mut search = DepthSearch::new(&target(100.0, true), 64, 0);
         let findings = run(&mut search, 10_000, |depth, _| u64::from(depth) * 100);
         assert!((9..=11).contains(&search.depth()), "{}", search.depth());
-        assert!(findings.iter().all(|finding| *finding == Finding::Changed));
+        assert!(
+            findings
+                .iter()
+                .all(|finding| *finding == DepthDecision::Changed)
+        );
         search.restart(0);
         run(&mut search, 20_000, |depth, _| u64::from(depth) * 50);
         assert!((19..=21).contains(&search.depth()), "{}", search.depth());

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The flows of a load, by their id. Clones are the same table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FlowTable(Arc<Mutex<BTreeMap<i64, Arc<Group>>>>);
+pub(crate) struct FlowTable(Arc<Mutex<BTreeMap<i64, Arc<FlowGroup>>>>);
 
 /// The streams of one id together.
 #[derive(Debug, Default)]
-struct Group {
+struct FlowGroup {
     /// I/Os of those that are there.
     ios: AtomicU64,
     /// Their weights.
@@ -21,7 +21,7 @@ struct Group {
 /// One stream's part in a flow, as long as it lives.
 #[derive(Debug)]
 pub(crate) struct FlowShare {
-    group: Arc<Group>,
+    group: Arc<FlowGroup>,
     weight: u64,
     ios: u64,
     sleep_ns: u64,

@@ -2,13 +2,13 @@
 
 use super::bandwidth::BandwidthLog;
 use super::steady::SteadyGroups;
-use super::{Outcome, Stage};
+use super::{LoadOutcome, Stage};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
 use crate::extra::Extra;
 use crate::load::crew::{Event, Post};
 use crate::load::logs::LogSet;
-use crate::load::shared::Shared;
+use crate::load::shared::StreamShared;
 use crate::load::turns::has_turns;
 use crate::load::worker::Finished;
 use crate::load::{LoadObserver, Turn};
@@ -42,7 +42,7 @@ const INTERIM_PATIENCE_NS: u64 = 500_000_000;
 pub(super) struct Conductor<'a> {
     pub(super) stage: &'a Stage<'a>,
     pub(super) observer: &'a mut dyn LoadObserver,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: LoadOutcome,
     /// Streams that have nothing more to do.
     pub(super) ended: Vec<bool>,
     /// When their measured times began.
@@ -81,7 +81,7 @@ pub(super) struct Wave<'a> {
 impl<'a> Conductor<'a> {
     pub(super) fn new(
         stage: &'a Stage<'a>,
-        outcome: Outcome,
+        outcome: LoadOutcome,
         observer: &'a mut dyn LoadObserver,
     ) -> Self {
         let begun_ns = MonotonicClock.now();
@@ -105,7 +105,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Outcome {
+    pub(super) fn run(mut self) -> LoadOutcome {
         let mut waves: Vec<u32> = (self.stage.load.streams.iter())
             .map(|stream| stream.wave)
             .collect();
@@ -444,7 +444,7 @@ impl<'a> Conductor<'a> {
             self.stop(|stream| stream.report == report);
         }
         if let Some(bandwidth) = self.bandwidth.as_mut() {
-            bandwidth.look(now_ns, self.stage.shared.iter().map(Shared::progress));
+            bandwidth.look(now_ns, self.stage.shared.iter().map(StreamShared::progress));
         }
         if now_ns >= self.next_progress_ns {
             self.next_progress_ns = now_ns + PROGRESS_EVERY_NS;
@@ -487,13 +487,13 @@ fn ramp_end_ns(stream: &Stream, start_ns: u64) -> Option<u64> {
 
 /// However the conductor ends, also by a panic: no stream waits for it any
 /// longer, and none goes on without it.
-struct LetGo<'a>(&'a [StartLine], &'a [Shared]);
+struct LetGo<'a>(&'a [StartLine], &'a [StreamShared]);
 
 impl Drop for LetGo<'_> {
     fn drop(&mut self) {
         self.0.iter().for_each(StartLine::cancel);
         if std::thread::panicking() {
-            self.1.iter().for_each(Shared::stop);
+            self.1.iter().for_each(StreamShared::stop);
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Steady states of the streams that report as one.
 
-use crate::load::shared::{Shared, SteadyTotals};
+use crate::load::shared::{SteadyTotals, StreamShared};
 use crate::load::steady::SteadyWatch;
 use assay_model::load::Load;
 use assay_model::load::report::StreamReport;
 
 /// Groups of streams that end when they are steady.
-pub(super) struct SteadyGroups(Vec<Group>);
+pub(super) struct SteadyGroups(Vec<SteadyGroup>);
 
-struct Group {
+struct SteadyGroup {
     report: u32,
     /// Indices of the streams.
     members: Vec<usize>,
@@ -22,7 +22,7 @@ struct Group {
 
 impl SteadyGroups {
     pub(super) fn new(load: &Load) -> Self {
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<SteadyGroup> = Vec::new();
         for (index, stream) in load.streams.iter().enumerate() {
             let Some(asked) = &stream.steady_state else {
                 continue;
@@ -32,7 +32,7 @@ impl SteadyGroups {
                 .find(|group| group.report == stream.report)
             {
                 Some(group) => group.members.push(index),
-                None => groups.push(Group {
+                None => groups.push(SteadyGroup {
                     report: stream.report,
                     members: vec![index],
                     watch: SteadyWatch::new(asked),
@@ -48,7 +48,7 @@ impl SteadyGroups {
 
     /// Looks at the intervals that ended since the last time; the groups that
     /// have become steady, by their number as reports.
-    pub(super) fn look(&mut self, shared: &[Shared]) -> Vec<u32> {
+    pub(super) fn look(&mut self, shared: &[StreamShared]) -> Vec<u32> {
         let mut attained = Vec::new();
         for group in self.0.iter_mut().filter(|group| !group.attained) {
             if group.look(shared) {
@@ -71,8 +71,8 @@ impl SteadyGroups {
     }
 }
 
-impl Group {
-    fn look(&mut self, shared: &[Shared]) -> bool {
+impl SteadyGroup {
+    fn look(&mut self, shared: &[StreamShared]) -> bool {
         while let Some(totals) = self.totals(shared) {
             self.seen += 1;
             let ios = totals.ios.saturating_sub(self.before.ios);
@@ -99,7 +99,7 @@ impl Group {
 
     /// The sum over all streams at the end of the next interval; `None` while
     /// one of them has not come to it.
-    fn totals(&self, shared: &[Shared]) -> Option<SteadyTotals> {
+    fn totals(&self, shared: &[StreamShared]) -> Option<SteadyTotals> {
         let mut sum = SteadyTotals::default();
         for &index in &self.members {
             let totals = shared[index].steady(self.seen)?;

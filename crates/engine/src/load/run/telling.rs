@@ -4,7 +4,7 @@ use super::conductor::{Conductor, Wave};
 use crate::clock::{Clock, MonotonicClock};
 use crate::load::Note;
 use crate::load::logs::write_logs;
-use crate::load::shared::Shared;
+use crate::load::shared::StreamShared;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::trial::Gap;
 use std::path::Path;
@@ -41,7 +41,12 @@ impl Conductor<'_> {
     pub(super) fn tell_progress(&mut self) {
         let progress = LoadProgress {
             elapsed_ns: MonotonicClock.now().saturating_sub(self.begun_ns),
-            streams: self.stage.shared.iter().map(Shared::progress).collect(),
+            streams: self
+                .stage
+                .shared
+                .iter()
+                .map(StreamShared::progress)
+                .collect(),
         };
         self.observer.progress(&progress);
     }
@@ -83,7 +88,7 @@ impl Conductor<'_> {
         let written = write_logs(logs, folder).and_then(|()| match self.bandwidth.as_mut() {
             None => Ok(()),
             Some(bandwidth) => {
-                let streams = self.stage.shared.iter().map(Shared::progress);
+                let streams = self.stage.shared.iter().map(StreamShared::progress);
                 bandwidth.finish(MonotonicClock.now(), streams);
                 bandwidth.write(folder)
             }

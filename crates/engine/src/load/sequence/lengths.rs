@@ -10,11 +10,11 @@ pub(super) struct Lengths {
     max: u32,
     /// Blocks start at multiples of this where the order is random.
     align: u32,
-    kind: Kind,
+    kind: LengthKind,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum LengthKind {
     Fixed,
     /// Any multiple of the smallest.
     Multiples,
@@ -40,10 +40,10 @@ impl Lengths {
         let min = of_split(Iterator::min, sizes.min).max(1);
         let max = of_split(Iterator::max, sizes.max).max(min);
         let kind = match (min == max, split.is_empty(), unaligned) {
-            (true, ..) => Kind::Fixed,
-            (false, false, _) => Kind::Split(split),
-            (false, true, true) => Kind::Bytes,
-            (false, true, false) => Kind::Multiples,
+            (true, ..) => LengthKind::Fixed,
+            (false, false, _) => LengthKind::Split(split),
+            (false, true, true) => LengthKind::Bytes,
+            (false, true, false) => LengthKind::Multiples,
         };
         Self {
             min,
@@ -66,7 +66,7 @@ impl Lengths {
     /// Returns the length shared by all blocks, if it is fixed.
     pub(super) const fn fixed(&self) -> Option<u32> {
         match self.kind {
-            Kind::Fixed => Some(self.min),
+            LengthKind::Fixed => Some(self.min),
             _ => None,
         }
     }
@@ -78,10 +78,10 @@ impl Lengths {
         }
         let most = u32::try_from(room).unwrap_or(u32::MAX).min(self.max);
         Some(match &self.kind {
-            Kind::Fixed => self.min,
-            Kind::Multiples => self.min * (1 + below(rng, most / self.min)),
-            Kind::Bytes => self.min + below(rng, most - self.min + 1),
-            Kind::Split(sizes) => pick(sizes, most, rng),
+            LengthKind::Fixed => self.min,
+            LengthKind::Multiples => self.min * (1 + below(rng, most / self.min)),
+            LengthKind::Bytes => self.min + below(rng, most - self.min + 1),
+            LengthKind::Split(sizes) => pick(sizes, most, rng),
         })
     }
 }

@@ -2,14 +2,14 @@
 
 use super::{Span, Step};
 use crate::error::EngineError;
-use assay_model::job::Pattern;
+use assay_model::job::FlashPattern;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 
 /// Blocks of one size in one file, as a pattern says; without end.
 #[derive(Clone, Debug)]
 pub(super) struct Patterned {
-    pattern: Pattern,
+    pattern: FlashPattern,
     span: Span,
     length: u32,
     /// Direction, for a pattern of one direction.
@@ -28,9 +28,9 @@ impl Patterned {
         let pattern = stream.blocks.pattern?;
         let length = stream.blocks.sizes.read.min;
         let needed = match pattern {
-            Pattern::InTurn { units, unit } => unit.0.saturating_mul(u64::from(units)),
-            Pattern::Across { unit } => unit.0.saturating_mul(2).max(2 * u64::from(length)),
-            Pattern::ReadThenWrite => u64::from(length),
+            FlashPattern::InTurn { units, unit } => unit.0.saturating_mul(u64::from(units)),
+            FlashPattern::Across { unit } => unit.0.saturating_mul(2).max(2 * u64::from(length)),
+            FlashPattern::ReadThenWrite => u64::from(length),
         };
         let fits = spans.first().filter(|span| span.length >= needed.max(1));
         let Some(span) = fits else {
@@ -60,8 +60,8 @@ impl Patterned {
 
     pub(super) const fn draw(&self) -> Ddir {
         match self.pattern {
-            Pattern::ReadThenWrite if self.number % 2 == 1 => Ddir::Write,
-            Pattern::ReadThenWrite => Ddir::Read,
+            FlashPattern::ReadThenWrite if self.number % 2 == 1 => Ddir::Write,
+            FlashPattern::ReadThenWrite => Ddir::Read,
             _ => self.ddir,
         }
     }
@@ -70,18 +70,18 @@ impl Patterned {
         let ddir = self.draw();
         let length = u64::from(self.length).max(1);
         let place = match self.pattern {
-            Pattern::InTurn { units, unit } => {
+            FlashPattern::InTurn { units, unit } => {
                 let units = u64::from(units.max(1));
                 let in_unit = (self.number / units) % (unit.0 / length).max(1);
                 (self.number % units) * unit.0 + in_unit * length
             }
-            Pattern::Across { unit } => {
+            FlashPattern::Across { unit } => {
                 let multiples = (self.span.length - length / 2) / unit.0.max(1);
                 // None at the begin, which has no half before.
                 let multiple = 1 + self.rng.below(multiples.saturating_sub(1).max(1));
                 (multiple * unit.0).saturating_sub(length / 2)
             }
-            Pattern::ReadThenWrite => self.rng.below(self.span.length / length) * length,
+            FlashPattern::ReadThenWrite => self.rng.below(self.span.length / length) * length,
         };
         self.number += 1;
         Step {
@@ -103,7 +103,7 @@ mod tests {
         length: 1 << 20,
     };
 
-    fn steps(pattern: Pattern, count: usize) -> Vec<(Ddir, u64)> {
+    fn steps(pattern: FlashPattern, count: usize) -> Vec<(Ddir, u64)> {
         let mut stream = Stream::new("t");
         stream.blocks.pattern = Some(pattern);
         stream.blocks.rw.write = true;
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn units_are_written_in_turn() {
-        let pattern = Pattern::InTurn {
+        let pattern = FlashPattern::InTurn {
             units: 3,
             unit: Bytes::kib(8),
         };
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn half_of_a_block_is_on_each_side_of_a_boundary() {
         let unit = Bytes::kib(64);
-        for (_, at) in steps(Pattern::Across { unit }, 100) {
+        for (_, at) in steps(FlashPattern::Across { unit }, 100) {
             assert_eq!((at + 2048) % unit.0, 0, "{at}");
             assert!(at > 0 && at + 4096 <= SPAN.length, "{at}");
         }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn reads_and_writes_alternate() {
-        let found = steps(Pattern::ReadThenWrite, 4);
+        let found = steps(FlashPattern::ReadThenWrite, 4);
         let directions: Vec<Ddir> = found.iter().map(|(ddir, _)| *ddir).collect();
         assert_eq!(
             directions,
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let mut stream = Stream::new("t");
-        stream.blocks.pattern = Some(Pattern::Across {
+        stream.blocks.pattern = Some(FlashPattern::Across {
             unit: Bytes::mib(1),
         });
         let refused = Patterned::new(&stream, &[SPAN], 1).expect("it has one");

@@ -19,7 +19,7 @@ pub(super) struct Plain {
     blocks: u64,
     left: u64,
     endless: bool,
-    order: Order,
+    order: PlainOrder,
     rng: SplitMix64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Plain {
     clippy::large_enum_variant,
     reason = "one per stream, and in the hot loop: no detour over the heap"
 )]
-enum Order {
+enum PlainOrder {
     Straight,
     Once(Ahead),
     Any,
@@ -54,10 +54,10 @@ impl Plain {
         let uniform = all(&|ddir| rules.distribution[ddir] == Distribution::Uniform);
         let jumps = all(&|ddir| rules.percentage_random[ddir] >= 100);
         let order = match rules.order {
-            _ if !rules.random => Order::Straight,
+            _ if !rules.random => PlainOrder::Straight,
             _ if !jumps || !uniform => return None,
-            OrderKind::Once => Order::Once(Ahead::new(Permutation::new(0, 0))),
-            OrderKind::Draws => Order::Any,
+            OrderKind::Once => PlainOrder::Once(Ahead::new(Permutation::new(0, 0))),
+            OrderKind::Draws => PlainOrder::Any,
             OrderKind::Map => return None,
         };
         let blocks = span.length / u64::from(length);
@@ -84,7 +84,7 @@ impl Plain {
     #[cold]
     fn restart(&mut self) {
         self.left = self.blocks;
-        if let Order::Once(ahead) = &mut self.order {
+        if let PlainOrder::Once(ahead) = &mut self.order {
             *ahead = Ahead::new(Permutation::new(self.blocks, self.rng.next_u64()));
         }
     }
@@ -107,9 +107,9 @@ impl Plain {
             self.restart();
         }
         let place = match &mut self.order {
-            Order::Straight => self.blocks - self.left,
-            Order::Once(ahead) => ahead.next(),
-            Order::Any => self.rng.below(self.blocks),
+            PlainOrder::Straight => self.blocks - self.left,
+            PlainOrder::Once(ahead) => ahead.next(),
+            PlainOrder::Any => self.rng.below(self.blocks),
         };
         self.left -= 1;
         Some(Step {

@@ -18,7 +18,7 @@ pub(super) struct Walk {
     /// The part of the span that is worked on: all of it, or a zone.
     start: u64,
     end: u64,
-    order: Order,
+    order: RandomOrder,
     draws: PerDirection<Draw>,
     /// Start of the block that follows the last one, by direction.
     next: PerDirection<u64>,
@@ -30,14 +30,14 @@ pub(super) struct Walk {
 
 /// Random offsets of the window.
 #[derive(Clone, Debug)]
-enum Order {
+enum RandomOrder {
     Once { ahead: Box<Ahead>, left: u64 },
     Map(FreeMap, Loads),
     Draws,
 }
 
 /// A block: offset and length.
-type Block = (u64, u32);
+type OffsetAndLength = (u64, u32);
 
 impl Walk {
     /// At the beginning of `span`.
@@ -51,13 +51,13 @@ impl Walk {
             .map_or(span.length, |zones| zones.range.min(span.length));
         let order = match (rules.order, Loads::here()) {
             (OrderKind::Map, Some(loads)) if rules.random => {
-                Order::Map(FreeMap::new(window / rules.piece(), &rules.job)?, loads)
+                RandomOrder::Map(FreeMap::new(window / rules.piece(), &rules.job)?, loads)
             }
-            (OrderKind::Once, _) if rules.random => Order::Once {
+            (OrderKind::Once, _) if rules.random => RandomOrder::Once {
                 ahead: Box::new(Ahead::new(Permutation::new(0, 0))),
                 left: 0,
             },
-            _ => Order::Draws,
+            _ => RandomOrder::Draws,
         };
         let mut draw = |ddir: Ddir| {
             if !rules.random || !rules.choosing().contains(&ddir) {
@@ -101,7 +101,7 @@ impl Walk {
         anew: bool,
         rules: &Rules,
         rng: &mut SplitMix64,
-    ) -> Option<Block> {
+    ) -> Option<OffsetAndLength> {
         if let Some(zones) = rules.zones {
             self.follow_zones(zones, ddir, rules, rng);
         }
@@ -118,7 +118,7 @@ impl Walk {
         anew: bool,
         rules: &Rules,
         rng: &mut SplitMix64,
-    ) -> Option<Block> {
+    ) -> Option<OffsetAndLength> {
         if !anew && rules.identical {
             let offset = self.last[ddir].unwrap_or(self.start);
             let length = rules.follow_lengths[ddir].draw(rng, self.end - offset)?;
@@ -137,7 +137,7 @@ impl Walk {
     }
 
     /// The block that follows the last of its direction.
-    fn follow(&self, ddir: Ddir, rules: &Rules, rng: &mut SplitMix64) -> Option<Block> {
+    fn follow(&self, ddir: Ddir, rules: &Rules, rng: &mut SplitMix64) -> Option<OffsetAndLength> {
         let lengths = &rules.follow_lengths[ddir];
         let place = self.following(ddir, rules.skip);
         let fitting = |place: u64, rng: &mut SplitMix64| {
@@ -176,7 +176,7 @@ impl Walk {
     }
 
     /// A random block.
-    fn jump(&mut self, ddir: Ddir, rules: &Rules, rng: &mut SplitMix64) -> Option<Block> {
+    fn jump(&mut self, ddir: Ddir, rules: &Rules, rng: &mut SplitMix64) -> Option<OffsetAndLength> {
         let block = self.jump_in_order(ddir, rules, rng);
         if block.is_none() && (rules.endless || rules.zones.is_some()) {
             self.shuffle(rules, rng);
@@ -185,10 +185,15 @@ impl Walk {
         block
     }
 
-    fn jump_in_order(&mut self, ddir: Ddir, rules: &Rules, rng: &mut SplitMix64) -> Option<Block> {
+    fn jump_in_order(
+        &mut self,
+        ddir: Ddir,
+        rules: &Rules,
+        rng: &mut SplitMix64,
+    ) -> Option<OffsetAndLength> {
         let lengths = &rules.jump_lengths[ddir];
         match &mut self.order {
-            Order::Once { ahead, left } => {
+            RandomOrder::Once { ahead, left } => {
                 let align = u64::from(rules.jump_lengths[rules.choosing()[0]].align());
                 // The blocks of another direction may be too large for a place.
                 loop {
@@ -199,7 +204,7 @@ impl Walk {
                     }
                 }
             }
-            Order::Map(map, _) => {
+            RandomOrder::Map(map, _) => {
                 let piece = rules.piece();
                 let from = rng.below((self.end - self.start) / piece);
                 let step = (u64::from(lengths.align()) / piece).max(1);
@@ -212,7 +217,7 @@ impl Walk {
                 let length = wanted.min(pieces * piece);
                 Some((offset, u32::try_from(length).unwrap_or(u32::MAX)))
             }
-            Order::Draws => {
+            RandomOrder::Draws => {
                 let starts = rules.starts(ddir, self.end - self.start);
                 let number = self.draws[ddir].number(rng, starts);
                 let offset = self.start + number * u64::from(lengths.align());
@@ -261,12 +266,12 @@ impl Walk {
     fn shuffle(&mut self, rules: &Rules, rng: &mut SplitMix64) {
         let length = self.end - self.start;
         match &mut self.order {
-            Order::Once { ahead, left } => {
+            RandomOrder::Once { ahead, left } => {
                 *left = rules.starts(rules.choosing()[0], length);
                 **ahead = Ahead::new(Permutation::new(*left, rng.next_u64()));
             }
-            Order::Map(map, _) => map.free_first(length / rules.piece()),
-            Order::Draws => {}
+            RandomOrder::Map(map, _) => map.free_first(length / rules.piece()),
+            RandomOrder::Draws => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 mod history;
 mod state;
 
-use super::issue::{Mark, Next, Role};
+use super::issue::{Next, Role, UnitInFlight};
 use super::{Phase, Worker};
 use crate::clock::Clock;
 use crate::content::Filler;
@@ -49,7 +49,7 @@ pub(in crate::load) struct Checks {
     /// Writes that did not complete.
     lost: Vec<verify::InFlight>,
     /// Writes of an interrupted run.
-    before: Option<verify::State>,
+    before: Option<verify::VerifyState>,
     /// The last completed writes, newest first.
     completed: VecDeque<(u64, u64)>,
     /// Auxiliary files are there.
@@ -77,7 +77,9 @@ impl Checks {
             threads => Some(CheckPool::new(threads, &spec.thread_cpus, &verifier)?),
         };
         let before = match spec.load_state {
-            true => Some(verify::State::load(&state::path(spec, stream, folder))?),
+            true => Some(verify::VerifyState::load(&state::path(
+                spec, stream, folder,
+            ))?),
             false => None,
         };
         let rw = &stream.blocks.rw;
@@ -108,7 +110,7 @@ impl Checks {
         &mut self,
         block: &mut [u8],
         step: &Step,
-        mark: &mut Mark,
+        mark: &mut UnitInFlight,
         filler: &mut Filler,
     ) {
         mark.number = self.number;
@@ -117,7 +119,7 @@ impl Checks {
             filler.fill(block, step.offset);
             return;
         }
-        let mark = verify::Mark {
+        let mark = verify::BlockMark {
             offset: step.offset,
             seed: self.content_seed(mark.number),
             number: mark.number,
@@ -131,7 +133,7 @@ impl Checks {
         SplitMix64::new(self.seed.wrapping_add(number)).next_u64()
     }
 
-    fn wrote(&mut self, unit: &IoUnit, mark: Mark, depth: usize) {
+    fn wrote(&mut self, unit: &IoUnit, mark: UnitInFlight, depth: usize) {
         if self.spec.save_state != SaveState::Never {
             self.completed.truncate(depth.saturating_sub(1));
             self.completed
@@ -144,7 +146,7 @@ impl Checks {
     }
 
     /// Returns the expected content of a block that was read, if any is known.
-    fn expected(&mut self, unit: &IoUnit, mark: Mark) -> Option<Expected> {
+    fn expected(&mut self, unit: &IoUnit, mark: UnitInFlight) -> Option<Expected> {
         let number = match mark.role {
             Role::Check if mark.number != NOT_KNOWN => Some(mark.number),
             Role::Check => None,
@@ -331,7 +333,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     /// An I/O came back to a stream that may have to check it.
-    pub(super) fn attend_checked(&mut self, mut unit: IoUnit, mark: Mark, now_ns: u64) {
+    pub(super) fn attend_checked(&mut self, mut unit: IoUnit, mark: UnitInFlight, now_ns: u64) {
         let Some(checks) = self.checks.as_mut() else {
             self.free.push(unit.buf);
             return;

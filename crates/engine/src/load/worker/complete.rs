@@ -1,13 +1,13 @@
 //! Handling of completed I/Os.
 
-use super::issue::{Mark, Role};
+use super::issue::{Role, UnitInFlight};
 use super::{Failure, Worker};
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::held::shown;
 use crate::io::{Completion, IoEngine, IoUnit};
 use crate::load::Note;
-use crate::load::pace::Finding;
+use crate::load::pace::DepthDecision;
 use assay_model::job::Direction;
 use assay_model::load::Ddir;
 use assay_model::trial::IoErrorRecord;
@@ -72,7 +72,14 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     /// Tells whoever wants to know.
-    fn attend(&mut self, unit: IoUnit, mark: Mark, now_ns: u64, completion_ns: u64, total_ns: u64) {
+    fn attend(
+        &mut self,
+        unit: IoUnit,
+        mark: UnitInFlight,
+        now_ns: u64,
+        completion_ns: u64,
+        total_ns: u64,
+    ) {
         if let Some(logs) = self.logs.as_mut()
             && self.ramp_end_ns.is_none()
         {
@@ -116,16 +123,16 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     /// Applies the result of the search for a depth.
-    fn follow(&mut self, finding: Finding, now_ns: u64) {
+    fn follow(&mut self, finding: DepthDecision, now_ns: u64) {
         match finding {
-            Finding::GoOn => {}
-            Finding::Changed => self.changes_depth = true,
-            Finding::Found => self.begin_anew(now_ns),
-            Finding::Done => {
+            DepthDecision::GoOn => {}
+            DepthDecision::Changed => self.changes_depth = true,
+            DepthDecision::Found => self.begin_anew(now_ns),
+            DepthDecision::Done => {
                 self.timed_out = true;
                 self.goal.give_up();
             }
-            Finding::Missed => self.fail_stream(
+            DepthDecision::Missed => self.fail_stream(
                 libc::ETIMEDOUT,
                 "not even one I/O at a time keeps the latency_target".to_owned(),
             ),

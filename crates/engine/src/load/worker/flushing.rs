@@ -35,7 +35,7 @@ pub(super) struct Flushes {
 
 /// The writes between two flushes that the job asks for, until they are durable.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct FlushGroup {
     /// When its first write was made.
     start_ns: u64,
     file: u32,
@@ -47,7 +47,7 @@ struct Group {
 /// Groups that no flush has made durable yet, oldest first.
 #[derive(Clone, Debug, Default)]
 struct Groups {
-    waiting: VecDeque<Group>,
+    waiting: VecDeque<FlushGroup>,
     /// The last one still grows.
     growing: bool,
 }
@@ -59,7 +59,7 @@ impl Groups {
                 self.waiting.pop_front();
             }
             self.growing = true;
-            self.waiting.push_back(Group {
+            self.waiting.push_back(FlushGroup {
                 start_ns: now_ns,
                 file,
                 in_flight: 0,

@@ -40,7 +40,7 @@ pub(super) enum Role {
 /// Information about the units in flight, by their tags.
 #[derive(Debug)]
 pub(super) struct Tags {
-    marks: Vec<Mark>,
+    marks: Vec<UnitInFlight>,
     /// Locks of the files that the units work on.
     locks: Vec<Option<HeldLock>>,
     free: Vec<u32>,
@@ -48,7 +48,7 @@ pub(super) struct Tags {
 
 /// Information about a unit in flight.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mark {
+pub(super) struct UnitInFlight {
     /// When the kernel had taken it; 0: it has not, or never does so apart.
     pub(super) issued_ns: u64,
     pub(super) role: Role,
@@ -67,7 +67,7 @@ impl Tags {
     pub(super) fn new(depth: usize) -> Self {
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         Self {
-            marks: vec![Mark::default(); depth as usize],
+            marks: vec![UnitInFlight::default(); depth as usize],
             locks: (0..depth).map(|_| None).collect(),
             free: (0..depth).rev().collect(),
         }
@@ -76,7 +76,7 @@ impl Tags {
     #[inline]
     fn take(&mut self, step: &Step, role: Role) -> Option<u32> {
         let tag = self.free.pop()?;
-        self.marks[tag as usize] = Mark {
+        self.marks[tag as usize] = UnitInFlight {
             issued_ns: 0,
             role,
             number: 0,
@@ -91,7 +91,7 @@ impl Tags {
     }
 
     #[inline]
-    pub(super) fn give_back(&mut self, tag: u32) -> Mark {
+    pub(super) fn give_back(&mut self, tag: u32) -> UnitInFlight {
         self.free.push(tag);
         self.locks[tag as usize] = None;
         let mark = &mut self.marks[tag as usize];
@@ -116,7 +116,7 @@ impl Tags {
         }
     }
 
-    pub(super) fn mark(&mut self, tag: u32) -> &mut Mark {
+    pub(super) fn mark(&mut self, tag: u32) -> &mut UnitInFlight {
         &mut self.marks[tag as usize]
     }
 

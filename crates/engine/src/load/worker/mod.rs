@@ -19,8 +19,8 @@ use super::files::{FilePlan, FileTable, HeldLock, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{DepthSearch, FlowShare, Pacing};
 use super::priorities::Priorities;
-use super::shared::Shared;
-use super::source::{Goal, Source};
+use super::shared::StreamShared;
+use super::source::{Goal, IoSource};
 use super::tally::{Depths, RunTimes};
 use super::trace::TraceWriter;
 use super::turns::Turns;
@@ -53,9 +53,9 @@ pub(super) struct Parts<'a, C> {
     pub(super) stream: &'a Stream,
     pub(super) plan: &'a FilePlan,
     pub(super) shared_files: &'a SharedFiles,
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a StreamShared,
     pub(super) files: FileTable<'a>,
-    pub(super) source: Source,
+    pub(super) source: IoSource,
     /// Bytes of one pass.
     pub(super) pass_bytes: u64,
     pub(super) buffers: Vec<IoBuf>,
@@ -107,13 +107,13 @@ pub(super) struct Worker<'a, E, C> {
     stream: &'a Stream,
     plan: &'a FilePlan,
     shared_files: &'a SharedFiles,
-    shared: &'a Shared,
+    shared: &'a StreamShared,
     files: FileTable<'a>,
     /// Not all files are open at the same time.
     few_open: bool,
     /// Lock of the file of the next I/O.
     next_lock: Option<HeldLock>,
-    source: Source,
+    source: IoSource,
     pass_bytes: u64,
     phase: Phase,
     goal: Goal,

@@ -482,7 +482,7 @@ fn what_a_full_queue_gives_back_is_not_lost() {
 
 #[test]
 fn a_stop_from_outside_ends_an_endless_job() {
-    let shared = Arc::<crate::load::shared::Shared>::default();
+    let shared = Arc::<crate::load::shared::StreamShared>::default();
     let script = |n| {
         if n >= 1000 {
             shared.stop();

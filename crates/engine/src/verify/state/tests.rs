@@ -1,8 +1,8 @@
 use super::*;
 use assay_testkit::needs;
 
-fn state() -> State {
-    State {
+fn state() -> VerifyState {
+    VerifyState {
         name: "job".to_owned(),
         stream: 2,
         depth: 2,
@@ -25,36 +25,36 @@ fn block(number: u64) -> Range<u64> {
 #[test]
 fn a_state_is_read_as_it_was_saved() {
     let folder = tempfile::tempdir().unwrap();
-    let path = State::path(folder.path(), "a/b", 2);
+    let path = VerifyState::path(folder.path(), "a/b", 2);
     assert!(path.ends_with("local-a.b-2-verify.state"));
     for state in [
         state(),
-        State::default(),
-        State {
+        VerifyState::default(),
+        VerifyState {
             in_flight: None,
             ..state()
         },
     ] {
         state.save(&path).unwrap();
-        assert_eq!(State::load(&path).unwrap(), state);
+        assert_eq!(VerifyState::load(&path).unwrap(), state);
     }
 }
 
 #[test]
 fn any_damage_is_refused_and_named() {
     let folder = tempfile::tempdir().unwrap();
-    let path = State::path(folder.path(), "job", 0);
-    assert!(State::load(&path).is_err());
+    let path = VerifyState::path(folder.path(), "job", 0);
+    assert!(VerifyState::load(&path).is_err());
     state().save(&path).unwrap();
     let good = fs::read(&path).unwrap();
     for i in 0..good.len() {
         let mut bad = good.clone();
         bad[i] ^= 1;
-        assert!(State::decode(&bad).is_err(), "byte {i}");
-        assert!(State::decode(&good[..i]).is_err(), "cut at {i}");
+        assert!(VerifyState::decode(&bad).is_err(), "byte {i}");
+        assert!(VerifyState::decode(&good[..i]).is_err(), "cut at {i}");
     }
     fs::write(&path, &good[..50]).unwrap();
-    let error = State::load(&path).unwrap_err().to_string();
+    let error = VerifyState::load(&path).unwrap_err().to_string();
     assert!(error.contains("local-job-0-verify.state"), "{error}");
 }
 
@@ -71,7 +71,7 @@ fn a_write_that_was_overtaken_is_not_expected() {
 
 #[test]
 fn a_state_of_fio_tells_the_last_writes_by_their_offsets() {
-    let state = State {
+    let state = VerifyState {
         in_flight: None,
         ..state()
     };
@@ -87,7 +87,7 @@ fn a_state_of_fio_tells_the_last_writes_by_their_offsets() {
 fn fio_reads_the_states_saved_here() {
     needs!("fio-verify-state");
     let folder = tempfile::tempdir().unwrap();
-    let path = State::path(folder.path(), "job", 2);
+    let path = VerifyState::path(folder.path(), "job", 2);
     state().save(&path).unwrap();
     let output = assay_testkit::command("fio-verify-state")
         .arg(&path)
@@ -120,7 +120,7 @@ fn states_that_fio_saves_are_read_here() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    let state = State::load(&State::path(folder.path(), "a/b", 0)).unwrap();
+    let state = VerifyState::load(&VerifyState::path(folder.path(), "a/b", 0)).unwrap();
     assert_eq!((&*state.name, state.stream), ("a/b", 0), "{status:?}");
     assert_eq!((state.depth, state.files), (1, 1));
     assert!((1..256).contains(&state.issued), "{state:?}");

@@ -95,7 +95,7 @@ fn write_file(folder: &Path, case: &Case) {
     let mut file = vec![0; BLOCK * BLOCKS];
     for (i, block) in file.chunks_mut(BLOCK).enumerate() {
         let number = i as u64;
-        let mark = Mark {
+        let mark = BlockMark {
             offset: number * BLOCK as u64,
             seed: number + 77,
             number,
@@ -193,21 +193,21 @@ fn fio_goes_by_the_states_saved_here() {
     cases.retain(|case| case.name == "crc32c-0-0");
     write_file(folder.path(), &cases[0]);
     damage_file(folder.path(), &cases[0]);
-    let state = State {
+    let state = VerifyState {
         name: cases[0].name.clone(),
         depth: 1,
         files: 1,
         issued: 5,
         completed: vec![(0, 4 * BLOCK as u64)],
         in_flight: Some(Vec::new()),
-        ..State::default()
+        ..VerifyState::default()
     };
-    let path = State::path(folder.path(), &state.name, 0);
+    let path = VerifyState::path(folder.path(), &state.name, 0);
     state.save(&path).unwrap();
     let how = ["--rw=read", "--verify_state_load=1"];
     run_fio(folder.path(), &cases, &how).unwrap();
 
-    let beyond = State { issued: 8, ..state };
+    let beyond = VerifyState { issued: 8, ..state };
     beyond.save(&path).unwrap();
     let said = run_fio(folder.path(), &cases, &how).unwrap_err();
     assert!(said.contains("verify failed"), "{said}");

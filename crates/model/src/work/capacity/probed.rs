@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Behaviour of a device at addresses that it has no memory for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Kind {
+pub enum ProbedKind {
     /// There are none: every block probed held what was written to it.
     Good,
     /// Data written beyond the real size is lost.
@@ -33,7 +33,7 @@ pub enum Kind {
     Dead,
 }
 
-impl Kind {
+impl ProbedKind {
     /// `true` if such a device has memory for an address.
     #[must_use]
     pub const fn holds(self, address: u64) -> bool {
@@ -53,7 +53,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {
     /// Kind of the device.
-    pub kind: Kind,
+    pub kind: ProbedKind,
     /// Announced size of the device, in bytes.
     pub announced_bytes: u64,
     /// Bytes of a block.
@@ -75,19 +75,19 @@ impl Probed {
     /// `true` if every probed block held the data written to it, and got its old content back.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        self.kind == Kind::Good && self.unreadable.is_empty() && self.not_restored.is_empty()
+        self.kind == ProbedKind::Good && self.unreadable.is_empty() && self.not_restored.is_empty()
     }
 
     /// Returns the real size, where it was found.
     #[must_use]
     pub const fn real_bytes(&self) -> Option<u64> {
         match self.kind {
-            Kind::Good => Some(self.announced_bytes),
-            Kind::Limbo { real_bytes }
-            | Kind::Wraparound { real_bytes }
-            | Kind::Chain { real_bytes, .. } => Some(real_bytes),
-            Kind::Damaged => None,
-            Kind::Dead => Some(0),
+            ProbedKind::Good => Some(self.announced_bytes),
+            ProbedKind::Limbo { real_bytes }
+            | ProbedKind::Wraparound { real_bytes }
+            | ProbedKind::Chain { real_bytes, .. } => Some(real_bytes),
+            ProbedKind::Damaged => None,
+            ProbedKind::Dead => Some(0),
         }
     }
 }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_device_whose_blocks_could_not_be_put_back_is_not_good() {
         let good = Probed {
-            kind: Kind::Good,
+            kind: ProbedKind::Good,
             announced_bytes: 1 << 20,
             block_bytes: 4_096,
             blocks_written: 256,

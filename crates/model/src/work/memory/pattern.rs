@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// are memtester's too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pattern {
+pub enum MemoryPattern {
     /// Each word holds its own address, then the complement.
     Address,
     /// Zeros, which are then checked and inverted from the lowest word upwards,
@@ -27,7 +27,7 @@ pub enum Pattern {
     BlockMove,
 }
 
-impl Pattern {
+impl MemoryPattern {
     /// Every pattern, in the order in which they are written.
     pub const ALL: [Self; 8] = [
         Self::Address,

@@ -1,6 +1,6 @@
 //! Check that memory keeps what is written to it.
 
-use super::Pattern;
+use super::MemoryPattern;
 use serde::{Deserialize, Serialize};
 
 /// Patterns over as much memory as is safe.
@@ -41,12 +41,12 @@ pub struct Bit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StressStep {
     /// The pattern.
-    pub pattern: Pattern,
+    pub pattern: MemoryPattern,
     /// The pass, from 1.
     pub pass: u32,
     /// Phases done, counted from 0: from this one ...
     pub first_phase: u32,
-    /// ... up to, and without, this one, of [`Pattern::phases`].
+    /// ... up to, and without, this one, of [`MemoryPattern::phases`].
     pub end_phase: u32,
     /// Bytes under test.
     pub tested_bytes: u64,

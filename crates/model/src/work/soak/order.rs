@@ -8,12 +8,12 @@ use crate::rng::SplitMix64;
 
 /// The order of the writes over an area.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct SoakOrder {
     blocks: u64,
     seed: u64,
 }
 
-impl Order {
+impl SoakOrder {
     /// Over so many blocks, one at least.
     #[must_use]
     pub fn new(blocks: u64, seed: u64) -> Self {
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn the_last_write_of_each_block_is_known_at_every_moment() {
         for blocks in [1, 2, 3, 7, 12, 64] {
-            let order = Order::new(blocks, 5);
+            let order = SoakOrder::new(blocks, 5);
             let mut held = BTreeMap::new();
             for next in 0..5 * blocks {
                 for block in 0..blocks {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_other_pass_jumps() {
-        let order = Order::new(1000, 9);
+        let order = SoakOrder::new(1000, 9);
         let neighbours = |pass: u64| {
             let pairs = (0..999).map(|n| (pass * 1000 + n, pass * 1000 + n + 1));
             pairs

@@ -4,7 +4,7 @@
 use super::latency::{SUBJECTS, overlaid, records};
 use super::ranking::{Bar, changes, in_words, tint};
 use crate::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::comparison::{Compared, Side};
 use crate::results::summary::Summary;
@@ -16,7 +16,7 @@ use assay_model::latency::LatencyRecord;
 use assay_stats::latency::pooled;
 use assay_stats::summary::Summary as Statistics;
 use assay_stats::unit::converted;
-use assay_stats::verdict::line::Line;
+use assay_stats::verdict::line::VerdictRow;
 use assay_stats::verdict::units::unit_means;
 
 /// The charts of a comparison.
@@ -34,14 +34,14 @@ impl Gallery {
     /// The charts of a comparison.
     #[must_use]
     pub fn of(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Self {
-        let deciding: Vec<&Line> = compared
+        let deciding: Vec<&VerdictRow> = compared
             .comparison
             .lines
             .iter()
             .filter(|line| line.primary)
             .collect();
         let composite = compared.comparison.composite.iter();
-        let lines: Vec<&Line> = deciding.iter().copied().chain(composite).collect();
+        let lines: Vec<&VerdictRow> = deciding.iter().copied().chain(composite).collect();
         Self {
             changes: changes_of(&lines),
             pairs: deciding
@@ -61,9 +61,9 @@ impl Gallery {
     }
 }
 
-fn changes_of(lines: &[&Line]) -> Option<Chart> {
+fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
     let known = lines.iter().filter(|line| line.change.is_some());
-    let known: Vec<&&Line> = known.collect();
+    let known: Vec<&&VerdictRow> = known.collect();
     let words = known.iter().filter_map(|line| {
         Some(format!(
             "{} {}, {}",
@@ -93,7 +93,7 @@ fn changes_of(lines: &[&Line]) -> Option<Chart> {
 
 /// One metric: the trials of A, those of B, and a line between their means; where means are
 /// compared, a value of each unit or run.
-fn pair(compared: &Compared<'_>, line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
+fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
     let values = [values(compared, a, line), values(compared, b, line)];
     let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
     let measure = Measure::of_symbol(&line.unit);
@@ -103,7 +103,7 @@ fn pair(compared: &Compared<'_>, line: &Line, a: &Side<'_>, b: &Side<'_>) -> Opt
             (false, side) => tr!("trials of {side}", side),
         },
         tint: Tint::Nth(side),
-        mark: Mark::Dots,
+        mark: SeriesStyle::Dots,
         points: values
             .iter()
             .map(|value| told(side, *value, &measure))
@@ -120,14 +120,14 @@ fn pair(compared: &Compared<'_>, line: &Line, a: &Side<'_>, b: &Side<'_>) -> Opt
                 ends: stats
                     .interval
                     .map(|interval| (interval.low, interval.high))
-                    .filter(|_| mark == Mark::Intervals),
+                    .filter(|_| mark == SeriesStyle::Intervals),
                 ..Point::at(place(side), centre(stats))
             })
             .collect(),
     };
     let series = [
-        means(Mark::Line, tr!("geometric mean")),
-        means(Mark::Intervals, tr!("its 95 % interval")),
+        means(SeriesStyle::Line, tr!("geometric mean")),
+        means(SeriesStyle::Intervals, tr!("its 95 % interval")),
     ];
     let words = [0, 1].map(|side| {
         tr!(
@@ -185,7 +185,7 @@ fn told(side: usize, value: f64, measure: &Measure) -> Point {
 
 /// The values of one metric in its unit: of trials, none where only a summary was handed
 /// down; or means.
-fn values(compared: &Compared<'_>, side: &Side<'_>, line: &Line) -> Vec<f64> {
+fn values(compared: &Compared<'_>, side: &Side<'_>, line: &VerdictRow) -> Vec<f64> {
     let these = side.figures.iter();
     let these = these.filter(|figure| figure.metric == line.metric);
     let these = these.filter_map(|figure| converted(figure, &line.unit));
@@ -256,7 +256,7 @@ mod tests {
             panic!("a plane");
         };
         let dots = plane.panels[0].series.iter();
-        let dots = dots.filter(|series| series.mark == Mark::Dots);
+        let dots = dots.filter(|series| series.mark == SeriesStyle::Dots);
         let dots: Vec<(&str, usize)> = dots
             .map(|series| (series.name.as_str(), series.points.len()))
             .collect();

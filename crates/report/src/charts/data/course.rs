@@ -3,7 +3,8 @@
 
 use super::as_f64;
 use crate::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug, thin_out,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+    thin_out,
 };
 use crate::results::describe;
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
@@ -27,7 +28,7 @@ const MOST: usize = 6;
 
 /// One trial whose course is worth a look.
 #[derive(Debug)]
-pub struct Told<'s, 'a> {
+pub struct ToldCourse<'s, 'a> {
     /// Job of the trial.
     pub job: &'s JobSummary<'a>,
     /// The trial.
@@ -39,7 +40,7 @@ pub struct Told<'s, 'a> {
 /// The trials of which a course is drawn, and of how many others none is: of many
 /// trials of a job those with the longest stalls.
 #[must_use]
-pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<Told<'s, 'a>>, usize) {
+pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<ToldCourse<'s, 'a>>, usize) {
     let mut drawn = Vec::new();
     let mut others = 0;
     for job in summary.jobs.iter().filter(|job| !job.is_cell()) {
@@ -53,7 +54,7 @@ pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<Told<'s, 'a>>, usize) {
         }
         drawn.extend(shown.into_iter().filter_map(|trial| {
             let course = trial.course()?;
-            Some(Told { job, trial, course })
+            Some(ToldCourse { job, trial, course })
         }));
     }
     (drawn, others)
@@ -83,8 +84,8 @@ fn longest_stall(trial: &JudgedTrial<'_>) -> usize {
 
 /// The course of one trial.
 #[must_use]
-pub fn chart(told: &Told<'_, '_>) -> Chart {
-    let Told { job, trial, course } = told;
+pub fn chart(told: &ToldCourse<'_, '_>) -> Chart {
+    let ToldCourse { job, trial, course } = told;
     let number = trial.record.trial;
     let tint = match job.job.rw.reads() {
         true => Tint::Read,
@@ -141,7 +142,7 @@ pub(super) fn rate(tint: Tint, course: &Course) -> Panel {
     let mut series = vec![Series {
         name: tr!("rate").to_owned(),
         tint,
-        mark: Mark::Steps,
+        mark: SeriesStyle::Steps,
         points,
     }];
     series.extend(levels(&course.levels, width_s));
@@ -169,7 +170,7 @@ fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
     (levels.len() > 1).then(|| Series {
         name: tr!("steady level").to_owned(),
         tint: Tint::Ink,
-        mark: Mark::Spans,
+        mark: SeriesStyle::Spans,
         points: levels.iter().map(point).collect(),
     })
 }
@@ -185,7 +186,7 @@ pub(super) fn stalls(course: &Course) -> Panel {
         series: vec![Series {
             name: tr!("nothing completed").to_owned(),
             tint: Tint::Bad,
-            mark: Mark::Spans,
+            mark: SeriesStyle::Spans,
             points: stall_points(course),
         }],
     }
@@ -254,7 +255,7 @@ fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
     let panels = known.map(|(what, measure, scale, series)| Panel {
         y: Axis {
             label: match series.mark {
-                Mark::Dots => tr!("{what}, before and after", what),
+                SeriesStyle::Dots => tr!("{what}, before and after", what),
                 _ => what.to_owned(),
             },
             measure,
@@ -285,9 +286,9 @@ fn around(
         name: String::new(),
         tint: Tint::Ink,
         mark: if points.len() > 2 {
-            Mark::Line
+            SeriesStyle::Line
         } else {
-            Mark::Dots
+            SeriesStyle::Dots
         },
         points,
     })

@@ -2,14 +2,14 @@
 
 use super::as_f64;
 use crate::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::extent::{jobs, metric, name, of};
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use crate::words::format::quantity;
 use assay_lang::{in_english, tr};
 use assay_model::metric::Unit;
-use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
+use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
 
 /// The charts of all trials that took samples.
 #[must_use]
@@ -31,8 +31,8 @@ fn chart(
 ) -> Chart {
     let number = trial.record.trial;
     let (unit, mark) = match step.of {
-        SampleKind::Read | SampleKind::Write => (Unit::BytesPerSec, Mark::Line),
-        SampleKind::Access => (Unit::Nanos, Mark::Dots),
+        SampleKind::Read | SampleKind::Write => (Unit::BytesPerSec, SeriesStyle::Line),
+        SampleKind::Access => (Unit::Nanos, SeriesStyle::Dots),
     };
     let tint = if job.job.rw.writes() {
         Tint::Write
@@ -71,15 +71,15 @@ fn bounds(step: &ExtentStep) -> Series {
     Series {
         name: String::new(),
         tint: Tint::Ink,
-        mark: Mark::Line,
+        mark: SeriesStyle::Line,
         points: [0, step.extent_bytes]
             .map(|place| Point::at(as_f64(place), 0.0))
             .to_vec(),
     }
 }
 
-fn samples(step: &ExtentStep, tint: Tint, mark: Mark) -> Series {
-    let value = |sample: &Sample| match step.of {
+fn samples(step: &ExtentStep, tint: Tint, mark: SeriesStyle) -> Series {
+    let value = |sample: &ExtentSample| match step.of {
         SampleKind::Read | SampleKind::Write => sample.rate(),
         SampleKind::Access => Some(as_f64(sample.elapsed_ns)),
     };

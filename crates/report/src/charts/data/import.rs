@@ -2,7 +2,7 @@
 
 use super::{beside_trials, row};
 use crate::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::jobs::metrics;
 use crate::words::text::clean;
@@ -48,14 +48,14 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
         series(
             tr!("95 % interval of the geometric mean"),
             Tint::Ink,
-            Mark::Intervals,
+            SeriesStyle::Intervals,
             each(interval),
         ),
-        series(tr!("trial"), Tint::Read, Mark::Dots, each(trials)),
+        series(tr!("trial"), Tint::Read, SeriesStyle::Dots, each(trials)),
         series(
             tr!("mean that was handed down"),
             Tint::Ink,
-            Mark::Dots,
+            SeriesStyle::Dots,
             each(handed_down),
         ),
     ];

@@ -3,7 +3,7 @@
 
 use super::as_f64;
 use crate::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::summary::{JobSummary, Summary};
 use crate::words::format::nanos;
@@ -234,8 +234,8 @@ fn curve(name: &str, tint: Tint, record: &LatencyRecord) -> Vec<Series> {
         points,
     };
     vec![
-        series(Mark::Line, points),
-        series(Mark::Dots, slowest.into_iter().collect()),
+        series(SeriesStyle::Line, points),
+        series(SeriesStyle::Dots, slowest.into_iter().collect()),
     ]
 }
 
@@ -275,7 +275,7 @@ fn histogram(name: &str, tint: Tint, record: &LatencyRecord) -> Option<Series> {
     Some(Series {
         name: name.to_owned(),
         tint,
-        mark: Mark::Steps,
+        mark: SeriesStyle::Steps,
         points: points.collect(),
     })
 }

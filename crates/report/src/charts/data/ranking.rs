@@ -3,7 +3,7 @@
 
 use super::row;
 use crate::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::comparison::{ends, percent};
 use crate::results::sweep::Verdicts;
@@ -162,7 +162,7 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
     let series = tints.into_iter().map(|(tint, name)| Series {
         name: name.to_owned(),
         tint,
-        mark: Mark::Bars,
+        mark: SeriesStyle::Bars,
         points: known()
             .filter(|(.., bar)| bar.tint == tint)
             .map(value)
@@ -172,7 +172,7 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
     let intervals = Series {
         name: tr!("95 % interval").to_owned(),
         tint: Tint::Ink,
-        mark: Mark::Intervals,
+        mark: SeriesStyle::Intervals,
         points: known().map(interval).collect(),
     };
     Body::Plane(Plane {

@@ -3,7 +3,7 @@
 use super::as_f64;
 use super::course::{dirty, hottest};
 use crate::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint,
 };
 use crate::words::format::range;
 use assay_lang::tr;
@@ -65,7 +65,7 @@ pub fn chart(run: &Run) -> Option<Chart> {
             series: vec![Series {
                 name: label.to_owned(),
                 tint,
-                mark: Mark::Line,
+                mark: SeriesStyle::Line,
                 points,
             }],
         });

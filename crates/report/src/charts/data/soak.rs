@@ -2,7 +2,7 @@
 
 use super::as_f64;
 use super::course::{hottest, over_time, rate, stalls};
-use crate::charts::draw::{Axis, Chart, Mark, Measure, Panel, Point, Scale, Series, Tint};
+use crate::charts::draw::{Axis, Chart, Measure, Panel, Point, Scale, Series, SeriesStyle, Tint};
 use crate::results::describe;
 use crate::results::findings::soak::{Taken, ends, steps, together};
 use crate::results::summary::Summary;
@@ -78,7 +78,7 @@ fn line(label: &str, measure: Measure, scale: Scale, points: Vec<Point>) -> Opti
         series: vec![Series {
             name: String::new(),
             tint: Tint::Ink,
-            mark: Mark::Line,
+            mark: SeriesStyle::Line,
             points,
         }],
     })

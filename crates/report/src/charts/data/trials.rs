@@ -2,7 +2,7 @@
 
 use super::{beside_trials, row};
 use crate::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint,
 };
 use crate::results::describe;
 use crate::results::summary::{Figure, JobSummary, Summary};
@@ -52,7 +52,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
         Series {
             name: tr!("95 % interval of the geometric mean").to_owned(),
             tint: Tint::Ink,
-            mark: Mark::Intervals,
+            mark: SeriesStyle::Intervals,
             points: rows()
                 .map(|(index, (_, figure))| interval(index, figure))
                 .collect(),
@@ -60,7 +60,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
         Series {
             name: tr!("trial").to_owned(),
             tint,
-            mark: Mark::Dots,
+            mark: SeriesStyle::Dots,
             points: rows()
                 .flat_map(|(index, (_, figure))| points(index, figure))
                 .collect(),

@@ -1,7 +1,7 @@
 //! Charts as one file for gnuplot: the data in blocks, and how to draw them. Text
 //! from outside stands between single quotes, which gnuplot does not look into.
 
-use super::{Axis, Body, Chart, Grid, Mark, Panel, Plane, Point, Scale, Series};
+use super::{Axis, Body, Chart, Grid, Panel, Plane, Point, Scale, Series, SeriesStyle};
 use crate::charts::draw::scale::{NINES, nines};
 use crate::words::text::clean;
 use std::io::{self, Write};
@@ -176,18 +176,20 @@ fn axis(name: &str, axis: &Axis, (low, high): (f64, f64), out: &mut dyn Write) -
     }
 }
 
-fn with(mark: Mark, sideways: bool, series: &Series) -> String {
+fn with(mark: SeriesStyle, sideways: bool, series: &Series) -> String {
     let banded = series.points.iter().any(|point| point.ends.is_some());
     match (mark, sideways) {
-        (Mark::Line, _) => "using 1:2 with lines".to_owned(),
-        (Mark::Steps, _) if banded => "using 1:2:3:4 with yerrorbars pointtype 0".to_owned(),
-        (Mark::Steps, _) => "using 1:2 with steps".to_owned(),
-        (Mark::Dots, _) => "using 1:2 with points".to_owned(),
-        (Mark::Bars, false) => "using 1:2 with impulses linewidth 8".to_owned(),
-        (Mark::Bars, true) => "using (0):2:1:(0) with vectors nohead linewidth 8".to_owned(),
-        (Mark::Intervals, true) => "using 1:2:3:4 with xerrorbars".to_owned(),
-        (Mark::Intervals, false) => "using 1:2:3:4 with yerrorbars".to_owned(),
-        (Mark::Spans, _) => "using 3:2:($4-$3):(0) with vectors nohead linewidth 4".to_owned(),
+        (SeriesStyle::Line, _) => "using 1:2 with lines".to_owned(),
+        (SeriesStyle::Steps, _) if banded => "using 1:2:3:4 with yerrorbars pointtype 0".to_owned(),
+        (SeriesStyle::Steps, _) => "using 1:2 with steps".to_owned(),
+        (SeriesStyle::Dots, _) => "using 1:2 with points".to_owned(),
+        (SeriesStyle::Bars, false) => "using 1:2 with impulses linewidth 8".to_owned(),
+        (SeriesStyle::Bars, true) => "using (0):2:1:(0) with vectors nohead linewidth 8".to_owned(),
+        (SeriesStyle::Intervals, true) => "using 1:2:3:4 with xerrorbars".to_owned(),
+        (SeriesStyle::Intervals, false) => "using 1:2:3:4 with yerrorbars".to_owned(),
+        (SeriesStyle::Spans, _) => {
+            "using 3:2:($4-$3):(0) with vectors nohead linewidth 4".to_owned()
+        }
     }
 }
 

@@ -94,7 +94,7 @@ pub struct Series {
     /// Colour, dashes and shape.
     pub tint: Tint,
     /// Drawing style.
-    pub mark: Mark,
+    pub mark: SeriesStyle,
     /// Points to draw.
     pub points: Vec<Point>,
 }
@@ -127,7 +127,7 @@ impl Point {
 
 /// Drawing style of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum SeriesStyle {
     /// A line through all points.
     Line,
     /// Each point holds until the next; `ends` are a band around it. Without them
@@ -251,7 +251,7 @@ impl Plane {
                 series.points.iter().map(move |point| {
                     let (x, ends) = along_x(panel, point);
                     match series.mark {
-                        Mark::Spans => (x, point.ends),
+                        SeriesStyle::Spans => (x, point.ends),
                         _ => (x, ends),
                     }
                 })
@@ -266,7 +266,7 @@ impl Panel {
     /// Lowest and highest value on the vertical axis, ends included.
     fn y_extremes(&self) -> (f64, f64) {
         let points = self.series.iter().flat_map(|series| {
-            let ends = |point: &Point| point.ends.filter(|_| series.mark != Mark::Spans);
+            let ends = |point: &Point| point.ends.filter(|_| series.mark != SeriesStyle::Spans);
             let points = series.points.iter();
             points
                 .map(move |point| (point.y, ends(point)))

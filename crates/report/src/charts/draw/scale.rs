@@ -130,11 +130,11 @@ fn round_down(at_most: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Ruler<'a> {
     axis: &'a Axis,
-    kind: Kind,
+    kind: ScaleKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ScaleKind {
     Even(Linear),
     Log(Log),
     /// In nines, evenly: 90 % is 1, 99 % is 2.
@@ -173,7 +173,7 @@ impl<'a> Ruler<'a> {
                 } else {
                     room.max(0.0)
                 };
-                Kind::Even(even(below, if above > below { above } else { 1.0 }))
+                ScaleKind::Even(even(below, if above > below { above } else { 1.0 }))
             }
             Scale::Close => {
                 let room = if high > low {
@@ -181,15 +181,15 @@ impl<'a> Ruler<'a> {
                 } else {
                     (0.01 * high).abs().max(1e-9)
                 };
-                Kind::Even(even(low - room, high + room))
+                ScaleKind::Even(even(low - room, high + room))
             }
-            Scale::Span => Kind::Even(even(low, if high > low { high } else { low + 1.0 })),
-            Scale::Log => Kind::Log(Log::around(low, high, from, to)),
-            Scale::Nines => Kind::Nines(even(0.0, nines(high).max(1.0))),
+            Scale::Span => ScaleKind::Even(even(low, if high > low { high } else { low + 1.0 })),
+            Scale::Log => ScaleKind::Log(Log::around(low, high, from, to)),
+            Scale::Nines => ScaleKind::Nines(even(0.0, nines(high).max(1.0))),
             Scale::Names(names) => {
                 #[expect(clippy::cast_precision_loss, reason = "a few names")]
                 let count = names.len().max(1) as f64;
-                Kind::Names(even(-0.5, count - 0.5))
+                ScaleKind::Names(even(-0.5, count - 0.5))
             }
         };
         Self { axis, kind }
@@ -199,9 +199,9 @@ impl<'a> Ruler<'a> {
     #[must_use]
     pub fn px(&self, value: f64) -> f64 {
         match self.kind {
-            Kind::Even(scale) | Kind::Names(scale) => scale.px(value),
-            Kind::Log(scale) => scale.px(value),
-            Kind::Nines(scale) => scale.px(nines(value)),
+            ScaleKind::Even(scale) | ScaleKind::Names(scale) => scale.px(value),
+            ScaleKind::Log(scale) => scale.px(value),
+            ScaleKind::Nines(scale) => scale.px(nines(value)),
         }
     }
 
@@ -209,9 +209,9 @@ impl<'a> Ruler<'a> {
     #[must_use]
     pub fn base(&self) -> f64 {
         match self.kind {
-            Kind::Even(scale) => scale.px(0.0_f64.clamp(scale.low, scale.high)),
-            Kind::Names(scale) | Kind::Nines(scale) => scale.from,
-            Kind::Log(scale) => scale.from,
+            ScaleKind::Even(scale) => scale.px(0.0_f64.clamp(scale.low, scale.high)),
+            ScaleKind::Names(scale) | ScaleKind::Nines(scale) => scale.from,
+            ScaleKind::Log(scale) => scale.from,
         }
     }
 
@@ -224,10 +224,12 @@ impl<'a> Ruler<'a> {
             values.map(|value| (value, measure.tick(value))).collect()
         };
         match self.kind {
-            Kind::Even(scale) if *measure == Measure::Size => written(scale.binary_ticks(most)),
-            Kind::Even(scale) => written(scale.ticks(most)),
-            Kind::Log(scale) => written(scale.marks()),
-            Kind::Nines(scale) => {
+            ScaleKind::Even(scale) if *measure == Measure::Size => {
+                written(scale.binary_ticks(most))
+            }
+            ScaleKind::Even(scale) => written(scale.ticks(most)),
+            ScaleKind::Log(scale) => written(scale.marks()),
+            ScaleKind::Nines(scale) => {
                 let shown = NINES
                     .iter()
                     .filter(|(share, _)| nines(*share) <= scale.high);
@@ -235,7 +237,7 @@ impl<'a> Ruler<'a> {
                     .map(|(share, name)| (*share, (*name).to_owned()))
                     .collect()
             }
-            Kind::Names(_) => match &self.axis.scale {
+            ScaleKind::Names(_) => match &self.axis.scale {
                 #[expect(clippy::cast_precision_loss, reason = "a few names")]
                 Scale::Names(names) => (0..)
                     .zip(names)

@@ -9,13 +9,13 @@ use crate::words::text::clean;
 use assay_lang::in_english;
 use assay_model::verdict::Verdict;
 use assay_stats::verdict::judge::Qualification;
-use assay_stats::verdict::line::Line;
+use assay_stats::verdict::line::VerdictRow;
 use assay_stats::verdict::note::{Note, Side};
 use serde_json::{Map, Value};
 
 /// Returns the status of a line's case; with `qualify`, the question was whether B may replace A.
 #[must_use]
-pub const fn status(line: &Line, qualify: bool) -> Status {
+pub const fn status(line: &VerdictRow, qualify: bool) -> Status {
     match (qualify, line.qualification, &line.verdict) {
         (true, Qualification::Pass, _)
         | (false, _, Verdict::Faster(_) | Verdict::Equivalent(_)) => Status::Pass,
@@ -62,7 +62,7 @@ impl Suite {
     }
 }
 
-fn judged_case(line: &Line, compared: &Compared<'_>) -> Case {
+fn judged_case(line: &VerdictRow, compared: &Compared<'_>) -> Case {
     let (job, metric) = line.metric.split_once(": ").unwrap_or((&line.metric, ""));
     let centre = line.b.map(|side| side.centre);
     let finite = centre.filter(|value| value.is_finite());

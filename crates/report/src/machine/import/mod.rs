@@ -148,18 +148,18 @@ fn rows(figure: &Figure) -> Vec<[String; 10]> {
 /// # Errors
 /// When `out` cannot be written.
 pub fn write_json(import: &Import, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Document::of(import))?;
+    serde_json::to_writer_pretty(&mut *out, &ImportDocument::of(import))?;
     writeln!(out)
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ImportDocument<'a> {
     schema: u32,
     import: ImportPart<'a>,
     figures: Vec<FigurePart<'a>>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> ImportDocument<'a> {
     fn of(import: &'a Import) -> Self {
         Self {
             schema: SCHEMA,

@@ -4,7 +4,7 @@ use crate::results::comparison::{Compared, Power, Ranked};
 use assay_lang::in_english;
 use assay_model::figures::Better;
 use assay_model::verdict::{Change, Verdict};
-use assay_stats::verdict::line::{Line, Summary};
+use assay_stats::verdict::line::{Summary, VerdictRow};
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use serde_json::Value;
 const SCHEMA: u32 = 2;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ComparisonDocument<'a> {
     schema: u32,
     a: &'a str,
     b: &'a str,
@@ -45,7 +45,7 @@ struct PairPart<'a> {
 }
 
 impl<'a> PairPart<'a> {
-    fn of_line(line: &'a Line, a: &'a str, b: &'a str) -> Self {
+    fn of_line(line: &'a VerdictRow, a: &'a str, b: &'a str) -> Self {
         Self {
             metric: &line.metric,
             unit: &line.unit,
@@ -95,7 +95,7 @@ struct LinePart<'a> {
 }
 
 impl<'a> LinePart<'a> {
-    fn of(line: &'a Line, a: &'a str, b: &'a str) -> Self {
+    fn of(line: &'a VerdictRow, a: &'a str, b: &'a str) -> Self {
         let side = |side: &Option<Summary>, figure: fn(&Summary) -> Option<f64>| {
             side.as_ref()
                 .and_then(figure)
@@ -130,7 +130,7 @@ const fn trials_needed(verdict: &Verdict) -> Option<u32> {
 
 /// Returns the result for one metric as one JSON object.
 #[must_use]
-pub fn line(line: &Line, compared: &Compared<'_>) -> Value {
+pub fn line(line: &VerdictRow, compared: &Compared<'_>) -> Value {
     let part = in_english(|| LinePart::of(line, compared.a, compared.b));
     serde_json::to_value(part).unwrap_or(Value::Null)
 }
@@ -144,7 +144,7 @@ pub fn comparison(compared: &Compared<'_>) -> Value {
 fn whole(compared: &Compared<'_>) -> Value {
     let pair = |line| LinePart::of(line, compared.a, compared.b);
     let found = compared.comparison;
-    let document = Document {
+    let document = ComparisonDocument {
         schema: SCHEMA,
         a: compared.a,
         b: compared.b,

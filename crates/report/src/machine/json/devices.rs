@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct DevicesDocument<'a> {
     schema: u32,
     target: Option<&'a str>,
     system: SystemPart<'a>,
@@ -56,7 +56,7 @@ pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
 }
 
 fn whole(list: &DeviceList, target: Option<&str>) -> Value {
-    let document = Document {
+    let document = DevicesDocument {
         schema: SCHEMA,
         target,
         system: SystemPart::of(&list.system),

@@ -11,7 +11,7 @@ use serde_json::Value;
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct DoctorDocument<'a> {
     schema: u32,
     target: Option<&'a str>,
     path: Option<String>,
@@ -46,7 +46,7 @@ fn whole(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value
             data: finding,
         }
     });
-    let document = Document {
+    let document = DoctorDocument {
         schema: SCHEMA,
         target,
         path: checkup.place.as_ref().map(|place| text(&place.path)),

@@ -48,7 +48,8 @@ pub const SCHEMA: u32 = 1;
 /// The run as one JSON object.
 #[must_use]
 pub fn run(run: &Run) -> Value {
-    let document = || serde_json::to_value(Document::of(run, &Derived::all(run), Without::Nothing));
+    let document =
+        || serde_json::to_value(RunDocument::of(run, &Derived::all(run), Without::Nothing));
     in_english(document).expect("the document has only text keys and no serializer that can fail")
 }
 
@@ -59,7 +60,7 @@ pub fn run(run: &Run) -> Value {
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Layout::default());
     in_english(|| {
-        Document::of(run, &Derived::all(run), Without::Nothing).serialize(&mut serializer)
+        RunDocument::of(run, &Derived::all(run), Without::Nothing).serialize(&mut serializer)
     })?;
     writeln!(out)
 }
@@ -86,12 +87,12 @@ pub fn write_without(
     without: Without,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    in_english(|| serde_json::to_writer(&mut *out, &Document::of(run, derived, without)))?;
+    in_english(|| serde_json::to_writer(&mut *out, &RunDocument::of(run, derived, without)))?;
     writeln!(out)
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct RunDocument<'a> {
     schema: u32,
     run: RunPart<'a>,
     system: SystemPart<'a>,
@@ -102,7 +103,7 @@ struct Document<'a> {
     trials: Vec<TrialPart<'a>>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> RunDocument<'a> {
     fn of(run: &'a Run, derived: &[Rc<Derived>], without: Without) -> Self {
         let trials = run.trials.iter().zip(derived);
         Self {

@@ -1,6 +1,6 @@
 //! The page of a comparison: the verdict first, then what it rests on.
 
-use super::data::{Archive, Document, Way};
+use super::data::{Archive, ArchivedDocument, Way};
 use super::page::{Page, Section};
 use super::{blocks, figure, method, storage};
 use crate::charts::data::comparison::Gallery;
@@ -24,7 +24,7 @@ use std::io;
 /// When its data cannot be packed.
 pub fn page(compared: &Compared<'_>, a: &Shown<'_>, b: &Shown<'_>) -> io::Result<Page> {
     let gallery = Gallery::of(compared, a, b);
-    let document = Document {
+    let document = ArchivedDocument {
         name: "comparison.json",
         ways: vec![Way {
             write: Box::new(|out| writeln!(out, "{:#}", json::comparison(compared))),

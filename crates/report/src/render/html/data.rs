@@ -25,7 +25,7 @@ pub struct Archive {
 }
 
 /// A document that may be written in full, or with less.
-pub struct Document<'a> {
+pub struct ArchivedDocument<'a> {
     /// Name of the document in the archive.
     pub name: &'a str,
     /// Writes it in several ways, the fullest first; each with what it leaves out.
@@ -49,7 +49,11 @@ impl Archive {
     ///
     /// # Errors
     /// When a part cannot be written.
-    pub fn of(name: String, charts: &[&Chart], document: &Document<'_>) -> io::Result<Self> {
+    pub fn of(
+        name: String,
+        charts: &[&Chart],
+        document: &ArchivedDocument<'_>,
+    ) -> io::Result<Self> {
         for way in &document.ways {
             let bytes = packed(charts, Some((document.name, way)))?;
             if bytes.len() <= LARGEST {
@@ -136,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_written_with_less_and_says_so() {
-        let document = |ways| Document {
+        let document = |ways| ArchivedDocument {
             name: "run.json",
             ways,
         };
@@ -153,7 +157,7 @@ mod tests {
     fn every_chart_is_there_as_a_table() {
         let run = samples::with_sustained();
         let gallery = Gallery::of(&run);
-        let document = Document {
+        let document = ArchivedDocument {
             name: "run.json",
             ways: vec![way(1, None)],
         };

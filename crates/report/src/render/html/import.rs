@@ -1,7 +1,7 @@
 //! The page of results that were made elsewhere: what was handed down, and what is not
 //! known of it.
 
-use super::data::{Archive, Document, Way};
+use super::data::{Archive, ArchivedDocument, Way};
 use super::page::{Page, Section};
 use super::{blocks, figure, method};
 use crate::charts::data::Gallery;
@@ -106,7 +106,7 @@ fn limits() -> Markup {
 }
 
 fn archive(import: &Import, gallery: &Gallery) -> io::Result<Archive> {
-    let document = Document {
+    let document = ArchivedDocument {
         name: "import.json",
         ways: vec![Way {
             write: Box::new(|out| write_json(import, out)),

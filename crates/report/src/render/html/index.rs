@@ -15,7 +15,7 @@ use maud::{Markup, html};
 
 /// One run or import in the list.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct IndexEntry {
     /// The file of its page, beside the list.
     pub file: String,
     id: String,
@@ -28,7 +28,7 @@ pub struct Entry {
     belief: &'static str,
 }
 
-impl Entry {
+impl IndexEntry {
     /// Creates the list entry of a run whose page is `file`.
     #[must_use]
     pub fn of(run: &Run, file: String) -> Self {
@@ -58,7 +58,7 @@ impl Entry {
     }
 }
 
-impl Entry {
+impl IndexEntry {
     /// Creates the list entry of an import whose page is `file`.
     #[must_use]
     pub fn of_import(import: &Import, file: String) -> Self {
@@ -77,7 +77,7 @@ impl Entry {
 }
 
 /// The page, in the order of the entries.
-pub fn page(entries: &[Entry]) -> Page {
+pub fn page(entries: &[IndexEntry]) -> Page {
     Page {
         title: tr!("Runs of assay").to_owned(),
         subtitle: html! { (counted!(entries.len(), "{n} page", "{n} pages")) },
@@ -87,7 +87,7 @@ pub fn page(entries: &[Entry]) -> Page {
     }
 }
 
-fn table(entries: &[Entry]) -> Markup {
+fn table(entries: &[IndexEntry]) -> Markup {
     html! {
         div.scroll.narrow.stack tabindex="0" {
             table {

@@ -37,7 +37,7 @@ use assay_model::figures::Import;
 use assay_model::run::Run;
 use std::io::{self, Write};
 
-pub use index::Entry;
+pub use index::IndexEntry;
 
 /// Writes the page of a run.
 ///
@@ -89,7 +89,7 @@ pub fn write_document(document: &Document, out: &mut dyn Write) -> io::Result<()
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write_index(entries: &[Entry], out: &mut dyn Write) -> io::Result<()> {
+pub fn write_index(entries: &[IndexEntry], out: &mut dyn Write) -> io::Result<()> {
     let page = index::page(entries).markup();
     out.write_all(page.into_string().as_bytes())
 }

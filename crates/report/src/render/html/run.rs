@@ -1,6 +1,6 @@
 //! The page of one run, or of a sweep.
 
-use super::data::{Archive, Document, Way};
+use super::data::{Archive, ArchivedDocument, Way};
 use super::page::{Page, Section};
 use super::{
     blocks, conditions, course, evidence, extent, figure, ladder, latency, matrices, method,
@@ -207,7 +207,7 @@ fn archive(run: &Run, derived: &[Rc<Derived>], gallery: &Gallery) -> io::Result<
         Without::Details,
         tr!("series, distributions and evidence"),
     ));
-    let document = Document {
+    let document = ArchivedDocument {
         name: "run.json",
         ways,
     };

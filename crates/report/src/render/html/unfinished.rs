@@ -8,7 +8,7 @@ use assay_model::trial::{Outcome, TrialRecord};
 use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
-    let rows: Vec<Row> = summary.jobs.iter().flat_map(rows).collect();
+    let rows: Vec<UnfinishedRow> = summary.jobs.iter().flat_map(rows).collect();
     (!rows.is_empty()).then(|| {
         html! {
             div.scroll tabindex="0" {
@@ -38,16 +38,16 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
 }
 
 /// Trials of one job with the same outcome and reason.
-struct Row {
+struct UnfinishedRow {
     job: String,
     trials: String,
     outcome: &'static str,
     why: String,
 }
 
-fn rows(job: &JobSummary<'_>) -> Vec<Row> {
+fn rows(job: &JobSummary<'_>) -> Vec<UnfinishedRow> {
     let name = clean(&job.job.name);
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<UnfinishedRow> = Vec::new();
     for trial in &job.trials {
         let record = trial.record;
         let Some(why) = why(record) else { continue };
@@ -57,7 +57,7 @@ fn rows(job: &JobSummary<'_>) -> Vec<Row> {
             .find(|r| r.outcome == outcome && r.why == why)
         {
             Some(row) => row.trials.push_str(&format!(", {}", record.trial)),
-            None => rows.push(Row {
+            None => rows.push(UnfinishedRow {
                 job: name.clone(),
                 trials: record.trial.to_string(),
                 outcome,
@@ -67,7 +67,7 @@ fn rows(job: &JobSummary<'_>) -> Vec<Row> {
     }
     let missing = job.planned.saturating_sub(job.trials.len());
     if missing > 0 {
-        rows.push(Row {
+        rows.push(UnfinishedRow {
             job: name,
             trials: counted!(missing, "{n} trial", "{n} trials"),
             outcome: tr!("not run"),

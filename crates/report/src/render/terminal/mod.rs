@@ -55,12 +55,12 @@ pub(crate) struct Page<'a> {
 
 /// Text before a paragraph.
 #[derive(Clone, Copy)]
-pub(crate) struct Mark<'a> {
+pub(crate) struct ParagraphPrefix<'a> {
     text: &'a str,
     tone: Option<Tone>,
 }
 
-impl<'a> From<&'a str> for Mark<'a> {
+impl<'a> From<&'a str> for ParagraphPrefix<'a> {
     fn from(text: &'a str) -> Self {
         Self { text, tone: None }
     }
@@ -148,7 +148,7 @@ impl Page<'_> {
         for fact in facts {
             let name = pad(&shorten(&fact.name, columns), columns);
             let name = format!("  {name}  ");
-            let mark = Mark {
+            let mark = ParagraphPrefix {
                 text: &name,
                 tone: fact.tone.map(|_| Tone::Strong),
             };
@@ -178,12 +178,12 @@ impl Page<'_> {
 
     fn warning(&mut self, message: &str, remedy: Option<&str>, severe: bool) -> io::Result<()> {
         let tone = if severe { Tone::Bad } else { Tone::Care };
-        let mark = Mark {
+        let mark = ParagraphPrefix {
             text: "  ! ",
             tone: Some(tone),
         };
         self.paragraph(mark, message, None)?;
-        let arrow = Mark {
+        let arrow = ParagraphPrefix {
             text: "    -> ",
             tone: Some(Tone::Soft),
         };
@@ -225,7 +225,7 @@ impl Page<'_> {
     /// others.
     pub(crate) fn paragraph(
         &mut self,
-        first: Mark<'_>,
+        first: ParagraphPrefix<'_>,
         text: &str,
         tone: Option<Tone>,
     ) -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! The sheets of a comparison: verdicts first, then the trials that they rest on.
 
-use super::figures::{self, Heads, Row, Said};
+use super::figures::{self, FigureRow, Heads, Said};
 use super::{conditions, evidence, look, table, trials};
-use crate::results::comparison::{Compared, Source};
+use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::jobs;
 use crate::results::summary::Summary;
 use crate::views;
@@ -11,7 +11,7 @@ use assay_lang::{key, tr, translated};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_model::verdict::Change;
-use assay_stats::verdict::line::Line;
+use assay_stats::verdict::line::VerdictRow;
 use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 
 /// Headings of a metric's results on the sheet of its group, after the figures of B.
@@ -42,7 +42,7 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
         figures::write(sheet, title, HEADS, rows)?;
     }
     conditions::write_sides(workbook.add_worksheet(), compared)?;
-    let sources: Vec<&Source<'_>> = compared
+    let sources: Vec<&ComparedSource<'_>> = compared
         .a_sources
         .iter()
         .chain(&compared.b_sources)
@@ -60,12 +60,12 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
         evidence::write(workbook.add_worksheet(), &name, summary)?;
     }
     let others = sources.into_iter().filter(|source| source.run.is_none());
-    let others: Vec<Source<'_>> = others.copied().collect();
+    let others: Vec<ComparedSource<'_>> = others.copied().collect();
     trials::write(workbook.add_worksheet(), &summaries, &others)
 }
 
 /// Each run once, also where both sides are of it.
-fn runs<'a>(sources: &[&Source<'a>]) -> Vec<&'a Run> {
+fn runs<'a>(sources: &[&ComparedSource<'a>]) -> Vec<&'a Run> {
     let mut runs: Vec<&Run> = Vec::new();
     for run in sources.iter().filter_map(|source| source.run) {
         if !runs.iter().any(|known| known.header.id == run.header.id) {
@@ -110,16 +110,16 @@ fn percents(change: Option<Change>) -> [Option<f64>; 3] {
     ]
 }
 
-fn because(line: &Line) -> String {
+fn because(line: &VerdictRow) -> String {
     let notes = line.notes.iter().map(ToString::to_string);
     notes.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns all figures, metric by metric, A before B; the results stand beside the first of B.
-fn rows<'a>(compared: &'a Compared<'a>) -> Vec<Row<'a>> {
+fn rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
     let a = compared.a_sources.iter().map(|source| ("A", source));
     let b = compared.b_sources.iter().map(|source| ("B", source));
-    let sources: Vec<(&str, &Source<'_>)> = a.chain(b).collect();
+    let sources: Vec<(&str, &ComparedSource<'_>)> = a.chain(b).collect();
     let all = sources.iter().flat_map(|(_, source)| source.figures);
     let mut rows = Vec::new();
     for metric in jobs::metrics(all) {
@@ -134,7 +134,7 @@ fn rows<'a>(compared: &'a Compared<'a>) -> Vec<Row<'a>> {
                 .figures
                 .iter()
                 .filter(|figure| figure.metric == metric);
-            rows.extend(its.map(|figure: &Figure| Row {
+            rows.extend(its.map(|figure: &Figure| FigureRow {
                 series: format!("{side}: {}", source.known_by()),
                 figure,
                 said: if *side == "B" {
@@ -148,7 +148,7 @@ fn rows<'a>(compared: &'a Compared<'a>) -> Vec<Row<'a>> {
     rows
 }
 
-fn said(line: &Line) -> Vec<Said> {
+fn said(line: &VerdictRow) -> Vec<Said> {
     let mut said: Vec<Said> = percents(line.change).map(Said::percent).into();
     said.push(Said::Text(translated(line.verdict.word()).to_owned()));
     said.push(Said::Text(because(line)));

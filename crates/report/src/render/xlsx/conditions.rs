@@ -2,7 +2,7 @@
 //! share and where they differ.
 
 use super::look;
-use crate::results::comparison::{Compared, Source};
+use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::describe;
 use crate::results::summary::Summary;
 use crate::words::identity;
@@ -86,7 +86,7 @@ pub fn write_sides(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(),
     look::on_paper(sheet);
     let a = compared.a_sources.iter().map(|source| ("A", source));
     let b = compared.b_sources.iter().map(|source| ("B", source));
-    let sources: Vec<(&str, &Source<'_>)> = a.chain(b).collect();
+    let sources: Vec<(&str, &ComparedSource<'_>)> = a.chain(b).collect();
     let names: Vec<String> = sources
         .iter()
         .map(|(side, source)| format!("{side}: {}", source.known_by()))
@@ -127,7 +127,7 @@ fn rows<'a>(told: &[Vec<(&'a str, Fact)>]) -> Vec<(&'a str, &'static str)> {
     rows
 }
 
-fn facts(source: &Source<'_>) -> Vec<(&'static str, Fact)> {
+fn facts(source: &ComparedSource<'_>) -> Vec<(&'static str, Fact)> {
     let Some(run) = source.run else {
         let told = source.circumstances.iter().map(|line| clean(line));
         let told = told.collect::<Vec<_>>().join("; ");

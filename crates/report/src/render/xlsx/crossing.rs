@@ -1,7 +1,7 @@
 //! Sweeps of two settings: each metric as a matrix of one by the other, with a surface.
 
 use super::look;
-use super::surface::{self, Axes, Grid, Place};
+use super::surface::{self, Axes, Grid, MatrixPosition};
 use crate::results::jobs;
 use crate::words::text::clean;
 use assay_lang::tr;
@@ -139,7 +139,7 @@ fn write_grid(
             }
         }
     }
-    let place = Place {
+    let place = MatrixPosition {
         sheet: look::SURFACES,
         head_row,
         head_column: 0,

@@ -36,7 +36,7 @@ pub struct Heads {
 
 /// One line.
 #[derive(Clone, Debug)]
-pub struct Row<'a> {
+pub struct FigureRow<'a> {
     /// A condition or a side.
     pub series: String,
     /// Figure with its trials.
@@ -71,7 +71,7 @@ pub fn write(
     sheet: &mut Worksheet,
     title: &str,
     heads: Heads,
-    rows: &[Row<'_>],
+    rows: &[FigureRow<'_>],
 ) -> Result<(), XlsxError> {
     look::on_paper(sheet);
     write_heads(sheet, title, heads, rows)?;
@@ -90,7 +90,7 @@ fn write_heads(
     sheet: &mut Worksheet,
     title: &str,
     heads: Heads,
-    rows: &[Row<'_>],
+    rows: &[FigureRow<'_>],
 ) -> Result<(), XlsxError> {
     sheet.write_string_with_format(0, 0, title, &look::title())?;
     let how = tr!(
@@ -123,7 +123,7 @@ fn write_row(
     sheet: &mut Worksheet,
     row: u32,
     heads: Heads,
-    line: &Row<'_>,
+    line: &FigureRow<'_>,
 ) -> Result<(), XlsxError> {
     let figure = line.figure;
     sheet.write_string(row, 0, clean(&figure.metric))?;

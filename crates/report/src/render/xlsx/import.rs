@@ -1,9 +1,9 @@
 //! The sheets of results that were made elsewhere.
 
-use super::figures::{self, Row};
+use super::figures::{self, FigureRow};
 use super::run::{PLAIN, RANKED, by_metric, said};
 use super::{look, trials};
-use crate::results::comparison::{Ranked, Source};
+use crate::results::comparison::{ComparedSource, Ranked};
 use crate::words::format::utc;
 use crate::words::text::{clean, enumerate};
 use assay_lang::tr;
@@ -21,16 +21,18 @@ pub fn fill(
 ) -> Result<(), XlsxError> {
     write_summary(workbook.add_worksheet(), import, ranked)?;
     let results = &import.results;
-    let rows = by_metric(&results.figures).into_iter().map(|figure| Row {
-        series: figure.condition.clone(),
-        figure,
-        said: ranked.map_or_else(Vec::new, |ranked| said(figure, ranked)),
-    });
+    let rows = by_metric(&results.figures)
+        .into_iter()
+        .map(|figure| FigureRow {
+            series: figure.condition.clone(),
+            figure,
+            said: ranked.map_or_else(Vec::new, |ranked| said(figure, ranked)),
+        });
     let heads = if ranked.is_some() { RANKED } else { PLAIN };
     let sheet = workbook.add_worksheet();
     sheet.set_name("Figures")?;
     figures::write(sheet, tr!("Figures"), heads, &rows.collect::<Vec<_>>())?;
-    let source = Source {
+    let source = ComparedSource {
         name: &import.id,
         figures: &results.figures,
         run: None,

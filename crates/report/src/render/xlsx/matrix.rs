@@ -1,7 +1,7 @@
 //! The sheet of a matrix: the figures, what each measured, and a surface.
 
 use super::look::{self, SHADES, Shade};
-use super::surface::{self, Axes, Grid, Place};
+use super::surface::{self, Axes, Grid, MatrixPosition};
 use crate::results::cache_edge;
 use crate::results::matrix::{Cell, Matrix};
 use crate::words::text::clean;
@@ -107,7 +107,7 @@ fn write_surface(
     head_row: u32,
     below: u32,
 ) -> Result<Option<String>, XlsxError> {
-    let place = Place {
+    let place = MatrixPosition {
         sheet: name,
         head_row,
         head_column: 0,

@@ -1,6 +1,6 @@
 //! The sheets of a run, and of a run under several conditions.
 
-use super::figures::{self, Heads, Row, Said};
+use super::figures::{self, FigureRow, Heads, Said};
 use super::{conditions, crossing, evidence, look, matrix, summary, trials};
 use crate::results::comparison::{Ranked, places};
 use crate::results::jobs::{self, Jobs};
@@ -89,8 +89,8 @@ pub(super) fn by_metric(figures: &[Figure]) -> Vec<&Figure> {
     metrics.flat_map(conditions).collect()
 }
 
-fn row(figure: &Figure, said: Vec<Said>) -> Row<'_> {
-    Row {
+fn row(figure: &Figure, said: Vec<Said>) -> FigureRow<'_> {
+    FigureRow {
         series: figure.condition.clone(),
         figure,
         said,
@@ -120,7 +120,7 @@ pub(super) fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Said> {
 fn write_groups<'a>(
     workbook: &mut Workbook,
     run: &Run,
-    (heads, rows): (Heads, Vec<Row<'_>>),
+    (heads, rows): (Heads, Vec<FigureRow<'_>>),
     others: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<String>, XlsxError> {
     let jobs = Jobs::of([run].into_iter());

@@ -3,7 +3,7 @@
 
 use super::look;
 use crate::machine::csv::COLUMNS;
-use crate::results::comparison::Source;
+use crate::results::comparison::ComparedSource;
 use crate::results::summary::{JudgedTrial, Summary};
 use crate::words::text::clean;
 use assay_model::figures::Sample;
@@ -18,7 +18,7 @@ use rust_xlsxwriter::{Worksheet, XlsxError};
 pub fn write(
     sheet: &mut Worksheet,
     runs: &[Summary<'_>],
-    others: &[Source<'_>],
+    others: &[ComparedSource<'_>],
 ) -> Result<(), XlsxError> {
     sheet.set_name(look::TRIALS)?;
     look::on_paper(sheet);
@@ -61,7 +61,11 @@ fn write_run(sheet: &mut Worksheet, mut row: u32, summary: &Summary<'_>) -> Resu
 
 /// Writes imported results. Unknown values are left empty; a summary is skipped, because it is not
 /// a trial.
-fn write_other(sheet: &mut Worksheet, mut row: u32, other: &Source<'_>) -> Result<u32, XlsxError> {
+fn write_other(
+    sheet: &mut Worksheet,
+    mut row: u32,
+    other: &ComparedSource<'_>,
+) -> Result<u32, XlsxError> {
     for figure in other.figures {
         let Sample::Values { values, .. } = &figure.sample else {
             continue;

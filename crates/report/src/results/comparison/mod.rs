@@ -16,7 +16,7 @@ use assay_model::run::Run;
 use assay_model::verdict::LEVEL;
 use assay_stats::figures::measured_in_words;
 use assay_stats::verdict::compare::{Comparison, Scope};
-use assay_stats::verdict::line::{Line, Options};
+use assay_stats::verdict::line::{Options, VerdictRow};
 use assay_stats::verdict::note::Note;
 use assay_stats::verdict::power;
 use assay_stats::verdict::ranking::Ranking;
@@ -37,9 +37,9 @@ pub struct Compared<'a> {
     /// True if the question was whether B may replace A.
     pub qualify: bool,
     /// Sources of the figures of A, one for each unit.
-    pub a_sources: Vec<Source<'a>>,
+    pub a_sources: Vec<ComparedSource<'a>>,
     /// The same of B.
-    pub b_sources: Vec<Source<'a>>,
+    pub b_sources: Vec<ComparedSource<'a>>,
 }
 
 /// One side of a comparison, for charts.
@@ -55,7 +55,7 @@ pub struct Side<'a> {
 
 /// Source of figures.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct ComparedSource<'a> {
     /// In the user's words.
     pub name: &'a str,
     /// Figures of the source, of one condition.
@@ -66,7 +66,7 @@ pub struct Source<'a> {
     pub circumstances: &'a [String],
 }
 
-impl Source<'_> {
+impl ComparedSource<'_> {
     /// A run by its id, a file by its name without its folders; with the condition where
     /// one was named. Safe to show.
     #[must_use]
@@ -93,7 +93,7 @@ impl<'a> Compared<'a> {
     #[must_use]
     pub fn known_by(&self) -> [String; 2] {
         [&self.a_sources, &self.b_sources].map(|sources| {
-            let names = sources.iter().map(Source::known_by);
+            let names = sources.iter().map(ComparedSource::known_by);
             names.collect::<Vec<_>>().join(", ")
         })
     }
@@ -157,7 +157,7 @@ impl<'a> Compared<'a> {
 
     /// Returns true if a metric would decide but for its label.
     #[must_use]
-    pub fn is_kept_by_label(&self, line: &Line) -> bool {
+    pub fn is_kept_by_label(&self, line: &VerdictRow) -> bool {
         let sources = self.a_sources.iter().chain(&self.b_sources);
         let mut figures = sources.flat_map(|source| source.figures);
         !line.primary
@@ -167,7 +167,7 @@ impl<'a> Compared<'a> {
 
     /// The word for a line: its verdict, or its qualification where that was asked.
     #[must_use]
-    pub fn word(&self, line: &Line) -> &'static str {
+    pub fn word(&self, line: &VerdictRow) -> &'static str {
         translated(match self.qualify {
             true => line.qualification.word(),
             false => line.verdict.word(),
@@ -176,7 +176,7 @@ impl<'a> Compared<'a> {
 
     /// The word for a line with what it rests on, safe to show.
     #[must_use]
-    pub fn reason(&self, line: &Line) -> String {
+    pub fn reason(&self, line: &VerdictRow) -> String {
         let mut reason = self.word(line).to_owned();
         if let Some(change) = line.change {
             reason.push_str(&format!(", {}", percent(change)));
@@ -193,7 +193,7 @@ impl<'a> Compared<'a> {
     /// Returns the labels of a metric on both sides, safe to show; `None` if neither is known.
     #[must_use]
     pub fn measured(&self, metric: &str) -> Option<String> {
-        let of = |sources: &[Source<'_>]| {
+        let of = |sources: &[ComparedSource<'_>]| {
             let mut figures = sources.iter().flat_map(|source| source.figures);
             let figure = figures.find(|figure| figure.metric == metric)?;
             figure.measured.as_deref().map(measured_in_words)
@@ -208,7 +208,7 @@ impl<'a> Compared<'a> {
 
 /// Returns the reasons to doubt figures of a side, each once. The spread and number of trials are
 /// left out, because the verdicts already contain them.
-fn doubts(sources: &[Source<'_>]) -> Vec<String> {
+fn doubts(sources: &[ComparedSource<'_>]) -> Vec<String> {
     let mut doubts: Vec<String> = Vec::new();
     for run in sources.iter().filter_map(|source| source.run) {
         for warning in warnings::collect(&Summary::of(run)) {
@@ -249,7 +249,7 @@ pub struct Power {
     /// The margin that differences are judged by, as a share.
     pub margin: f64,
     /// A row for each number of trials.
-    pub rows: Vec<power::Row>,
+    pub rows: Vec<power::PowerRow>,
 }
 
 impl Power {

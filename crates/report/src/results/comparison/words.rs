@@ -6,7 +6,7 @@ use crate::words::text::{clean, enumerate, sentence};
 use assay_lang::{counted, tr, translated};
 use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::compare::Comparison;
-use assay_stats::verdict::line::Line;
+use assay_stats::verdict::line::VerdictRow;
 use assay_stats::verdict::note::Note;
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ const NAMED: usize = 3;
 /// The conclusion in a sentence or two.
 #[must_use]
 pub(super) fn in_short(comparison: &Comparison) -> String {
-    let primary: Vec<&Line> = comparison
+    let primary: Vec<&VerdictRow> = comparison
         .lines
         .iter()
         .filter(|line| line.primary)
@@ -126,7 +126,7 @@ pub(super) fn in_short(comparison: &Comparison) -> String {
 }
 
 /// Returns true if a side has only one trial.
-fn is_single(line: &Line) -> bool {
+fn is_single(line: &VerdictRow) -> bool {
     let sides = [&line.a, &line.b].into_iter().flatten();
     let mut sides = sides.map(|side| side.n);
     sides.any(|n| n == 1)

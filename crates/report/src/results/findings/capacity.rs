@@ -4,7 +4,9 @@ use crate::results::findings::Finding;
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
-use assay_model::work::capacity::{CapacityStep, Counts, Kind, Part, Probed, SECTOR_BYTES, Tally};
+use assay_model::work::capacity::{
+    CapacityPart, CapacityStep, Counts, Probed, ProbedKind, SECTOR_BYTES, Tally,
+};
 
 /// So many files with differences are named.
 const FILES_NAMED: usize = 10;
@@ -135,7 +137,7 @@ fn classes(sectors: &Counts) -> String {
 
 /// In which file that is.
 fn place(step: &CapacityStep, at: u64) -> String {
-    let within = |part: &&Part| (part.offset..part.offset + part.bytes).contains(&at);
+    let within = |part: &&CapacityPart| (part.offset..part.offset + part.bytes).contains(&at);
     match step.parts.iter().find(within) {
         Some(part) if step.parts.len() > 1 => {
             tr!(
@@ -148,7 +150,7 @@ fn place(step: &CapacityStep, at: u64) -> String {
     }
 }
 
-fn of_files(parts: &[Part]) -> Vec<String> {
+fn of_files(parts: &[CapacityPart]) -> Vec<String> {
     if parts.len() < 2 {
         return Vec::new();
     }
@@ -177,21 +179,21 @@ fn of_files(parts: &[Part]) -> Vec<String> {
 fn of_probe(probed: &Probed) -> Vec<String> {
     let says = Bytes(probed.announced_bytes);
     let conclusion = match probed.kind {
-        Kind::Good => tr!(
+        ProbedKind::Good => tr!(
             "no sign of a fake: every block probed over {says} holds its data",
             says
         ),
-        Kind::Limbo { real_bytes } => tr!(
+        ProbedKind::Limbo { real_bytes } => tr!(
             "FAKE (limbo): it says {says} and holds {real}; what is written beyond is lost",
             says,
             real = Bytes(real_bytes)
         ),
-        Kind::Wraparound { real_bytes } => tr!(
+        ProbedKind::Wraparound { real_bytes } => tr!(
             "FAKE (wraparound): it says {says} and holds {real}; what is written beyond goes over its begin",
             says,
             real = Bytes(real_bytes)
         ),
-        Kind::Chain {
+        ProbedKind::Chain {
             real_bytes,
             wraps_at,
         } => tr!(
@@ -200,12 +202,12 @@ fn of_probe(probed: &Probed) -> Vec<String> {
             real = Bytes(real_bytes),
             distance = Bytes(wraps_at)
         ),
-        Kind::Damaged => tr!(
+        ProbedKind::Damaged => tr!(
             "DAMAGED: {blocks} of {says} do not hold their data, here and there: fill it to find all of them",
             blocks = counted!(probed.lost, "{n} block", "{n} blocks"),
             says
         ),
-        Kind::Dead => tr!("DEAD: no block that was written came back").to_owned(),
+        ProbedKind::Dead => tr!("DEAD: no block that was written came back").to_owned(),
     };
     let written = Bytes(probed.blocks_written * probed.block_bytes);
     let put_back = match probed.not_restored.is_empty() {
@@ -245,12 +247,12 @@ mod tests {
     use super::*;
     use assay_model::work::capacity::content::Class;
 
-    fn part(name: &str, offset: u64, classes: &[Class]) -> Part {
+    fn part(name: &str, offset: u64, classes: &[Class]) -> CapacityPart {
         let mut found = Tally::default();
         for (number, class) in (0..).zip(classes) {
             found.count(*class, offset + number * 512);
         }
-        Part {
+        CapacityPart {
             name: name.to_owned(),
             offset,
             bytes: classes.len() as u64 * 512,
@@ -259,7 +261,7 @@ mod tests {
         }
     }
 
-    fn step(parts: Vec<Part>) -> CapacityStep {
+    fn step(parts: Vec<CapacityPart>) -> CapacityStep {
         CapacityStep {
             parts,
             ..CapacityStep::default()
@@ -313,7 +315,7 @@ mod tests {
     #[test]
     fn a_probe_says_what_it_came_to_and_what_it_wrote() {
         let probed = Probed {
-            kind: Kind::Wraparound {
+            kind: ProbedKind::Wraparound {
                 real_bytes: 16 << 20,
             },
             announced_bytes: 64 << 20,

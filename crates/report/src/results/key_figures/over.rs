@@ -39,12 +39,12 @@ pub fn views<'a>(summary: &Summary<'a>) -> Vec<View<'a>> {
 }
 
 /// A figure under a condition.
-type Found<'a> = (Option<&'a str>, Figure);
+type ConditionFigure<'a> = (Option<&'a str>, Figure);
 
 /// A figure under each condition that has it.
 #[derive(Debug)]
 pub struct Over<'a> {
-    figures: Vec<Found<'a>>,
+    figures: Vec<ConditionFigure<'a>>,
     views: usize,
 }
 
@@ -87,8 +87,8 @@ impl<'a> Over<'a> {
             return String::new();
         }
         let (low, high) = self.ends();
-        let name = |(condition, _): &Found<'_>| clean(condition.unwrap_or_default());
-        let alike = |(_, figure): &Found<'_>| quantity(figure.unit, figure.stats.median);
+        let name = |(condition, _): &ConditionFigure<'_>| clean(condition.unwrap_or_default());
+        let alike = |(_, figure): &ConditionFigure<'_>| quantity(figure.unit, figure.stats.median);
         if self.figures.len() == 1 {
             format!(" ({})", name(low))
         } else if alike(low) == alike(high) {
@@ -106,7 +106,7 @@ impl<'a> Over<'a> {
     }
 
     /// The least and the largest; with a single figure both are that one.
-    fn ends(&self) -> (&Found<'a>, &Found<'a>) {
+    fn ends(&self) -> (&ConditionFigure<'a>, &ConditionFigure<'a>) {
         let median = |at: &usize| self.figures[*at].1.stats.median;
         let by_median = |a: &usize, b: &usize| median(a).total_cmp(&median(b));
         let places = 0..self.figures.len();

@@ -16,7 +16,7 @@ use assay_lang::{tr, translated};
 use assay_model::metric::Unit;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::extent::SampleKind;
-use assay_model::work::memory::Found;
+use assay_model::work::memory::MemoryStepResult;
 
 /// Longer names are shortened; assay's own are at most 20 with their
 /// direction.
@@ -128,7 +128,7 @@ fn no_figure(job: &JobSummary<'_>) -> String {
         .filter_map(|trial| trial.record.detail.as_deref());
     // A stress of memory has no rate to be judged by.
     let stressed = details.filter_map(|detail| match &detail.memory()?.found {
-        Found::Stress(found) => Some(found.moved_bytes),
+        MemoryStepResult::Stress(found) => Some(found.moved_bytes),
         _ => None,
     });
     let moved: u64 = stressed.sum();

@@ -1,6 +1,6 @@
 //! Drift over the session of all conditions.
 
-use super::Entry;
+use super::ConditionTrials;
 use super::letters::pairs as each_two;
 use crate::summary::mean;
 use crate::verdict::arm::Arm;
@@ -11,16 +11,16 @@ use crate::verdict::order::is_confounded;
 /// Takes the drift that all conditions share out of the trials; nothing is done where the
 /// order is not known. Tells what is said of pairs of which one was run after the other,
 /// where there are any.
-pub(super) fn straighten(entries: &mut [Entry], options: &Options) -> Option<Note> {
+pub(super) fn straighten(entries: &mut [ConditionTrials], options: &Options) -> Option<Note> {
     let mut places: Vec<f64> = Vec::new();
-    for Entry { arm, .. } in entries.iter() {
+    for ConditionTrials { arm, .. } in entries.iter() {
         places.extend(&arm.positions);
     }
     places.sort_by(f64::total_cmp);
     let (first, last) = (*places.first()?, *places.last()?);
     let middle = mean(&places);
     let (mut within, mut product) = (0.0, 0.0);
-    for Entry { arm, .. } in entries.iter() {
+    for ConditionTrials { arm, .. } in entries.iter() {
         let centre = mean(&arm.positions);
         for (t, y) in arm.positions.iter().zip(&arm.y) {
             within += (t - centre).powi(2);
@@ -41,7 +41,7 @@ pub(super) fn straighten(entries: &mut [Entry], options: &Options) -> Option<Not
         }
         return note;
     }
-    for Entry { arm, .. } in entries.iter_mut() {
+    for ConditionTrials { arm, .. } in entries.iter_mut() {
         let y: Vec<f64> = arm
             .y
             .iter()

@@ -1,7 +1,7 @@
 //! Pairs of conditions.
 
 use super::letters::pairs as each_two;
-use super::{Entry, Pair};
+use super::{ConditionTrials, Pair};
 use crate::distributions::range;
 use crate::verdict::adjust::holm;
 use crate::verdict::estimate::{Difference, Linear, NoEstimate};
@@ -13,7 +13,7 @@ use crate::verdict::trials::Outlook;
 use assay_model::verdict::Verdict;
 
 /// Results for all pairs.
-pub(super) struct Found {
+pub(super) struct PairResults {
     pub pairs: Vec<Pair>,
     /// `worse[i][j]`: condition i is worse than j.
     pub worse: Vec<Vec<bool>>,
@@ -23,7 +23,7 @@ pub(super) struct Found {
     judged: Vec<Vec<bool>>,
 }
 
-impl Found {
+impl PairResults {
     /// Returns true if condition `i` was compared with any other.
     pub fn is_judged(&self, i: usize) -> bool {
         self.judged[i].contains(&true)
@@ -39,7 +39,7 @@ pub(super) struct Refusals<'a> {
 }
 
 impl Refusals<'_> {
-    fn of(&self, a: &Entry, b: &Entry) -> Vec<Note> {
+    fn of(&self, a: &ConditionTrials, b: &ConditionTrials) -> Vec<Note> {
         let confounded = self
             .confounded
             .filter(|_| is_confounded(&a.places, &b.places));
@@ -49,7 +49,11 @@ impl Refusals<'_> {
 
 /// Compares all pairs by Games and Howell (1976): q = sqrt(2) |t| of Welch, tested against the
 /// studentized range of k means. Equivalence is tested at alpha / (k - 1).
-pub(super) fn all(entries: &[Entry], options: &Options, refused: &Refusals<'_>) -> Found {
+pub(super) fn all(
+    entries: &[ConditionTrials],
+    options: &Options,
+    refused: &Refusals<'_>,
+) -> PairResults {
     let k = entries.len();
     let mut worse = vec![vec![false; k]; k];
     let (mut equivalent, mut judged) = (worse.clone(), worse.clone());
@@ -74,7 +78,7 @@ pub(super) fn all(entries: &[Entry], options: &Options, refused: &Refusals<'_>) 
         judged[j][i] = judged[i][j];
         pairs.push(pair);
     }
-    Found {
+    PairResults {
         pairs,
         worse,
         equivalent,
@@ -85,7 +89,7 @@ pub(super) fn all(entries: &[Entry], options: &Options, refused: &Refusals<'_>) 
 /// Each condition against `baseline`: Welch's t with Holm's correction for the
 /// k - 1 tests.
 pub(super) fn against(
-    entries: &[Entry],
+    entries: &[ConditionTrials],
     baseline: &str,
     options: &Options,
     refused: &Refusals<'_>,
@@ -132,7 +136,12 @@ struct Tested {
 }
 
 impl Tested {
-    fn of(a: &Entry, b: &Entry, options: &Options, refused: &Refusals<'_>) -> Self {
+    fn of(
+        a: &ConditionTrials,
+        b: &ConditionTrials,
+        options: &Options,
+        refused: &Refusals<'_>,
+    ) -> Self {
         let (a_arm, b_arm) = (&a.arm, &b.arm);
         let linear = Linear::of(a_arm, b_arm);
         let mut notes = refused.of(a, b);

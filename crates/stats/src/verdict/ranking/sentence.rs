@@ -1,6 +1,6 @@
 //! Summary of all conditions in one sentence.
 
-use super::Table;
+use super::RankingTable;
 use assay_lang::{enumerate, tr};
 use std::fmt::{self, Display, Formatter};
 
@@ -47,9 +47,9 @@ struct Slower {
 }
 
 /// Finds out who stands where.
-pub(super) fn of(tables: &[&Table], conditions: &[String]) -> Standings {
+pub(super) fn of(tables: &[&RankingTable], conditions: &[String]) -> Standings {
     let loses = |name: &str, others: &[&String]| {
-        let lost = |table: &&&Table| others.iter().any(|other| table.is_worse(name, other));
+        let lost = |table: &&&RankingTable| others.iter().any(|other| table.is_worse(name, other));
         tables.iter().filter(lost).count()
     };
     let judged = |name: &&String| tables.iter().any(|table| table.is_judged(name));
@@ -82,7 +82,7 @@ pub(super) fn of(tables: &[&Table], conditions: &[String]) -> Standings {
 }
 
 /// Which rivals beat a condition; none where all do, which goes without saying.
-fn than(tables: &[&Table], name: &str, rivals: &[&String]) -> Vec<String> {
+fn than(tables: &[&RankingTable], name: &str, rivals: &[&String]) -> Vec<String> {
     let beats = |rival: &&&String| tables.iter().any(|table| table.is_worse(name, rival));
     let better: Vec<&String> = rivals.iter().filter(beats).copied().collect();
     match better.len() == rivals.len() {
@@ -91,7 +91,7 @@ fn than(tables: &[&Table], name: &str, rivals: &[&String]) -> Vec<String> {
     }
 }
 
-fn front(tables: &[&Table], leaders: &[&String]) -> Front {
+fn front(tables: &[&RankingTable], leaders: &[&String]) -> Front {
     let pairs = || {
         let of = |i: usize| leaders[i + 1..].iter().map(move |b| (leaders[i], *b));
         (0..leaders.len()).flat_map(of)

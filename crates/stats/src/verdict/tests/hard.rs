@@ -2,7 +2,7 @@
 
 use super::{figure, of_values, ordered};
 use crate::verdict::compare::{Comparison, compare_figures};
-use crate::verdict::line::{Line, Options};
+use crate::verdict::line::{Options, VerdictRow};
 use crate::verdict::note::{Note, Side};
 use crate::verdict::ranking::{RankError, rank_figures};
 use crate::verdict::sequential::Standing;
@@ -17,13 +17,13 @@ fn compare(a: &[Figure], b: &[Figure]) -> Comparison {
     compare_figures(a, b, &Options::default())
 }
 
-fn line(a: &Figure, b: &Figure) -> Line {
+fn line(a: &Figure, b: &Figure) -> VerdictRow {
     compare(std::slice::from_ref(a), std::slice::from_ref(b))
         .lines
         .remove(0)
 }
 
-fn text(line: &Line) -> String {
+fn text(line: &VerdictRow) -> String {
     let notes: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
     format!("{}: {}", line.verdict.word(), notes.join("; "))
 }
@@ -251,7 +251,7 @@ fn alternating_trials_are_told_and_ask_for_more() {
     assert!(known.notes.contains(&Note::Alternating), "{known:?}");
     assert!(!unknown.notes.contains(&Note::Alternating));
     assert!(known.p_adjusted > unknown.p_adjusted);
-    let more = |line: &Line| match line.verdict {
+    let more = |line: &VerdictRow| match line.verdict {
         Verdict::NoConclusion { trials_needed, .. } => trials_needed,
         _ => None,
     };

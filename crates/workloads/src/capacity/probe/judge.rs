@@ -1,13 +1,13 @@
 //! Conclusion about the device from the content of its blocks.
 
 use super::blocks::{BLOCK, BlockContent};
-use assay_model::work::capacity::Kind;
+use assay_model::work::capacity::ProbedKind;
 use std::collections::{BTreeMap, HashMap};
 
 /// Kind of device, or a range that needs a closer look to determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
-    Sure(Kind),
+    Sure(ProbedKind),
     /// Blocks are lost from some point on, after `holds` and not after `lost`.
     Limbo {
         holds: u64,
@@ -25,17 +25,17 @@ pub(super) enum Guess {
 /// order.
 pub(super) fn judge(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Guess {
     if held.values().all(|held| *held == BlockContent::Own) {
-        return Guess::Sure(Kind::Good);
+        return Guess::Sure(ProbedKind::Good);
     }
     if held
         .values()
         .all(|held| matches!(held, BlockContent::Lost | BlockContent::Unreadable))
     {
-        return Guess::Sure(Kind::Dead);
+        return Guess::Sure(ProbedKind::Dead);
     }
     wrapped(order, held)
         .or_else(|| ends_somewhere(held))
-        .unwrap_or(Guess::Sure(Kind::Damaged))
+        .unwrap_or(Guess::Sure(ProbedKind::Damaged))
 }
 
 /// Checks for repeating addresses: every block then holds the last data written to any equivalent
@@ -78,7 +78,7 @@ fn wrapped(order: &[u64], held: &BTreeMap<u64, BlockContent>) -> Option<Guess> {
     }
     let (Some(holds), Some(lost)) = (holds, lost) else {
         let real_bytes = wraps_at;
-        return Some(Guess::Sure(Kind::Wraparound { real_bytes }));
+        return Some(Guess::Sure(ProbedKind::Wraparound { real_bytes }));
     };
     (holds < lost).then_some(Guess::Chain {
         holds: holds - holds % BLOCK,

@@ -28,7 +28,7 @@ fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, ProbeEnd> 
 }
 
 /// What is found, where all that the fake held must be as it was.
-fn kind_of(bytes: u64, lie: Lie) -> Kind {
+fn kind_of(bytes: u64, lie: Lie) -> ProbedKind {
     let mut fake = Fake::new(bytes, lie);
     let before = fake.memory.clone();
     let found = probed(&mut fake).unwrap();
@@ -41,9 +41,9 @@ fn kind_of(bytes: u64, lie: Lie) -> Kind {
 
 #[test]
 fn a_good_device_is_good_and_few_of_its_blocks_are_written() {
-    assert_eq!(kind_of(64 * MIB, Lie::None), Kind::Good);
-    assert_eq!(kind_of(64 * MIB + 512, Lie::None), Kind::Good);
-    assert_eq!(kind_of(MIB, Lie::None), Kind::Good);
+    assert_eq!(kind_of(64 * MIB, Lie::None), ProbedKind::Good);
+    assert_eq!(kind_of(64 * MIB + 512, Lie::None), ProbedKind::Good);
+    assert_eq!(kind_of(MIB, Lie::None), ProbedKind::Good);
     let (small, giant) = steps((32 << 30) / BLOCK);
     let megabytes = (small.len() + giant.len()) as u64 * BLOCK / MIB;
     assert!(megabytes < 24, "{megabytes}");
@@ -64,7 +64,7 @@ fn wraparound_is_found_whatever_the_real_size() {
     ] {
         let real_bytes = real;
         let kind = kind_of(64 * MIB, Lie::Wraparound(real));
-        assert_eq!(kind, Kind::Wraparound { real_bytes }, "{real}");
+        assert_eq!(kind, ProbedKind::Wraparound { real_bytes }, "{real}");
     }
 }
 
@@ -73,9 +73,9 @@ fn the_first_lost_block_is_found_exactly() {
     for real in [32 * MIB, 8 * MIB, 4 * MIB + 4096, 61 * MIB + 40_960] {
         let real_bytes = real;
         let kind = kind_of(64 * MIB, Lie::Limbo(real));
-        assert_eq!(kind, Kind::Limbo { real_bytes }, "{real}");
+        assert_eq!(kind, ProbedKind::Limbo { real_bytes }, "{real}");
         let kind = kind_of(64 * MIB, Lie::Sink(real));
-        assert_eq!(kind, Kind::Limbo { real_bytes }, "{real}");
+        assert_eq!(kind, ProbedKind::Limbo { real_bytes }, "{real}");
     }
 }
 
@@ -87,7 +87,7 @@ fn a_chain_tells_both_its_figures() {
         (20 * MIB, 32 * MIB),
     ] {
         let kind = kind_of(64 * MIB, Lie::Chain(real_bytes, wraps_at));
-        let expected = Kind::Chain {
+        let expected = ProbedKind::Chain {
             real_bytes,
             wraps_at,
         };
@@ -100,7 +100,10 @@ fn a_cache_does_not_hide_what_is_lost() {
     let mut fake = Fake::new(64 * MIB, Lie::Limbo(20 * MIB));
     fake.cached = 4_096;
     let real_bytes = 20 * MIB;
-    assert_eq!(probed(&mut fake).unwrap().kind, Kind::Limbo { real_bytes });
+    assert_eq!(
+        probed(&mut fake).unwrap().kind,
+        ProbedKind::Limbo { real_bytes }
+    );
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn broken_blocks_are_told_from_a_fake_and_not_written() {
     let mut fake = Fake::new(64 * MIB, Lie::None);
     fake.broken.push(20 * MIB..21 * MIB);
     let found = probed(&mut fake).unwrap();
-    assert_eq!(found.kind, Kind::Damaged);
+    assert_eq!(found.kind, ProbedKind::Damaged);
     assert!(!found.is_good());
     assert_eq!(found.unreadable.first(), Some(&(20 * MIB)));
     assert_eq!(found.real_bytes(), None);
@@ -119,12 +122,15 @@ fn errors_from_some_point_on_are_the_end_of_a_fake() {
     let mut fake = Fake::new(64 * MIB, Lie::None);
     fake.broken.push(24 * MIB + 4096..64 * MIB);
     let real_bytes = 24 * MIB + 4096;
-    assert_eq!(probed(&mut fake).unwrap().kind, Kind::Limbo { real_bytes });
+    assert_eq!(
+        probed(&mut fake).unwrap().kind,
+        ProbedKind::Limbo { real_bytes }
+    );
 }
 
 #[test]
 fn a_device_that_keeps_nothing_is_dead() {
-    assert_eq!(kind_of(64 * MIB, Lie::Limbo(0)), Kind::Dead);
+    assert_eq!(kind_of(64 * MIB, Lie::Limbo(0)), ProbedKind::Dead);
 }
 
 #[test]

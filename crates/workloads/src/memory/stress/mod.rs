@@ -15,7 +15,7 @@ use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::memory::{
-    Found, Machine, Pattern, Stress, StressStep, Untested, stress_job,
+    Machine, MemoryPattern, MemoryStepResult, Stress, StressStep, Untested, stress_job,
 };
 use part::{Swept, ThreadMemory};
 use std::io;
@@ -86,9 +86,9 @@ pub(crate) fn part(bytes: u64) -> io::Result<ThreadMemory> {
 /// Writes random words and checks them: flips that were found, and bytes moved.
 pub(crate) fn random(part: &mut ThreadMemory, seed: u64, stop: &AtomicBool) -> (u64, u64) {
     let done = AtomicU64::new(0);
-    let phases = 0..Pattern::Random.phases();
+    let phases = 0..MemoryPattern::Random.phases();
     let swept = phases.map(|phase| {
-        let sweep = sweep_of(Pattern::Random, phase);
+        let sweep = sweep_of(MemoryPattern::Random, phase);
         part.sweep(sweep, phase, seed, stop, &done)
     });
     swept.fold((0, 0), |(flips, bytes), one| {
@@ -165,7 +165,7 @@ impl Tester<'_> {
             if self.work.passes > 0 && pass > self.work.passes {
                 break;
             }
-            for pattern in Pattern::ALL {
+            for pattern in MemoryPattern::ALL {
                 if self.is_over() {
                     return Ok(());
                 }
@@ -183,7 +183,7 @@ impl Tester<'_> {
     /// Runs all phases of a pattern. Each phase that finds a flip ends a step, which is stored.
     fn pattern(
         &mut self,
-        pattern: Pattern,
+        pattern: MemoryPattern,
         pass: u32,
         steps: &mut Steps<'_>,
         context: &mut Context<'_>,
@@ -204,7 +204,7 @@ impl Tester<'_> {
                     Ok(()) => Outcome::Completed,
                     Err(error) => error.outcome(),
                 };
-                Ok((Found::Stress(step), outcome))
+                Ok((MemoryStepResult::Stress(step), outcome))
             })?;
             ended?;
         }
@@ -255,7 +255,7 @@ impl Tester<'_> {
     }
 
     /// A step that begins with that phase.
-    fn step(&self, pattern: Pattern, pass: u32, phase: u32) -> StressStep {
+    fn step(&self, pattern: MemoryPattern, pass: u32, phase: u32) -> StressStep {
         let tested_bytes = self.parts.iter().map(|part| part.bytes).sum();
         let locked = self.parts.iter().filter(|part| part.locked);
         let total = self.machine.total_bytes;

@@ -1,6 +1,6 @@
 //! Sweeps of the patterns: what is expected to be there, and what is written.
 
-use assay_model::work::memory::Pattern;
+use assay_model::work::memory::MemoryPattern;
 
 /// Bits of a word, in turn.
 const CHECKERED: u64 = 0x5555_5555_5555_5555;
@@ -42,14 +42,14 @@ pub(super) struct Sweep {
 }
 
 /// The sweep of a phase, from 0.
-pub(super) const fn sweep_of(pattern: Pattern, phase: u32) -> Sweep {
+pub(super) const fn sweep_of(pattern: MemoryPattern, phase: u32) -> Sweep {
     const NOTHING: Sweep = Sweep {
         expected: None,
         written: None,
         downwards: false,
         moves: false,
     };
-    if matches!(pattern, Pattern::BlockMove) && phase == 1 {
+    if matches!(pattern, MemoryPattern::BlockMove) && phase == 1 {
         return Sweep {
             moves: true,
             ..NOTHING
@@ -59,7 +59,7 @@ pub(super) const fn sweep_of(pattern: Pattern, phase: u32) -> Sweep {
     let downwards = phase == 2
         && matches!(
             pattern,
-            Pattern::MovingInversions | Pattern::MovingInversionsRandom
+            MemoryPattern::MovingInversions | MemoryPattern::MovingInversionsRandom
         );
     Sweep {
         expected: match phase {
@@ -77,24 +77,24 @@ pub(super) const fn sweep_of(pattern: Pattern, phase: u32) -> Sweep {
 }
 
 /// Returns the value in memory after a phase.
-const fn value_of(pattern: Pattern, phase: u32) -> FillValue {
+const fn value_of(pattern: MemoryPattern, phase: u32) -> FillValue {
     let odd = phase % 2 == 1;
     match pattern {
-        Pattern::Address if odd => FillValue::NotAddress,
-        Pattern::Address => FillValue::Address,
-        Pattern::MovingInversions => FillValue::Same(if odd { u64::MAX } else { 0 }),
-        Pattern::MovingInversionsRandom => FillValue::Random { not: odd },
-        Pattern::WalkingOnes => FillValue::Walking {
+        MemoryPattern::Address if odd => FillValue::NotAddress,
+        MemoryPattern::Address => FillValue::Address,
+        MemoryPattern::MovingInversions => FillValue::Same(if odd { u64::MAX } else { 0 }),
+        MemoryPattern::MovingInversionsRandom => FillValue::Random { not: odd },
+        MemoryPattern::WalkingOnes => FillValue::Walking {
             shift: phase,
             not: false,
         },
-        Pattern::WalkingZeros => FillValue::Walking {
+        MemoryPattern::WalkingZeros => FillValue::Walking {
             shift: phase,
             not: true,
         },
-        Pattern::Checkerboard => FillValue::Checkered { not: odd },
-        Pattern::BlockMove if odd => FillValue::Moved,
-        Pattern::Random | Pattern::BlockMove => FillValue::Random { not: false },
+        MemoryPattern::Checkerboard => FillValue::Checkered { not: odd },
+        MemoryPattern::BlockMove if odd => FillValue::Moved,
+        MemoryPattern::Random | MemoryPattern::BlockMove => FillValue::Random { not: false },
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn every_phase_expects_what_the_one_before_left() {
-        for pattern in Pattern::ALL {
+        for pattern in MemoryPattern::ALL {
             let phases = pattern.phases();
             assert_eq!(sweep_of(pattern, 0).expected, None, "{pattern:?}");
             let last = sweep_of(pattern, phases - 1);
@@ -204,7 +204,7 @@ mod tests {
         let mut seen = 0;
         for phase in 0..64 {
             let mut word = [0];
-            value_of(Pattern::WalkingOnes, phase).fill(ground, 0, &mut word);
+            value_of(MemoryPattern::WalkingOnes, phase).fill(ground, 0, &mut word);
             assert_eq!(word[0].count_ones(), 1);
             seen |= word[0];
         }

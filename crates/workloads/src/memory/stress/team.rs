@@ -4,7 +4,7 @@ use super::part::{Swept, ThreadMemory};
 use super::sweep::sweep_of;
 use crate::WorkError;
 use crate::memory::{lost_threads, no_room};
-use assay_model::work::memory::{Bit, Pattern};
+use assay_model::work::memory::{Bit, MemoryPattern};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 pub(super) enum StressRequest {
     /// A phase of a pattern with a seed.
-    Sweep(Pattern, u32, u64),
+    Sweep(MemoryPattern, u32, u64),
     /// A bit that is flipped for a test of assay.
     Flip(Bit),
 }
@@ -97,7 +97,7 @@ impl Team<'_> {
     /// continue.
     pub(super) fn sweep(
         &self,
-        (pattern, phase, seed): (Pattern, u32, u64),
+        (pattern, phase, seed): (MemoryPattern, u32, u64),
         mut alive: impl FnMut(u64) -> bool,
     ) -> Result<Vec<Swept>, WorkError> {
         self.done.store(0, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use assay_stats::derive::primary_metrics;
 use std::io::{self, Write};
 
 /// A line of the table.
-struct Line {
+struct ScreenRow {
     what: String,
     mean: String,
     spread: String,
@@ -30,7 +30,7 @@ pub fn write(like: Like, done: &Done, out: &mut dyn Write) -> io::Result<()> {
     let title = format!("{path} on {storage}, {}", like.words());
     writeln!(out, "{}\n", clean(&title))?;
     let steps = header.plan.jobs.iter().map(|planned| &planned.job);
-    let lines: Vec<Line> = steps
+    let lines: Vec<ScreenRow> = steps
         .filter_map(|job| summary.jobs.iter().find(|of| of.job.name == job.name))
         .map(line)
         .collect();
@@ -42,8 +42,8 @@ pub fn write(like: Like, done: &Done, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn table(lines: &[Line], out: &mut dyn Write) -> io::Result<()> {
-    let width = |cell: fn(&Line) -> &str, head: &str| {
+fn table(lines: &[ScreenRow], out: &mut dyn Write) -> io::Result<()> {
+    let width = |cell: fn(&ScreenRow) -> &str, head: &str| {
         let widths = lines.iter().map(|line| cell(line).chars().count());
         widths.max().unwrap_or(0).max(head.len())
     };
@@ -66,11 +66,11 @@ fn table(lines: &[Line], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn line(of: &JobSummary<'_>) -> Line {
+fn line(of: &JobSummary<'_>) -> ScreenRow {
     let deciding = figure_of(of.job);
     let figure = of.figure(deciding.name);
     let shown = |value: f64| deciding.shown(value);
-    Line {
+    ScreenRow {
         what: title(of.job),
         mean: figure.as_ref().map_or_else(
             || "none".to_owned(),

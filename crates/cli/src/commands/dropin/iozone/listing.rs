@@ -1,6 +1,6 @@
 //! iozone's text while it grows: each figure is written when it is there.
 
-use super::progress::Pace;
+use super::progress::WorkPace;
 use crate::driver::notes::in_words;
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
@@ -11,7 +11,7 @@ use assay_dialects::iozone::{IozoneCommand, throughput};
 use assay_model::job::Job;
 use assay_model::trial::TrialRecord;
 use assay_model::wire::LoadNote;
-use assay_model::work::iozone::{IozoneStep, Row};
+use assay_model::work::iozone::{IozoneRow, IozoneStep};
 use assay_model::work::{StepDetail, WorkProgress, WorkReport};
 
 /// Writes rows, or blocks of throughput mode, and on a terminal how far it is.
@@ -27,7 +27,7 @@ pub(super) struct Listing<'a> {
     /// Steps of this repetition that began.
     begun: usize,
     voice: Voice,
-    pace: Pace,
+    pace: WorkPace,
 }
 
 impl<'a> Listing<'a> {
@@ -41,7 +41,7 @@ impl<'a> Listing<'a> {
             holds: voice.is_live() && prints_to_terminal(),
             begun: 0,
             voice,
-            pace: Pace::new(&command.work, command.own.trials),
+            pace: WorkPace::new(&command.work, command.own.trials),
         }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Listing<'a> {
     }
 
     /// The row of the step that begins, if it is the first of it.
-    fn new_row(&self) -> Option<Row> {
+    fn new_row(&self) -> Option<IozoneRow> {
         let work = &self.command.work;
         let tests = work.tests.len().max(1);
         let first = self.begun.is_multiple_of(tests);

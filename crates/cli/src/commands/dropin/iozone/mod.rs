@@ -24,7 +24,7 @@ use assay_model::plan::Place;
 use assay_model::storage::folder_of;
 use assay_model::text::{clean, shorten};
 use assay_model::wire::{Inspection, PathKind};
-use assay_model::work::iozone::{Iozone, Row, Test};
+use assay_model::work::iozone::{Iozone, IozoneRow, Test};
 use assay_model::work::{StepDetail, Work};
 use assay_report::matrix::{Matrix, matrices, matrices_in};
 use assay_report::{cache_edge, xlsx};
@@ -287,7 +287,7 @@ fn closing(command: &IozoneCommand, done: &Done) -> String {
 }
 
 /// Returns the label of a cell in single mode.
-fn label_of(matrices: &[Matrix], test: Test, row: Row) -> Option<String> {
+fn label_of(matrices: &[Matrix], test: Test, row: IozoneRow) -> Option<String> {
     let title = format!("{} report", test.title());
     let matrix = matrices.iter().find(|matrix| matrix.title == title)?;
     let at = matrix.rows.iter().position(|file| *file == row.file_kib)?;

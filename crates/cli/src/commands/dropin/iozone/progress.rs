@@ -11,7 +11,7 @@ use std::time::Instant;
 const AROUND_A_STEP: u64 = 1 << 20;
 
 /// The pace of a work.
-pub(super) struct Pace {
+pub(super) struct WorkPace {
     start: Instant,
     steps: usize,
     done: usize,
@@ -19,7 +19,7 @@ pub(super) struct Pace {
     weight_done: u64,
 }
 
-impl Pace {
+impl WorkPace {
     pub(super) fn new(work: &Iozone, trials: u32) -> Self {
         let counts: Vec<u64> = match work.children.as_slice() {
             [] => vec![1],
@@ -83,11 +83,11 @@ fn weight(file_kib: u64, children: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::iozone::{Row, Test};
+    use assay_model::work::iozone::{IozoneRow, Test};
 
     #[test]
     fn the_largest_sizes_have_a_weight() {
-        let row = Row {
+        let row = IozoneRow {
             file_kib: 1 << 52,
             record_kib: 4,
         };
@@ -97,7 +97,7 @@ mod tests {
             tests: vec![Test::Write],
             ..Iozone::default()
         };
-        let pace = Pace::new(&work, 1000);
+        let pace = WorkPace::new(&work, 1000);
         assert_eq!(pace.weight, u64::MAX);
     }
 }

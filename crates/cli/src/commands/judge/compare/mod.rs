@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use crate::judging::comparison::{NamedSide, two_conditions, two_sources, units};
 use crate::judging::written::present;
 use crate::judging::written::wanted;
-use crate::stored::sources::Source;
+use crate::stored::sources::FigureSource;
 use args::CompareArgs;
 use assay_target::Target;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
 }
 
 fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
-    let find = |word: &String| Source::find(word, &args.shown.store);
+    let find = |word: &String| FigureSource::find(word, &args.shown.store);
     match args.sources.as_slice() {
         [only] => two_conditions(&find(only)?),
         [a, b] => two_sources([a, b], &args.shown.store),

@@ -4,7 +4,7 @@ use crate::exit::{DONE, Failure};
 use crate::output::print;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::stored::sources::Source;
+use crate::stored::sources::FigureSource;
 use crate::ui::values::parse_margin;
 use assay_report::comparison::Power;
 use assay_report::json;
@@ -55,7 +55,7 @@ pub struct PowerArgs {
 pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
     let margin = args.margin.unwrap_or(Options::default().margin);
     let tables = match (&args.source, args.cv) {
-        (Some(word), _) => of_source(&Source::find(word, &args.store)?, margin)?,
+        (Some(word), _) => of_source(&FigureSource::find(word, &args.store)?, margin)?,
         (None, Some(cv)) => vec![Power::of("CV".to_owned(), cv, 1, margin)],
         (None, None) => return Err(Failure::usage("name a run, or a spread with --cv")),
     };
@@ -69,7 +69,7 @@ pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A table for each metric that decides and whose spread is known.
-fn of_source(source: &Source, margin: f64) -> Result<Vec<Power>, Failure> {
+fn of_source(source: &FigureSource, margin: f64) -> Result<Vec<Power>, Failure> {
     let primary = source.figures.iter().filter(|figure| figure.primary);
     let metrics: BTreeSet<&String> = primary.clone().map(|figure| &figure.metric).collect();
     let tables: Vec<Power> = primary

@@ -5,7 +5,7 @@ use crate::judging::ranking::Judged;
 use crate::output::{print, say};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::stored::sources::Source;
+use crate::stored::sources::FigureSource;
 use crate::ui::values::parse_margin;
 use assay_report::{json, views};
 use clap::Args;
@@ -46,7 +46,7 @@ pub struct RankArgs {
 
 /// Ranks.
 pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
-    let mut source = Source::find(&args.source, &args.store)?;
+    let mut source = FigureSource::find(&args.source, &args.store)?;
     source.figures.retain(|figure| figure.primary || args.all);
     let judged = Judged::of(&source, args.baseline.clone(), args.margin)
         .map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;

@@ -23,12 +23,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage,
 pub struct AgentArgs {
     /// Command to run.
     #[command(subcommand)]
-    pub order: Order,
+    pub order: AgentCommand,
 }
 
 /// Available commands.
 #[derive(Debug, Subcommand)]
-pub enum Order {
+pub enum AgentCommand {
     /// Install the agent on targets, so that later commands need not copy it.
     Push(OnArgs),
     /// List the agents on targets: installed, in use by a command, or left by a lost link.
@@ -40,9 +40,9 @@ pub enum Order {
 /// Carries it out, one target after the other.
 pub fn run(args: &AgentArgs) -> Result<ExitCode, Failure> {
     let (on, order) = match &args.order {
-        Order::Push(on) => (on, AgentOrder::Push),
-        Order::List(on) => (on, AgentOrder::List),
-        Order::Remove(on) => (on, AgentOrder::Remove),
+        AgentCommand::Push(on) => (on, AgentOrder::Push),
+        AgentCommand::List(on) => (on, AgentOrder::List),
+        AgentCommand::Remove(on) => (on, AgentOrder::Remove),
     };
     let targets = on.targets()?;
     if targets.is_empty() {

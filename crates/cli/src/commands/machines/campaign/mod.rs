@@ -9,14 +9,14 @@ use crate::judging::written;
 use crate::output::{print, say};
 use crate::stored::lookup::store_path;
 use crate::targets::lab;
-use crate::targets::pool::{Crew, Ended, Event, Task};
+use crate::targets::pool::{Crew, EndedTask, Event, Task};
 use crate::targets::several::in_words;
 use assay_model::text::clean;
 use assay_store::Store;
 use assay_target::labgrid::{Lab, LabError, LabPlace};
 use clap::Args;
 use file::{Campaign, PartOfFile};
-use part::{Board, Part, Wish};
+use part::{Board, CampaignPart, Wish};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,10 @@ pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The boards of each part.
-fn parts(campaign: &Campaign, places: &[LabPlace]) -> Result<Vec<(Part, Vec<Board>)>, Failure> {
+fn parts(
+    campaign: &Campaign,
+    places: &[LabPlace],
+) -> Result<Vec<(CampaignPart, Vec<Board>)>, Failure> {
     let mut seen: Vec<(Board, &str)> = Vec::new();
     let mut parts = Vec::new();
     for part in &campaign.parts {
@@ -98,7 +101,7 @@ fn parts(campaign: &Campaign, places: &[LabPlace]) -> Result<Vec<(Part, Vec<Boar
             seen.push((board.clone(), &part.name));
         }
         let wanted = part.boards.unwrap_or(boards.len());
-        let planned = Part::new(&part.name, boards.clone(), wanted, campaign.attempts);
+        let planned = CampaignPart::new(&part.name, boards.clone(), wanted, campaign.attempts);
         parts.push((planned, boards));
     }
     Ok(parts)
@@ -130,7 +133,7 @@ fn boards(part: &PartOfFile, places: &[LabPlace]) -> Result<Vec<Board>, Failure>
 }
 
 /// Lists the boards that would be used.
-fn list(parts: &[(Part, Vec<Board>)], places: &[LabPlace]) -> Result<ExitCode, Failure> {
+fn list(parts: &[(CampaignPart, Vec<Board>)], places: &[LabPlace]) -> Result<ExitCode, Failure> {
     let holder = |board: &Board| {
         let Board::Place(name) = board else { return "" };
         let place = places.iter().find(|place| place.name == *name);
@@ -165,7 +168,7 @@ struct Running<'a> {
     lab: Option<Arc<Lab>>,
     store: Store,
     crew: Crew,
-    parts: Vec<Part>,
+    parts: Vec<CampaignPart>,
     /// Which wish of which part each task is for.
     tasks: BTreeMap<usize, (usize, Wish)>,
     looked: Instant,
@@ -175,7 +178,7 @@ impl<'a> Running<'a> {
     fn new(
         campaign: &'a Campaign,
         lab: Option<Arc<Lab>>,
-        parts: Vec<(Part, Vec<Board>)>,
+        parts: Vec<(CampaignPart, Vec<Board>)>,
         store: Store,
     ) -> Result<Self, Failure> {
         Ok(Self {
@@ -196,7 +199,8 @@ impl<'a> Running<'a> {
             if self.crew.signalled().is_none() {
                 self.start_what_can_be();
             }
-            let idle = self.crew.signalled().is_some() || self.parts.iter().all(Part::is_idle);
+            let idle =
+                self.crew.signalled().is_some() || self.parts.iter().all(CampaignPart::is_idle);
             if idle && self.crew.under_way() == 0 {
                 return Ok(());
             }
@@ -261,7 +265,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn ended(&mut self, ended: &Ended) -> Result<(), Failure> {
+    fn ended(&mut self, ended: &EndedTask) -> Result<(), Failure> {
         let Some((index, wish)) = self.tasks.remove(&ended.number) else {
             return Ok(());
         };
@@ -329,7 +333,7 @@ impl<'a> Running<'a> {
 
     /// Places that nobody has, asked for only where somebody waits; `None`: not known.
     fn free(&self) -> Option<BTreeSet<String>> {
-        if !self.parts.iter().any(Part::is_waiting) {
+        if !self.parts.iter().any(CampaignPart::is_waiting) {
             return None;
         }
         let places = self.lab.as_ref()?.places().ok()?;
@@ -371,7 +375,7 @@ impl<'a> Running<'a> {
                 part.name()
             )));
         }
-        let lacking = parts.iter().flat_map(Part::given_up).max().copied();
+        let lacking = parts.iter().flat_map(CampaignPart::given_up).max().copied();
         let worst = crew.signalled().or(lacking);
         let compared = match (parts.as_slice(), crew.signalled()) {
             ([a, b], None) if !a.runs().is_empty() && !b.runs().is_empty() => {
@@ -387,7 +391,7 @@ impl<'a> Running<'a> {
 }
 
 /// Prints the runs, for a user who continues by hand.
-fn say_how_to_compare(parts: &[Part], store: &Path) {
+fn say_how_to_compare(parts: &[CampaignPart], store: &Path) {
     for part in parts.iter().filter(|part| !part.runs().is_empty()) {
         say(&clean(&format!(
             "part {}: runs {}",
@@ -399,7 +403,7 @@ fn say_how_to_compare(parts: &[Part], store: &Path) {
         && !a.runs().is_empty()
         && !b.runs().is_empty()
     {
-        let side = |flag: &str, part: &Part| {
+        let side = |flag: &str, part: &CampaignPart| {
             let units = part.runs().iter().map(|run| format!(" {flag} {run}"));
             units.collect::<String>()
         };

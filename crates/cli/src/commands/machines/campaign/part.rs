@@ -36,7 +36,7 @@ pub struct Wish {
 /// A part of a campaign. Each board is measured once: what is measured twice is no
 /// second unit.
 #[derive(Debug)]
-pub struct Part {
+pub struct CampaignPart {
     name: String,
     attempts: u32,
     wanted: usize,
@@ -51,7 +51,7 @@ pub struct Part {
     given_up: Vec<u8>,
 }
 
-impl Part {
+impl CampaignPart {
     /// `wanted` runs, each on a board of its own; each is tried on so many boards.
     pub fn new(name: &str, boards: Vec<Board>, wanted: usize, attempts: u32) -> Self {
         let wish = || Wish {
@@ -172,9 +172,9 @@ impl Part {
 mod tests {
     use super::*;
 
-    fn part(boards: usize, wanted: usize, attempts: u32) -> Part {
+    fn part(boards: usize, wanted: usize, attempts: u32) -> CampaignPart {
         let boards = (0..boards).map(|n| Board::Place(format!("b{n}"))).collect();
-        Part::new("p", boards, wanted, attempts)
+        CampaignPart::new("p", boards, wanted, attempts)
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::path::Path;
 const AT_A_TIME: usize = 8;
 
 /// A target and where it is known from.
-pub struct Known {
+pub struct KnownTarget {
     /// As `--on` takes it.
     pub on: On,
     /// Source that knows the target, and its description there.
@@ -27,12 +27,12 @@ pub type Reached = Result<System, String>;
 
 /// Returns the targets of `~/.ssh/config`, of adb and of the labgrid that the environment names;
 /// and a sentence for each source that could not be asked.
-pub fn all() -> (Vec<Known>, Vec<String>) {
+pub fn all() -> (Vec<KnownTarget>, Vec<String>) {
     let mut found = of_ssh();
     let mut problems = Vec::new();
     if on_search_path("adb") {
         match adb::devices() {
-            Ok(devices) => found.extend(devices.into_iter().map(|(device, state)| Known {
+            Ok(devices) => found.extend(devices.into_iter().map(|(device, state)| KnownTarget {
                 on: On::Adb(device),
                 from: format!("adb, {}", clean(&state)),
             })),
@@ -48,19 +48,19 @@ pub fn all() -> (Vec<Known>, Vec<String>) {
     (found, problems)
 }
 
-fn of_ssh() -> Vec<Known> {
+fn of_ssh() -> Vec<KnownTarget> {
     let home = env::var_os("HOME").unwrap_or_default();
     let config = fs::read_to_string(Path::new(&home).join(".ssh/config")).unwrap_or_default();
     let hosts = ssh::configured(&config).into_iter();
     hosts
-        .map(|address| Known {
+        .map(|address| KnownTarget {
             on: On::Ssh(address),
             from: "~/.ssh/config".to_owned(),
         })
         .collect()
 }
 
-fn of_lab() -> Result<Vec<Known>, String> {
+fn of_lab() -> Result<Vec<KnownTarget>, String> {
     let lab = lab::open().map_err(|failure| failure.to_string())?;
     let places = lab.places().map_err(|error| error.to_string())?;
     let places = places.into_iter().filter_map(|place| {
@@ -77,7 +77,7 @@ fn of_lab() -> Result<Vec<Known>, String> {
         let from = std::iter::once("labgrid".to_owned())
             .chain(std::iter::once(held))
             .chain(tags);
-        Some(Known {
+        Some(KnownTarget {
             on: On::Labgrid(wanted),
             from: from.collect::<Vec<_>>().join(", "),
         })
@@ -92,7 +92,7 @@ fn on_search_path(program: &str) -> bool {
 
 /// Starts an agent on each and asks what the machine is. A board of a labgrid would have
 /// to be acquired for that: it is left to those who need it.
-pub fn reach(known: &[Known]) -> Vec<Option<Reached>> {
+pub fn reach(known: &[KnownTarget]) -> Vec<Option<Reached>> {
     let mut reached = Vec::new();
     for group in known.chunks(AT_A_TIME) {
         reached.extend(std::thread::scope(|scope| {

@@ -10,7 +10,7 @@ use assay_model::system::System;
 use assay_model::text::clean;
 use assay_target::labgrid::{Freed, release_stale};
 use clap::Args;
-use known::{Known, Reached, all, reach};
+use known::{KnownTarget, Reached, all, reach};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -75,9 +75,9 @@ pub fn run(args: &TargetsArgs) -> Result<ExitCode, Failure> {
     Ok(if lost { ExitCode::from(LOST) } else { DONE })
 }
 
-fn named(on: &OnArgs) -> Result<Vec<Known>, Failure> {
+fn named(on: &OnArgs) -> Result<Vec<KnownTarget>, Failure> {
     let targets = on.targets()?.into_iter();
-    let known = targets.map(|on| Known {
+    let known = targets.map(|on| KnownTarget {
         on,
         from: "--on".to_owned(),
     });
@@ -85,7 +85,7 @@ fn named(on: &OnArgs) -> Result<Vec<Known>, Failure> {
 }
 
 /// `ssh://board (~/.ssh/config): aarch64, Linux 6.1.0, root`.
-fn line(known: &Known, reached: &Option<Reached>) -> String {
+fn line(known: &KnownTarget, reached: &Option<Reached>) -> String {
     let target = format!("{} ({})", known.on, known.from);
     clean(&match reached {
         None => target,
@@ -103,7 +103,7 @@ fn machine(system: &System) -> String {
     words.join(", ")
 }
 
-fn document(known: &[Known], reached: &[Option<Reached>]) -> Value {
+fn document(known: &[KnownTarget], reached: &[Option<Reached>]) -> Value {
     let rows = known.iter().zip(reached).map(|(known, reached)| {
         let system = reached.as_ref().and_then(|reached| reached.as_ref().ok());
         json!({

@@ -27,7 +27,7 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
 use assay_report::views::marks::{self, CheckedClass};
 use assay_report::{json, terminal};
-use assay_stats::requirement::Finding;
+use assay_stats::requirement::RequirementFinding;
 use assay_stats::rounds::Window;
 use assay_target::Target;
 use std::process::ExitCode;
@@ -96,7 +96,7 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
         present(&done.run, question, args.shared.json)?;
     }
     let missed = class_of(&done.run, question)
-        .is_some_and(|class| class.finding(&done.run) == Finding::Missed);
+        .is_some_and(|class| class.finding(&done.run) == RequirementFinding::Missed);
     let code = done.conclude()?;
     Ok(if code == DONE && missed {
         ExitCode::from(MISSED)

@@ -16,7 +16,7 @@ Finished trials are kept in every case. docs/memory.md says what each figure is.
 
 /// Part of the memory test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Part {
+pub enum MemoryPart {
     /// Rates of copy, scale, add, triad (STREAM's), memset, read and memcpy (mbw's), with
     /// one thread and with all.
     Bandwidth,
@@ -32,7 +32,7 @@ pub enum Part {
 pub struct MemArgs {
     /// Parts to run [default: bandwidth latency].
     #[arg(value_enum)]
-    pub parts: Vec<Part>,
+    pub parts: Vec<MemoryPart>,
     /// Size of each of the three arrays [default: four times the last-level caches].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
@@ -64,9 +64,9 @@ pub struct MemArgs {
 
 impl MemArgs {
     /// `true` if a measurement is wanted.
-    pub fn wants(&self, part: Part) -> bool {
+    pub fn wants(&self, part: MemoryPart) -> bool {
         match self.parts.as_slice() {
-            [] => part != Part::Stress,
+            [] => part != MemoryPart::Stress,
             parts => parts.contains(&part),
         }
     }
@@ -74,24 +74,34 @@ impl MemArgs {
     /// A flag that means nothing without the part that it is for.
     pub fn without_its_part(&self) -> Option<(&'static str, &'static str)> {
         let flags = [
-            (self.size.is_some(), "--size", Part::Bandwidth, "bandwidth"),
+            (
+                self.size.is_some(),
+                "--size",
+                MemoryPart::Bandwidth,
+                "bandwidth",
+            ),
             (
                 self.threads.is_some(),
                 "--threads",
-                Part::Bandwidth,
+                MemoryPart::Bandwidth,
                 "bandwidth",
             ),
             (
                 self.stress_size.is_some(),
                 "--stress-size",
-                Part::Stress,
+                MemoryPart::Stress,
                 "stress",
             ),
-            (self.duration.is_some(), "--for", Part::Stress, "stress"),
+            (
+                self.duration.is_some(),
+                "--for",
+                MemoryPart::Stress,
+                "stress",
+            ),
             (
                 self.flip_bit.is_some(),
                 "--flip-bit",
-                Part::Stress,
+                MemoryPart::Stress,
                 "stress",
             ),
         ];

@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::jobs::memory::steps;
 use crate::output::say;
 pub use args::MemArgs;
-use args::Part;
+use args::MemoryPart;
 use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::Place;
@@ -57,7 +57,7 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
 /// Said before it starts.
 fn expected(args: &MemArgs, steps: usize, trials: u32) -> String {
     let all = usize::try_from(trials).map_or(usize::MAX, |trials| steps.saturating_mul(trials));
-    let stress = args.wants(Part::Stress);
+    let stress = args.wants(MemoryPart::Stress);
     let limit = args.duration.filter(|_| stress);
     match limit {
         None if stress => tr!(
@@ -77,16 +77,16 @@ fn expected(args: &MemArgs, steps: usize, trials: u32) -> String {
 fn work(args: &MemArgs) -> (Memory, Vec<Job>) {
     let of = |part| args.wants(part);
     let work = Memory {
-        bandwidth: of(Part::Bandwidth).then(|| Bandwidth {
+        bandwidth: of(MemoryPart::Bandwidth).then(|| Bandwidth {
             array_bytes: args.size.map(|size| size.0),
             passes: args.passes,
             threads: args.threads,
         }),
-        latency: of(Part::Latency).then(|| Latency {
+        latency: of(MemoryPart::Latency).then(|| Latency {
             most_bytes: args.largest_set.0,
             ..Latency::default()
         }),
-        stress: of(Part::Stress).then(|| Stress {
+        stress: of(MemoryPart::Stress).then(|| Stress {
             bytes: args.stress_size.map(|size| size.0),
             passes: u32::from(args.duration.is_none()),
             limit_ns: args.duration.map(|duration| duration.0),

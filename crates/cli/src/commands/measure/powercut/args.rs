@@ -6,7 +6,7 @@ use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_time;
 use assay_model::units::Nanos;
-use assay_model::work::powercut::{Kind, Mounting};
+use assay_model::work::powercut::{DurabilityKind, Mounting};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ pub struct PowercutArgs {
     /// Write methods, separated by commas, which run at the same time: fsync, fdatasync, dsync,
     /// fua, rename, append, sqlite [default: all that the path takes].
     #[arg(long, value_name = "WAYS", value_delimiter = ',', value_parser = way)]
-    pub ways: Vec<Kind>,
+    pub ways: Vec<DurabilityKind>,
     /// Size that the device guarantees to write completely or not at all.
     #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
     pub atomic: String,
@@ -125,9 +125,11 @@ fn mounting(text: &str) -> Result<Mounting, String> {
     }
 }
 
-fn way(text: &str) -> Result<Kind, String> {
-    let all = Kind::ALL.map(Kind::name).join(", ");
-    let known = Kind::ALL.into_iter().find(|kind| kind.name() == text);
+fn way(text: &str) -> Result<DurabilityKind, String> {
+    let all = DurabilityKind::ALL.map(DurabilityKind::name).join(", ");
+    let known = DurabilityKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == text);
     known.ok_or(format!("one of {all}"))
 }
 
@@ -147,7 +149,7 @@ mod tests {
         );
         assert_eq!(mounting("/dev/sda1:xfs").unwrap().options, "");
         assert!(mounting("sda1:xfs").is_err() && mounting("/dev/sda1").is_err());
-        assert_eq!(way("fua"), Ok(Kind::Fua));
+        assert_eq!(way("fua"), Ok(DurabilityKind::Fua));
         assert!(way("x").unwrap_err().contains("sqlite"));
         assert_eq!(words("relay 'off 3'").unwrap().0, ["relay", "off 3"]);
         assert!(words("").is_err() && words("'").is_err());

@@ -1,7 +1,7 @@
 //! Messages of a writer, in a file on the host: a host that is killed loses none of them.
 
 use crate::exit::Failure;
-use assay_model::work::powercut::{Known, Word};
+use assay_model::work::powercut::{KnownWrites, Word};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct Planned {
 pub struct Journal {
     path: PathBuf,
     file: File,
-    known: Vec<Known>,
+    known: Vec<KnownWrites>,
 }
 
 /// A cycle that a host left.
@@ -90,13 +90,13 @@ impl Journal {
         Ok(Self {
             path,
             file,
-            known: vec![Known::default(); streams],
+            known: vec![KnownWrites::default(); streams],
         })
     }
 
     /// A cycle begins; the one before is in the store.
     pub fn cycle(&mut self, planned: &Planned) -> Result<(), Failure> {
-        self.known.fill(Known::default());
+        self.known.fill(KnownWrites::default());
         let emptied = self.file.set_len(0);
         emptied.map_err(|error| self.failed(&error))?;
         let Planned { number, seed, .. } = planned;
@@ -136,7 +136,7 @@ impl Journal {
     }
 
     /// Returns the known writes of each stream.
-    pub fn known(&self) -> &[Known] {
+    pub fn known(&self) -> &[KnownWrites] {
         &self.known
     }
 
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const ACKNOWLEDGED: Known = Known {
+    const ACKNOWLEDGED: KnownWrites = KnownWrites {
         begun: 3,
         acknowledged: 2,
     };
@@ -265,7 +265,7 @@ mod tests {
         };
         assert!(journal.heard(&stranger).is_err());
         journal.cycle(&planned(2)).unwrap();
-        assert_eq!(journal.known()[1], Known::default());
+        assert_eq!(journal.known()[1], KnownWrites::default());
         assert_eq!(fs::read_to_string(&file).unwrap(), "cycle 2 9\n");
         journal.remove();
         assert!(!file.exists());

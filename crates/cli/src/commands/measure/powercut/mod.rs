@@ -19,7 +19,7 @@ use assay_model::condition::Restore;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::units::Bytes;
-use assay_model::work::powercut::{Kind, Powercut, Task};
+use assay_model::work::powercut::{DurabilityKind, Powercut, Task};
 use assay_target::Target;
 use cut::Switch;
 use cycle::Cycles;
@@ -95,12 +95,12 @@ fn cycles<'a>(
 /// Returns the work that writes.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
     let device = matches!(place, Place::Device { .. });
-    let fits = |kind: &Kind| !device || kind.on_device();
+    let fits = |kind: &DurabilityKind| !device || kind.on_device();
     let mut kinds = args.ways.clone();
     if kinds.is_empty() {
-        kinds = Kind::ALL.into_iter().filter(fits).collect();
+        kinds = DurabilityKind::ALL.into_iter().filter(fits).collect();
     }
-    kinds.sort_by_key(|kind| Kind::ALL.iter().position(|known| known == kind));
+    kinds.sort_by_key(|kind| DurabilityKind::ALL.iter().position(|known| known == kind));
     kinds.dedup();
     if let Some(kind) = kinds.iter().find(|kind| !fits(kind)) {
         return Err(Failure::usage(format!(

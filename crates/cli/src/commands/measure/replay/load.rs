@@ -1,7 +1,7 @@
 //! A recording as a load.
 
 use super::args::{ReplayArgs, Speed};
-use super::place::Found;
+use super::place::ReplayTarget;
 use crate::driver::loads::at_its_word;
 use crate::driver::runs;
 use crate::exit::Failure;
@@ -54,7 +54,7 @@ pub fn load(
     args: &ReplayArgs,
     described: &Description,
     fitted: &Fitted,
-    found: &Found,
+    found: &ReplayTarget,
 ) -> Result<Load, Failure> {
     let log = iolog(&fitted.steps);
     if log.len() > LONGEST_LOG {
@@ -115,7 +115,7 @@ pub fn load(
 }
 
 /// `true` if the I/O is aligned enough to bypass the page cache.
-fn is_aligned(described: &Description, found: &Found) -> bool {
+fn is_aligned(described: &Description, found: &ReplayTarget) -> bool {
     let top = found.inspection.storage.top();
     let sector = top.and_then(|layer| layer.identity.logical_block);
     described.alignment_bytes >= sector.map_or(4096, |bytes| bytes.0)

@@ -14,7 +14,7 @@ use assay_trace::recording::Recording;
 use std::path::{Path, PathBuf};
 
 /// Storage that a trace is replayed on.
-pub struct Found {
+pub struct ReplayTarget {
     /// The file or device.
     pub file: PathBuf,
     /// Size in bytes; `None` if it will be made.
@@ -24,7 +24,7 @@ pub struct Found {
 }
 
 /// Looks at a path.
-pub fn find(host: &mut Host, path: &Path) -> Result<Found, Failure> {
+pub fn find(host: &mut Host, path: &Path) -> Result<ReplayTarget, Failure> {
     let inspection = match host.inspect(path) {
         Ok(inspection) => inspection,
         Err(failure) if failure.is_lost() => return Err(failure),
@@ -44,7 +44,7 @@ pub fn find(host: &mut Host, path: &Path) -> Result<Found, Failure> {
         PathKind::Device { size } => (found, Some(size)),
         PathKind::Simulated { .. } => return Err(not_simulated(&found)),
     };
-    Ok(Found {
+    Ok(ReplayTarget {
         file,
         size,
         inspection,
@@ -52,13 +52,13 @@ pub fn find(host: &mut Host, path: &Path) -> Result<Found, Failure> {
 }
 
 /// A file in a folder that is there.
-fn to_be_made(host: &mut Host, path: &Path, failure: Failure) -> Result<Found, Failure> {
+fn to_be_made(host: &mut Host, path: &Path, failure: Failure) -> Result<ReplayTarget, Failure> {
     let Ok(inspection) = host.inspect(folder_of(path)) else {
         return Err(failure);
     };
     is_storage(&inspection)?;
     match (inspection.kind, path.file_name()) {
-        (PathKind::Directory { writable: true }, Some(name)) => Ok(Found {
+        (PathKind::Directory { writable: true }, Some(name)) => Ok(ReplayTarget {
             file: inspection.path.join(name),
             size: None,
             inspection,
@@ -67,7 +67,7 @@ fn to_be_made(host: &mut Host, path: &Path, failure: Failure) -> Result<Found, F
     }
 }
 
-impl Found {
+impl ReplayTarget {
     /// `true` if assay makes the file, and removes it.
     pub fn is_made(&self) -> bool {
         self.size.is_none() && !matches!(self.inspection.kind, PathKind::File { .. })

@@ -7,7 +7,7 @@ use crate::driver::measuring::{Bench, MeasuringCommand};
 use crate::driver::step_progress::Counted;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
-use crate::scenarios::library::{BUILT_IN, Found};
+use crate::scenarios::library::{BUILT_IN, LibraryScenario};
 use crate::scenarios::resolve::{Resolved, Wanted};
 use crate::scenarios::{admit, file, library, measured, resolve_in, tools};
 pub use args::ScenarioArgs;
@@ -58,7 +58,7 @@ fn show(name: &str) -> Result<ExitCode, Failure> {
 
 fn play(
     args: &ScenarioArgs,
-    found: &Found,
+    found: &LibraryScenario,
     path: &Path,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
@@ -94,7 +94,11 @@ pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Work, Vec<Job>)
     Ok((Work::Scenario(Box::new(resolved.scenario)), steps))
 }
 
-fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved, Failure> {
+fn resolve(
+    args: &ScenarioArgs,
+    found: &LibraryScenario,
+    place: &Place,
+) -> Result<Resolved, Failure> {
     let wanted = Wanted {
         name: &found.name,
         scale: args.scale,
@@ -108,7 +112,7 @@ fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved
 /// Announces the steps, and the paths that they write.
 fn announce(
     args: &ScenarioArgs,
-    found: &Found,
+    found: &LibraryScenario,
     resolved: &Resolved,
     steps: usize,
     bench: &mut Bench,

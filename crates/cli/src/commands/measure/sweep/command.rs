@@ -1,7 +1,7 @@
 //! A command that is repeated under each condition.
 
 use crate::exit::Failure;
-use crate::rounds::jobs::Source;
+use crate::rounds::jobs::JobSource;
 use assay_model::job::Job;
 use assay_model::wire::Inspection;
 use assay_model::work::Work;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// Command to run under each condition.
 pub enum Swept {
     /// The jobs of a plan.
-    Jobs(Source),
+    Jobs(JobSource),
     /// A work, as a whole.
     Work(SweptWork),
 }

@@ -14,10 +14,10 @@ use crate::driver::host::Host;
 use crate::driver::runs::{header, random};
 use crate::driver::{leftovers, plans};
 use crate::exit::Failure;
-use crate::rounds::jobs::{Jobs, Source};
-use crate::rounds::outlook::{Held, Spread};
+use crate::rounds::jobs::{JobSource, Jobs};
+use crate::rounds::outlook::{LevelAndMargin, Spread};
 use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
-use crate::rounds::stopper::{Found, Stopper};
+use crate::rounds::stopper::{ComparisonsSoFar, Stopper};
 use crate::rounds::{jobs, plan, schedule};
 use crate::stored::owner;
 use crate::ui::progress::Voice;
@@ -126,7 +126,9 @@ fn source(args: &SweepArgs, path: &Path, read: ReadCommand) -> Result<Swept, Fai
         return read(&args.command, path);
     }
     let from_file = args.file.as_deref().map(jobs::from_file).transpose()?;
-    Ok(Swept::Jobs(from_file.map_or(Source::Suite, Source::File)))
+    Ok(Swept::Jobs(
+        from_file.map_or(JobSource::Suite, JobSource::File),
+    ))
 }
 
 /// Plans the number of rounds.
@@ -174,7 +176,7 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
             tr!("Shows"),
             spread.foretells(
                 trials,
-                Held::to(alpha_of_pair(header), &header.stopping),
+                LevelAndMargin::to(alpha_of_pair(header), &header.stopping),
                 &header.stopping,
             ),
         ));
@@ -233,12 +235,12 @@ fn enough<'a>(
 }
 
 /// Compares the trials so far: all pairs of conditions, as `assay rank` judges them.
-fn found(header: &RunHeader, trials: &[TrialRecord]) -> Found {
+fn found(header: &RunHeader, trials: &[TrialRecord]) -> ComparisonsSoFar {
     let mut figures = of_trials(header, trials);
     figures.retain(|figure| figure.primary);
     let options = Options::of_run(&header.stopping);
     let ranking = rank_figures(&figures, None, &options);
-    Found {
+    ComparisonsSoFar {
         standing: ranking.map_or(Standing::NOTHING, |found| Standing::of_ranking(&found)),
         spread: Spread::of(spreads(&figures)),
     }

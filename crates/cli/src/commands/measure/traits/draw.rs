@@ -9,7 +9,7 @@ use assay_flash::traits::series::{Answers, Course, Series as Measured};
 use assay_model::metric::Unit;
 use assay_model::units::Bytes;
 use assay_report::charts::draw::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, svg,
+    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, svg,
 };
 use std::path::Path;
 
@@ -94,10 +94,10 @@ fn drawn(
     };
     [
         of(
-            Mark::Line,
+            SeriesStyle::Line,
             means.map(|point| at(point.x, point.mean())).collect(),
         ),
-        of(Mark::Dots, trials.map(|(x, us)| at(x, us)).collect()),
+        of(SeriesStyle::Dots, trials.map(|(x, us)| at(x, us)).collect()),
     ]
 }
 
@@ -163,7 +163,7 @@ fn course(course: &Course) -> Plane {
             series: vec![Series {
                 name: "slc".to_owned(),
                 tint: Tint::Write,
-                mark: Mark::Steps,
+                mark: SeriesStyle::Steps,
                 points: points.collect(),
             }],
         }],

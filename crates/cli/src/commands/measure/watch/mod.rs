@@ -12,7 +12,7 @@ use crate::exit::{DONE, Failure, SIGNALLED};
 use crate::output::{print, say};
 use args::WatchArgs;
 use assay_model::wire::RunEnd;
-use assay_model::work::watch::{CommandEnd, Sample, Watch, WatchReport};
+use assay_model::work::watch::{CommandEnd, Watch, WatchReport, WatchSample};
 use assay_model::work::{Work, WorkOrder, WorkReport};
 use assay_report::watch::{Name, document, sentences};
 use assay_target::Target;
@@ -86,7 +86,7 @@ fn order(watch: Watch) -> WorkOrder {
 /// Samples so far.
 struct Seen<'a> {
     voice: Voice,
-    samples: Vec<Sample>,
+    samples: Vec<WatchSample>,
     stop: &'a Stop,
 }
 

@@ -4,15 +4,15 @@
 use super::args::WatchArgs;
 use crate::exit::Failure;
 use crate::output::{print_while_read, say};
-use assay_model::work::watch::Sample;
-use assay_report::watch::{Csv, Table};
+use assay_model::work::watch::WatchSample;
+use assay_report::watch::{Csv, WatchTable};
 
 /// Tells of samples.
 pub enum Voice {
     /// A table on standard error.
-    Talk(Table),
+    Talk(WatchTable),
     /// A table on standard output.
-    Table(Table),
+    Table(WatchTable),
     /// CSV on standard output.
     Csv(Csv),
     /// Nothing: a document follows.
@@ -25,8 +25,8 @@ impl Voice {
         match (args.csv, args.json, args.command.is_empty()) {
             (true, ..) => Self::Csv(Csv::default()),
             (_, true, _) => Self::Silent,
-            (.., true) => Self::Table(Table::default()),
-            _ => Self::Talk(Table::default()),
+            (.., true) => Self::Table(WatchTable::default()),
+            _ => Self::Talk(WatchTable::default()),
         }
     }
 
@@ -34,7 +34,7 @@ impl Voice {
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub fn tell(&mut self, sample: &Sample) -> Result<bool, Failure> {
+    pub fn tell(&mut self, sample: &WatchSample) -> Result<bool, Failure> {
         match self {
             Self::Silent => Ok(true),
             Self::Csv(csv) => print_while_read(|out| csv.write(sample, out)),

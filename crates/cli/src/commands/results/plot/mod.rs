@@ -190,9 +190,9 @@ fn unknown(name: &str, known: &[String]) -> String {
     )
 }
 
-type Writer = fn(&Chart, &mut dyn Write) -> io::Result<()>;
+type ChartWriter = fn(&Chart, &mut dyn Write) -> io::Result<()>;
 
-fn writer_for(path: &Path) -> Result<Writer, Failure> {
+fn writer_for(path: &Path) -> Result<ChartWriter, Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("svg") => Ok(|chart, out| out.write_all(draw::svg::file(chart).as_bytes())),
         Some("png") => Ok(draw::png::write),

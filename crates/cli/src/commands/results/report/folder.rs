@@ -6,7 +6,7 @@ use crate::output::say;
 use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path, write_file};
 use crate::ui::progress::Voice;
 use assay_lang::{counted, tr};
-use assay_report::html::{self, Entry};
+use assay_report::html::{self, IndexEntry};
 use assay_store::Store;
 use std::fs;
 use std::num::NonZero;
@@ -57,7 +57,7 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
 
 /// Result of writing a run's or an import's page.
 enum Made {
-    Page(Box<Entry>),
+    Page(Box<IndexEntry>),
     Damaged(Failure),
 }
 
@@ -103,19 +103,19 @@ fn pages(store: &Store, folder: &Path, ids: &[String]) -> Result<Vec<Made>, Fail
 }
 
 /// Writes one page; its line in the list.
-fn page(folder: &Path, stored: &Stored, file: String) -> Result<Entry, Failure> {
+fn page(folder: &Path, stored: &Stored, file: String) -> Result<IndexEntry, Failure> {
     let path = folder.join(&file);
     match stored {
         Stored::Run(run) => {
             write_file(&path, |out| html::write(run, out))?;
-            Ok(Entry::of(run, file))
+            Ok(IndexEntry::of(run, file))
         }
         Stored::Import(import) => {
             let verdicts = ranking::verdicts_of_import(import, None);
             write_file(&path, |out| {
                 html::write_import(import, verdicts.as_ref(), out)
             })?;
-            Ok(Entry::of_import(import, file))
+            Ok(IndexEntry::of_import(import, file))
         }
     }
 }

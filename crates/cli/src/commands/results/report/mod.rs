@@ -184,9 +184,9 @@ fn mail_of_import(import: &Import, args: &ReportArgs) -> Document {
     views::import::mail(import, ranked.as_ref())
 }
 
-type Writer = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;
+type RunWriter = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;
 
-fn writer_for(format: Format) -> Result<Writer, Failure> {
+fn writer_for(format: Format) -> Result<RunWriter, Failure> {
     Ok(match format {
         Format::Html => |run, _, out| html::write(&run, out),
         Format::Json => |run, _, out| json::write(&run, out),

@@ -7,7 +7,7 @@ use assay_model::rng::SplitMix64;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 /// File and offset of a block.
-type Place = (u32, u64);
+type BlockAddress = (u32, u64);
 
 /// Information about a written block.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub(super) struct History {
     by_offset: bool,
     trims: TrimOptions,
     rng: SplitMix64,
-    blocks: BTreeMap<Place, Written>,
+    blocks: BTreeMap<BlockAddress, Written>,
     /// In the order of writing, where there is a backlog.
     order: Queue,
     since_check: u64,
@@ -40,18 +40,18 @@ pub(super) struct History {
 /// again before their turn comes take no more room.
 #[derive(Debug, Default)]
 struct Queue {
-    places: VecDeque<Place>,
-    inside: HashSet<Place>,
+    places: VecDeque<BlockAddress>,
+    inside: HashSet<BlockAddress>,
 }
 
 impl Queue {
-    fn push(&mut self, place: Place) {
+    fn push(&mut self, place: BlockAddress) {
         if self.inside.insert(place) {
             self.places.push_back(place);
         }
     }
 
-    fn pop(&mut self) -> Option<Place> {
+    fn pop(&mut self) -> Option<BlockAddress> {
         let place = self.places.pop_front()?;
         self.inside.remove(&place);
         Some(place)
@@ -217,7 +217,7 @@ impl History {
     }
 }
 
-const fn step(ddir: Ddir, (file, offset): Place, length: u32) -> Step {
+const fn step(ddir: Ddir, (file, offset): BlockAddress, length: u32) -> Step {
     Step {
         ddir,
         file,

@@ -4,7 +4,7 @@ use super::{Checks, Phase, Worker};
 use crate::clock::Clock;
 use crate::io::IoEngine;
 use crate::load::Note;
-use crate::verify::State;
+use crate::verify::VerifyState;
 use assay_model::load::Stream;
 use assay_model::load::verify::{SaveState, Verify};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub(in crate::load) fn path(spec: &Verify, stream: &Stream, folder: &Path) -> PathBuf {
     match &spec.state_path {
         Some(path) => folder.join(path),
-        None => State::path(folder, &stream.name, u64::from(stream.number) - 1),
+        None => VerifyState::path(folder, &stream.name, u64::from(stream.number) - 1),
     }
 }
 
@@ -43,8 +43,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 }
 
 impl Checks {
-    fn state(&self, stream: &Stream) -> State {
-        State {
+    fn state(&self, stream: &Stream) -> VerifyState {
+        VerifyState {
             name: stream.name.clone(),
             stream: u64::from(stream.number) - 1,
             depth: stream.engine.iodepth,

@@ -161,7 +161,7 @@ pub(super) struct Play<'s> {
     /// What the script can stop it with.
     /// How long after the start the thread gets a processor.
     pub(super) late_ns: u64,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<StreamShared>,
 }
 
 /// What came of it.
@@ -224,7 +224,7 @@ impl<'s> Play<'s> {
             shared_files: &shared_files,
             shared: &self.shared,
             files: FileTable::new(stream, &plan, &shared_files),
-            source: Source::order(Sequence::new(stream, &plan.spans(), 1).unwrap()),
+            source: IoSource::order(Sequence::new(stream, &plan.spans(), 1).unwrap()),
             pass_bytes: plan.total_bytes,
             buffers: (0..depth).map(|_| IoBuf::zeroed(4096)).collect(),
             filler: Some(Filler::new(&stream.content, 4096, 1)),

@@ -2,7 +2,7 @@
 
 use super::marks::{ROW, shape};
 use super::{Drawing, at, text_width};
-use crate::charts::draw::{Mark, Plane, Series};
+use crate::charts::draw::{Plane, Series, SeriesStyle};
 use crate::words::text::shorten;
 use maud::html;
 
@@ -56,12 +56,12 @@ fn sample(series: &Series, x: f64, y: f64) -> maud::Markup {
     let tint = series.tint.class();
     html! {
         @match series.mark {
-            Mark::Dots => path class={ "dot " (tint) } d=(shape(series.tint, x + 9.0, y)) {},
-            Mark::Bars => rect class={ "bar " (tint) } x=(at(x + 2.0)) y=(at(y - 5.0)) width="14" height="10" {},
-            Mark::Intervals => path class={ "interval " (tint) } d={ "M" (at(x)) " " (at(y)) "h18M" (at(x + 9.0)) " " (at(y - 4.0)) "v8" } {},
-            Mark::Spans => path class={ "level " (tint) } d={ "M" (at(x)) " " (at(y)) "h18" } {},
-            Mark::Steps => path class={ "steps " (tint) } d={ "M" (at(x)) " " (at(y)) "h18" } {},
-            Mark::Line => path class={ "curve " (tint) } d={ "M" (at(x)) " " (at(y)) "h18" } {},
+            SeriesStyle::Dots => path class={ "dot " (tint) } d=(shape(series.tint, x + 9.0, y)) {},
+            SeriesStyle::Bars => rect class={ "bar " (tint) } x=(at(x + 2.0)) y=(at(y - 5.0)) width="14" height="10" {},
+            SeriesStyle::Intervals => path class={ "interval " (tint) } d={ "M" (at(x)) " " (at(y)) "h18M" (at(x + 9.0)) " " (at(y - 4.0)) "v8" } {},
+            SeriesStyle::Spans => path class={ "level " (tint) } d={ "M" (at(x)) " " (at(y)) "h18" } {},
+            SeriesStyle::Steps => path class={ "steps " (tint) } d={ "M" (at(x)) " " (at(y)) "h18" } {},
+            SeriesStyle::Line => path class={ "curve " (tint) } d={ "M" (at(x)) " " (at(y)) "h18" } {},
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Area, at};
 use crate::charts::draw::scale::Ruler;
-use crate::charts::draw::{Mark, Point, Series, Tint};
+use crate::charts::draw::{Point, Series, SeriesStyle, Tint};
 use crate::words::text::clean;
 use maud::{Markup, html};
 use std::fmt::Write;
@@ -19,12 +19,12 @@ const BAR: f64 = 6.0;
 pub fn draw(series: &Series, area: Area, x: &Ruler<'_>, y: &Ruler<'_>, sideways: bool) -> Markup {
     let tint = series.tint.class();
     match series.mark {
-        Mark::Line => line(series, &tint, x, y),
-        Mark::Steps => steps(series, &tint, x, y),
-        Mark::Dots => dots(series, &tint, x, y),
-        Mark::Bars => bars(series, &tint, area, x, y, sideways),
-        Mark::Intervals => intervals(series, &tint, area, x, y, sideways),
-        Mark::Spans => spans(series, &tint, area, x, y, sideways),
+        SeriesStyle::Line => line(series, &tint, x, y),
+        SeriesStyle::Steps => steps(series, &tint, x, y),
+        SeriesStyle::Dots => dots(series, &tint, x, y),
+        SeriesStyle::Bars => bars(series, &tint, area, x, y, sideways),
+        SeriesStyle::Intervals => intervals(series, &tint, area, x, y, sideways),
+        SeriesStyle::Spans => spans(series, &tint, area, x, y, sideways),
     }
 }
 

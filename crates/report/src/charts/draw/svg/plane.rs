@@ -2,7 +2,7 @@
 
 use super::{Area, Drawing, at, legend, marks, text_width};
 use crate::charts::draw::scale::Ruler;
-use crate::charts::draw::{Axis, Mark, Panel, Plane, Scale};
+use crate::charts::draw::{Axis, Panel, Plane, Scale, SeriesStyle};
 use crate::words::text::{clean, shorten};
 use maud::{Markup, html};
 
@@ -95,7 +95,7 @@ fn notes(plane: &Plane) -> f64 {
         .filter(|panel| matches!(panel.y.scale, Scale::Names(_)));
     let series = in_rows
         .flat_map(|panel| &panel.series)
-        .filter(|series| series.mark == Mark::Intervals);
+        .filter(|series| series.mark == SeriesStyle::Intervals);
     let notes = series
         .flat_map(|series| &series.points)
         .filter_map(|point| point.note.as_deref());

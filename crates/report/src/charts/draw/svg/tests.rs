@@ -1,6 +1,6 @@
 use super::*;
 use crate::charts::draw::{
-    Axis, Grid, GridCell, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint,
+    Axis, Grid, GridCell, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint,
 };
 use assay_model::metric::Unit;
 
@@ -12,7 +12,7 @@ fn axis(label: &str, scale: Scale) -> Axis {
     }
 }
 
-fn chart(x: Scale, y: Scale, mark: Mark, points: Vec<Point>) -> Chart {
+fn chart(x: Scale, y: Scale, mark: SeriesStyle, points: Vec<Point>) -> Chart {
     let series = Series {
         name: "<b>&".to_owned(),
         tint: Tint::Write,
@@ -51,17 +51,17 @@ fn grid(form: Form) -> Chart {
             cells: vec![vec![cell(1.0), cell(2.0)], vec![cell(3.0), cell(4.0)]],
             edge: Some((1, "the page cache ends".to_owned())),
         }),
-        ..chart(Scale::Span, Scale::Linear, Mark::Line, Vec::new())
+        ..chart(Scale::Span, Scale::Linear, SeriesStyle::Line, Vec::new())
     }
 }
 
-const MARKS: [Mark; 6] = [
-    Mark::Line,
-    Mark::Steps,
-    Mark::Dots,
-    Mark::Bars,
-    Mark::Intervals,
-    Mark::Spans,
+const MARKS: [SeriesStyle; 6] = [
+    SeriesStyle::Line,
+    SeriesStyle::Steps,
+    SeriesStyle::Dots,
+    SeriesStyle::Bars,
+    SeriesStyle::Intervals,
+    SeriesStyle::Spans,
 ];
 
 #[test]
@@ -88,7 +88,7 @@ fn a_file_is_described_and_escaped() {
     let drawn = file(&chart(
         Scale::Span,
         Scale::Linear,
-        Mark::Line,
+        SeriesStyle::Line,
         vec![Point::at(0.0, 1.0)],
     ));
     assert!(drawn.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
@@ -140,7 +140,7 @@ fn a_single_stall_of_many_intervals_is_wide_enough_to_be_seen() {
     let Body::Plane(mut plane) = chart(
         Scale::Span,
         Scale::Names(vec!["stalls".to_owned()]),
-        Mark::Spans,
+        SeriesStyle::Spans,
         vec![stall],
     )
     .body
@@ -166,7 +166,8 @@ fn interval(name: &str, high: f64, limits: Option<(f64, f64)>) -> String {
         ..Point::at(1.0, 0.0)
     };
     let names = Scale::Names(vec![name.to_owned()]);
-    let Body::Plane(mut plane) = chart(Scale::Linear, names, Mark::Intervals, vec![point]).body
+    let Body::Plane(mut plane) =
+        chart(Scale::Linear, names, SeriesStyle::Intervals, vec![point]).body
     else {
         panic!("a plane");
     };

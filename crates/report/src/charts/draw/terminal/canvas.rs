@@ -2,7 +2,7 @@
 
 use super::{as_f64, as_index};
 use crate::charts::draw::scale::Ruler;
-use crate::charts::draw::{Mark, Point, Series};
+use crate::charts::draw::{Point, Series, SeriesStyle};
 
 /// Dots of a braille character: two across, four down (Unicode, U+2800).
 const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
@@ -27,29 +27,29 @@ impl Canvas {
     pub fn draw(&mut self, series: &Series, x: &Ruler<'_>, y: &Ruler<'_>, sign: char) {
         let place = |point: &Point| (x.px(point.x), y.px(point.y));
         match series.mark {
-            Mark::Line => {
+            SeriesStyle::Line => {
                 for pair in series.points.windows(2) {
                     self.line(place(&pair[0]), place(&pair[1]), sign);
                 }
             }
-            Mark::Steps => {
+            SeriesStyle::Steps => {
                 for pair in series.points.windows(2) {
                     self.step(pair, x, y, sign);
                 }
             }
-            Mark::Dots => {
+            SeriesStyle::Dots => {
                 for point in &series.points {
                     self.set(place(point), sign);
                 }
             }
-            Mark::Bars | Mark::Intervals => {
+            SeriesStyle::Bars | SeriesStyle::Intervals => {
                 for point in &series.points {
                     let (low, high) = point.ends.unwrap_or((point.y, point.y));
                     let px = x.px(point.x);
                     self.line((px, y.px(low)), (px, y.px(high)), sign);
                 }
             }
-            Mark::Spans => {
+            SeriesStyle::Spans => {
                 for point in &series.points {
                     if let Some((from, to)) = point.ends {
                         let py = y.px(point.y);

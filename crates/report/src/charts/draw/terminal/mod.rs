@@ -6,7 +6,7 @@ mod grid;
 mod rows;
 
 use super::scale::Ruler;
-use super::{Axis, Body, Chart, Mark, Panel, Plane, Scale, Series};
+use super::{Axis, Body, Chart, Panel, Plane, Scale, Series, SeriesStyle};
 use crate::words::style::Style;
 use crate::words::text::{clean, shorten, wrap};
 use canvas::Canvas;
@@ -142,14 +142,15 @@ struct Signs {
     /// One series alone is drawn in dots of braille.
     dotted: bool,
     /// Each name with the mark that it has.
-    names: Vec<(String, Mark)>,
+    names: Vec<(String, SeriesStyle)>,
     in_rows: bool,
 }
 
 impl Signs {
     fn of(plane: &Plane, style: Style) -> Self {
-        let mut names: Vec<(String, Mark)> = Vec::new();
-        let lines = |series: &&Series| series.mark != Mark::Spans && !series.points.is_empty();
+        let mut names: Vec<(String, SeriesStyle)> = Vec::new();
+        let lines =
+            |series: &&Series| series.mark != SeriesStyle::Spans && !series.points.is_empty();
         for series in plane
             .panels
             .iter()
@@ -204,8 +205,8 @@ impl Signs {
         let named = names.filter(|((name, _), _)| !name.is_empty());
         let told = named.map(|((name, mark), sign)| {
             let sample = match mark {
-                Mark::Intervals if self.in_rows => format!("{dash}|{dash}"),
-                Mark::Bars if self.in_rows => bar.to_string(),
+                SeriesStyle::Intervals if self.in_rows => format!("{dash}|{dash}"),
+                SeriesStyle::Bars if self.in_rows => bar.to_string(),
                 _ => sign.to_string(),
             };
             format!("{sample} {}", clean(name))

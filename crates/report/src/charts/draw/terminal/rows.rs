@@ -2,7 +2,7 @@
 
 use super::{Signs, as_index};
 use crate::charts::draw::scale::Ruler;
-use crate::charts::draw::{Mark, Panel, Point};
+use crate::charts::draw::{Panel, Point, SeriesStyle};
 use crate::words::text::clean;
 
 /// Draws one row of a panel that has names.
@@ -18,14 +18,16 @@ pub fn draw(panel: &Panel, row: usize, width: usize, x: &Ruler<'_>, signs: &Sign
             .filter(|point| as_index(point.y) == row)
         {
             match series.mark {
-                Mark::Bars => fill(&mut line, x.base(), x.px(point.x), bar),
-                Mark::Spans => span(&mut line, point, x, bar),
-                Mark::Intervals => {
+                SeriesStyle::Bars => fill(&mut line, x.base(), x.px(point.x), bar),
+                SeriesStyle::Spans => span(&mut line, point, x, bar),
+                SeriesStyle::Intervals => {
                     span(&mut line, point, x, dash);
                     set(&mut line, x.px(point.x), '|');
                     notes.extend(point.note.as_deref().map(clean));
                 }
-                Mark::Dots | Mark::Line | Mark::Steps => set(&mut line, x.px(point.x), sign),
+                SeriesStyle::Dots | SeriesStyle::Line | SeriesStyle::Steps => {
+                    set(&mut line, x.px(point.x), sign)
+                }
             }
         }
     }

@@ -42,7 +42,7 @@ fn line(name: &str, slope: f64) -> Series {
     Series {
         name: name.to_owned(),
         tint: Tint::Read,
-        mark: Mark::Line,
+        mark: SeriesStyle::Line,
         points: (0..10)
             .map(|n| Point::at(f64::from(n), slope * f64::from(n)))
             .collect(),
@@ -72,7 +72,7 @@ fn without_utf8_all_is_ascii() {
     };
     let names = Scale::Names(vec!["row".to_owned()]);
     let bar = Series {
-        mark: Mark::Bars,
+        mark: SeriesStyle::Bars,
         ..line("a", 0.0)
     };
     for body in [

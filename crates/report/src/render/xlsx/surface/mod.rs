@@ -17,7 +17,7 @@ const ROWS: u32 = 50_030;
 
 /// Position of the matrix, counted from 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct MatrixPosition<'a> {
     /// Name of the sheet.
     pub sheet: &'a str,
     /// Row of the headings.
@@ -81,7 +81,7 @@ pub const ROWS_COVERED: u32 = SIZE.1 / 20 + 1;
 pub fn insert(
     sheet: &mut Worksheet,
     grid: &Grid,
-    place: Place<'_>,
+    place: MatrixPosition<'_>,
     axes: Axes<'_>,
     below: u32,
 ) -> Result<Option<String>, XlsxError> {
@@ -108,7 +108,7 @@ pub fn insert(
     Ok(Some(chart(grid, place, axes)))
 }
 
-fn chart(grid: &Grid, place: Place<'_>, axes: Axes<'_>) -> String {
+fn chart(grid: &Grid, place: MatrixPosition<'_>, axes: Axes<'_>) -> String {
     let series: String = (0..grid.rows.len())
         .map(|row| one_series(grid, place, row))
         .collect();
@@ -128,7 +128,7 @@ fn chart(grid: &Grid, place: Place<'_>, axes: Axes<'_>) -> String {
 }
 
 /// One row of the grid: its name, the names of the columns, the values.
-fn one_series(grid: &Grid, place: Place<'_>, index: usize) -> String {
+fn one_series(grid: &Grid, place: MatrixPosition<'_>, index: usize) -> String {
     let row = place.head_row + 1 + u32::try_from(index).unwrap_or(u32::MAX - place.head_row - 1);
     let first = place.head_column + 1;
     let last = place.head_column + u16::try_from(grid.columns.len()).unwrap_or(u16::MAX);

@@ -5,7 +5,7 @@ use crate::results::summary::Summary;
 use assay_lang::{counted, tr};
 use assay_model::evidence::{CpuState, Evidence};
 use assay_model::units::Bytes;
-use assay_model::work::memory::{Found, Machine, MemoryStep};
+use assay_model::work::memory::{Machine, MemoryStep, MemoryStepResult};
 
 pub(super) fn lines(summary: &Summary<'_>) -> Vec<String> {
     let steps = steps(summary);
@@ -54,9 +54,9 @@ fn caches(machine: &Machine) -> String {
 /// Describes whether threads were bound to their CPUs.
 fn bound(steps: &[&MemoryStep]) -> &'static str {
     let free = steps.iter().any(|step| match &step.found {
-        Found::Bandwidth(step) => step.cpus.iter().any(Option::is_none),
-        Found::Latency(step) => step.cpu.is_none(),
-        Found::Stress(step) => step.cpus.iter().any(Option::is_none),
+        MemoryStepResult::Bandwidth(step) => step.cpus.iter().any(Option::is_none),
+        MemoryStepResult::Latency(step) => step.cpu.is_none(),
+        MemoryStepResult::Stress(step) => step.cpus.iter().any(Option::is_none),
     });
     match free {
         true => tr!("threads could not be bound to them"),

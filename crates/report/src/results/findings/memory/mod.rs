@@ -14,7 +14,7 @@ use assay_model::metric::Unit;
 use assay_model::units::Bytes;
 use assay_model::work::StepDetail;
 use assay_model::work::memory::{
-    BandwidthStep, Cache, Found, Kernel, LatencyStep, Machine, MemoryStep, Pages, Stores,
+    BandwidthStep, Cache, Kernel, LatencyStep, Machine, MemoryStep, MemoryStepResult, Pages, Stores,
 };
 use assay_stats::hierarchy::{Point, Rise, rises};
 
@@ -70,7 +70,7 @@ fn rates(summary: &Summary<'_>) -> Vec<Rate> {
 
 fn bandwidth_step(detail: &StepDetail) -> Option<&BandwidthStep> {
     match &detail.memory()?.found {
-        Found::Bandwidth(step) => Some(step),
+        MemoryStepResult::Bandwidth(step) => Some(step),
         _ => None,
     }
 }
@@ -79,8 +79,8 @@ fn bandwidth(summary: &Summary<'_>) -> Vec<String> {
     let rates = rates(summary);
     let all = steps(summary);
     let found = |step: &&MemoryStep| match &step.found {
-        Found::Bandwidth(_) => true,
-        Found::Latency(_) | Found::Stress(_) => false,
+        MemoryStepResult::Bandwidth(_) => true,
+        MemoryStepResult::Latency(_) | MemoryStepResult::Stress(_) => false,
     };
     let Some(first) = all.iter().copied().find(found) else {
         return Vec::new();
@@ -91,7 +91,7 @@ fn bandwidth(summary: &Summary<'_>) -> Vec<String> {
     .to_owned()];
     lines.extend(best_of(&rates));
     lines.extend(streaming(&rates));
-    if let Found::Bandwidth(step) = &first.found {
+    if let MemoryStepResult::Bandwidth(step) = &first.found {
         lines.push(arrays(&first.machine, step));
     }
     lines
@@ -207,7 +207,7 @@ pub fn points(summary: &Summary<'_>) -> Vec<Point> {
 
 fn latency_step(detail: &StepDetail) -> Option<&LatencyStep> {
     match &detail.memory()?.found {
-        Found::Latency(step) => Some(step),
+        MemoryStepResult::Latency(step) => Some(step),
         _ => None,
     }
 }
@@ -217,8 +217,8 @@ fn latency(summary: &Summary<'_>) -> Vec<String> {
     let latencies = steps(summary)
         .into_iter()
         .filter_map(|step| match &step.found {
-            Found::Latency(found) => Some((&step.machine, found)),
-            Found::Bandwidth(_) | Found::Stress(_) => None,
+            MemoryStepResult::Latency(found) => Some((&step.machine, found)),
+            MemoryStepResult::Bandwidth(_) | MemoryStepResult::Stress(_) => None,
         });
     let Some((machine, largest)) = latencies.max_by_key(|(_, found)| found.set_bytes) else {
         return Vec::new();

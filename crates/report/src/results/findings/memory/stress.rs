@@ -5,7 +5,7 @@ use crate::results::findings::Sentence;
 use crate::results::summary::Summary;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
-use assay_model::work::memory::{BitFlip, Found, MemoryStep, StressStep};
+use assay_model::work::memory::{BitFlip, MemoryStep, MemoryStepResult, StressStep};
 
 /// So many flips are told one by one.
 const FLIPS_TOLD: usize = 10;
@@ -14,8 +14,8 @@ pub(super) fn lines(summary: &Summary<'_>) -> Vec<Sentence> {
     let all: Vec<&StressStep> = steps(summary)
         .into_iter()
         .filter_map(|step| match &step.found {
-            Found::Stress(found) => Some(found),
-            Found::Bandwidth(_) | Found::Latency(_) => None,
+            MemoryStepResult::Stress(found) => Some(found),
+            MemoryStepResult::Bandwidth(_) | MemoryStepResult::Latency(_) => None,
         })
         .collect();
     let Some(last) = all.last() else {
@@ -51,7 +51,7 @@ pub(super) fn lines(summary: &Summary<'_>) -> Vec<Sentence> {
 #[must_use]
 pub fn flips(step: &MemoryStep) -> Option<String> {
     match &step.found {
-        Found::Stress(found) if found.flips > 0 => Some(verdict(&[found], found.flips)),
+        MemoryStepResult::Stress(found) if found.flips > 0 => Some(verdict(&[found], found.flips)),
         _ => None,
     }
 }

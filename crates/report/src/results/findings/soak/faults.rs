@@ -3,7 +3,7 @@
 use super::Taken;
 use crate::results::findings::Sentence;
 use assay_lang::{counted, tr};
-use assay_model::work::soak::{Fault, Held};
+use assay_model::work::soak::{Fault, HeldContent};
 
 /// So many are told.
 const TOLD: usize = 16;
@@ -42,8 +42,8 @@ fn sentence(fault: &Fault) -> String {
 
 fn held(fault: &Fault) -> String {
     match fault.found {
-        Held::Stale { number } => tr!("is stale: it holds write {number}", number),
-        Held::Torn {
+        HeldContent::Stale { number } => tr!("is stale: it holds write {number}", number),
+        HeldContent::Torn {
             new_sectors,
             sectors,
         } => tr!(
@@ -51,14 +51,14 @@ fn held(fault: &Fault) -> String {
             new = new_sectors,
             sectors
         ),
-        Held::Misplaced { block } => tr!("holds what belongs to block {block}", block),
-        Held::Zeros => tr!("is all zeros").to_owned(),
-        Held::Flipped { bits } => tr!(
+        HeldContent::Misplaced { block } => tr!("holds what belongs to block {block}", block),
+        HeldContent::Zeros => tr!("is all zeros").to_owned(),
+        HeldContent::Flipped { bits } => tr!(
             "has {bits} wrong",
             bits = counted!(bits, "{n} bit", "{n} bits")
         ),
-        Held::Foreign => tr!("holds what assay never wrote").to_owned(),
-        Held::Unreadable { errno } => match errno {
+        HeldContent::Foreign => tr!("holds what assay never wrote").to_owned(),
+        HeldContent::Unreadable { errno } => match errno {
             Some(errno) => tr!("cannot be read (errno {errno})", errno),
             None => tr!("cannot be read").to_owned(),
         },

@@ -14,8 +14,8 @@ use crate::judging::comparison::NamedSide;
 use crate::judging::written::present;
 use crate::output::say;
 use crate::rounds::outlook::Spread;
-use crate::rounds::stopper::{Found, Stopper};
-use crate::stored::sources::Source;
+use crate::rounds::stopper::{ComparisonsSoFar, Stopper};
+use crate::stored::sources::FigureSource;
 use crate::stored::{lookup, owner};
 use crate::ui::progress::{Progress, Step, Voice, steps};
 use assay_lang::tr;
@@ -90,7 +90,7 @@ fn conclude(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
 }
 
 fn side(run: &Run) -> NamedSide {
-    let source = Source::of_run(run.clone());
+    let source = FigureSource::of_run(run.clone());
     let path = run.header.plan.place.path().display();
     NamedSide {
         name: format!("{path} (run {})", run.header.id),
@@ -157,12 +157,12 @@ fn enough<'a>(
 }
 
 /// Compares the trials so far, as the comparison at the end will.
-fn found(headers: &[RunHeader; 2], trials: [&[TrialRecord]; 2]) -> Found {
+fn found(headers: &[RunHeader; 2], trials: [&[TrialRecord]; 2]) -> ComparisonsSoFar {
     let a = of_trials(&headers[0], trials[0]);
     let b = of_trials(&headers[1], trials[1]);
     let options = Options::of_run(&headers[0].stopping);
     let standing = Standing::of_comparison(&compare_figures(&a, &b, &options));
-    Found {
+    ComparisonsSoFar {
         standing,
         spread: Spread::of(spreads(&[a, b].concat())),
     }

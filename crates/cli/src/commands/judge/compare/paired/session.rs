@@ -20,7 +20,7 @@ struct Arm<'a> {
 }
 
 /// Outcome of a side.
-pub struct Outcome {
+pub struct SideOutcome {
     /// Trials of the side.
     pub trials: Vec<TrialRecord>,
     /// End of the side's run.
@@ -77,8 +77,8 @@ impl<'a> Session<'a> {
     }
 
     /// Ends the session and returns the outcome of both sides.
-    pub fn finish(self) -> [Outcome; 2] {
-        self.arms.map(|arm| Outcome {
+    pub fn finish(self) -> [SideOutcome; 2] {
+        self.arms.map(|arm| SideOutcome {
             trials: arm.execution.finish(),
             end: arm.end.unwrap_or(Ok(RunEnd::Cancelled)),
         })

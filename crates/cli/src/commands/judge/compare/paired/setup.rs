@@ -8,8 +8,8 @@ use crate::driver::runs::{Names, header, random};
 use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::rounds::args::RoundArgs;
-use crate::rounds::jobs::{Jobs, Source};
-use crate::rounds::outlook::{Held, Spread, deciding};
+use crate::rounds::jobs::{JobSource, Jobs};
+use crate::rounds::outlook::{LevelAndMargin, Spread, deciding};
 use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
 use crate::rounds::{jobs, plan, schedule};
 use assay_lang::tr;
@@ -53,7 +53,7 @@ impl Setup {
     ) -> Result<Self, Failure> {
         has_whole_blocks(args.rounds.trials)?;
         let from_file = args.jobs.as_deref().map(jobs::from_file).transpose()?;
-        let source = from_file.map_or(Source::Suite, Source::File);
+        let source = from_file.map_or(JobSource::Suite, JobSource::File);
         let mut a = Admitted::new(paths[0], &args.rounds, target)?;
         let mut b = Admitted::new(paths[1], &args.rounds, target)?;
         are_two(&a, &b)?;
@@ -117,7 +117,7 @@ impl Setup {
             tr!("Shows"),
             spread.foretells(
                 self.trials,
-                Held::to(alpha_of_metric(a), &a.stopping),
+                LevelAndMargin::to(alpha_of_metric(a), &a.stopping),
                 &a.stopping,
             ),
         ));
@@ -195,7 +195,11 @@ fn are_two(a: &Admitted, b: &Admitted) -> Result<(), Failure> {
 }
 
 /// Jobs that both sides can run, on test files of one size.
-fn common_jobs(args: &RoundArgs, source: &Source, sides: [&Admitted; 2]) -> Result<Jobs, Failure> {
+fn common_jobs(
+    args: &RoundArgs,
+    source: &JobSource,
+    sides: [&Admitted; 2],
+) -> Result<Jobs, Failure> {
     let choose = |args: &RoundArgs| -> Result<[Jobs; 2], Failure> {
         let of = |side: &Admitted| jobs::choose(args, source, &side.inspection, &side.place);
         Ok([of(sides[0])?, of(sides[1])?])
