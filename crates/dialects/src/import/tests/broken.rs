@@ -7,9 +7,14 @@ use crate::import::{Format, ImportError, detect, read};
 fn nothing_and_anything_else_are_refused_in_one_line() {
     assert_eq!(read("", None), Err(ImportError::Empty));
     assert_eq!(read("\u{feff} \n\t\n", None), Err(ImportError::Empty));
-    for text in ["hello", // A program, in which semicolons stand by chance.
+    for text in [
+        "hello", // A program, in which semicolons stand by chance.
         "\u{7f}ELF\0;a;b\n\0;c;d\n",
-        "{}", "\0\u{1}", "{\"jobs\": []}", "<html>;</html>"] {
+        "{}",
+        "\0\u{1}",
+        "{\"jobs\": []}",
+        "<html>;</html>",
+    ] {
         let said = error(text);
         assert!(said.contains("understood are fio's JSON"), "{text}: {said}");
         assert!(
