@@ -25,7 +25,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, F
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             Err(Failure::usage(without_command(&words)))
         }
-        _ => Err(Failure::usage(one_line(&error))),
+        _ => Err(Failure::usage(one_line(&error, &words))),
     }
 }
 
@@ -49,11 +49,17 @@ fn without_command(words: &[OsString]) -> String {
 }
 
 /// Describes a usage error, with the nearest known word, in one line.
-fn one_line(error: &Error) -> String {
+fn one_line(error: &Error, words: &[OsString]) -> String {
+    let command = localized();
+    let given = words.get(1).and_then(|word| command.find_subcommand(word));
+    let name = given.map(clap::Command::get_name);
     let argument = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
     let named = argument.clone().unwrap_or_default();
     let problem = match error.kind() {
+        ErrorKind::UnknownArgument if name == Some("rank") && !named.starts_with('-') => {
+            return "rank takes one sweep; to compare two runs: assay compare A B".to_owned();
+        }
         ErrorKind::UnknownArgument => {
             format!(
                 "unknown argument '{named}'{}",
@@ -64,6 +70,9 @@ fn one_line(error: &Error) -> String {
             let word = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
             let near = nearest(error, ContextKind::SuggestedSubcommand, &word);
             format!("unknown command '{word}'{near}")
+        }
+        ErrorKind::MissingRequiredArgument if name == Some("compare") && words.len() == 2 => {
+            return "give two runs: assay compare A B".to_owned();
         }
         ErrorKind::MissingRequiredArgument => format!("missing: {named}"),
         ErrorKind::ArgumentConflict => {
@@ -79,12 +88,22 @@ fn one_line(error: &Error) -> String {
         },
         _ => first_line(error),
     };
-    format!("{problem} (assay --help shows all)")
+    match name {
+        Some(name) => format!("{problem} (assay {name} --help shows all)"),
+        None => format!("{problem} (assay --help shows all)"),
+    }
 }
 
 /// clap's own first line, and the reason behind it where it has one.
 fn first_line(error: &Error) -> String {
-    let rendered = error.render().to_string();
+    let rendered = match error.get(ContextKind::InvalidValue) {
+        // A line break of the value would cut the reason.
+        Some(ContextValue::String(value)) => {
+            let rendered = error.render().to_string();
+            rendered.replace(value.as_str(), &value.escape_debug().to_string())
+        }
+        _ => error.render().to_string(),
+    };
     let first = rendered.lines().next().unwrap_or_default();
     first.trim_start_matches("error: ").to_owned()
 }
@@ -122,7 +141,8 @@ mod tests {
 
     fn complaint(words: &[&str]) -> String {
         let words = std::iter::once("assay").chain(words.iter().copied());
-        one_line(&Cli::try_parse_from(words).unwrap_err())
+        let words: Vec<OsString> = words.map(OsString::from).collect();
+        one_line(&Cli::try_parse_from(&words).unwrap_err(), &words)
     }
 
     #[test]
@@ -137,6 +157,7 @@ mod tests {
                 &["qualify", ".", "--trails", "3"][..],
                 "did you mean '--trials'?",
             ),
+            (&["list", "--sort"], "(assay list --help shows all)"),
             (&["qualifi", "."], "did you mean 'qualify'?"),
             (&["qualify"], "missing: <PATH>"),
             (&["qualify", ".", "--trials", "0"], "'0'"),
@@ -145,6 +166,9 @@ mod tests {
                 &["qualify", ".", "--quick", "--thorough"],
                 "cannot be used together",
             ),
+            (&["compare"], "give two runs: assay compare A B"),
+            (&["rank", "a", "b"], "rank takes one sweep"),
+            (&["tag", "last", "--name", "a\nb"], "a\\nb"),
             (
                 &["import", "f", "--format", "x"],
                 "'x' is not a value of --format <FORMAT>: it takes fio-json, fio-text",

@@ -185,7 +185,7 @@ impl DocumentArgs {
                 Some(Format::Markdown) => DocumentFormat::Markdown,
                 _ => {
                     return Err(Failure::usage(format!(
-                        "{}: the name must end in .html, .txt or .md, or --format say what it is",
+                        "{}: the name must end in .html, .txt or .md, or give --format",
                         path.display()
                     )));
                 }
@@ -218,7 +218,7 @@ fn written(
 
 fn unknown_ending(path: &Path) -> Failure {
     Failure::usage(format!(
-        "{}: the name must end in {}, or --format say what it is",
+        "{}: the name must end in {}, or give --format",
         path.display(),
         ENDINGS.map(|(ending, _)| ending).join(", "),
     ))
