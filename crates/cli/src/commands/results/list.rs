@@ -5,6 +5,7 @@ use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, style};
 use crate::stored::lookup::{StoreArgs, store_path};
 use crate::stored::owner;
+use assay_lang::tr;
 use assay_model::annotation::Annotation;
 use assay_model::run::{RunHeader, RunStatus};
 use assay_model::units::Bytes;
@@ -45,7 +46,7 @@ pub struct ListArgs {
     /// Only those that began since a day (2026-03-14, UTC) or within a time (7d, 12h, 30min).
     #[arg(long, value_name = "DATE|TIME", value_parser = parse_since)]
     pub since: Option<u64>,
-    /// Only those with this text in id, name, tags, note, path, device, target or files.
+    /// Only those whose name, path, device, tag or note contains this text.
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
     /// Print the list as JSON on standard output.
@@ -88,6 +89,7 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     entries.extend(store.imports()?.into_iter().map(of_import));
     // Stable: what is of one millisecond stays as the store has it.
     entries.sort_by_key(|entry| Reverse(entry.started_unix_ms));
+    let all = entries.len();
     entries.retain(|entry| {
         args.since
             .is_none_or(|since| entry.started_unix_ms >= since)
@@ -102,6 +104,13 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
         if entry.is_wanted(args) {
             kept.push(entry);
         }
+    }
+    if kept.is_empty() && !args.json && all > 0 {
+        eprintln!(
+            "{}",
+            tr!("No run matches: assay list shows all {n}", n = all)
+        );
+        return Ok(DONE);
     }
     match args.json {
         true => {

@@ -98,7 +98,11 @@ pub fn write_list(
         ended && row.trials == row.planned && !row.data_lost
     };
     let widths = widths(&cells, columns, rows.iter().all(regular));
-    let header = line(&header(), &widths);
+    let mut titles = header();
+    if widths[STARTED] < width(&titles[STARTED]) {
+        titles[STARTED] = tr!("STARTED").to_owned();
+    }
+    let header = line(&titles, &widths);
     writeln!(out, "{}", style.paint(Tone::Strong, &header))?;
     for row in &cells {
         writeln!(out, "{}", line(row, &widths))?;
