@@ -89,10 +89,10 @@ fn facts(
         ),
     };
     let takes = tr!(
-        "about {time}, longer on slow storage: {trials} trials of {jobs} jobs{under}, seed {seed}",
+        "about {time}, longer on slow storage: {trials} of {jobs}{under}, seed {seed}",
         time = minutes(duration),
-        trials = plan.order.len(),
-        jobs = plan.jobs.len(),
+        trials = counted!(plan.order.len() as u64, "{n} trial", "{n} trials"),
+        jobs = counted!(plan.jobs.len() as u64, "{n} job", "{n} jobs"),
         under,
         seed = plan.seed
     );

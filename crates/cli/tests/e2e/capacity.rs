@@ -116,7 +116,7 @@ fn differences_are_in_the_classes_of_f3read() {
     assert_eq!(sectors(&run), [4_096 - 9, 4, 2, 3]);
     let said = capacity(&folder, &["--verify-only"], 4);
     for words in [
-        "DATA LOST: sectors 3 overwritten, 4 corrupted, 2 changed",
+        "DATA LOST: 3 sectors overwritten, 4 corrupted, 2 changed",
         "the first difference is at offset 1536",
         "offset 4608 holds the data of offset 10240",
     ] {

@@ -82,7 +82,7 @@ fn a_slower_device_is_found_and_the_gate_closes() {
     for node in [a, b] {
         ended.assert_says(&["OVER THE DATA ON", text(node)]);
     }
-    ended.assert_says(&["4 trials of 1 jobs on each side", "in turn"]);
+    ended.assert_says(&["4 trials of 1 job on each side", "in turn"]);
     let found = ended.json();
     assert_eq!(line(&found)["verdict"], "slower", "{found:#}");
     assert!(line(&found)["drift_pct"].is_number(), "the order is known");

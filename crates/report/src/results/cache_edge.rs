@@ -22,9 +22,9 @@ enum MeasuredStorage {
 #[must_use]
 pub fn sentence(matrix: &Matrix) -> String {
     let rows: Vec<(u64, MeasuredStorage)> = rows(matrix);
-    let Some((largest, _)) = rows.last() else {
+    if rows.is_empty() {
         return tr!("Nothing was measured.").to_owned();
-    };
+    }
     let cached = rows
         .iter()
         .take_while(|(_, row)| *row == MeasuredStorage::Cache)
@@ -41,9 +41,8 @@ pub fn sentence(matrix: &Matrix) -> String {
         _ if !plain || between.len() == rows.len() => scattered(matrix),
         (0, 0) => tr!("Every figure measured the device.").to_owned(),
         (n, _) if n == rows.len() => tr!(
-            "Every figure measured the page cache, not the device: files larger than {largest} show the device, at best of twice the memory.",
-            largest = self::size(*largest)
-        ),
+            "Every figure measured the page cache, not the device: only files of at least twice the memory, or -I, show the device."
+        ).to_owned(),
         (0, from) => tr!(
             "Files from {size} on measured the device; smaller ones in part the page cache or something unknown.",
             size = size(from)

@@ -19,7 +19,7 @@ use assay_stats::verdict::ranking::{self, MetricRanking, Pair, Ranking};
 pub(super) const METHOD: &str = key!(
     "Values are geometric means. Conditions without a common letter differ; a \
                       common letter does not say that they are equal. Delta is against the \
-                      median of the conditions: of a rate more is better, of a time less."
+                      median of the conditions. Higher is better for rates, lower for times."
 );
 
 /// A ranking for someone at a terminal: the conclusion, then a table for each metric.
@@ -95,8 +95,8 @@ pub(crate) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> 
     conclude(&verdicts.all, &mut section);
     section.say(
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
-             equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition: \
-             of a rate more is better, of a time less. Intervals are unadjusted, letters hold for all pairs of a metric together. A bar \
+             equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition. \
+             Higher is better for rates, lower for times. Intervals are unadjusted, letters hold for all pairs of a metric together. A bar \
              without an end goes on. CV is that of trials without the drift that all conditions share.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
         Some(Tone::Soft),
     );

@@ -26,7 +26,7 @@ Examples:
   assay tag baseline --note 'kernel 6.12, before the patch'
   assay compare baseline last
 
-They are no part of the record of a run, which never changes.
+Names, tags and notes can change; the measured record cannot.
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.",
     group(changes())
 )]

@@ -144,7 +144,7 @@ fn limits(compared: &Compared<'_>) -> Markup {
     };
     html! {
         ul {
-            li { (tr!("A change is that of the figure itself, of geometric means: of a rate more is better, of a time less. The verdict says which.")) }
+            li { (tr!("A change is that of the figure itself, of geometric means. Higher is better for rates, lower for times. The verdict says which.")) }
             li { (tr!("A metric is faster or slower only if its test holds at the level that all metrics together are held to, and equivalent only if its whole interval lies within the margin. Everything else is no conclusion, which does not say that there is no difference.")) }
             li { (tr!("Verdicts need at least {n} a side. Metrics that decide are named before they are looked at; the others are exploratory.", n = compared.counted(fewest))) }
             li { (tr!("Two sides that were measured one after the other differ by heat and wear, too: trials in turn (assay sweep) tell them apart.")) }

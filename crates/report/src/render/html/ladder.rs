@@ -19,7 +19,7 @@ pub fn markup(ladder: Ladder, summary: &Summary<'_>) -> Option<Markup> {
             table {
                 thead {
                     tr {
-                        th scope="col" { (tr!("WriteMode")) }
+                        th scope="col" { (tr!("Way to write")) }
                         th.n scope="col" { (tr!("Median")) }
                         th.n scope="col" { (tr!("Lowest .. highest")) }
                         th scope="col" { (share_header(ladder)) }

@@ -34,8 +34,8 @@ pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
     let left_out = jobs.len().saturating_sub(DRAWN) as u64;
     Some(html! {
         p.soft {
-            (tr!("Each line is a completed trial (of many, all together). It tells which share of the I/Os took at most \
-             how long; the dot is the slowest one. Both axes stretch: every nine (90 %, 99 %, 99.9 %) is as wide as \
+            (tr!("Each line is a completed trial (of many, all together). Share of I/Os that finished within a given time; \
+             the dot is the slowest one. Both axes stretch: every nine (90 %, 99 %, 99.9 %) is as wide as \
              the one before, and time is logarithmic. Reads are solid, writes dashed, flushes dotted."))
         }
         @if left_out > 0 {

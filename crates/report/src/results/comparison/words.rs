@@ -76,9 +76,7 @@ pub(super) fn in_short(comparison: &Comparison) -> String {
     if primary.is_empty() {
         let mut notes = comparison.lines.iter().flat_map(|line| &line.notes);
         return match notes.any(Note::is_on_label) {
-            true => tr!(
-                "Nothing decides: no figure is of the device on both sides, with the same label."
-            ),
+            true => tr!("Not compared: no job has the same device label on both sides."),
             false => tr!("No metric that decides is there on both sides."),
         }
         .to_owned();

@@ -130,9 +130,13 @@ fn classes(sectors: &Counts) -> String {
     ];
     let some = named.into_iter().filter(|(_, sectors)| *sectors > 0);
     let words: Vec<String> = some
-        .map(|(class, sectors)| format!("{sectors} {class}"))
+        .enumerate()
+        .map(|(index, (class, sectors))| match index {
+            0 => counted!(sectors, "{n} sector {class}", "{n} sectors {class}", class),
+            _ => format!("{sectors} {class}"),
+        })
         .collect();
-    tr!("sectors {words}", words = words.join(", "))
+    words.join(", ")
 }
 
 /// In which file that is.
@@ -292,11 +296,11 @@ mod tests {
         assert_eq!(
             found.texts(),
             [
-                "1 KiB OK, 1 KiB DATA LOST: sectors 1 overwritten, 1 corrupted",
+                "1 KiB OK, 1 KiB DATA LOST: 1 sector overwritten, 1 corrupted",
                 "the first difference is at offset 0 (1.h2w, byte 0)",
                 "offset 0 holds the data of offset 1073741824, for 512 B",
                 "storage that repeats itself every 1 GiB would look like this: it is likely to be a fake",
-                "1.h2w: 1 ok, sectors 1 overwritten, 1 corrupted",
+                "1.h2w: 1 ok, 1 sector overwritten, 1 corrupted",
             ]
         );
     }

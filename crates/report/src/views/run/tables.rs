@@ -147,7 +147,10 @@ pub(super) fn ladder(ladder: Ladder, summary: &Summary<'_>) -> Section {
     let Some(title) = ladder.title(summary) else {
         return Section::default();
     };
-    let title = tr!("{title}, and what each one measures", title);
+    let title = match summary.group(ladder.group()).count() {
+        1 => tr!("{title}, and what it measures", title),
+        _ => tr!("{title}, and what each one measures", title),
+    };
     let mut section = Section::new("ladder", title);
     let columns = [
         Column::text(""),

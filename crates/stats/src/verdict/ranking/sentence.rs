@@ -149,7 +149,7 @@ impl Display for Front {
             Self::Nobody => {
                 tr!("each is slower than another somewhere, so there is no winner").to_owned()
             }
-            Self::One(one) => tr!("{one} is slower than no other on any metric", one),
+            Self::One(one) => tr!("{one} is best: nothing beats it on any metric", one),
             Self::Equivalent(names) => tr!("{names} are equivalent", names = enumerate(names)),
             Self::NotApart(names) => tr!("{names} cannot be told apart", names = enumerate(names)),
         };

@@ -505,7 +505,7 @@ fn a_ranking_says_what_it_cannot_judge_and_why() {
     let found = rank_figures(&enough, None, &Options::default()).unwrap();
     assert_eq!(
         found.sentence.to_string(),
-        "x is slower than no other on any metric; y is slower on 1 of 1; z cannot be judged"
+        "x is best: nothing beats it on any metric; y is slower on 1 of 1; z cannot be judged"
     );
     let letters = |name: &str| {
         let mut conditions = found.metrics[0].conditions.iter();

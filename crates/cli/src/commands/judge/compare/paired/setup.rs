@@ -12,7 +12,7 @@ use crate::rounds::jobs::{JobSource, Jobs};
 use crate::rounds::outlook::{LevelAndMargin, Spread, deciding};
 use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
 use crate::rounds::{jobs, plan, schedule};
-use assay_lang::tr;
+use assay_lang::{counted, tr};
 use assay_model::job::Job;
 use assay_model::plan::{Place, turns};
 use assay_model::rng::SplitMix64;
@@ -98,10 +98,10 @@ impl Setup {
         }
         let both = Nanos(estimate::of_plan(&a.plan).0 + estimate::of_plan(&b.plan).0);
         let takes = tr!(
-            "about {time}, longer on slow storage: {trials} trials of {jobs} jobs on each side, in turn, seed {seed}",
+            "about {time}, longer on slow storage: {trials} of {jobs} on each side, in turn, seed {seed}",
             time = announce::minutes(both),
-            trials = self.trials,
-            jobs = a.plan.jobs.len(),
+            trials = counted!(u64::from(self.trials), "{n} trial", "{n} trials"),
+            jobs = counted!(a.plan.jobs.len() as u64, "{n} job", "{n} jobs"),
             seed = a.plan.seed
         );
         let keeps = tr!(
