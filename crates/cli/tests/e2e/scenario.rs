@@ -400,9 +400,9 @@ fn a_profile_is_one_run_of_suite_and_scenarios_that_is_compared_in_all_of_them()
     compared.assert_code(0);
     for kind in [
         "By kind of work",
-        "Sequential",
-        "Scenario flashing",
-        "Scenario ota-files",
+        "seq-read-1m",
+        "flashing.all",
+        "ota-files.all",
     ] {
         assert!(compared.out.contains(kind), "{kind}: {}", compared.out);
     }

@@ -208,7 +208,7 @@ mod tests {
     fn without_an_edge_there_is_none() {
         assert_eq!(said("dd dd"), "Every figure measured the device.");
         assert!(said("cc cc").starts_with(
-            "Every figure measured the page cache, not the device: files larger than 256 MiB"
+            "Every figure measured the page cache, not the device: only files of at least twice the memory"
         ));
         assert_eq!(said("?? ??"), "What every figure measured: unknown.");
         assert_eq!(

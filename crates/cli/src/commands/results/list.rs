@@ -2,7 +2,7 @@
 
 use crate::commands::Cli;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, print_columns, style};
+use crate::output::{print, print_columns, say, style};
 use crate::stored::lookup::{StoreArgs, store_path};
 use crate::stored::owner;
 use assay_lang::tr;
@@ -106,10 +106,7 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
         }
     }
     if kept.is_empty() && !args.json && all > 0 {
-        eprintln!(
-            "{}",
-            tr!("No run matches: assay list shows all {n}", n = all)
-        );
+        say(&tr!("No run matches: assay list shows all {n}", n = all));
         return Ok(DONE);
     }
     match args.json {
