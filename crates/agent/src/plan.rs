@@ -64,7 +64,7 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// How the run ended.
+    /// End of the run.
     fn run(&mut self) -> Result<RunEnd, Abort> {
         let Plan {
             run_id,

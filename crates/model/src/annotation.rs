@@ -8,7 +8,7 @@ const LONGEST_WORD: usize = 100;
 /// Longest note, in characters.
 const LONGEST_NOTE: usize = 10_000;
 
-/// What a user calls a run or an import, and says about it.
+/// Name, tags and note that a user gives to a run or an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotation {
     /// Name that stands for its id; at most one run or import of a store has it.
@@ -20,7 +20,7 @@ pub struct Annotation {
 }
 
 impl Annotation {
-    /// Whether there is neither a name, nor a tag, nor a note.
+    /// Returns true if there is neither a name, nor a tag, nor a note.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.name.is_none() && self.tags.is_empty() && self.note.is_none()

@@ -210,7 +210,7 @@ pub enum FromAgent {
 }
 
 impl FromAgent {
-    /// Whether it answers a question, and so belongs to no plan, load or work.
+    /// Returns true if it answers a question, and so belongs to no plan, load or work.
     #[must_use]
     pub const fn is_answer(&self) -> bool {
         matches!(

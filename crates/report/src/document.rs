@@ -50,7 +50,7 @@ pub enum Block {
     Paragraph {
         /// The text.
         text: String,
-        /// Its emphasis.
+        /// Emphasis of the text.
         tone: Option<Tone>,
     },
     /// A heading within a section.
@@ -69,11 +69,11 @@ pub enum Block {
     Chart(Box<Chart>),
     /// Something that puts the result in doubt.
     Warning {
-        /// What is wrong.
+        /// Description of the problem.
         message: String,
-        /// What to do about it.
+        /// Remedy for the problem.
         remedy: Option<String>,
-        /// Whether the result cannot be used.
+        /// True if the result cannot be used.
         severe: bool,
     },
     /// A rate over time or place in one line, for terminals. Pages have charts.
@@ -116,7 +116,7 @@ pub struct Column {
     pub head: String,
     /// Numbers are flush right.
     pub right: bool,
-    /// Where there is too little room.
+    /// Priority of the column where there is too little room.
     pub keep: Keep,
 }
 

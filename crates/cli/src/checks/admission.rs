@@ -23,11 +23,11 @@ pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
 pub struct Need {
     /// The user's word that the data on a block device may be destroyed.
     pub destroy_data: bool,
-    /// Whether folders are written.
+    /// True if folders are written.
     pub writes_folder: bool,
-    /// Whether block devices are written.
+    /// True if block devices are written.
     pub writes_device: bool,
-    /// Whether a simulated device will do.
+    /// True if a simulated device is accepted.
     pub simulated: bool,
     /// Why files are refused; empty: they are read.
     pub no_files: &'static str,

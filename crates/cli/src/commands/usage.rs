@@ -29,7 +29,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, F
     }
 }
 
-/// What could follow words that lack a command.
+/// Subcommands that can follow words that lack one.
 fn without_command(words: &[OsString]) -> String {
     let command = localized();
     let mut groups = words.iter().skip(1).filter_map(|word| {

@@ -50,7 +50,7 @@ pub struct MeasuringCommand<'a> {
 
 /// The target, before anything is measured there.
 pub struct Bench {
-    /// Its agent.
+    /// Connection to the agent.
     pub host: Host,
     /// Findings at the path; what the run says of its storage comes from here.
     pub inspection: Inspection,

@@ -111,11 +111,11 @@ impl Ending {
 
 /// A run that has ended.
 pub struct Done {
-    /// Its trials, and how it ended.
+    /// The run with its trials and its end.
     pub run: Run,
     /// Why not all of it was done, and with what the command ends.
     pub ending: Ending,
-    /// Whether the store has it.
+    /// True if the store has it.
     pub stored: bool,
 }
 

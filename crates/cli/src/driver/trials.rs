@@ -74,7 +74,7 @@ enum Untold {
 #[derive(Default)]
 pub struct Trials {
     all: Vec<TrialRecord>,
-    /// How many of them are stored.
+    /// Number of trials that are stored.
     kept: usize,
     /// Events since the trials were stored last, in their order.
     untold: Vec<Untold>,

@@ -9,7 +9,7 @@ use assay_model::work::scenario::{Act, Action, Scenario};
 /// Refuses a work whose file systems cannot be made there.
 ///
 /// # Errors
-/// What is missing.
+/// Programs and permissions that are missing.
 pub fn are_there(host: &mut Host, scenario: &Scenario) -> Result<(), Failure> {
     let kinds: Vec<String> = scenario.acts().filter_map(file_system).collect();
     if kinds.is_empty() {

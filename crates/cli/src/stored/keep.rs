@@ -47,7 +47,7 @@ impl From<Annotation> for AnnotationArgs {
     }
 }
 
-/// Where a run is kept, and what it is called there.
+/// Store of a run, and the name, tags and note that it gets there.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KeepArgs {
     #[command(flatten)]

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Characters of a problem: a cell may be as long as a file.
 const LONGEST: usize = 400;
 
-/// What a table must have, with a line of each kind.
+/// Columns that a table must have, with a line of each kind.
 pub(super) const COLUMNS: &str = "these columns are not known: a table has the columns metric and \
      value, as in 'condition,metric,unit,value' with 'bfq,seq_read,MB/s,166'; or metric and mean; or \
      unit and a column for each condition; or a column for each metric, as in 'condition,read (MB/s)'";

@@ -137,35 +137,35 @@ pub trait WorkSpec {
         None
     }
 
-    /// Whether it opens the devices that it writes exclusively. The agent holds them for
+    /// Returns true if it opens the devices that it writes exclusively. The agent holds them for
     /// every other work; a second exclusive open would fail.
     fn opens_own_devices(&self) -> bool {
         true
     }
 
-    /// Whether it has something to remove or restore, so that the agent waits for its end
+    /// Returns true if it has something to remove or restore, so that the agent waits for its end
     /// when the host is gone.
     fn waits_on_exit(&self) -> bool {
         true
     }
 
-    /// Whether it starts commands of the user.
+    /// Returns true if it starts commands of the user.
     fn runs_commands(&self) -> bool {
         false
     }
 
-    /// Whether its figures are of storage.
+    /// Returns true if the figures are of storage.
     fn measures_storage(&self) -> bool {
         true
     }
 
-    /// Whether it stands in a pipeline, as dd does: signals that were ignored stay ignored,
+    /// Returns true if it stands in a pipeline, as dd does: signals that were ignored stay ignored,
     /// and an I/O error concerns the user's files, not a device under test.
     fn is_filter(&self) -> bool {
         false
     }
 
-    /// Whether it writes to standard output.
+    /// Returns true if it writes to standard output.
     fn writes_stdout(&self) -> bool {
         false
     }

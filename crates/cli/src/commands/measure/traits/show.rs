@@ -13,7 +13,7 @@ use assay_report::document::{Column, Document, Keep, Section, Table, TableRow};
 use assay_report::text::clean;
 use serde_json::{Value, json};
 
-/// What was found first, then what was not, and the series behind both.
+/// Lays out the traits that were found, those that were not, and the series behind both.
 pub fn document(run: &Run, found: &Found) -> Document {
     let header = &run.header;
     let device = clean(&header.storage.words());

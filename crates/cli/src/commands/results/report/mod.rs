@@ -98,7 +98,7 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-/// What every page of assay has near its beginning.
+/// Text near the beginning of every page of assay.
 const OF_ASSAY: &str = "<title>assay: ";
 /// So much of a file is looked at for that.
 const BEGINNING: u64 = 4096;
