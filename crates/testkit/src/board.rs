@@ -281,7 +281,7 @@ fn write_client(parts: &Parts) -> Result<(), Unavailable> {
     for (folder, hosts, check) in [("bin", hosts, "accept-new"), ("stranger", known, "yes")] {
         let folder = parts.scratch.join(folder);
         fs::create_dir(&folder).map_err(failed)?;
-        ssh_client::write(&folder, &key, &hosts, check).map_err(failed)?;
+        ssh_client::write(&folder, &key, &hosts, check)?;
     }
     Ok(())
 }

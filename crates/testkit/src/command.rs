@@ -57,6 +57,16 @@ pub fn copy_program(from: &str, to: &Path) -> Result<(), Unavailable> {
     run(&["cp", from, text(to)]).map(drop)
 }
 
+/// Writes a script that is run at once, executable for everybody. A child writes it, as
+/// in [`copy_program`].
+///
+/// # Errors
+/// Fails if the file cannot be written.
+pub fn write_program(path: &Path, script: &str) -> Result<(), Unavailable> {
+    let write = "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"";
+    run(&["sh", "-c", write, "sh", text(path), script]).map(drop)
+}
+
 /// The search path of [`command`]: the user's, and system tools.
 #[must_use]
 pub fn search_path() -> String {

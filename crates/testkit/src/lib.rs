@@ -39,7 +39,9 @@ mod volume;
 
 pub use agents::static_agent;
 pub use board::Board;
-pub use command::{Unavailable, Undo, command, copy_program, run, search_path, text};
+pub use command::{
+    Unavailable, Undo, command, copy_program, run, search_path, text, write_program,
+};
 pub use fake::{Fake, Lie};
 pub use fake_device::FakeDevice;
 pub use known_speed::{BETWEEN_TRIALS, KnownSpeed};

@@ -6,9 +6,8 @@
 use crate::command::{Unavailable, run, text};
 use crate::scratch::Scratch;
 use crate::{missing, ssh_client};
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -248,14 +247,12 @@ fn furnish(servers: &Path, scratch: &Scratch) -> Result<(), Unavailable> {
     let host_key = scratch.join("host_key");
     run(&[text(&dropbearkey), "-t", "ed25519", "-f", text(&host_key)])?;
     let bin = scratch.join("bin");
-    ssh_client::write(&bin, &key, &scratch.join("known_hosts"), "accept-new").map_err(failed)?;
+    ssh_client::write(&bin, &key, &scratch.join("known_hosts"), "accept-new")?;
     let adb = format!(
         "#!/bin/sh\nexec '{}' \"$@\"\n",
         servers.join("adb").display()
     );
-    fs::write(bin.join("adb"), adb)
-        .and_then(|()| fs::set_permissions(bin.join("adb"), Permissions::from_mode(0o755)))
-        .map_err(failed)
+    crate::write_program(&bin.join("adb"), &adb)
 }
 
 fn keep(servers: &Path, scratch: &Scratch) -> Result<Child, Unavailable> {

@@ -6,7 +6,6 @@ use crate::command::Unavailable;
 use crate::ssh_client;
 use crate::volatile_drive::VolatileDrive;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -55,9 +54,9 @@ impl SwitchedBoard {
         fs::create_dir(&client).map_err(failed)?;
         let key = parts.key().map_err(failed)?;
         // It has another host key at every start.
-        ssh_client::write(&client, &key, Path::new("/dev/null"), "no").map_err(failed)?;
+        ssh_client::write(&client, &key, Path::new("/dev/null"), "no")?;
         fs::write(parts.scratch.join("on"), "").map_err(failed)?;
-        write_switch(parts.scratch.path()).map_err(failed)?;
+        write_switch(parts.scratch.path())?;
         let keeper = crate::command("sh")
             .args(["-c", KEEPER, "keeper"])
             .arg(parts.scratch.path())
@@ -120,13 +119,12 @@ impl SwitchedBoard {
     }
 }
 
-fn write_switch(folder: &Path) -> std::io::Result<()> {
+fn write_switch(folder: &Path) -> Result<(), Unavailable> {
     let switch = folder.join("switch");
     let script = format!(
         "#!/bin/sh\ncd '{}' || exit\ncase $1 in\n\
          off) rm on; kill -KILL \"$(cat pid)\" ;;\non) : >on ;;\n*) exit 2 ;;\nesac\n",
         folder.display()
     );
-    fs::write(&switch, script)?;
-    fs::set_permissions(&switch, fs::Permissions::from_mode(0o755))
+    crate::write_program(&switch, &script)
 }

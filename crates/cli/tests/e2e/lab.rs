@@ -6,8 +6,7 @@ use assay_testkit::{Lab, Neighbour, or_skip, signal_to};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,8 +41,7 @@ impl<'a> Desk<'a> {
         );
         for flavour in ["", "-sqlite"] {
             let agent = agents.join(format!("assay-agent-{machine}{flavour}"));
-            fs::write(&agent, &script).expect("a file");
-            fs::set_permissions(&agent, Permissions::from_mode(0o755)).expect("it is ours");
+            assay_testkit::write_program(&agent, &script).expect("a program");
         }
         Self {
             bed,

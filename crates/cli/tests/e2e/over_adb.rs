@@ -2,8 +2,7 @@
 
 use crate::assay::{Bed, Ended, Running, test_folders, text, until};
 use assay_testkit::{Neighbour, or_skip};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,8 +23,7 @@ impl Machine {
         let script = format!("#!/bin/sh\nexec '{program}' --serve-as-assay-agent \"$@\"\n");
         for flavour in ["", "-sqlite"] {
             let agent = agents.join(format!("assay-agent-{machine}{flavour}"));
-            fs::write(&agent, &script).expect("a file");
-            fs::set_permissions(&agent, Permissions::from_mode(0o755)).expect("it is ours");
+            assay_testkit::write_program(&agent, &script).expect("a program");
         }
         Self {
             bed,

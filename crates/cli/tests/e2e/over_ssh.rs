@@ -6,8 +6,7 @@ use crate::assay::{Bed, Ended, Running, test_folders, text, until};
 use crate::lab::AS_BOARD;
 use assay_testkit::Scratch;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -106,8 +105,7 @@ impl Machine {
 }
 
 fn write_program(path: &Path, text: &str) {
-    fs::write(path, text).expect("a file");
-    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("it is ours");
+    assay_testkit::write_program(path, text).expect("a program");
 }
 
 /// Frames as an agent sends them, in words of `printf`.

@@ -11,7 +11,6 @@ use assay_testkit::{
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const MKFS: [&str; 4] = [
@@ -180,8 +179,7 @@ fn a_killed_host_leaves_a_cycle_that_counts() {
         held.display(),
         bench.switch("on")
     );
-    fs::write(&restore, script).expect("a script");
-    fs::set_permissions(&restore, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    assay_testkit::write_program(&restore, &script).expect("a script");
     fs::write(&held, "").expect("a file");
     let words = on_ext4("");
     let words = words.each_ref().map(String::as_str);

@@ -1,9 +1,8 @@
 //! A script stands in place of adb.
 
 use super::*;
-use assay_testkit::Scratch;
+use assay_testkit::{Scratch, write_program};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 fn started(device: &str, script: &str) -> (Scratch, Adb, String) {
     let scratch = Scratch::new().unwrap();
@@ -13,8 +12,7 @@ fn started(device: &str, script: &str) -> (Scratch, Adb, String) {
         "#!/bin/sh\nprintf '%s|' \"$@\" >>'{}'\n{script}",
         log.display()
     );
-    fs::write(&program, script).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&program, &script).unwrap();
     let mut adb = Adb::new(device.parse().unwrap());
     adb.0.program.program = program.into();
     adb.0.agents.folders = Vec::new();

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::{AgentOrder, AgentState};
-use assay_testkit::Scratch;
+use assay_testkit::{Scratch, write_program};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -31,7 +31,7 @@ impl Machine {
         let quoted = folder.display().to_string().replace('\'', "'\\''");
         let program = scratch.join("ssh");
         let script = format!("#!/bin/sh\nexport TMPDIR='{quoted}'\n{before}\n{SSH}");
-        write_program(&program, &script);
+        write_program(&program, &script).unwrap();
         let mut ssh = Ssh::new("ssh://board".parse().unwrap());
         ssh.0.program.program = program.into();
         Self { scratch, ssh }
@@ -41,7 +41,7 @@ impl Machine {
         let machine = rustix::system::uname();
         let name = format!("assay-agent-{}", machine.machine().to_string_lossy());
         fs::create_dir(self.scratch.join("agents")).unwrap();
-        write_program(&self.scratch.join("agents").join(name), agent);
+        write_program(&self.scratch.join("agents").join(name), agent).unwrap();
         self
     }
 
@@ -54,11 +54,6 @@ impl Machine {
         let folder = fs::read_dir(self.scratch.join(temporary)).unwrap();
         folder.map(|entry| entry.unwrap().path()).collect()
     }
-}
-
-fn write_program(path: &std::path::Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn why(outcome: Result<AgentSession, TargetError>) -> String {
@@ -104,7 +99,7 @@ fn a_killed_link_leaves_nothing() {
     // The shell lives on, as it does over there; only its streams end.
     let script = "#!/bin/sh\nfor last; do :; done\nexport TMPDIR=\"${0%/ssh}/t\"\n\
                   mkfifo \"$0.in\"\nsetsid sh -c \"$last\" <\"$0.in\" &\nexec cat >\"$0.in\"\n";
-    write_program(&machine.scratch.join("ssh"), script);
+    write_program(&machine.scratch.join("ssh"), script).unwrap();
     let session = machine.start().unwrap();
     assert_eq!(machine.left("t").len(), 1);
     session.cut();
@@ -163,7 +158,7 @@ fn an_agent_that_changed_on_its_way_does_not_run() {
         "#!/bin/sh\nexport TMPDIR=\"${{0%/ssh}}/t\"\nfor last; do :; done\nlast=${{last#exec sh -c }}\n\
          eval \"script=$last\"\n{before}\neval \"$script\"\n"
     );
-    write_program(&machine.scratch.join("ssh"), &script);
+    write_program(&machine.scratch.join("ssh"), &script).unwrap();
     let said = why(machine.start());
     assert!(said.contains("not all arrived"), "{said}");
     assert!(machine.left("t").is_empty());
@@ -221,7 +216,7 @@ fn an_agent_that_stays_is_used_as_long_as_it_is_the_same() {
     // Only what is sent goes through `head`.
     let head = "#!/bin/sh\n: >\"${0%/bin/head}/sent\"\nPATH=${PATH#*:}\nexec head \"$@\"\n";
     fs::create_dir(machine.scratch.join("bin")).unwrap();
-    write_program(&machine.scratch.join("bin/head"), head);
+    write_program(&machine.scratch.join("bin/head"), head).unwrap();
     let is_sent = |machine: &mut Machine| {
         let mut session = machine.start().unwrap();
         drop(session.writer.take());
@@ -253,7 +248,7 @@ fn what_a_killed_link_left_is_removed_and_what_runs_is_not() {
     let mut machine = with_home();
     let folder = machine.scratch.join("t/assay-agent-0123456789abcdef");
     fs::create_dir(&folder).unwrap();
-    write_program(&folder.join("agent"), AGENT);
+    write_program(&folder.join("agent"), AGENT).unwrap();
     let theirs = machine.scratch.join("t/assay-agent-notes");
     fs::create_dir(&theirs).unwrap();
     let name = "assay-agent-0123456789abcdef".to_owned();
@@ -291,7 +286,7 @@ fn a_machine_that_is_silent_is_given_up_and_nothing_of_its_link_stays() {
     // As ssh with a command that goes over another machine: a child in its group.
     let mut machine = Machine::new("", "t").with_agent(AGENT);
     let script = "#!/bin/sh\nsleep 1000 &\necho $! >\"$0.child\"\nwait\n";
-    write_program(&machine.scratch.join("ssh"), script);
+    write_program(&machine.scratch.join("ssh"), script).unwrap();
     let began = Instant::now();
     machine.ssh.0.silence = Duration::from_secs(1);
     let said = why(machine.start());
