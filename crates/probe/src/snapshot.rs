@@ -61,6 +61,18 @@ pub fn look_around(roots: &Roots, snapshot: &mut Snapshot) {
     snapshot.thermal = thermal(roots);
 }
 
+/// `counters` with what the machine was like in `around`, as [`look_around`] found it before.
+#[must_use]
+pub fn with_surroundings(counters: Snapshot, around: Snapshot) -> Snapshot {
+    Snapshot {
+        pressure: around.pressure,
+        context_switches: around.context_switches,
+        cpus: around.cpus,
+        thermal: around.thermal,
+        ..counters
+    }
+}
+
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     // Both are never negative on this clock.
@@ -248,6 +260,11 @@ mod tests {
         assert_eq!(snapshot.thermal[0].millicelsius, -5000);
         assert_eq!(snapshot.pressure.unwrap().io_full_us, 7);
         assert_eq!(snapshot.context_switches, Some(4242));
+        let counters = Snapshot {
+            at_ns: snapshot.at_ns,
+            ..counters(&machine.roots, &no_storage())
+        };
+        assert_eq!(with_surroundings(counters, snapshot.clone()), snapshot);
     }
 
     #[test]

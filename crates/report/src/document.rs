@@ -120,7 +120,8 @@ pub struct Column {
     pub keep: Keep,
 }
 
-/// When a column is shown.
+/// Formats in which a column is shown. One whose cells are all empty or unknown is not shown in texts. Where a
+/// table is too wide, the last column that is `Spare` goes first, then the last that is `IfRoom`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// In every format.
@@ -129,16 +130,18 @@ pub enum Keep {
     IfRoom,
     /// Where it fits; left out elsewhere.
     Spare,
-    /// In workbooks.
-    Full,
+    /// In workbooks alone.
+    Workbook,
 }
 
 /// A row of a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableRow {
-    /// One cell per column. A row without a figure has fewer; a heading has one.
+    /// One cell per column, in their order. A row with fewer is one without figures, whose last cell
+    /// has words in their place; a heading has one.
     pub cells: Vec<Cell>,
-    /// Explanation below the row.
+    /// Explanation below the row; on a page in its last cell, in a workbook only where no column is
+    /// for workbooks alone.
     pub note: Option<String>,
 }
 

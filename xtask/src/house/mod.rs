@@ -324,6 +324,36 @@ mod tests {
         House::read(root.path()).unwrap().problems(&GOAL)
     }
 
+    /// Files and folders of the source that a page names, such as `crates/a/src/b.rs`.
+    fn named(page: &str) -> Vec<&str> {
+        let words = page
+            .split('`')
+            .filter(|word| !word.contains([' ', '\n', '{']));
+        let of_source = words.filter(|word| {
+            let folders = ["/src/", "/tests/", "/po/"];
+            folders.iter().any(|folder| word.contains(folder)) && !word.ends_with(".pot")
+        });
+        of_source.collect()
+    }
+
+    #[test]
+    fn files_that_the_manual_names_exist() {
+        let root = workspace();
+        let pages = fs::read_dir(root.join("docs")).unwrap();
+        let pages = pages.map(|page| page.unwrap().path());
+        let mut missing = Vec::new();
+        for page in pages.chain([root.join("CONTRIBUTING.md")]) {
+            let is_page = page.extension().is_some_and(|ending| ending == "md");
+            let text = is_page.then(|| fs::read_to_string(&page).unwrap());
+            let text = text.unwrap_or_default();
+            let is_there =
+                |name: &&str| root.join(name).exists() || root.join("crates").join(name).exists();
+            let names = named(&text).into_iter().filter(|name| !is_there(name));
+            missing.extend(names.map(|name| format!("{}: {name}", page.display())));
+        }
+        assert_eq!(missing, [""; 0]);
+    }
+
     #[test]
     fn a_clean_crate_has_no_problems() {
         assert_eq!(

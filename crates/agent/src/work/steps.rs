@@ -19,7 +19,7 @@ use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::{self, look_around};
+use assay_probe::snapshot::{self, look_around, with_surroundings};
 use assay_workloads::{ObservedStep, Observer, StepOutcome, Together, WorkError};
 use std::collections::BTreeMap;
 use std::fs;
@@ -219,13 +219,7 @@ impl<'a> Steps<'a> {
         }
         let around = self.around.as_ref().map(|(_, around)| around.clone());
         let counters = snapshot::counters(self.roots, storage);
-        Snapshot {
-            at_ns: counters.at_ns,
-            devices: counters.devices,
-            own_io: counters.own_io,
-            memory: counters.memory,
-            ..around.unwrap_or_default()
-        }
+        with_surroundings(counters, around.unwrap_or_default())
     }
 
     /// Counters after a step that began then.

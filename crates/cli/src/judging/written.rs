@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Formats that a comparison can be written in.
-const POSSIBLE: [Format; 9] = [
+const POSSIBLE: &[Format] = &[
     Format::Html,
     Format::Json,
     Format::Xlsx,
@@ -62,7 +62,7 @@ fn writer_for(format: Format) -> Result<JudgedWriter, Failure> {
         Format::Kcidb => {
             |judged, output, out| kcidb::write(&suite(judged), &output.submission(), out)
         }
-        Format::Csv => return Err(format.refused("a comparison", &POSSIBLE)),
+        Format::Csv => return Err(format.refused("a comparison", POSSIBLE)),
     })
 }
 

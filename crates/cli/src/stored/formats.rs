@@ -13,7 +13,8 @@ use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Format of a report.
+/// Format of a report of a run, an import or a comparison. What other commands show takes a
+/// [`DocumentFormat`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A page (.html).
@@ -44,7 +45,7 @@ pub enum Format {
 }
 
 /// Endings of file names; the first that fits counts.
-const ENDINGS: [(&str, Format); 15] = [
+const ENDINGS: &[(&str, Format)] = &[
     (".kcidb.json", Format::Kcidb),
     (".html", Format::Html),
     (".htm", Format::Html),
@@ -151,7 +152,7 @@ impl OutputArgs {
     }
 }
 
-/// A format of texts for people.
+/// A format that any text for people can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DocumentFormat {
     /// A page (.html).
@@ -160,6 +161,19 @@ pub enum DocumentFormat {
     Text,
     /// The same for tickets (.md).
     Markdown,
+}
+
+impl DocumentFormat {
+    /// The same format; `None` if it is not for every document.
+    const fn of(format: Format) -> Option<Self> {
+        match format {
+            Format::Html => Some(Self::Html),
+            Format::Text => Some(Self::Text),
+            Format::Markdown => Some(Self::Markdown),
+            Format::Json | Format::Csv | Format::Xlsx => None,
+            Format::Junit | Format::Tap | Format::Lava | Format::Kcidb => None,
+        }
+    }
 }
 
 /// Where a text for people goes, and as what.
@@ -179,11 +193,9 @@ impl DocumentArgs {
         let format = match (&self.output, self.format) {
             (None, None) => return print(|out| terminal::write(document, style(), &[], out)),
             (_, Some(format)) => format,
-            (Some(path), None) => match Format::of(path) {
-                Some(Format::Html) => DocumentFormat::Html,
-                Some(Format::Text) => DocumentFormat::Text,
-                Some(Format::Markdown) => DocumentFormat::Markdown,
-                _ => {
+            (Some(path), None) => match Format::of(path).and_then(DocumentFormat::of) {
+                Some(format) => format,
+                None => {
                     return Err(Failure::usage(format!(
                         "{}: the name must end in .html, .txt or .md, or give --format",
                         path.display()
@@ -220,7 +232,11 @@ fn unknown_ending(path: &Path) -> Failure {
     Failure::usage(format!(
         "{}: the name must end in {}, or give --format",
         path.display(),
-        ENDINGS.map(|(ending, _)| ending).join(", "),
+        ENDINGS
+            .iter()
+            .map(|(ending, _)| *ending)
+            .collect::<Vec<_>>()
+            .join(", "),
     ))
 }
 

@@ -53,7 +53,7 @@ impl TextTable {
             at == 0 || cells.any(|text| !text.is_empty() && text != "-")
         };
         let columns = table.columns.iter().enumerate();
-        let shown = columns.filter(|(at, column)| column.keep != Keep::Full && filled(*at));
+        let shown = columns.filter(|(at, column)| column.keep != Keep::Workbook && filled(*at));
         let mut shown: Vec<usize> = shown.map(|(at, _)| at).collect();
         let mut dropped = Vec::new();
         let of = |shown: &[usize], dropped: &[usize]| {

@@ -13,7 +13,7 @@ mod tests;
 use crate::document::Document;
 use std::io::{self, Write};
 
-/// Form of a mail.
+/// Form of a text within the columns of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Plain text, as mailing lists take it.
@@ -22,7 +22,7 @@ pub enum Form {
     Markdown,
 }
 
-/// Writes a document for a mail.
+/// Writes any document as such a text.
 ///
 /// # Errors
 /// When `out` cannot be written.

@@ -262,22 +262,29 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
     vec![deciding, explored]
 }
 
+/// Columns of the table in all formats; [`row`] has their cells, in the same order.
 fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
-    let shown = |is_shown| if is_shown { Keep::Always } else { Keep::Full };
+    let shown = |is_shown| {
+        if is_shown {
+            Keep::Always
+        } else {
+            Keep::Workbook
+        }
+    };
     vec![
         Column::text(tr!("metric")),
-        Column::text(tr!("decides")).keep(Keep::Full),
+        Column::text(tr!("decides")).keep(Keep::Workbook),
         Column::number("A"),
         Column::number("B"),
         Column::number(tr!("change")),
         Column::number(tr!("95 % interval")).keep(interval),
         Column::text(tr!("verdict")).keep(shown(!compared.qualify)),
         Column::text(tr!("may B replace A")).keep(shown(compared.qualify)),
-        Column::number(tr!("n of A")).keep(Keep::Full),
-        Column::number(tr!("n of B")).keep(Keep::Full),
-        Column::text(tr!("measured")).keep(Keep::Full),
-        Column::number(tr!("p, adjusted")).keep(Keep::Full),
-        Column::text(tr!("because")).keep(Keep::Full),
+        Column::number(tr!("n of A")).keep(Keep::Workbook),
+        Column::number(tr!("n of B")).keep(Keep::Workbook),
+        Column::text(tr!("measured")).keep(Keep::Workbook),
+        Column::number(tr!("p, adjusted")).keep(Keep::Workbook),
+        Column::text(tr!("because")).keep(Keep::Workbook),
     ]
 }
 

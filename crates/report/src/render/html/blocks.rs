@@ -109,7 +109,7 @@ pub fn warning(message: &str, remedy: Option<&str>, severe: bool) -> Markup {
 fn table(table: &Table) -> Markup {
     let columns = table.columns.iter().enumerate();
     let shown: Vec<(usize, &Column)> = columns
-        .filter(|(_, column)| column.keep != Keep::Full)
+        .filter(|(_, column)| column.keep != Keep::Workbook)
         .collect();
     html! {
         div.scroll.narrow.stack tabindex="0" {

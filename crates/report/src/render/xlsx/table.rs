@@ -38,7 +38,10 @@ pub fn write(sheet: &mut Worksheet, row: u32, table: &Table) -> Result<u32, Xlsx
             at += write_cell(sheet, (below, at), cell, ends)?;
         }
         // Columns for workbooks have the reasons already.
-        let has_reasons = table.columns.iter().any(|column| column.keep == Keep::Full);
+        let has_reasons = table
+            .columns
+            .iter()
+            .any(|column| column.keep == Keep::Workbook);
         if let Some(note) = one.note.as_ref().filter(|_| !has_reasons) {
             sheet.write_string(below, at, note)?;
         }

@@ -143,7 +143,7 @@ fn is_free(path: &Path) -> bool {
 type ImportWriter = fn(&Import, &ReportArgs, &mut dyn Write) -> io::Result<()>;
 
 /// Formats that an import can be written in. Gates ask for evidence.
-const OF_IMPORTS: [Format; 6] = [
+const OF_IMPORTS: &[Format] = &[
     Format::Html,
     Format::Json,
     Format::Csv,
@@ -173,7 +173,7 @@ fn import_writer_for(format: Format) -> Result<ImportWriter, Failure> {
         }
         Format::Junit | Format::Tap | Format::Lava | Format::Kcidb => {
             let what = "an import, which has no evidence to judge,";
-            return Err(format.refused(what, &OF_IMPORTS));
+            return Err(format.refused(what, OF_IMPORTS));
         }
     })
 }
