@@ -194,7 +194,7 @@ impl Gathered {
                     figure: Figure {
                         condition,
                         metric: name,
-                        unit: metric.unit.symbol().to_owned(),
+                        unit: metric.unit.name().to_owned(),
                         better: better(metric.unit),
                         primary,
                         sample: Sample::Values {
