@@ -11,7 +11,8 @@ mod published;
 pub use model::{FREE, Free, Model};
 pub use published::{PublishedRow, SOURCE, Tool, rows};
 
-use crate::device::{DeviceError, RequestPhase};
+use crate::FlashError;
+use crate::device::RequestPhase;
 use crate::fit::fit;
 use crate::part::DeviceModel;
 use crate::policy::Policy;
@@ -116,24 +117,14 @@ struct Observation {
     rate: f64,
 }
 
-/// Why there is no experiment.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ExperimentError {
-    /// The part is not there.
-    #[error("the part {PART} is missing")]
-    NoPart,
-    /// A policy cannot be simulated.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
 impl Experiment {
     /// Fits the model to the published table.
     ///
     /// # Errors
     /// When the part is missing, which a test rules out.
-    pub fn of_table() -> Result<Self, ExperimentError> {
-        let part = DeviceModel::find(PART).ok_or(ExperimentError::NoPart)?;
+    pub fn of_table() -> Result<Self, FlashError> {
+        let part = DeviceModel::find(PART)
+            .ok_or_else(|| FlashError(format!("the part {PART} is missing")))?;
         Self::from(&Model {
             part,
             disks_factor: 1.05,
@@ -144,7 +135,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the part cannot be simulated with the policies of the table.
-    pub fn from(start: &Model) -> Result<Self, ExperimentError> {
+    pub fn from(start: &Model) -> Result<Self, FlashError> {
         let observations = observations();
         for seen in &observations {
             start.rate(&seen.row, seen.policy)?;
@@ -168,14 +159,14 @@ impl Experiment {
     ///
     /// # Errors
     /// When the part lacks a parameter that the policy needs.
-    pub fn cells(&self, policy: Policy) -> Result<Vec<PublishedFigure>, DeviceError> {
+    pub fn cells(&self, policy: Policy) -> Result<Vec<PublishedFigure>, FlashError> {
         rows()
             .into_iter()
             .map(|row| self.cell(row, policy))
             .collect()
     }
 
-    fn cell(&self, row: PublishedRow, policy: Policy) -> Result<PublishedFigure, DeviceError> {
+    fn cell(&self, row: PublishedRow, policy: Policy) -> Result<PublishedFigure, FlashError> {
         let seen =
             (self.observations.iter()).position(|seen| seen.row == row && seen.policy == policy);
         let left_out = match seen.and_then(|seen| self.without.get(seen)) {
