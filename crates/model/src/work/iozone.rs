@@ -151,10 +151,6 @@ pub struct Mix {
 
 /// A run of iozone's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "iozone's switches, each independent of the others"
-)]
 pub struct Iozone {
     /// Files that are worked on: one, or one for each child.
     pub files: Vec<PathBuf>,
@@ -313,13 +309,8 @@ pub struct Child {
     pub cpu_ns: u64,
     /// Time between its records in which it did something else, and which
     /// `elapsed_ns` leaves out: `-J`, comparing (`-V`).
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::measurement::is_zero")]
     pub idle_ns: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl Child {
