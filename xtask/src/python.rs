@@ -3,6 +3,7 @@
 
 use crate::run::{build_folder, run};
 use anyhow::Result;
+use std::path::Path;
 use std::process::Command;
 
 /// The packages, at the versions that the tests were written with.
@@ -14,14 +15,13 @@ pub fn provide() -> Result<()> {
     if folder.join("kcidb_io").exists() {
         return Ok(());
     }
+    install(&folder, &PACKAGES)
+}
+
+/// Puts packages into a folder.
+pub fn install(folder: &Path, packages: &[&str]) -> Result<()> {
     let mut pip = Command::new("/usr/bin/python3");
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]);
-    pip.arg("--target").arg(folder).args(PACKAGES);
-    run(&mut pip)
+    pip.args(["-m", "pip", "install", "--quiet"]);
+    pip.args(["--disable-pip-version-check", "--target"]);
+    run(pip.arg(folder).args(packages))
 }

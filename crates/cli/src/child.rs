@@ -81,8 +81,8 @@ impl Claim {
     }
 
     fn of(inspection: &Inspection) -> Self {
-        let holders = inspection.storage.holders();
-        let mut devices: Vec<&str> = holders.map(|layer| layer.name.as_str()).collect();
+        let leaves = inspection.storage.leaves();
+        let mut devices: Vec<&str> = leaves.map(|layer| layer.name.as_str()).collect();
         devices.sort_unstable();
         let boot_id = inspection.system.boot_id.as_deref();
         Self {

@@ -8,8 +8,9 @@ use crate::kinds::{Kind, Known};
 use crate::observed::Observed;
 use crate::words::{basis, untold};
 use assay_flash::BLOCK_BYTES;
+use assay_flash::FlashError;
 use assay_flash::device::{Device, RequestPhase};
-use assay_flash::estimate::{EstimateError, Estimated, Observation, estimate};
+use assay_flash::estimate::{Estimated, Observation, estimate};
 use assay_flash::experiment::Parameter;
 use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
@@ -116,7 +117,7 @@ impl Costs {
 }
 
 impl Fitted {
-    fn of(measured: Measured) -> Result<Self, EstimateError> {
+    fn of(measured: Measured) -> Result<Self, FlashError> {
         let seen = measured.lines.iter().map(|line| line.seen);
         let all: Vec<Observation> = seen.collect();
         let is_read = |seen: &&Observation| seen.direction == Direction::Read;

@@ -4,7 +4,8 @@
 //! others could tell apart.
 
 use crate::BLOCK_BYTES;
-use crate::device::{Device, DeviceError};
+use crate::FlashError;
+use crate::device::Device;
 use crate::experiment::{FREE, Model, Parameter};
 use crate::fit::fit;
 use crate::part::DeviceModel;
@@ -50,20 +51,6 @@ pub struct Estimated {
     pub rates: Vec<f64>,
 }
 
-/// Why nothing was estimated.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum EstimateError {
-    /// A rate is no rate.
-    #[error("{0} bytes per second is not a valid rate")]
-    Rate(f64),
-    /// The size of an I/O is 0, or larger than the extent.
-    #[error("an I/O of {0} blocks cannot be simulated: give 512 bytes to 1 GiB")]
-    Blocks(u64),
-    /// The policy does not fit the part.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
 /// I/Os that are simulated for a rate, and before the clock starts.
 const IOS: u64 = 16;
 /// The extent: 64 GiB.
@@ -81,14 +68,20 @@ pub fn estimate(
     start: &DeviceModel,
     policy: Policy,
     observations: &[Observation],
-) -> Result<Estimated, EstimateError> {
+) -> Result<Estimated, FlashError> {
     Device::new(start, policy)?;
     for seen in observations {
         if !(seen.rate.is_finite() && seen.rate > 0.0) {
-            return Err(EstimateError::Rate(seen.rate));
+            return Err(FlashError(format!(
+                "{} bytes per second is not a valid rate",
+                seen.rate
+            )));
         }
         if !(1..=MOST_BLOCKS).contains(&seen.blocks) {
-            return Err(EstimateError::Blocks(seen.blocks));
+            return Err(FlashError(format!(
+                "an I/O of {} blocks cannot be simulated: give 512 bytes to 1 GiB",
+                seen.blocks
+            )));
         }
     }
     let rates = |values: &[f64]| -> Vec<f64> {
@@ -142,7 +135,6 @@ const MISFIT: f64 = 4.0;
 /// The standard deviation of an observation's logarithm, wider where few degrees of freedom are
 /// behind it: that of residuals and trials together, or of residuals alone where those are much
 /// larger. `None` when there are too few of both.
-#[expect(clippy::cast_precision_loss, reason = "a few observations")]
 fn sigma(residuals: &[f64], parameters: usize, observations: &[Observation]) -> Option<f64> {
     let left = residuals.len().saturating_sub(parameters) as f64;
     let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
@@ -227,7 +219,6 @@ fn rate(part: &DeviceModel, policy: Policy, seen: &Observation) -> f64 {
         ios: IOS,
         seed: 1,
     };
-    #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
     let bytes = (seen.blocks * BLOCK_BYTES) as f64;
     let one_by_one = Issue {
         depth: 1,

@@ -28,3 +28,8 @@ pub mod traits;
 pub mod workload;
 
 pub use assay_model::limits::BLOCK_BYTES;
+
+/// Why a part, a policy or an I/O cannot be simulated, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FlashError(String);

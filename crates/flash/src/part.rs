@@ -9,11 +9,12 @@
 //!   and an open one leaves for later;
 //! - ending an open transfer: `break`, and what was left for later.
 
-use crate::BLOCK_BYTES;
 use crate::time::Picos;
+use crate::{BLOCK_BYTES, FlashError};
 use assay_model::limits;
 use assay_model::storage::DeviceKind;
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 /// Parameters of a card, its bus and its host; times are in microseconds.
@@ -178,34 +179,14 @@ const KNOWN: [&str; 3] = [
     include_str!("../parts/ufs-128gb-g3x2.toml"),
 ];
 
-/// Why a part cannot be used.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PartError {
-    /// It is not TOML, or not of this form.
-    #[error("it is not a valid part: {0}")]
-    Form(String),
-    /// A number is out of its range.
-    #[error("{field} is {value}: it must be {range}")]
-    Range {
-        /// Name of the field in the file.
-        field: &'static str,
-        /// Value in the file.
-        value: String,
-        /// Permitted range.
-        range: String,
-    },
-    /// A bus is not known.
-    #[error("no bus is called '{0}': assay model limits lists them")]
-    Bus(String),
-}
-
 impl DeviceModel {
     /// Reads and checks a part.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, PartError> {
-        let part: Self = toml::from_str(text).map_err(|error| PartError::Form(one_line(&error)))?;
+    pub fn parse(text: &str) -> Result<Self, FlashError> {
+        let part: Self = toml::from_str(text)
+            .map_err(|error| FlashError(format!("it is not a valid part: {}", one_line(&error))))?;
         part.check()?;
         Ok(part)
     }
@@ -237,34 +218,32 @@ impl DeviceModel {
     ///
     /// # Errors
     /// The first number that is not.
-    pub fn check(&self) -> Result<(), PartError> {
+    pub fn check(&self) -> Result<(), FlashError> {
         if limits::find(&self.bus).is_none() {
-            return Err(PartError::Bus(self.bus.clone()));
+            return Err(FlashError(format!(
+                "no bus is called '{}': assay model limits lists them",
+                self.bus
+            )));
         }
+        let refused = |field: &str, value: &dyn Display, range: &str| {
+            Err(FlashError(format!(
+                "{field} is {value}: it must be {range}"
+            )))
+        };
         if !(0.0..=MOST_NOISE).contains(&self.noise_percent) {
-            return Err(PartError::Range {
-                field: "noise_percent",
-                value: self.noise_percent.to_string(),
-                range: format!("from 0 to {MOST_NOISE}"),
-            });
+            let range = format!("from 0 to {MOST_NOISE}");
+            return refused("noise_percent", &self.noise_percent, &range);
         }
         for (field, value) in self.times() {
             let least = least_us(field);
             if !(least..=MOST_US).contains(&value) {
-                return Err(PartError::Range {
-                    field,
-                    value: value.to_string(),
-                    range: format!("from {least} to {MOST_US} µs"),
-                });
+                return refused(field, &value, &format!("from {least} to {MOST_US} µs"));
             }
         }
         for (field, value, range) in self.counts() {
             if !range.contains(&value) {
-                return Err(PartError::Range {
-                    field,
-                    value: value.to_string(),
-                    range: format!("from {} to {}", range.start(), range.end()),
-                });
+                let range = format!("from {} to {}", range.start(), range.end());
+                return refused(field, &value, &range);
             }
         }
         Ok(())

@@ -4,6 +4,7 @@
 //! follow each other in one direction, they need no command at all. The published policy (mmc:
 //! rtsx, version 3, December 2021) opens one at every request; [`crate::check`] shows its flaws.
 
+use crate::FlashError;
 use assay_model::job::Direction;
 use std::fmt;
 use std::str::FromStr;
@@ -72,18 +73,10 @@ impl fmt::Display for Policy {
     }
 }
 
-/// No policy has this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no policy is called '{0}': there are closed, cmd23, queued, open (as published), open-safe \
-     (without its holes) and open-after-N (1 to 1000 requests in a row first)"
-)]
-pub struct UnknownPolicy(String);
-
 impl FromStr for Policy {
-    type Err = UnknownPolicy;
+    type Err = FlashError;
 
-    fn from_str(word: &str) -> Result<Self, UnknownPolicy> {
+    fn from_str(word: &str) -> Result<Self, FlashError> {
         match word {
             "closed" => return Ok(Self::Closed),
             "cmd23" => return Ok(Self::SetCount),
@@ -95,7 +88,11 @@ impl FromStr for Policy {
         let after = word.strip_prefix("open-after-").map(str::parse);
         match after {
             Some(Ok(after @ 1..=1000)) => Ok(Self::Open { after, waits: true }),
-            _ => Err(UnknownPolicy(word.to_owned())),
+            _ => Err(FlashError(format!(
+                "no policy is called '{word}': there are closed, cmd23, queued, open (as \
+                 published), open-safe (without its holes) and open-after-N (1 to 1000 requests \
+                 in a row first)"
+            ))),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Which device words such as `emmc-8gb-hs400,policy=open,noise=2` mean.
 
-use crate::device::{Device, DeviceError};
-use crate::part::{DeviceModel, PartError};
-use crate::policy::{Policy, UnknownPolicy};
+use crate::FlashError;
+use crate::device::Device;
+use crate::part::DeviceModel;
+use crate::policy::Policy;
 use std::io;
 
 /// A part, and how its host drives it.
@@ -14,38 +15,6 @@ pub struct Simulation {
     pub policy: Policy,
 }
 
-/// Why a word means no device.
-#[derive(Debug, thiserror::Error)]
-pub enum SimulationError {
-    /// Something else is said.
-    #[error("'{0}' is not known: a part may be followed by policy=WORD and noise=PERCENT")]
-    Option(String),
-    /// No such policy.
-    #[error(transparent)]
-    Policy(#[from] UnknownPolicy),
-    /// Neither a part nor a file.
-    #[error(
-        "no part is called '{name}' (assay model simulate --parts lists them), and as a file: {error}"
-    )]
-    File {
-        /// Name or path that was looked for.
-        name: String,
-        /// Why it could not be read.
-        error: io::Error,
-    },
-    /// The file is no part.
-    #[error("{name}: {error}")]
-    Part {
-        /// The file.
-        name: String,
-        /// Error in the part.
-        error: PartError,
-    },
-    /// The policy needs what the part lacks.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
 impl Simulation {
     /// Reads `PART[,policy=WORD][,noise=PERCENT]`; `read` gives the text of a file, for a part that is not
     /// known.
@@ -55,21 +24,23 @@ impl Simulation {
     pub fn parse(
         words: &str,
         read: impl FnOnce(&str) -> io::Result<String>,
-    ) -> Result<Self, SimulationError> {
+    ) -> Result<Self, FlashError> {
         let mut words = words.split(',');
         let name = words.next().unwrap_or_default();
         let mut part = part(name, read)?;
         let mut policy = usual(&part);
         for option in words {
-            let unknown = || SimulationError::Option(option.to_owned());
+            let unknown = || {
+                FlashError(format!(
+                    "'{option}' is not known: a part may be followed by policy=WORD and noise=PERCENT"
+                ))
+            };
             match option.split_once('=') {
                 Some(("policy", word)) => policy = word.parse()?,
                 Some(("noise", percent)) => {
                     part.noise_percent = percent.parse().map_err(|_| unknown())?;
-                    part.check().map_err(|error| SimulationError::Part {
-                        name: part.name.clone(),
-                        error,
-                    })?;
+                    part.check()
+                        .map_err(|error| FlashError(format!("{}: {error}", part.name)))?;
                 }
                 _ => return Err(unknown()),
             }
@@ -83,17 +54,18 @@ impl Simulation {
 fn part(
     name: &str,
     read: impl FnOnce(&str) -> io::Result<String>,
-) -> Result<DeviceModel, SimulationError> {
+) -> Result<DeviceModel, FlashError> {
     if let Some(part) = DeviceModel::find(name) {
         return Ok(part);
     }
-    let name = name.to_owned();
-    match read(&name) {
-        Ok(text) => {
-            DeviceModel::parse(&text).map_err(|error| SimulationError::Part { name, error })
-        }
-        Err(error) => Err(SimulationError::File { name, error }),
+    match read(name) {
+        Ok(text) => DeviceModel::parse(&text).map_err(|error| format!("{name}: {error}")),
+        Err(error) => Err(format!(
+            "no part is called '{name}' (assay model simulate --parts lists them), and as a file: \
+             {error}"
+        )),
     }
+    .map_err(FlashError)
 }
 
 /// As a host drives it that can do all that the part can.

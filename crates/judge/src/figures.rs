@@ -10,13 +10,7 @@ impl Case<'_> {
     /// Returns the I/O that the kernel accounted to the agent while the clock ran.
     pub(super) fn own_io(&self) -> Option<OwnIo> {
         let (before, after) = (self.evidence.before.own_io?, self.evidence.after.own_io?);
-        Some(OwnIo {
-            read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
-            write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
-            cancelled_write_bytes: after
-                .cancelled_write_bytes
-                .saturating_sub(before.cancelled_write_bytes),
-        })
+        Some(after.combined(before, u64::saturating_sub))
     }
 
     /// Bytes of the test file that were not on the device at clock stop,

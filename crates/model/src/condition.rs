@@ -18,7 +18,7 @@ pub use offer::{Offer, Offered};
 pub(crate) use restore::parse_celsius;
 pub use restore::{Restore, TEMPERATURE, TemperatureWindow, celsius};
 pub use subject::Subject;
-pub use vary::{Commands, MAX_CONDITIONS, Values, Vary, VaryError, cross};
+pub use vary::{Commands, Values, Vary, cross};
 
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};

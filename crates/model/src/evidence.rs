@@ -117,6 +117,25 @@ pub struct DeviceCounters {
     pub flush_ms: Option<u64>,
 }
 
+impl DeviceCounters {
+    /// The counters that labels are made of, each combined with that of another moment; times and
+    /// depths are 0.
+    #[must_use]
+    pub fn combined(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
+        let maybe = |a: Option<u64>, b: Option<u64>| Some(of(a?, b?));
+        Self {
+            name: self.name.clone(),
+            read_ios: of(self.read_ios, other.read_ios),
+            read_bytes: of(self.read_bytes, other.read_bytes),
+            write_ios: of(self.write_ios, other.write_ios),
+            write_bytes: of(self.write_bytes, other.write_bytes),
+            discard_bytes: maybe(self.discard_bytes, other.discard_bytes),
+            flush_ios: maybe(self.flush_ios, other.flush_ios),
+            ..Self::default()
+        }
+    }
+}
+
 /// Write cache of a device, as the kernel sees it: a volatile one may lose acknowledged writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -160,6 +179,18 @@ pub struct OwnIo {
     pub write_bytes: u64,
     /// Dirty bytes it threw away before they were written.
     pub cancelled_write_bytes: u64,
+}
+
+impl OwnIo {
+    /// Each counter combined with that of another moment.
+    #[must_use]
+    pub fn combined(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
+        Self {
+            read_bytes: of(self.read_bytes, other.read_bytes),
+            write_bytes: of(self.write_bytes, other.write_bytes),
+            cancelled_write_bytes: of(self.cancelled_write_bytes, other.cancelled_write_bytes),
+        }
+    }
 }
 
 /// Source of [`FileCache`].

@@ -2,59 +2,40 @@
 
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// The direction of one I/O (fio's ddir).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From the storage.
-    Read,
-    /// To the storage.
-    Write,
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        })
+crate::named! {
+    /// The direction of one I/O (fio's ddir).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Direction {
+        /// From the storage.
+        Read = "read",
+        /// To the storage.
+        Write = "write",
     }
 }
 
-/// The rw pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Rw {
-    /// Sequential reads.
-    Read,
-    /// Sequential writes.
-    Write,
-    /// Random reads.
-    RandRead,
-    /// Random writes.
-    RandWrite,
-    /// Sequential, reads and writes mixed by [`Job::read_percent`].
-    Rw,
-    /// Random, reads and writes mixed by [`Job::read_percent`].
-    RandRw,
+crate::named! {
+    /// The rw pattern.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Rw {
+        /// Sequential reads.
+        Read = "read",
+        /// Sequential writes.
+        Write = "write",
+        /// Random reads.
+        RandRead = "randread",
+        /// Random writes.
+        RandWrite = "randwrite",
+        /// Sequential, reads and writes mixed by [`Job::read_percent`].
+        Rw = "rw",
+        /// Random, reads and writes mixed by [`Job::read_percent`].
+        RandRw = "randrw",
+    }
 }
 
 impl Rw {
-    /// fio's name of the pattern.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::RandRead => "randread",
-            Self::RandWrite => "randwrite",
-            Self::Rw => "rw",
-            Self::RandRw => "randrw",
-        }
-    }
-
     /// `true` if offsets come in random order.
     #[must_use]
     pub const fn is_random(self) -> bool {
@@ -74,55 +55,51 @@ impl Rw {
     }
 }
 
-impl fmt::Display for Rw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+crate::named! {
+    /// I/O engine: the interface through which I/O is submitted to the kernel (fio's ioengine).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum EngineKind {
+        /// `pread(2)` / `pwrite(2)`.
+        Psync = "psync",
+        /// `lseek(2)` then `read(2)` / `write(2)`.
+        Sync = "sync",
+        /// Linux native asynchronous I/O (`io_submit(2)`).
+        Libaio = "libaio",
+        /// `io_uring(7)`.
+        IoUring = "io_uring",
+        /// `preadv(2)` / `pwritev(2)`.
+        Pvsync = "pvsync",
+        /// `preadv2(2)` / `pwritev2(2)`.
+        Pvsync2 = "pvsync2",
+        /// `readv(2)` / `writev(2)`, neighbouring blocks put together.
+        Vsync = "vsync",
+        /// Memory mapped files.
+        Mmap = "mmap",
+        /// POSIX asynchronous I/O (`aio(7)`).
+        Posixaio = "posixaio",
+        /// Completes at once without touching storage: measures assay itself.
+        Null = "null",
+        /// A simulated device, in virtual time (crate `flash`).
+        Sim = "sim",
+        /// Each I/O makes one file.
+        FileCreate = "filecreate",
+        /// Each I/O asks for the attributes of one file.
+        FileStat = "filestat",
+        /// Each I/O removes one file.
+        FileDelete = "filedelete",
+        /// Each I/O makes one directory.
+        DirCreate = "dircreate",
+        /// Each I/O asks for the attributes of one directory.
+        DirStat = "dirstat",
+        /// Each I/O removes one directory.
+        DirDelete = "dirdelete",
+        /// Each write makes the file end where its block starts.
+        Ftruncate = "ftruncate",
+        /// Each write allocates its block, each read does so without making the
+        /// file longer, each trim frees it (`fallocate(2)`).
+        Falloc = "falloc",
     }
-}
-
-/// I/O engine: the interface through which I/O is submitted to the kernel (fio's ioengine).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EngineKind {
-    /// `pread(2)` / `pwrite(2)`.
-    Psync,
-    /// `lseek(2)` then `read(2)` / `write(2)`.
-    Sync,
-    /// Linux native asynchronous I/O (`io_submit(2)`).
-    Libaio,
-    /// `io_uring(7)`.
-    IoUring,
-    /// `preadv(2)` / `pwritev(2)`.
-    Pvsync,
-    /// `preadv2(2)` / `pwritev2(2)`.
-    Pvsync2,
-    /// `readv(2)` / `writev(2)`, neighbouring blocks put together.
-    Vsync,
-    /// Memory mapped files.
-    Mmap,
-    /// POSIX asynchronous I/O (`aio(7)`).
-    Posixaio,
-    /// Completes at once without touching storage: measures assay itself.
-    Null,
-    /// A simulated device, in virtual time (crate `flash`).
-    Sim,
-    /// Each I/O makes one file.
-    FileCreate,
-    /// Each I/O asks for the attributes of one file.
-    FileStat,
-    /// Each I/O removes one file.
-    FileDelete,
-    /// Each I/O makes one directory.
-    DirCreate,
-    /// Each I/O asks for the attributes of one directory.
-    DirStat,
-    /// Each I/O removes one directory.
-    DirDelete,
-    /// Each write makes the file end where its block starts.
-    Ftruncate,
-    /// Each write allocates its block, each read does so without making the
-    /// file longer, each trim frees it (`fallocate(2)`).
-    Falloc,
 }
 
 impl EngineKind {
@@ -152,38 +129,6 @@ impl EngineKind {
             self,
             Self::Libaio | Self::IoUring | Self::Posixaio | Self::Vsync | Self::Sim
         )
-    }
-
-    /// fio's name of the engine.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Psync => "psync",
-            Self::Sync => "sync",
-            Self::Libaio => "libaio",
-            Self::IoUring => "io_uring",
-            Self::Pvsync => "pvsync",
-            Self::Pvsync2 => "pvsync2",
-            Self::Vsync => "vsync",
-            Self::Mmap => "mmap",
-            Self::Posixaio => "posixaio",
-            Self::Null => "null",
-            Self::Sim => "sim",
-            Self::FileCreate => "filecreate",
-            Self::FileStat => "filestat",
-            Self::FileDelete => "filedelete",
-            Self::DirCreate => "dircreate",
-            Self::DirStat => "dirstat",
-            Self::DirDelete => "dirdelete",
-            Self::Ftruncate => "ftruncate",
-            Self::Falloc => "falloc",
-        }
-    }
-}
-
-impl fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -19,6 +19,7 @@ pub mod limits;
 pub mod load;
 pub mod measurement;
 pub mod metric;
+mod names;
 pub mod plan;
 pub mod rng;
 pub mod run;

@@ -45,22 +45,9 @@ impl fmt::Display for Unit {
     }
 }
 
-impl Storage {
-    /// The devices that hold the bytes, as far down as they are reached without another
-    /// page cache: what two runs on one machine would share.
-    pub fn holders(&self) -> impl Iterator<Item = &Layer> {
-        let is_above = |layer: &Layer| {
-            let mut reached = self.reached_directly();
-            reached.any(|below| below.parent.as_deref() == Some(layer.name.as_str()))
-        };
-        self.reached_directly()
-            .filter(move |layer| !is_above(layer))
-    }
-}
-
-/// Joins the `name` of each holder of the storage, if every holder has one.
+/// Joins the `name` of each leaf of the storage, if every leaf has one.
 fn of_devices(storage: &Storage, name: fn(&Layer) -> Option<String>) -> Option<String> {
-    let names: Option<BTreeSet<String>> = storage.holders().map(name).collect();
+    let names: Option<BTreeSet<String>> = storage.leaves().map(name).collect();
     let names: Vec<String> = names?.into_iter().collect();
     (!names.is_empty()).then(|| names.join(" + "))
 }

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use thiserror::Error;
 
 /// A number of bytes.
 #[derive(
@@ -55,31 +54,11 @@ impl fmt::Display for Bytes {
                 write!(f, "{} {unit}", self.0 / step)
             }
             Some((step, unit)) => {
-                #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
                 let value = self.0 as f64 / *step as f64;
                 write!(f, "{value:.1} {unit}")
             }
         }
     }
-}
-
-/// Why a size could not be read.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum ParseSizeError {
-    /// No digits before the suffix, or nothing at all.
-    #[error("'{0}' is not a size: write a number with an optional suffix, as in 256M or 4k")]
-    NotANumber(String),
-    /// The suffix is not one of the known ones.
-    #[error("'{text}' has the unknown suffix '{suffix}': use k, M, G or T (powers of 1024)")]
-    UnknownSuffix {
-        /// The whole text.
-        text: String,
-        /// The part after the digits.
-        suffix: String,
-    },
-    /// More than 2^64 bytes.
-    #[error("'{0}' is larger than any storage")]
-    TooLarge(String),
 }
 
 /// Reads `4096`, `4k`, `256M`, `1GiB`, `2T`; k, M, G and T are powers of 1024
@@ -92,7 +71,7 @@ pub enum ParseSizeError {
 /// assert!("3q".parse::<Bytes>().is_err());
 /// ```
 impl FromStr for Bytes {
-    type Err = ParseSizeError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let trimmed = text.trim();
@@ -101,9 +80,11 @@ impl FromStr for Bytes {
             .unwrap_or(trimmed.len());
         let (number, suffix) = trimmed.split_at(digits);
         if number.is_empty() {
-            return Err(ParseSizeError::NotANumber(text.to_owned()));
+            return Err(format!(
+                "'{text}' is not a size: write a number with an optional suffix, as in 256M or 4k"
+            ));
         }
-        let too_large = || ParseSizeError::TooLarge(text.to_owned());
+        let too_large = || format!("'{text}' is larger than any storage");
         let number: u64 = number.parse().map_err(|_| too_large())?;
         let suffix = suffix.trim();
         let factor: u64 = match suffix.to_ascii_lowercase().as_str() {
@@ -117,10 +98,9 @@ impl FromStr for Bytes {
             "gb" => 1_000_000_000,
             "tb" => 1_000_000_000_000,
             _ => {
-                return Err(ParseSizeError::UnknownSuffix {
-                    text: text.to_owned(),
-                    suffix: suffix.to_owned(),
-                });
+                return Err(format!(
+                    "'{text}' has the unknown suffix '{suffix}': use k, M, G or T (powers of 1024)"
+                ));
             }
         };
         number.checked_mul(factor).map(Bytes).ok_or_else(too_large)
@@ -149,7 +129,6 @@ impl Nanos {
 
     /// As seconds with a fraction.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "for rates and display")]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -158,7 +137,6 @@ impl Nanos {
 /// `870 ns`, `12.3 µs`, `4.56 ms`, `60.0 s`, `3 min 20 s`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
         let ns = self.0 as f64;
         match self.0 {
             0..1_000 => write!(f, "{} ns", self.0),

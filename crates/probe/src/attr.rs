@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// The text of an attribute without surrounding blanks and NULs (ids are
@@ -77,6 +77,25 @@ pub(crate) fn numbered(name: &str, prefix: &str) -> Option<u32> {
     let digits = name.strip_prefix(prefix)?;
     let all_digits = digits.bytes().all(|b| b.is_ascii_digit());
     all_digits.then(|| digits.parse().ok()).flatten()
+}
+
+/// Number and path of each entry of a folder whose name is `prefix` and a number, in the order
+/// of names.
+pub(crate) fn numbered_entries(folder: &Path, prefix: &str) -> Vec<(u32, PathBuf)> {
+    let numbered = |name: String| Some((numbered(&name, prefix)?, folder.join(name)));
+    entries(folder).into_iter().filter_map(numbered).collect()
+}
+
+/// Bytes after `key` in lines such as `Dirty: 12 kB`, whose `kB` are units of 1024.
+pub(crate) fn kibibytes_after(text: &str, key: &str) -> Option<u64> {
+    let number = value_after(text, key)?.strip_suffix("kB")?;
+    number.trim_end().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Returns the word in brackets of a text such as `none [bfq] kyber`: the one that is chosen.
+pub(crate) fn bracketed(text: &str) -> Option<&str> {
+    let mut words = text.split_whitespace();
+    words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
 }
 
 /// The value after `key` in `key: value` or `key value` lines.

@@ -9,9 +9,10 @@ pub(crate) use virtual_machine::hypervisor;
 
 use crate::attr;
 use crate::counters::queues;
+use crate::memory::throttled;
 use crate::mounts::unescaped;
 use crate::roots::Roots;
-use crate::snapshot::memory;
+use crate::snapshot::{ZONE, memory, zone};
 use crate::stack::resolve;
 use crate::system::system;
 use assay_model::checkup::{Checkup, CoolingDevice, CpuSpeed, HeatZone, SwapArea, Writeback};
@@ -29,7 +30,7 @@ pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
             .map(|storage| queues(roots, storage))
             .unwrap_or_default(),
         cpus: cpus(roots),
-        throttle_events: throttle_events(roots),
+        throttle_events: throttled(roots),
         heat: heat(roots),
         cooling: cooling(roots),
         memory: memory(roots),
@@ -46,11 +47,10 @@ pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
 
 /// Documentation/admin-guide/pm/cpufreq.rst.
 fn cpus(roots: &Roots) -> Vec<CpuSpeed> {
-    let folder = roots.sys.join("devices/system/cpu");
-    let names = attr::entries(&folder).into_iter();
-    let numbered = names.filter_map(|name| Some((attr::numbered(&name, "cpu")?, name)));
-    let mut cpus: Vec<CpuSpeed> = numbered
-        .map(|(cpu, name)| (cpu, folder.join(name).join("cpufreq")))
+    let cpus = attr::numbered_entries(&roots.sys.join("devices/system/cpu"), "cpu");
+    let mut cpus: Vec<CpuSpeed> = cpus
+        .into_iter()
+        .map(|(cpu, folder)| (cpu, folder.join("cpufreq")))
         .filter(|(_, cpufreq)| cpufreq.is_dir())
         .map(|(cpu, cpufreq)| CpuSpeed {
             cpu,
@@ -63,35 +63,17 @@ fn cpus(roots: &Roots) -> Vec<CpuSpeed> {
     cpus
 }
 
-/// `thermal_throttle/core_throttle_count` of all processors together
-/// (Documentation/ABI/testing/sysfs-devices-system-cpu).
-fn throttle_events(roots: &Roots) -> Option<u64> {
-    let folder = roots.sys.join("devices/system/cpu");
-    let names = attr::entries(&folder).into_iter();
-    let cpus = names.filter(|name| attr::numbered(name, "cpu").is_some());
-    let counts = cpus.filter_map(|name| {
-        attr::number::<u64>(
-            &folder
-                .join(name)
-                .join("thermal_throttle/core_throttle_count"),
-        )
-    });
-    let counts: Vec<u64> = counts.collect();
-    (!counts.is_empty()).then(|| counts.iter().sum())
-}
-
 /// Documentation/driver-api/thermal/sysfs-api.rst.
 fn heat(roots: &Roots) -> Vec<HeatZone> {
-    let folder = roots.sys.join("class/thermal");
-    let names = attr::entries(&folder).into_iter();
-    let zones = names.filter(|name| attr::numbered(name, "thermal_zone").is_some());
+    let zones = attr::numbered_entries(&roots.sys.join("class/thermal"), ZONE);
     zones
-        .filter_map(|name| {
-            let zone = folder.join(&name);
+        .into_iter()
+        .filter_map(|(number, folder)| {
+            let zone = zone(number, &folder)?;
             Some(HeatZone {
-                millicelsius: attr::number(&zone.join("temp"))?,
-                slows_from_millicelsius: slows_from(&zone),
-                name: attr::text(&zone.join("type")).unwrap_or(name),
+                millicelsius: zone.millicelsius,
+                slows_from_millicelsius: slows_from(&folder),
+                name: zone.name,
             })
         })
         .collect()
@@ -112,12 +94,10 @@ fn slows_from(zone: &Path) -> Option<i64> {
 /// Returns the cooling devices that are active. Fans are left out because they do not slow the
 /// machine down.
 fn cooling(roots: &Roots) -> Vec<CoolingDevice> {
-    let folder = roots.sys.join("class/thermal");
-    let names = attr::entries(&folder).into_iter();
-    let devices = names.filter(|name| attr::numbered(name, "cooling_device").is_some());
+    let devices = attr::numbered_entries(&roots.sys.join("class/thermal"), "cooling_device");
     devices
-        .filter_map(|name| {
-            let device = folder.join(name);
+        .into_iter()
+        .filter_map(|(_, device)| {
             Some(CoolingDevice {
                 name: attr::text(&device.join("type"))?,
                 // One that is not in use may show -1.

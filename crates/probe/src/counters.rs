@@ -5,6 +5,7 @@ use crate::device::{Device, SECTOR_BYTES};
 use crate::roots::Roots;
 use assay_model::evidence::{DeviceCounters, QueueSettings, WriteCache};
 use assay_model::storage::Storage;
+use assay_model::work::watch::DiskCounters;
 
 /// The block layer's counters of a device, from `/sys/class/block/NAME/stat`
 /// (Documentation/block/stat.rst); `None` when they cannot be read.
@@ -14,29 +15,17 @@ pub fn device_counters(roots: &Roots, name: &str) -> Option<DeviceCounters> {
     parse_stat(name, &text)
 }
 
-/// Counters of a disk, including merges and time weighted by the I/Os in flight.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskStat {
-    /// The counters that are evidence too.
-    pub counters: DeviceCounters,
-    /// Reads that were merged into others.
-    pub read_merges: u64,
-    /// Writes that were merged into others.
-    pub write_merges: u64,
-    /// Milliseconds, each counted once for every I/O under way in it.
-    pub queue_ms: u64,
-}
-
-/// Reads all counters of a disk; `None` if they cannot be read.
+/// Reads all counters of a disk, except its dirty pages; `None` if they cannot be read.
 #[must_use]
-pub fn disk_stat(roots: &Roots, name: &str) -> Option<DiskStat> {
+pub fn disk_stat(roots: &Roots, name: &str) -> Option<DiskCounters> {
     let text = attr::whole(&roots.block(name).join("stat")).ok()?;
     let fields = numbers(&text)?;
-    Some(DiskStat {
+    Some(DiskCounters {
         counters: parse_stat(name, &text)?,
         read_merges: *fields.get(1)?,
         write_merges: *fields.get(5)?,
         queue_ms: *fields.get(10)?,
+        unwritten_bytes: None,
     })
 }
 
@@ -127,9 +116,9 @@ fn queue_settings(roots: &Roots, name: &str) -> QueueSettings {
 fn parse_schedulers(line: &str) -> (Option<String>, Vec<String>) {
     let bare = |word: &str| word.trim_matches(['[', ']']).to_owned();
     let offered: Vec<String> = line.split_whitespace().map(bare).collect();
-    let chosen = line.split_whitespace().find(|word| word.starts_with('['));
     let only = (offered.len() == 1).then_some(line);
-    (chosen.or(only).map(bare), offered)
+    let chosen = attr::bracketed(line).or(only);
+    (chosen.map(str::to_owned), offered)
 }
 
 #[cfg(test)]

@@ -27,8 +27,7 @@ pub fn machine(roots: &Roots, cpus: Vec<u32>) -> Machine {
         caches: caches(roots, &cpus),
         nodes: nodes(roots),
         huge_pages: attr::text(&huge.join("enabled"))
-            .as_deref()
-            .and_then(chosen),
+            .and_then(|text| Some(attr::bracketed(&text)?.to_owned())),
         huge_page_bytes: attr::number(&huge.join("hpage_pmd_size")),
         total_bytes: counters.map(|counters| counters.total_bytes),
         available_bytes: counters.and_then(|counters| counters.available_bytes),
@@ -43,21 +42,10 @@ pub fn machine(roots: &Roots, cpus: Vec<u32>) -> Machine {
 /// Returns the number of thermal throttling events since boot, summed over all CPUs.
 #[must_use]
 pub fn throttled(roots: &Roots) -> Option<u64> {
-    let folder = roots.sys.join("devices/system/cpu");
-    let names = attr::entries(&folder);
-    let counts = names.iter().filter_map(|name| {
-        attr::numbered(name, "cpu")?;
-        let counts = folder.join(name).join("thermal_throttle");
-        attr::number::<u64>(&counts.join("core_throttle_count"))
-    });
+    let cpus = attr::numbered_entries(&roots.sys.join("devices/system/cpu"), "cpu").into_iter();
+    let file = "thermal_throttle/core_throttle_count";
+    let counts = cpus.filter_map(|(_, folder)| attr::number::<u64>(&folder.join(file)));
     counts.reduce(u64::saturating_add)
-}
-
-/// The word in brackets.
-fn chosen(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once('[')?;
-    let (word, _) = rest.split_once(']')?;
-    Some(word.to_owned())
 }
 
 /// Data and unified caches of the first CPU, with how many of each kind all of them
@@ -100,11 +88,8 @@ fn cache(folder: &Path) -> Option<Cache> {
 }
 
 fn nodes(roots: &Roots) -> Option<u32> {
-    let names = attr::entries(&roots.sys.join("devices/system/node"));
-    let nodes = names
-        .iter()
-        .filter(|name| attr::numbered(name, "node").is_some());
-    u32::try_from(nodes.count()).ok().filter(|nodes| *nodes > 0)
+    let nodes = attr::numbered_entries(&roots.sys.join("devices/system/node"), "node");
+    u32::try_from(nodes.len()).ok().filter(|nodes| *nodes > 0)
 }
 
 /// Processes that run or wait for a CPU (`/proc/loadavg`: `0.5 0.6 0.7 2/345 6789`).
@@ -210,7 +195,8 @@ mod tests {
 
     #[test]
     fn the_policy_of_huge_pages_is_the_word_in_brackets() {
-        assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
-        assert_eq!(chosen("always"), None);
+        let bracketed = attr::bracketed;
+        assert_eq!(bracketed("always [madvise] never"), Some("madvise"));
+        assert_eq!(bracketed("always"), None);
     }
 }

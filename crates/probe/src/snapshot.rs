@@ -100,13 +100,7 @@ pub(crate) fn parse_io(text: &str) -> Option<OwnIo> {
 /// (proc_meminfo(5)).
 pub(crate) fn memory(roots: &Roots) -> Option<MemoryCounters> {
     let text = attr::whole(&roots.proc.join("meminfo")).ok()?;
-    let bytes = |key| -> Option<u64> {
-        let kibibytes: u64 = attr::value_after(&text, key)?
-            .strip_suffix(" kB")?
-            .parse()
-            .ok()?;
-        kibibytes.checked_mul(1024)
-    };
+    let bytes = |key| attr::kibibytes_after(&text, key);
     Some(MemoryCounters {
         total_bytes: bytes("MemTotal:")?,
         available_bytes: bytes("MemAvailable:"),
@@ -141,18 +135,18 @@ fn context_switches(roots: &Roots) -> Option<u64> {
 
 /// CPUs of which the frequency or the governor is known, by number.
 fn cpus(roots: &Roots) -> Vec<CpuState> {
-    let folder = roots.sys.join("devices/system/cpu");
-    let mut cpus: Vec<CpuState> = attr::entries(&folder)
-        .iter()
-        .filter_map(|name| cpu(&folder.join(name).join("cpufreq"), name))
+    let folders = attr::numbered_entries(&roots.sys.join("devices/system/cpu"), "cpu");
+    let cpus = folders.into_iter();
+    let mut cpus: Vec<CpuState> = cpus
+        .filter_map(|(number, folder)| cpu(number, &folder.join("cpufreq")))
         .collect();
     cpus.sort_by_key(|cpu| cpu.cpu);
     cpus
 }
 
-fn cpu(cpufreq: &Path, name: &str) -> Option<CpuState> {
+fn cpu(cpu: u32, cpufreq: &Path) -> Option<CpuState> {
     let state = CpuState {
-        cpu: attr::numbered(name, "cpu")?,
+        cpu,
         khz: attr::number(&cpufreq.join("scaling_cur_freq")),
         governor: attr::text(&cpufreq.join("scaling_governor")),
     };
@@ -161,22 +155,24 @@ fn cpu(cpufreq: &Path, name: &str) -> Option<CpuState> {
 
 /// Zones whose sensor answers now, by number.
 fn thermal(roots: &Roots) -> Vec<ThermalZone> {
-    let folder = roots.sys.join("class/thermal");
-    let mut zones: Vec<(u32, ThermalZone)> = attr::entries(&folder)
-        .iter()
-        .filter_map(|name| {
-            let zone = folder.join(name);
-            Some((
-                attr::numbered(name, "thermal_zone")?,
-                ThermalZone {
-                    name: attr::text(&zone.join("type")).unwrap_or_else(|| name.clone()),
-                    millicelsius: attr::number(&zone.join("temp"))?,
-                },
-            ))
-        })
-        .collect();
+    let mut zones = attr::numbered_entries(&roots.sys.join("class/thermal"), ZONE);
     zones.sort_by_key(|(number, _)| *number);
-    zones.into_iter().map(|(_, zone)| zone).collect()
+    let zones = zones.into_iter();
+    zones
+        .filter_map(|(number, folder)| zone(number, &folder))
+        .collect()
+}
+
+/// Prefix of the folders of thermal zones.
+pub(crate) const ZONE: &str = "thermal_zone";
+
+/// A thermal zone; `None` when its sensor does not answer.
+pub(crate) fn zone(number: u32, folder: &Path) -> Option<ThermalZone> {
+    let name = attr::text(&folder.join("type"));
+    Some(ThermalZone {
+        name: name.unwrap_or_else(|| format!("{ZONE}{number}")),
+        millicelsius: attr::number(&folder.join("temp"))?,
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use assay_model::work::watch::{DiskCounters, Memory, Paging, Processor};
 #[must_use]
 pub fn memory(roots: &Roots) -> Option<Memory> {
     let text = attr::whole(&roots.proc.join("meminfo")).ok()?;
-    let bytes = |key| kibibytes(&text, key);
+    let bytes = |key| attr::kibibytes_after(&text, key);
     Some(Memory {
         total_bytes: bytes("MemTotal:")?,
         free_bytes: bytes("MemFree:")?,
@@ -116,13 +116,9 @@ pub fn is_device(roots: &Roots, name: &str) -> bool {
 /// The counters of one device; `None` when they cannot be read.
 #[must_use]
 pub fn disk(roots: &Roots, name: &str) -> Option<DiskCounters> {
-    let stat = disk_stat(roots, name)?;
     Some(DiskCounters {
-        counters: stat.counters,
-        read_merges: stat.read_merges,
-        write_merges: stat.write_merges,
-        queue_ms: stat.queue_ms,
         unwritten_bytes: unwritten(roots, name),
+        ..disk_stat(roots, name)?
     })
 }
 
@@ -133,13 +129,8 @@ fn unwritten(roots: &Roots, name: &str) -> Option<u64> {
     let number = attr::text(&roots.block(name).join("dev"))?;
     let file = roots.sys.join("kernel/debug/bdi").join(number);
     let text = attr::whole(&file.join("stats")).ok()?;
-    let dirty = kibibytes(&text, "BdiReclaimable:")?;
-    dirty.checked_add(kibibytes(&text, "BdiWriteback:")?)
-}
-
-fn kibibytes(text: &str, key: &str) -> Option<u64> {
-    let number = attr::value_after(text, key)?.strip_suffix("kB")?;
-    number.trim_end().parse::<u64>().ok()?.checked_mul(1024)
+    let dirty = attr::kibibytes_after(&text, "BdiReclaimable:")?;
+    dirty.checked_add(attr::kibibytes_after(&text, "BdiWriteback:")?)
 }
 
 #[cfg(test)]

@@ -29,26 +29,8 @@ impl Percentile {
     /// 100 %: the maximum.
     pub const P100: Self = Self::ppm(MILLION);
 
-    const fn ppm(parts_per_million: u32) -> Self {
+    pub(crate) const fn ppm(parts_per_million: u32) -> Self {
         Self { parts_per_million }
-    }
-
-    /// From percent, rounded to 0.0001 %; `None` outside 0 to 100.
-    ///
-    /// ```
-    /// use assay_stats::percentile::Percentile;
-    /// assert_eq!(Percentile::from_percent(99.9), Some(Percentile::P99_9));
-    /// assert_eq!(Percentile::from_percent(101.0), None);
-    /// ```
-    #[must_use]
-    pub fn from_percent(percent: f64) -> Option<Self> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "0 to a million after the check"
-        )]
-        let ppm = |percent: f64| Self::ppm((percent * 1e4).round() as u32);
-        (0.0..=100.0).contains(&percent).then(|| ppm(percent))
     }
 
     /// Returns true if `count` values are enough to state the percentile: at least ten are expected beyond it, n (1 - q) >= 10. p99 takes 1 000 values, p99.9 10 000.
@@ -109,13 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_read_and_named_in_percent() {
-        for (percent, name) in [(50.0, "p50"), (99.9, "p99.9"), (99.99, "p99.99")] {
-            let percentile = Percentile::from_percent(percent).unwrap();
-            assert_eq!(percentile.to_string(), name);
-        }
-        for bad in [-0.1, 100.1, f64::NAN, f64::INFINITY] {
-            assert_eq!(Percentile::from_percent(bad), None, "{bad}");
-        }
+    fn percentiles_are_named_in_percent() {
+        let named = [Percentile::P50, Percentile::P99_9, Percentile::P99_99];
+        let names = named.map(|percentile| percentile.to_string());
+        assert_eq!(names, ["p50", "p99.9", "p99.99"]);
     }
 }

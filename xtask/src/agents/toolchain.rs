@@ -1,7 +1,8 @@
 //! Tools for building agents besides Rust: the source of its standard library, which is rebuilt for
 //! them, and a C compiler and linker for all machines.
 
-use crate::run::{build_folder, output, run};
+use crate::python;
+use crate::run::{build_folder, output};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,23 +28,13 @@ impl Toolchain {
         let toolchain = Self { folder };
         if !toolchain.zigbuild().exists() {
             let why = "agents are built with Zig and cargo-zigbuild, which pip cannot get";
-            toolchain.install().context(why)?;
+            python::install(&toolchain.folder, &PACKAGES).context(why)?;
         }
         Ok(toolchain)
     }
 
     fn zigbuild(&self) -> PathBuf {
         self.folder.join("bin/cargo-zigbuild")
-    }
-
-    fn install(&self) -> Result<()> {
-        let mut pip = Command::new("/usr/bin/python3");
-        pip.args(["-m", "pip", "install", "--quiet"])
-            .arg("--disable-pip-version-check")
-            .arg("--target")
-            .arg(&self.folder)
-            .args(PACKAGES);
-        run(&mut pip)
     }
 
     /// `cargo zigbuild`, to which a command of cargo is added.

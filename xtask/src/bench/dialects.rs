@@ -1,6 +1,7 @@
 //! `cargo xtask bench dialects`: assay's dialects beside the tools whose words they
 //! speak, as ratios in one run.
 
+use super::median;
 use super::scratch::{ScratchFile, folder, warm};
 use crate::limits::Limits;
 use crate::run::{output, shipped};
@@ -127,8 +128,7 @@ fn median_of_rounds(
         };
         ratios.push(ratio(theirs, own));
     }
-    ratios.sort_by(f64::total_cmp);
-    Ok(ratios[rounds / 2])
+    Ok(median(ratios))
 }
 
 /// The time on dd's last line.

@@ -17,3 +17,10 @@ pub use model::model;
 pub use overhead::{measure_child, overhead};
 pub use report::report;
 pub use traits::traits;
+
+/// The median; 0 of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = |place: usize| values.get(place).copied().unwrap_or(0.0);
+    f64::midpoint(at(values.len().saturating_sub(1) / 2), at(values.len() / 2))
+}

@@ -1,6 +1,6 @@
 //! Overhead of assay itself.
 
-use super::{bare, fio, scratch};
+use super::{bare, fio, median, scratch};
 use crate::limits::{Limits, in_release};
 use crate::run::{output, shipped};
 use anyhow::{Context, Result, bail};
@@ -165,7 +165,7 @@ fn uring(limits: &mut Limits) -> Result<()> {
     let (mut own, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let measured = measure_here(&job, device.node())?;
-        own.push(as_f64(measured.read.ios) / Nanos(measured.elapsed_ns).as_secs_f64());
+        own.push(measured.read.ios as f64 / Nanos(measured.elapsed_ns).as_secs_f64());
         theirs.push(fio::run(&job, device.node())?.iops);
     }
     println!(
@@ -203,12 +203,12 @@ fn footprint(limits: &mut Limits) -> Result<()> {
     limits.check(
         "peak memory without I/O buffers, at most 16 MiB",
         &format!("{:.1} MiB", memory / 1048576.0),
-        memory <= as_f64(MAX_MEMORY.0),
+        memory <= MAX_MEMORY.0 as f64,
     );
     limits.check(
         "first I/O after process start, at most 20 ms",
         &format!("{:.2} ms", first_io / 1e6),
-        first_io <= as_f64(MAX_FIRST_IO.0),
+        first_io <= MAX_FIRST_IO.0 as f64,
     );
     Ok(())
 }
@@ -286,27 +286,15 @@ fn measure_here(job: &Job, path: &Path) -> Result<Measurement> {
 
 fn cpu_ns_per_io(measured: &Measurement) -> f64 {
     let cpu_ns = measured.cpu.user_ns + measured.cpu.system_ns;
-    as_f64(cpu_ns) / as_f64(measured.read.ios)
+    cpu_ns as f64 / measured.read.ios as f64
 }
 
 fn now_ns() -> f64 {
     let time = clock_gettime(ClockId::Monotonic);
-    #[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days of uptime")]
-    let ns = time.tv_sec as f64 * 1e9 + time.tv_nsec as f64;
-    ns
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
 /// The median of the ratios of each round: drift of the machine cancels out.
 fn median_ratio(ours: &[f64], theirs: &[f64]) -> f64 {
     median(ours.iter().zip(theirs).map(|(a, b)| a / b).collect())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a benchmark")]
-fn as_f64(count: u64) -> f64 {
-    count as f64
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask bench report`: the page of a very large run.
 
-use super::{huge, scratch};
+use super::{huge, median, scratch};
 use crate::limits::Limits;
 use crate::run::{output, shipped};
 use anyhow::{Context, Result};
@@ -31,7 +31,7 @@ pub fn report() -> Result<()> {
     let bytes = fs::metadata(&page)?.len();
     limits.check(
         "its size, at most 3 MB",
-        &format!("{:.2} MB", megabytes(bytes)),
+        &format!("{:.2} MB", bytes as f64 / 1e6),
         bytes <= MAX_PAGE_BYTES,
     );
     let html = fs::read_to_string(&page)?;
@@ -98,12 +98,5 @@ fn interactive(page: &Path, profile: &Path) -> Result<f64> {
 
 fn median_of(mut round: impl FnMut() -> Result<f64>) -> Result<f64> {
     let rounds: Result<Vec<f64>> = (0..ROUNDS).map(|_| round()).collect();
-    let mut rounds = rounds?;
-    rounds.sort_by(f64::total_cmp);
-    Ok(rounds[ROUNDS / 2])
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a size to show")]
-fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
+    Ok(median(rounds?))
 }

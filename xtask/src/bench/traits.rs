@@ -1,6 +1,7 @@
 //! `cargo xtask bench traits`: the costs that `assay traits` states of the emulated board's SD
 //! card, against rates of sizes that it did not ask for.
 
+use super::median;
 use crate::limits::Limits;
 use crate::run::{output, shipped};
 use anyhow::{Context, Result, anyhow};
@@ -58,7 +59,7 @@ fn judge(ratios: &Ratios) -> Result<()> {
         stated * 2 > ROUNDS,
     );
     for (blocks, ratios) in BLOCKS.into_iter().zip(ratios).filter(|_| stated > 0) {
-        let ratio = median(ratios);
+        let ratio = median(ratios.clone());
         limits.check(
             &format!("rate of reads of {} B, predicted / measured", blocks * 512),
             &format!("{ratio:.3} of {ratios:.3?}"),
@@ -155,14 +156,6 @@ fn measured(assay: &Path, board: &Board, bed: &Scratch) -> Result<Vec<f64>> {
 fn said(mut command: Command, bed: &Scratch) -> Result<Value> {
     command.arg("--store").arg(bed.join("runs.sqlite"));
     Ok(serde_json::from_str(&output(&mut command)?)?)
-}
-
-/// 0 of nothing.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = |place: usize| sorted.get(place).copied().unwrap_or(0.0);
-    f64::midpoint(at(sorted.len().saturating_sub(1) / 2), at(sorted.len() / 2))
 }
 
 /// Runs as long as this process does, however that ends.

@@ -1,22 +1,8 @@
 //! Claims of assay: the figures of its JSON, each with its label.
 
 use anyhow::{Context, Result};
+pub use assay_model::job::Direction;
 use serde_json::Value;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    Read,
-    Write,
-}
-
-impl Direction {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
-    }
-}
 
 /// The figures of one direction of one job.
 #[derive(Clone, Debug)]
@@ -45,7 +31,7 @@ pub fn claims(text: &str) -> Result<Vec<Claim>> {
     let entries = list
         .as_array()
         .context("the JSON has neither jobs nor trials")?;
-    let both = |entry| [Direction::Read, Direction::Write].map(|direction| of(entry, direction));
+    let both = |entry| Direction::ALL.map(|direction| of(entry, direction));
     Ok(entries.iter().flat_map(both).flatten().collect())
 }
 

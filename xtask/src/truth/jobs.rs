@@ -48,30 +48,14 @@ pub struct TruthJob {
     pub words: &'static str,
 }
 
-const fn job(name: &'static str, on: On, cached: Cached, words: &'static str) -> TruthJob {
-    TruthJob {
-        name,
-        on,
-        engines: PSYNC,
-        cached,
-        neighbour: Neighbour::None,
-        words,
-    }
-}
-
-/// A job of `assay qualify`, on a file of its own.
-const fn qualify(on: On, words: &'static str) -> TruthJob {
-    job(words, on, NoFile, words).by(NONE)
-}
-
 impl TruthJob {
     /// Name, and the neighbour if there is one.
     pub fn title(&self) -> String {
         let beside = match self.neighbour {
             Neighbour::None => "",
-            DirtiesTheFile => "; another process dirties the file",
-            WritesAnotherFile => "; another process writes a file",
-            ReadsTheDevice => "; another process reads the device",
+            Neighbour::DirtiesTheFile => "; another process dirties the file",
+            Neighbour::WritesAnotherFile => "; another process writes a file",
+            Neighbour::ReadsTheDevice => "; another process reads the device",
         };
         format!("{}{beside}", self.name)
     }
@@ -90,14 +74,6 @@ impl TruthJob {
     pub fn has_own_file(&self) -> bool {
         self.words.starts_with("qualify")
     }
-
-    const fn beside(self, neighbour: Neighbour) -> Self {
-        Self { neighbour, ..self }
-    }
-
-    const fn by(self, engines: &'static [&'static str]) -> Self {
-        Self { engines, ..self }
-    }
 }
 
 const PSYNC: &[&str] = &["psync"];
@@ -108,416 +84,115 @@ const QUEUED: &[&str] = &["libaio", "posixaio", "io_uring"];
 const MAPPED: &[&str] = &["mmap"];
 const NONE: &[&str] = &["-"];
 
-use Cached::{All as Warm, FirstHalf, NoFile, Nothing as Cold};
-use Neighbour::{DirtiesTheFile, ReadsTheDevice, WritesAnotherFile};
-use On::{All, Ext4, Files, Main, OtherFiles};
-
 /// Size of files that are prepared; jobs use 8 MiB of it or all.
 pub const FILE_MIB: usize = 16;
 
-pub const JOBS: &[TruthJob] = &[
-    job("write", All, NoFile, "fio --rw=write --bs=64k --size=8m"),
-    job(
-        "write, end_fsync",
-        All,
-        NoFile,
-        "fio --rw=write --bs=64k --size=8m --end_fsync=1",
-    ),
-    job(
-        "write, fdatasync=32",
-        All,
-        NoFile,
-        "fio --rw=write --bs=64k --size=8m --fdatasync=32",
-    ),
-    job(
-        "write, direct",
-        All,
-        Cold,
-        "fio --rw=write --bs=64k --size=8m --direct=1",
-    ),
-    job(
-        "write, direct dsync",
-        All,
-        Cold,
-        "fio --rw=write --bs=64k --size=2m --direct=1 --sync=dsync",
-    ),
-    job("read, cold", All, Cold, "fio --rw=read --bs=64k --size=8m"),
-    job(
-        "read, cached",
-        All,
-        Warm,
-        "fio --rw=read --bs=64k --size=8m --invalidate=0",
-    ),
-    job(
-        "randread 4k, direct",
-        All,
-        Cold,
-        "fio --rw=randread --bs=4k --size=2m --direct=1",
-    ),
-    job(
-        "randread 4k, cold",
-        Files,
-        Cold,
-        "fio --rw=randread --bs=4k --size=2m",
-    ),
+/// Makes the table of all jobs: name, topologies, cached part, neighbour, engines, words.
+macro_rules! jobs {
+    ($($name:literal $on:ident $cached:ident $neighbour:ident $engines:ident $words:literal)*) => {
+        &[$(TruthJob {
+            name: $name,
+            on: On::$on,
+            engines: $engines,
+            cached: Cached::$cached,
+            neighbour: Neighbour::$neighbour,
+            words: $words,
+        }),*]
+    };
+}
+
+pub const JOBS: &[TruthJob] = jobs! {
+    "write"                            All        NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=8m"
+    "write, end_fsync"                 All        NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=8m --end_fsync=1"
+    "write, fdatasync=32"              All        NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=8m --fdatasync=32"
+    "write, direct"                    All        Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=8m --direct=1"
+    "write, direct dsync"              All        Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=2m --direct=1 --sync=dsync"
+    "read, cold"                       All        Nothing   None              PSYNC  "fio --rw=read --bs=64k --size=8m"
+    "read, cached"                     All        All       None              PSYNC  "fio --rw=read --bs=64k --size=8m --invalidate=0"
+    "randread 4k, direct"              All        Nothing   None              PSYNC  "fio --rw=randread --bs=4k --size=2m --direct=1"
+    "randread 4k, cold"                Files      Nothing   None              PSYNC  "fio --rw=randread --bs=4k --size=2m"
     // Flushes.
-    job(
-        "write, fdatasync=1",
-        Main,
-        NoFile,
-        "fio --rw=write --bs=64k --size=2m --fdatasync=1",
-    ),
-    job(
-        "write, fsync=1",
-        Main,
-        Cold,
-        "fio --rw=write --bs=64k --size=2m --fsync=1",
-    ),
-    job(
-        "write, last blocks after a flush",
-        Main,
-        NoFile,
-        "fio --rw=write --bs=64k --size=8m --fdatasync=31",
-    ),
-    job(
-        "write, sync=dsync",
-        Main,
-        Cold,
-        "fio --rw=write --bs=64k --size=2m --sync=dsync",
-    ),
-    job(
-        "write, sync=sync",
-        Ext4,
-        NoFile,
-        "fio --rw=write --bs=64k --size=2m --sync=sync",
-    ),
-    job(
-        "write, direct fdatasync=1",
-        Main,
-        Cold,
-        "fio --rw=write --bs=64k --size=2m --direct=1 --fdatasync=1",
-    ),
-    job(
-        "write, direct end_fsync",
-        Main,
-        Cold,
-        "fio --rw=write --bs=64k --size=8m --direct=1 --end_fsync=1",
-    ),
-    job(
-        "write, direct, new file",
-        Ext4,
-        NoFile,
-        "fio --rw=write --bs=64k --size=8m --direct=1",
-    ),
-    job(
-        "write 4k, fdatasync=1",
-        Ext4,
-        Cold,
-        "fio --rw=randwrite --bs=4k --size=8m --io_size=256k --fdatasync=1",
-    ),
-    job(
-        "randwrite, fsync=16",
-        Ext4,
-        Cold,
-        "fio --rw=randwrite --bs=16k --size=8m --fsync=16",
-    ),
-    job(
-        "write over a file",
-        Main,
-        Cold,
-        "fio --rw=write --bs=64k --size=8m --overwrite=1",
-    ),
-    job(
-        "write twice over",
-        Ext4,
-        Cold,
-        "fio --rw=write --bs=64k --size=4m --io_size=8m --end_fsync=1",
-    ),
-    job(
-        "write, verify",
-        Main,
-        NoFile,
-        "fio --rw=write --bs=64k --size=16m --verify=crc32c",
-    ),
-    job(
-        "write, direct, verify",
-        Ext4,
-        Cold,
-        "fio --rw=write --bs=64k --size=8m --verify=crc32c --direct=1",
-    ),
-    job(
-        "write 64 MiB",
-        Ext4,
-        NoFile,
-        "fio --rw=write --bs=1m --size=64m",
-    ),
+    "write, fdatasync=1"               Main       NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=2m --fdatasync=1"
+    "write, fsync=1"                   Main       Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=2m --fsync=1"
+    "write, last blocks after a flush" Main       NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=8m --fdatasync=31"
+    "write, sync=dsync"                Main       Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=2m --sync=dsync"
+    "write, sync=sync"                 Ext4       NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=2m --sync=sync"
+    "write, direct fdatasync=1"        Main       Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=2m --direct=1 --fdatasync=1"
+    "write, direct end_fsync"          Main       Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=8m --direct=1 --end_fsync=1"
+    "write, direct, new file"          Ext4       NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=8m --direct=1"
+    "write 4k, fdatasync=1"            Ext4       Nothing   None              PSYNC  "fio --rw=randwrite --bs=4k --size=8m --io_size=256k --fdatasync=1"
+    "randwrite, fsync=16"              Ext4       Nothing   None              PSYNC  "fio --rw=randwrite --bs=16k --size=8m --fsync=16"
+    "write over a file"                Main       Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=8m --overwrite=1"
+    "write twice over"                 Ext4       Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=4m --io_size=8m --end_fsync=1"
+    "write, verify"                    Main       NoFile    None              PSYNC  "fio --rw=write --bs=64k --size=16m --verify=crc32c"
+    "write, direct, verify"            Ext4       Nothing   None              PSYNC  "fio --rw=write --bs=64k --size=8m --verify=crc32c --direct=1"
+    "write 64 MiB"                     Ext4       NoFile    None              PSYNC  "fio --rw=write --bs=1m --size=64m"
     // What is cached.
-    job(
-        "read, half cached",
-        Main,
-        FirstHalf,
-        "fio --rw=read --bs=64k --size=16m --invalidate=0",
-    ),
-    job(
-        "randread 4k, half cached",
-        Main,
-        FirstHalf,
-        "fio --rw=randread --bs=4k --size=16m --io_size=4m --invalidate=0",
-    ),
-    job(
-        "randread 4k, cached",
-        Main,
-        Warm,
-        "fio --rw=randread --bs=4k --size=8m --invalidate=0",
-    ),
-    job(
-        "read twice",
-        Main,
-        Cold,
-        "fio --rw=read --bs=64k --size=4m --io_size=8m",
-    ),
-    job(
-        "read twice, file of 16 MiB",
-        Ext4,
-        Cold,
-        "fio --rw=read --bs=64k --size=2m --io_size=4m",
-    ),
-    job(
-        "read three times",
-        Ext4,
-        Cold,
-        "fio --rw=read --bs=64k --size=4m --loops=3",
-    ),
-    job(
-        "read 4k, cold",
-        Ext4,
-        Cold,
-        "fio --rw=read --bs=4k --size=8m",
-    ),
-    job(
-        "read, direct",
-        Main,
-        Cold,
-        "fio --rw=read --bs=64k --size=8m --direct=1",
-    ),
-    job(
-        "read, direct, cached",
-        Ext4,
-        Warm,
-        "fio --rw=read --bs=64k --size=8m --direct=1 --invalidate=0",
-    ),
-    job(
-        "read, pre_read",
-        Ext4,
-        Cold,
-        "fio --rw=read --bs=64k --size=8m --pre_read=1 --invalidate=0",
-    ),
-    job(
-        "randread 64k, cold",
-        Ext4,
-        Cold,
-        "fio --rw=randread --bs=64k --size=8m",
-    ),
-    job(
-        "read backwards",
-        Ext4,
-        Cold,
-        "fio --rw=read:-128k --bs=64k --size=8m --io_size=2m",
-    ),
+    "read, half cached"                Main       FirstHalf None              PSYNC  "fio --rw=read --bs=64k --size=16m --invalidate=0"
+    "randread 4k, half cached"         Main       FirstHalf None              PSYNC  "fio --rw=randread --bs=4k --size=16m --io_size=4m --invalidate=0"
+    "randread 4k, cached"              Main       All       None              PSYNC  "fio --rw=randread --bs=4k --size=8m --invalidate=0"
+    "read twice"                       Main       Nothing   None              PSYNC  "fio --rw=read --bs=64k --size=4m --io_size=8m"
+    "read twice, file of 16 MiB"       Ext4       Nothing   None              PSYNC  "fio --rw=read --bs=64k --size=2m --io_size=4m"
+    "read three times"                 Ext4       Nothing   None              PSYNC  "fio --rw=read --bs=64k --size=4m --loops=3"
+    "read 4k, cold"                    Ext4       Nothing   None              PSYNC  "fio --rw=read --bs=4k --size=8m"
+    "read, direct"                     Main       Nothing   None              PSYNC  "fio --rw=read --bs=64k --size=8m --direct=1"
+    "read, direct, cached"             Ext4       All       None              PSYNC  "fio --rw=read --bs=64k --size=8m --direct=1 --invalidate=0"
+    "read, pre_read"                   Ext4       Nothing   None              PSYNC  "fio --rw=read --bs=64k --size=8m --pre_read=1 --invalidate=0"
+    "randread 64k, cold"               Ext4       Nothing   None              PSYNC  "fio --rw=randread --bs=64k --size=8m"
+    "read backwards"                   Ext4       Nothing   None              PSYNC  "fio --rw=read:-128k --bs=64k --size=8m --io_size=2m"
     // Both directions.
-    job(
-        "rw, direct",
-        Main,
-        Cold,
-        "fio --rw=rw --bs=64k --size=4m --direct=1",
-    ),
-    job(
-        "randrw 4k, cold",
-        Ext4,
-        Cold,
-        "fio --rw=randrw --bs=4k --size=4m",
-    ),
-    job(
-        "randrw 4k, direct dsync",
-        Ext4,
-        Cold,
-        "fio --rw=randrw --bs=4k --size=512k --direct=1 --sync=dsync",
-    ),
+    "rw, direct"                       Main       Nothing   None              PSYNC  "fio --rw=rw --bs=64k --size=4m --direct=1"
+    "randrw 4k, cold"                  Ext4       Nothing   None              PSYNC  "fio --rw=randrw --bs=4k --size=4m"
+    "randrw 4k, direct dsync"          Ext4       Nothing   None              PSYNC  "fio --rw=randrw --bs=4k --size=512k --direct=1 --sync=dsync"
     // Other engines.
-    job("write", Ext4, NoFile, "fio --rw=write --bs=64k --size=8m").by(OTHERS),
-    job(
-        "write, end_fsync",
-        Ext4,
-        NoFile,
-        "fio --rw=write --bs=64k --size=8m --end_fsync=1",
-    )
-    .by(OTHERS),
-    job(
-        "write, direct dsync",
-        Ext4,
-        Cold,
-        "fio --rw=write --bs=64k --size=2m --direct=1 --sync=dsync",
-    )
-    .by(OTHERS),
-    job("read, cold", Ext4, Cold, "fio --rw=read --bs=64k --size=8m").by(OTHERS),
-    job(
-        "read, cached",
-        Ext4,
-        Warm,
-        "fio --rw=read --bs=64k --size=8m --invalidate=0",
-    )
-    .by(OTHERS),
-    job(
-        "randread 4k, direct",
-        Ext4,
-        Cold,
-        "fio --rw=randread --bs=4k --size=2m --direct=1",
-    )
-    .by(OTHERS),
-    job(
-        "randread 4k, half cached",
-        Ext4,
-        FirstHalf,
-        "fio --rw=randread --bs=4k --size=16m --io_size=4m --invalidate=0",
-    )
-    .by(OTHERS),
-    job(
-        "randread 4k, direct qd16",
-        Main,
-        Cold,
-        "fio --rw=randread --bs=4k --size=4m --direct=1 --iodepth=16",
-    )
-    .by(QUEUED),
-    job(
-        "randwrite 4k, direct qd16 fsync",
-        Main,
-        Cold,
-        "fio --rw=randwrite --bs=4k --size=2m --direct=1 --iodepth=16 --end_fsync=1",
-    )
-    .by(QUEUED),
-    job("write", Ext4, Cold, "fio --rw=write --bs=64k --size=8m").by(MAPPED),
-    job(
-        "write, end_fsync",
-        Ext4,
-        Cold,
-        "fio --rw=write --bs=64k --size=8m --end_fsync=1",
-    )
-    .by(MAPPED),
-    job(
-        "write, fdatasync=32",
-        Ext4,
-        Cold,
-        "fio --rw=write --bs=64k --size=8m --fdatasync=32",
-    )
-    .by(MAPPED),
-    job("read, cold", Ext4, Cold, "fio --rw=read --bs=64k --size=8m").by(MAPPED),
-    job(
-        "read, cached",
-        Ext4,
-        Warm,
-        "fio --rw=read --bs=64k --size=8m --invalidate=0",
-    )
-    .by(MAPPED),
+    "write"                            Ext4       NoFile    None              OTHERS "fio --rw=write --bs=64k --size=8m"
+    "write, end_fsync"                 Ext4       NoFile    None              OTHERS "fio --rw=write --bs=64k --size=8m --end_fsync=1"
+    "write, direct dsync"              Ext4       Nothing   None              OTHERS "fio --rw=write --bs=64k --size=2m --direct=1 --sync=dsync"
+    "read, cold"                       Ext4       Nothing   None              OTHERS "fio --rw=read --bs=64k --size=8m"
+    "read, cached"                     Ext4       All       None              OTHERS "fio --rw=read --bs=64k --size=8m --invalidate=0"
+    "randread 4k, direct"              Ext4       Nothing   None              OTHERS "fio --rw=randread --bs=4k --size=2m --direct=1"
+    "randread 4k, half cached"         Ext4       FirstHalf None              OTHERS "fio --rw=randread --bs=4k --size=16m --io_size=4m --invalidate=0"
+    "randread 4k, direct qd16"         Main       Nothing   None              QUEUED "fio --rw=randread --bs=4k --size=4m --direct=1 --iodepth=16"
+    "randwrite 4k, direct qd16 fsync"  Main       Nothing   None              QUEUED "fio --rw=randwrite --bs=4k --size=2m --direct=1 --iodepth=16 --end_fsync=1"
+    "write"                            Ext4       Nothing   None              MAPPED "fio --rw=write --bs=64k --size=8m"
+    "write, end_fsync"                 Ext4       Nothing   None              MAPPED "fio --rw=write --bs=64k --size=8m --end_fsync=1"
+    "write, fdatasync=32"              Ext4       Nothing   None              MAPPED "fio --rw=write --bs=64k --size=8m --fdatasync=32"
+    "read, cold"                       Ext4       Nothing   None              MAPPED "fio --rw=read --bs=64k --size=8m"
+    "read, cached"                     Ext4       All       None              MAPPED "fio --rw=read --bs=64k --size=8m --invalidate=0"
     // Others.
-    job(
-        "write, direct dsync",
-        Files,
-        Cold,
-        "fio --rw=write --bs=64k --size=4m --overwrite=1 --direct=1 --sync=dsync",
-    )
-    .beside(DirtiesTheFile),
-    job(
-        "write, direct",
-        Main,
-        Cold,
-        "fio --rw=write --bs=64k --size=4m --overwrite=1 --direct=1",
-    )
-    .beside(DirtiesTheFile),
-    job("write", Main, NoFile, "fio --rw=write --bs=64k --size=8m").beside(WritesAnotherFile),
-    job(
-        "write, direct dsync",
-        Ext4,
-        Cold,
-        "fio --rw=write --bs=64k --size=2m --direct=1 --sync=dsync",
-    )
-    .beside(WritesAnotherFile),
-    job(
-        "read, cached",
-        Main,
-        Warm,
-        "fio --rw=read --bs=64k --size=8m --invalidate=0",
-    )
-    .beside(ReadsTheDevice),
-    job("read, cold", Ext4, Cold, "fio --rw=read --bs=64k --size=8m").beside(ReadsTheDevice),
-    job(
-        "randread 4k, direct",
-        Ext4,
-        Cold,
-        "fio --rw=randread --bs=4k --size=1m --direct=1",
-    )
-    .beside(ReadsTheDevice),
+    "write, direct dsync"              Files      Nothing   DirtiesTheFile    PSYNC  "fio --rw=write --bs=64k --size=4m --overwrite=1 --direct=1 --sync=dsync"
+    "write, direct"                    Main       Nothing   DirtiesTheFile    PSYNC  "fio --rw=write --bs=64k --size=4m --overwrite=1 --direct=1"
+    "write"                            Main       NoFile    WritesAnotherFile PSYNC  "fio --rw=write --bs=64k --size=8m"
+    "write, direct dsync"              Ext4       Nothing   WritesAnotherFile PSYNC  "fio --rw=write --bs=64k --size=2m --direct=1 --sync=dsync"
+    "read, cached"                     Main       All       ReadsTheDevice    PSYNC  "fio --rw=read --bs=64k --size=8m --invalidate=0"
+    "read, cold"                       Ext4       Nothing   ReadsTheDevice    PSYNC  "fio --rw=read --bs=64k --size=8m"
+    "randread 4k, direct"              Ext4       Nothing   ReadsTheDevice    PSYNC  "fio --rw=randread --bs=4k --size=1m --direct=1"
     // The four ways of dd.
-    job("dd", Main, NoFile, "dd if=/dev/zero of=F bs=1M count=16").by(NONE),
-    job(
-        "dd conv=fdatasync",
-        Main,
-        NoFile,
-        "dd if=/dev/zero of=F bs=1M count=16 conv=fdatasync",
-    )
-    .by(NONE),
-    job(
-        "dd oflag=direct",
-        Main,
-        NoFile,
-        "dd if=/dev/zero of=F bs=1M count=16 oflag=direct",
-    )
-    .by(NONE),
-    job(
-        "dd oflag=dsync",
-        Main,
-        NoFile,
-        "dd if=/dev/zero of=F bs=1M count=8 oflag=dsync",
-    )
-    .by(NONE),
-    job(
-        "dd from the file",
-        Main,
-        Cold,
-        "dd if=F of=/dev/null bs=1M count=16",
-    )
-    .by(NONE),
-    job(
-        "dd from the file, cached",
-        Main,
-        Warm,
-        "dd if=F of=/dev/null bs=1M count=16",
-    )
-    .by(NONE),
-    job(
-        "dd from the file, direct",
-        Main,
-        Cold,
-        "dd if=F of=/dev/null bs=1M count=16 iflag=direct",
-    )
-    .by(NONE),
+    "dd"                               Main       NoFile    None              NONE   "dd if=/dev/zero of=F bs=1M count=16"
+    "dd conv=fdatasync"                Main       NoFile    None              NONE   "dd if=/dev/zero of=F bs=1M count=16 conv=fdatasync"
+    "dd oflag=direct"                  Main       NoFile    None              NONE   "dd if=/dev/zero of=F bs=1M count=16 oflag=direct"
+    "dd oflag=dsync"                   Main       NoFile    None              NONE   "dd if=/dev/zero of=F bs=1M count=8 oflag=dsync"
+    "dd from the file"                 Main       Nothing   None              NONE   "dd if=F of=/dev/null bs=1M count=16"
+    "dd from the file, cached"         Main       All       None              NONE   "dd if=F of=/dev/null bs=1M count=16"
+    "dd from the file, direct"         Main       Nothing   None              NONE   "dd if=F of=/dev/null bs=1M count=16 iflag=direct"
     // The jobs of qualify, on a file of its own.
-    qualify(Ext4, "qualify ladder-plain"),
-    qualify(Ext4, "qualify ladder-fdatasync"),
-    qualify(Ext4, "qualify ladder-direct"),
-    qualify(Ext4, "qualify ladder-dsync"),
-    qualify(Ext4, "qualify read-cached"),
-    qualify(Ext4, "qualify read-buffered"),
-    qualify(Ext4, "qualify seq-read-1m"),
-    qualify(Ext4, "qualify seq-write-1m"),
-    qualify(Ext4, "qualify rand-read-4k"),
-    qualify(Ext4, "qualify rand-write-4k"),
-    qualify(Ext4, "qualify rand-read-1m"),
-    qualify(Ext4, "qualify rand-read-4k-qd32"),
-    qualify(Ext4, "qualify rand-write-4k-qd32"),
-    qualify(Ext4, "qualify mixed-4k-70-30"),
-    qualify(Ext4, "qualify append-4k-fsync"),
-    qualify(OtherFiles, "qualify ladder-plain"),
-    qualify(OtherFiles, "qualify ladder-fdatasync"),
-    qualify(OtherFiles, "qualify ladder-dsync"),
-    qualify(OtherFiles, "qualify read-cached"),
-];
+    "qualify ladder-plain"             Ext4       NoFile    None              NONE   "qualify ladder-plain"
+    "qualify ladder-fdatasync"         Ext4       NoFile    None              NONE   "qualify ladder-fdatasync"
+    "qualify ladder-direct"            Ext4       NoFile    None              NONE   "qualify ladder-direct"
+    "qualify ladder-dsync"             Ext4       NoFile    None              NONE   "qualify ladder-dsync"
+    "qualify read-cached"              Ext4       NoFile    None              NONE   "qualify read-cached"
+    "qualify read-buffered"            Ext4       NoFile    None              NONE   "qualify read-buffered"
+    "qualify seq-read-1m"              Ext4       NoFile    None              NONE   "qualify seq-read-1m"
+    "qualify seq-write-1m"             Ext4       NoFile    None              NONE   "qualify seq-write-1m"
+    "qualify rand-read-4k"             Ext4       NoFile    None              NONE   "qualify rand-read-4k"
+    "qualify rand-write-4k"            Ext4       NoFile    None              NONE   "qualify rand-write-4k"
+    "qualify rand-read-1m"             Ext4       NoFile    None              NONE   "qualify rand-read-1m"
+    "qualify rand-read-4k-qd32"        Ext4       NoFile    None              NONE   "qualify rand-read-4k-qd32"
+    "qualify rand-write-4k-qd32"       Ext4       NoFile    None              NONE   "qualify rand-write-4k-qd32"
+    "qualify mixed-4k-70-30"           Ext4       NoFile    None              NONE   "qualify mixed-4k-70-30"
+    "qualify append-4k-fsync"          Ext4       NoFile    None              NONE   "qualify append-4k-fsync"
+    "qualify ladder-plain"             OtherFiles NoFile    None              NONE   "qualify ladder-plain"
+    "qualify ladder-fdatasync"         OtherFiles NoFile    None              NONE   "qualify ladder-fdatasync"
+    "qualify ladder-dsync"             OtherFiles NoFile    None              NONE   "qualify ladder-dsync"
+    "qualify read-cached"              OtherFiles NoFile    None              NONE   "qualify read-cached"
+};

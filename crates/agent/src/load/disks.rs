@@ -2,7 +2,8 @@
 
 use assay_model::load::report::DiskUse;
 use assay_model::storage::{Layer, LayerRole, Storage};
-use assay_probe::counters::{DiskStat, disk_stat};
+use assay_model::work::watch::DiskCounters;
+use assay_probe::counters::disk_stat;
 use assay_probe::roots::Roots;
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ pub(super) struct Disks(Vec<Disk>);
 struct Disk {
     name: String,
     below: Vec<String>,
-    before: DiskStat,
+    before: DiskCounters,
     since: Instant,
 }
 
@@ -55,7 +56,7 @@ impl Disks {
 }
 
 impl Disk {
-    fn since_then(&self, now: &DiskStat) -> DiskUse {
+    fn since_then(&self, now: &DiskCounters) -> DiskUse {
         let (old, new) = (&self.before.counters, &now.counters);
         let grown = |new: u64, old: u64| new.saturating_sub(old);
         DiskUse {

@@ -1,7 +1,7 @@
 //! Counters when the clocks of streams stop before their work does, and between their
 //! passes.
 
-use assay_model::evidence::{DeviceCounters, OwnIo, Snapshot};
+use assay_model::evidence::Snapshot;
 use assay_model::load::report::{BetweenPasses, ClockStop};
 
 /// Stops kept for each storage of a wave: a wave of many jobs that end one by one.
@@ -71,9 +71,9 @@ fn between(stop: &Snapshot, now: &Snapshot) -> BetweenPasses {
         times: 1,
         elapsed_ns: now.at_ns.saturating_sub(stop.at_ns),
         devices: devices
-            .map(|(a, b)| combined(b, a, u64::saturating_sub))
+            .map(|(a, b)| b.combined(a, u64::saturating_sub))
             .collect(),
-        own_io: (stop.own_io.zip(now.own_io)).map(|(a, b)| io(b, a, u64::saturating_sub)),
+        own_io: (stop.own_io.zip(now.own_io)).map(|(a, b)| b.combined(a, u64::saturating_sub)),
         dirty_bytes: dirty(stop),
         cached_bytes: (now.region_cache.or(now.file_cache)).map(|cache| cache.cached_bytes),
     }
@@ -86,41 +86,18 @@ fn both(a: &BetweenPasses, b: &BetweenPasses) -> BetweenPasses {
         times: a.times + b.times,
         elapsed_ns: a.elapsed_ns + b.elapsed_ns,
         devices: devices
-            .map(|(a, b)| combined(a, b, u64::saturating_add))
+            .map(|(a, b)| a.combined(b, u64::saturating_add))
             .collect(),
-        own_io: (a.own_io.zip(b.own_io)).map(|(a, b)| io(a, b, u64::saturating_add)),
+        own_io: (a.own_io.zip(b.own_io)).map(|(a, b)| a.combined(b, u64::saturating_add)),
         dirty_bytes: sum(a.dirty_bytes, b.dirty_bytes),
         cached_bytes: sum(a.cached_bytes, b.cached_bytes),
-    }
-}
-
-/// The counters that the judge asks for; times and depths are of no use there.
-fn combined(a: &DeviceCounters, b: &DeviceCounters, of: fn(u64, u64) -> u64) -> DeviceCounters {
-    let maybe = |a: Option<u64>, b: Option<u64>| Some(of(a?, b?));
-    DeviceCounters {
-        name: a.name.clone(),
-        read_ios: of(a.read_ios, b.read_ios),
-        read_bytes: of(a.read_bytes, b.read_bytes),
-        write_ios: of(a.write_ios, b.write_ios),
-        write_bytes: of(a.write_bytes, b.write_bytes),
-        discard_bytes: maybe(a.discard_bytes, b.discard_bytes),
-        flush_ios: maybe(a.flush_ios, b.flush_ios),
-        ..DeviceCounters::default()
-    }
-}
-
-fn io(a: OwnIo, b: OwnIo, of: fn(u64, u64) -> u64) -> OwnIo {
-    OwnIo {
-        read_bytes: of(a.read_bytes, b.read_bytes),
-        write_bytes: of(a.write_bytes, b.write_bytes),
-        cancelled_write_bytes: of(a.cancelled_write_bytes, b.cancelled_write_bytes),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::evidence::{CacheSource, FileCache};
+    use assay_model::evidence::{CacheSource, DeviceCounters, FileCache, OwnIo};
 
     fn moment(at_ns: u64, written: u64, dirty: u64) -> Snapshot {
         Snapshot {

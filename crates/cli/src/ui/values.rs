@@ -3,7 +3,7 @@
 use assay_model::units::{Bytes, Nanos};
 
 /// Reads a size such as `256M`.
-pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
+pub fn parse_size(text: &str) -> Result<Bytes, String> {
     text.parse()
 }
 

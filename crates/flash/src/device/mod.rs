@@ -11,6 +11,7 @@ mod spent;
 
 pub use spent::{RequestPhase, Spent};
 
+use crate::FlashError;
 use crate::part::{DeviceModel, blocks};
 use crate::policy::{BlockRequest, Host, Plan, Policy, Stop};
 use crate::time::Picos;
@@ -18,17 +19,6 @@ use assay_model::job::Direction;
 use background::{Bucket, Regions};
 use layout::Layout;
 use noise::Noise;
-
-/// Why a policy cannot be simulated on a part.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeviceError {
-    /// The host has no CMD23.
-    #[error("policy cmd23: the host of {0} has no CMD23 (set_count_us would give its cost)")]
-    NoSetCount(String),
-    /// The card has no queue.
-    #[error("policy queued: {0} has no queue (queue_depth would give its depth)")]
-    NoQueue(String),
-}
 
 /// A request that was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +82,24 @@ impl Device {
     ///
     /// # Errors
     /// When the part lacks what the policy needs.
-    pub fn new(part: &DeviceModel, policy: Policy) -> Result<Self, DeviceError> {
+    pub fn new(part: &DeviceModel, policy: Policy) -> Result<Self, FlashError> {
+        let name = &part.name;
         let counted = match (policy, part.set_count_us) {
-            (Policy::SetCount, None) => return Err(DeviceError::NoSetCount(part.name.clone())),
+            (Policy::SetCount, None) => {
+                return Err(FlashError(format!(
+                    "policy cmd23: the host of {name} has no CMD23 (set_count_us would give its \
+                     cost)"
+                )));
+            }
             (Policy::SetCount, Some(us)) => us,
             _ => 0.0,
         };
         let depth = match (policy, part.queue_depth) {
-            (Policy::Queued, None) => return Err(DeviceError::NoQueue(part.name.clone())),
+            (Policy::Queued, None) => {
+                return Err(FlashError(format!(
+                    "policy queued: {name} has no queue (queue_depth would give its depth)"
+                )));
+            }
             (Policy::Queued, Some(depth)) => depth,
             _ => 1,
         };

@@ -2,53 +2,26 @@
 
 use crate::time::Picos;
 
-/// Phase of a request: the part that it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RequestPhase {
-    /// Opening a transfer or going on with one: driver, command, firmware.
-    Command,
-    /// Fetching the first blocks of a read.
-    Ramp,
-    /// Waiting in the card's queue.
-    Queue,
-    /// Data on the bus, and waiting for it.
-    Transfer,
-    /// The card is programming.
-    Program,
-    /// Ending a transfer that was left open.
-    Break,
-    /// Loading addresses.
-    Map,
-    /// Garbage collection.
-    Reclaim,
-}
-
-impl RequestPhase {
-    /// Every phase.
-    pub const ALL: [Self; 8] = [
-        Self::Command,
-        Self::Ramp,
-        Self::Queue,
-        Self::Transfer,
-        Self::Program,
-        Self::Break,
-        Self::Map,
-        Self::Reclaim,
-    ];
-
-    /// Name of the phase.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Command => "command",
-            Self::Ramp => "ramp",
-            Self::Queue => "queue",
-            Self::Transfer => "transfer",
-            Self::Program => "program",
-            Self::Break => "break",
-            Self::Map => "map",
-            Self::Reclaim => "reclaim",
-        }
+assay_model::named! {
+    /// Phase of a request: the part that it waits for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum RequestPhase {
+        /// Opening a transfer or going on with one: driver, command, firmware.
+        Command = "command",
+        /// Fetching the first blocks of a read.
+        Ramp = "ramp",
+        /// Waiting in the card's queue.
+        Queue = "queue",
+        /// Data on the bus, and waiting for it.
+        Transfer = "transfer",
+        /// The card is programming.
+        Program = "program",
+        /// Ending a transfer that was left open.
+        Break = "break",
+        /// Loading addresses.
+        Map = "map",
+        /// Garbage collection.
+        Reclaim = "reclaim",
     }
 }
 

@@ -11,7 +11,8 @@ mod published;
 pub use model::{FREE, Free, Model};
 pub use published::{PublishedRow, SOURCE, Tool, rows};
 
-use crate::device::{DeviceError, RequestPhase};
+use crate::FlashError;
+use crate::device::RequestPhase;
 use crate::fit::fit;
 use crate::part::DeviceModel;
 use crate::policy::Policy;
@@ -78,7 +79,6 @@ impl PublishedFigure {
     #[must_use]
     pub fn left_us(&self) -> f64 {
         // What is spent is that of all I/Os, what is left that of the last.
-        #[expect(clippy::cast_precision_loss, reason = "a few I/Os")]
         let ios = self.timed.ios as f64;
         self.as_the_tool_sees(self.timed.left.as_us() * ios)
     }
@@ -116,24 +116,14 @@ struct Observation {
     rate: f64,
 }
 
-/// Why there is no experiment.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ExperimentError {
-    /// The part is not there.
-    #[error("the part {PART} is missing")]
-    NoPart,
-    /// A policy cannot be simulated.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
 impl Experiment {
     /// Fits the model to the published table.
     ///
     /// # Errors
     /// When the part is missing, which a test rules out.
-    pub fn of_table() -> Result<Self, ExperimentError> {
-        let part = DeviceModel::find(PART).ok_or(ExperimentError::NoPart)?;
+    pub fn of_table() -> Result<Self, FlashError> {
+        let part = DeviceModel::find(PART)
+            .ok_or_else(|| FlashError(format!("the part {PART} is missing")))?;
         Self::from(&Model {
             part,
             disks_factor: 1.05,
@@ -144,7 +134,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the part cannot be simulated with the policies of the table.
-    pub fn from(start: &Model) -> Result<Self, ExperimentError> {
+    pub fn from(start: &Model) -> Result<Self, FlashError> {
         let observations = observations();
         for seen in &observations {
             start.rate(&seen.row, seen.policy)?;
@@ -168,14 +158,14 @@ impl Experiment {
     ///
     /// # Errors
     /// When the part lacks a parameter that the policy needs.
-    pub fn cells(&self, policy: Policy) -> Result<Vec<PublishedFigure>, DeviceError> {
+    pub fn cells(&self, policy: Policy) -> Result<Vec<PublishedFigure>, FlashError> {
         rows()
             .into_iter()
             .map(|row| self.cell(row, policy))
             .collect()
     }
 
-    fn cell(&self, row: PublishedRow, policy: Policy) -> Result<PublishedFigure, DeviceError> {
+    fn cell(&self, row: PublishedRow, policy: Policy) -> Result<PublishedFigure, FlashError> {
         let seen =
             (self.observations.iter()).position(|seen| seen.row == row && seen.policy == policy);
         let left_out = match seen.and_then(|seen| self.without.get(seen)) {
@@ -228,7 +218,6 @@ fn estimate(start: &Model, observations: &[Observation]) -> (Model, Vec<Paramete
 /// Mean and largest of the absolute values.
 #[must_use]
 pub fn mean_and_worst(errors: &[f64]) -> (f64, f64) {
-    #[expect(clippy::cast_precision_loss, reason = "a few figures")]
     let count = errors.len().max(1) as f64;
     let sum: f64 = errors.iter().map(|error| error.abs()).sum();
     let worst = errors.iter().map(|error| error.abs()).fold(0.0, f64::max);

@@ -2,7 +2,8 @@
 
 use super::published::{PublishedRow, Tool};
 use crate::BLOCK_BYTES;
-use crate::device::{Device, DeviceError};
+use crate::FlashError;
+use crate::device::Device;
 use crate::part::DeviceModel;
 use crate::policy::Policy;
 use crate::workload::{SimulatedJob, Timed, disks, run};
@@ -114,7 +115,7 @@ impl Model {
     ///
     /// # Errors
     /// When the part lacks what the policy needs.
-    pub fn time(&self, row: &PublishedRow, policy: Policy) -> Result<Timed, DeviceError> {
+    pub fn time(&self, row: &PublishedRow, policy: Policy) -> Result<Timed, FlashError> {
         let mut device = Device::new(&self.part, policy)?;
         Ok(match (row.tool, row.direction) {
             (Tool::Disks, Direction::Read) => disks(&mut device, SAMPLES, SPAN).0,
@@ -136,9 +137,8 @@ impl Model {
     ///
     /// # Errors
     /// When the part lacks what the policy needs.
-    pub fn rate(&self, row: &PublishedRow, policy: Policy) -> Result<f64, DeviceError> {
+    pub fn rate(&self, row: &PublishedRow, policy: Policy) -> Result<f64, FlashError> {
         let us = self.time(row, policy)?.mean_us() * self.factor(row.tool);
-        #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
         let bytes = row.bytes as f64;
         Ok(bytes / us * 1e6 / row.unit_bytes)
     }

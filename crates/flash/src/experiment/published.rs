@@ -6,23 +6,14 @@ use assay_model::job::Direction;
 pub const SOURCE: &str =
     "mmc: rtsx, patch version 3, December 2021; SD card Samsung Pro Plus 128 GB";
 
-/// The tool that measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
-    /// GNOME Disks: samples of 10 MiB.
-    Disks,
-    /// fio: psync, direct, one I/O at a time.
-    Fio,
-}
-
-impl Tool {
-    /// Name of the tool.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Disks => "gnome-disks",
-            Self::Fio => "fio",
-        }
+assay_model::named! {
+    /// The tool that measured.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Tool {
+        /// GNOME Disks: samples of 10 MiB.
+        Disks = "gnome-disks",
+        /// fio: psync, direct, one I/O at a time.
+        Fio = "fio",
     }
 }
 

@@ -20,65 +20,32 @@ mod step;
 use assay_model::units::{Bytes, Nanos};
 use series::Answers;
 
-/// Property of flash that can be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Trait {
-    /// Cost of a read, and of each of its blocks.
-    ReadCosts,
-    /// Pages, erase units, allocation units: what reads across their boundaries cost.
-    Boundaries,
-    /// Mapping unit: the data that one address stands for.
-    MapUnit,
-    /// Units that can be written at the same time.
-    OpenUnits,
-    /// Span of the addresses that the device keeps in memory.
-    MapSpan,
-    /// The write buffer, and what flushing costs.
-    Flush,
-    /// The area that is written fast.
-    Slc,
-    /// Ending a sequence.
-    Break,
-    /// Work that a write leaves for later.
-    Deferred,
-    /// Speed that random writes regain after pauses.
-    Recovery,
-    /// Gain from queued requests.
-    Queue,
-}
-
-impl Trait {
-    /// Every trait.
-    pub const ALL: [Self; 11] = [
-        Self::ReadCosts,
-        Self::Boundaries,
-        Self::MapUnit,
-        Self::OpenUnits,
-        Self::MapSpan,
-        Self::Flush,
-        Self::Slc,
-        Self::Break,
-        Self::Deferred,
-        Self::Recovery,
-        Self::Queue,
-    ];
-
-    /// Name of the trait, as in names of jobs and in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReadCosts => "read-costs",
-            Self::Boundaries => "boundaries",
-            Self::MapUnit => "map-unit",
-            Self::OpenUnits => "open-units",
-            Self::MapSpan => "map-span",
-            Self::Flush => "flush",
-            Self::Slc => "slc",
-            Self::Break => "break",
-            Self::Deferred => "deferred",
-            Self::Recovery => "recovery",
-            Self::Queue => "queue",
-        }
+assay_model::named! {
+    /// Property of flash that can be asked for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Trait {
+        /// Cost of a read, and of each of its blocks.
+        ReadCosts = "read-costs",
+        /// Pages, erase units, allocation units: what reads across their boundaries cost.
+        Boundaries = "boundaries",
+        /// Mapping unit: the data that one address stands for.
+        MapUnit = "map-unit",
+        /// Units that can be written at the same time.
+        OpenUnits = "open-units",
+        /// Span of the addresses that the device keeps in memory.
+        MapSpan = "map-span",
+        /// The write buffer, and what flushing costs.
+        Flush = "flush",
+        /// The area that is written fast.
+        Slc = "slc",
+        /// Ending a sequence.
+        Break = "break",
+        /// Work that a write leaves for later.
+        Deferred = "deferred",
+        /// Speed that random writes regain after pauses.
+        Recovery = "recovery",
+        /// Gain from queued requests.
+        Queue = "queue",
     }
 }
 

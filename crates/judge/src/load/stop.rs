@@ -27,14 +27,13 @@ fn leave_out(evidence: &mut Evidence, between: &BetweenPasses) -> Option<()> {
     after.at_ns = after.at_ns.saturating_sub(between.elapsed_ns);
     for device in &mut after.devices {
         let passed = between.devices.iter().find(|d| d.name == device.name)?;
-        take_off(device, passed);
+        *device = DeviceCounters {
+            in_flight: device.in_flight,
+            ..device.combined(passed, u64::saturating_sub)
+        };
     }
     if let Some(own) = &mut after.own_io {
-        let passed = between.own_io?;
-        own.read_bytes = own.read_bytes.saturating_sub(passed.read_bytes);
-        own.write_bytes = own.write_bytes.saturating_sub(passed.write_bytes);
-        let thrown = passed.cancelled_write_bytes;
-        own.cancelled_write_bytes = own.cancelled_write_bytes.saturating_sub(thrown);
+        *own = own.combined(between.own_io?, u64::saturating_sub);
     }
     for cache in [&mut after.file_cache, &mut after.region_cache]
         .into_iter()
@@ -55,14 +54,4 @@ fn leave_out(evidence: &mut Evidence, between: &BetweenPasses) -> Option<()> {
         cache.cached_bytes = cache.cached_bytes.saturating_add(between.cached_bytes?);
     }
     Some(())
-}
-
-fn take_off(from: &mut DeviceCounters, what: &DeviceCounters) {
-    let maybe = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_sub(b?));
-    from.read_ios = from.read_ios.saturating_sub(what.read_ios);
-    from.read_bytes = from.read_bytes.saturating_sub(what.read_bytes);
-    from.write_ios = from.write_ios.saturating_sub(what.write_ios);
-    from.write_bytes = from.write_bytes.saturating_sub(what.write_bytes);
-    from.discard_bytes = maybe(from.discard_bytes, what.discard_bytes);
-    from.flush_ios = maybe(from.flush_ios, what.flush_ios);
 }

@@ -3,10 +3,9 @@
 use super::{Condition, Offer, Setting, Subject};
 use crate::units::Nanos;
 use std::path::PathBuf;
-use thiserror::Error;
 
 /// More than anybody waits for; most likely a mistake.
-pub const MAX_CONDITIONS: usize = 1000;
+const MAX_CONDITIONS: usize = 1000;
 
 /// A subject to vary and its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,89 +25,6 @@ pub enum Values {
     These(Vec<String>),
 }
 
-/// An error in the conditions of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum VaryError {
-    /// No `=`, or nothing before it.
-    #[error("--vary {0}: write SUBJECT=VALUE,VALUE, as in scheduler=all or read_ahead_kb=128,512")]
-    Shape(String),
-    /// Nothing between two commas.
-    #[error("--vary {0}: a value is empty: leave out the comma, or write the value")]
-    Empty(String),
-    /// The same value more than once.
-    #[error("--vary {text}: '{value}' is given twice: name it once")]
-    Twice {
-        /// The words.
-        text: String,
-        /// The value.
-        value: String,
-    },
-    /// No name of anything.
-    #[error(
-        "'{0}' is nothing that can be varied: use scheduler, governor, cpufreq_min, cpufreq_max, \
-         mount, mkfs, affinity, vm.NAME, the name of a file in the device's queue folder \
-         (read_ahead_kb), file:/PATH or cmd:NAME"
-    )]
-    Subject(String),
-    /// A mount that nothing can be measured on.
-    #[error("--vary {0}: on a read-only mount no test file can be written; leave out ro")]
-    ReadOnly(String),
-    /// A file whose path does not start at the root.
-    #[error("'{0}': the path must begin with / and have no ..")]
-    Path(String),
-    /// A command without its words.
-    #[error("cmd:{0} needs both --apply '{0}=COMMAND' and --undo '{0}=COMMAND'")]
-    Command(String),
-    /// Words for a command without a name, or without the command.
-    #[error("{flag} {text}: write NAME=COMMAND")]
-    CommandShape {
-        /// The flag.
-        flag: &'static str,
-        /// Text after the flag.
-        text: String,
-    },
-    /// Two commands of one name.
-    #[error("{flag} {name}=… is given twice: give one command")]
-    CommandTwice {
-        /// The flag.
-        flag: &'static str,
-        /// The name.
-        name: String,
-    },
-    /// A command that no `--vary` uses.
-    #[error("{flag} {name}=… sets nothing: add --vary cmd:{name}=VALUES, or leave it out")]
-    CommandUnused {
-        /// The flag.
-        flag: &'static str,
-        /// The name.
-        name: String,
-    },
-    /// One subject in two flags.
-    #[error("--vary {0} is given twice: put all its values into one, separated by commas")]
-    SubjectTwice(String),
-    /// `all` of what has no end.
-    #[error("--vary {subject}=all: the values cannot be listed ({offer}): name them")]
-    Endless {
-        /// The subject.
-        subject: String,
-        /// Values that the subject accepts.
-        offer: String,
-    },
-    /// A value that is not offered.
-    #[error("--vary {subject}={value}: not offered here; the kernel offers {offer}")]
-    NotOffered {
-        /// The subject.
-        subject: String,
-        /// The value.
-        value: String,
-        /// Values that the subject accepts.
-        offer: String,
-    },
-    /// Too many of them.
-    #[error("these are {0} conditions, more than {MAX_CONDITIONS}: vary less at once")]
-    TooMany(usize),
-}
-
 /// The commands of `--apply NAME=COMMAND` and `--undo NAME=COMMAND`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
@@ -126,7 +42,7 @@ impl Commands {
     ///
     /// # Errors
     /// When one has no name or no command, or a name is there twice.
-    pub fn parse(apply: &[String], undo: &[String], limit: Nanos) -> Result<Self, VaryError> {
+    pub fn parse(apply: &[String], undo: &[String], limit: Nanos) -> Result<Self, String> {
         Ok(Self {
             apply: named(APPLY, apply)?,
             undo: named(UNDO, undo)?,
@@ -138,7 +54,7 @@ impl Commands {
     ///
     /// # Errors
     /// The first command that does not, most likely a mistyped name.
-    pub fn all_used_by(&self, varied: &[Vary]) -> Result<(), VaryError> {
+    pub fn all_used_by(&self, varied: &[Vary]) -> Result<(), String> {
         let is_used = |name: &String| {
             varied.iter().any(|vary| {
                 matches!(&vary.subject, Subject::Command { name: known, .. } if known == name)
@@ -146,14 +62,15 @@ impl Commands {
         };
         for (flag, commands) in [(APPLY, &self.apply), (UNDO, &self.undo)] {
             if let Some((name, _)) = commands.iter().find(|(name, _)| !is_used(name)) {
-                let name = name.clone();
-                return Err(VaryError::CommandUnused { flag, name });
+                return Err(format!(
+                    "{flag} {name}=… sets nothing: add --vary cmd:{name}=VALUES, or leave it out"
+                ));
             }
         }
         Ok(())
     }
 
-    pub(super) fn subject(&self, name: &str) -> Result<Subject, VaryError> {
+    pub(super) fn subject(&self, name: &str) -> Result<Subject, String> {
         let of = |commands: &[(String, String)]| {
             let found = commands.iter().find(|(known, _)| known == name);
             found.map(|(_, command)| command.clone())
@@ -165,26 +82,26 @@ impl Commands {
                 undo,
                 limit: self.limit,
             }),
-            _ => Err(VaryError::Command(name.to_owned())),
+            _ => Err(format!(
+                "cmd:{name} needs both --apply '{name}=COMMAND' and --undo '{name}=COMMAND'"
+            )),
         }
     }
 }
 
-fn named(flag: &'static str, words: &[String]) -> Result<Vec<(String, String)>, VaryError> {
+fn named(flag: &'static str, words: &[String]) -> Result<Vec<(String, String)>, String> {
     let parse = |text: &String| {
         let parts = text.split_once('=');
         let parts = parts.filter(|(name, command)| !name.is_empty() && !command.trim().is_empty());
-        let (name, command) = parts.ok_or_else(|| VaryError::CommandShape {
-            flag,
-            text: text.clone(),
-        })?;
+        let shape = || format!("{flag} {text}: write NAME=COMMAND");
+        let (name, command) = parts.ok_or_else(shape)?;
         Ok((name.to_owned(), command.to_owned()))
     };
     let mut named: Vec<(String, String)> = Vec::new();
     for text in words {
         let (name, command) = parse(text)?;
         if named.iter().any(|(known, _)| *known == name) {
-            return Err(VaryError::CommandTwice { flag, name });
+            return Err(format!("{flag} {name}=… is given twice: give one command"));
         }
         named.push((name, command));
     }
@@ -204,8 +121,13 @@ impl Vary {
     ///
     /// # Errors
     /// When it is not of that shape.
-    pub fn parse(text: &str, commands: &Commands) -> Result<Self, VaryError> {
-        let shape = || VaryError::Shape(text.to_owned());
+    pub fn parse(text: &str, commands: &Commands) -> Result<Self, String> {
+        let shape = || {
+            format!(
+                "--vary {text}: write SUBJECT=VALUE,VALUE, as in scheduler=all or \
+                 read_ahead_kb=128,512"
+            )
+        };
         let (word, values) = text.split_once('=').ok_or_else(shape)?;
         if word.is_empty() || values.is_empty() {
             return Err(shape());
@@ -218,16 +140,19 @@ impl Vary {
         let mut these: Vec<String> = Vec::new();
         for value in values.split(',').map(str::trim) {
             if value.is_empty() {
-                return Err(VaryError::Empty(text.to_owned()));
+                return Err(format!(
+                    "--vary {text}: a value is empty: leave out the comma, or write the value"
+                ));
             }
             if these.iter().any(|known| known == value) {
-                return Err(VaryError::Twice {
-                    text: text.to_owned(),
-                    value: value.to_owned(),
-                });
+                return Err(format!(
+                    "--vary {text}: '{value}' is given twice: name it once"
+                ));
             }
             if subject == Subject::Mount && value.split('+').any(|option| option == "ro") {
-                return Err(VaryError::ReadOnly(text.to_owned()));
+                return Err(format!(
+                    "--vary {text}: on a read-only mount no test file can be written; leave out ro"
+                ));
             }
             these.push(value.to_owned());
         }
@@ -241,20 +166,17 @@ impl Vary {
     ///
     /// # Errors
     /// When a value is not offered, or `all` is asked of values that cannot be listed.
-    pub fn among(&self, offer: &Offer) -> Result<Vec<String>, VaryError> {
+    pub fn among(&self, offer: &Offer) -> Result<Vec<String>, String> {
         let subject = self.subject.to_string();
         match &self.values {
-            Values::All => offer.all().ok_or_else(|| VaryError::Endless {
-                subject,
-                offer: offer.to_string(),
+            Values::All => offer.all().ok_or_else(|| {
+                format!("--vary {subject}=all: the values cannot be listed ({offer}): name them")
             }),
             Values::These(values) => match values.iter().find(|value| !offer.takes(value)) {
                 None => Ok(values.clone()),
-                Some(value) => Err(VaryError::NotOffered {
-                    subject,
-                    value: value.clone(),
-                    offer: offer.to_string(),
-                }),
+                Some(value) => Err(format!(
+                    "--vary {subject}={value}: not offered here; the kernel offers {offer}"
+                )),
             },
         }
     }
@@ -266,20 +188,24 @@ impl Vary {
 ///
 /// # Errors
 /// When a subject is there twice, or they are too many.
-pub fn cross(varied: &[(Subject, Vec<String>)]) -> Result<Vec<Condition>, VaryError> {
+pub fn cross(varied: &[(Subject, Vec<String>)]) -> Result<Vec<Condition>, String> {
     for (at, (subject, _)) in varied.iter().enumerate() {
         let name = subject.to_string();
         if varied[..at]
             .iter()
             .any(|(other, _)| other.to_string() == name)
         {
-            return Err(VaryError::SubjectTwice(name));
+            return Err(format!(
+                "--vary {name} is given twice: put all its values into one, separated by commas"
+            ));
         }
     }
     let counts = varied.iter().map(|(_, values)| values.len());
     let count = counts.fold(1_usize, usize::saturating_mul);
     if count > MAX_CONDITIONS {
-        return Err(VaryError::TooMany(count));
+        return Err(format!(
+            "these are {count} conditions, more than {MAX_CONDITIONS}: vary less at once"
+        ));
     }
     let mut all: Vec<Vec<Setting>> = vec![Vec::new()];
     for (subject, values) in varied {
@@ -312,7 +238,7 @@ impl Subject {
     ///
     /// # Errors
     /// When it is none, or a command is not given.
-    pub fn parse(word: &str, commands: &Commands) -> Result<Self, VaryError> {
+    pub fn parse(word: &str, commands: &Commands) -> Result<Self, String> {
         let known = match word {
             "scheduler" => Some(Self::Scheduler),
             "governor" => Some(Self::Governor),
@@ -334,7 +260,7 @@ impl Subject {
             let plain = path.is_absolute() && !path.components().any(|c| c.as_os_str() == "..");
             return plain
                 .then_some(Self::File { path })
-                .ok_or_else(|| VaryError::Path(word.to_owned()));
+                .ok_or_else(|| format!("'{word}': the path must begin with / and have no .."));
         }
         let name = word.to_owned();
         let is_word = |part: &str| {
@@ -346,7 +272,11 @@ impl Subject {
         } else if is_word(word) {
             Ok(Self::Queue { attribute: name })
         } else {
-            Err(VaryError::Subject(name))
+            Err(format!(
+                "'{name}' is nothing that can be varied: use scheduler, governor, cpufreq_min, \
+                 cpufreq_max, mount, mkfs, affinity, vm.NAME, the name of a file in the device's \
+                 queue folder (read_ahead_kb), file:/PATH or cmd:NAME"
+            ))
         }
     }
 }
@@ -355,7 +285,7 @@ impl Subject {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Vary, VaryError> {
+    fn parse(text: &str) -> Result<Vary, String> {
         let commands = Commands::parse(
             &["turbo=set \"$1\"".to_owned()],
             &["turbo=set on".to_owned()],
@@ -486,12 +416,16 @@ mod tests {
         assert_eq!(conditions[0].settings[0].subject, Subject::Scheduler);
 
         let twice = cross(&[varied("scheduler=none"), varied("scheduler=bfq")]);
-        assert!(matches!(twice, Err(VaryError::SubjectTwice(_))));
+        assert!(
+            twice
+                .unwrap_err()
+                .contains("--vary scheduler is given twice")
+        );
         let many: Vec<String> = (0..40).map(|n| n.to_string()).collect();
         let attribute = |name: &str| Subject::Queue {
             attribute: name.to_owned(),
         };
         let many = cross(&[(attribute("a"), many.clone()), (attribute("b"), many)]);
-        assert_eq!(many, Err(VaryError::TooMany(1600)));
+        assert!(many.unwrap_err().contains("1600 conditions"));
     }
 }

@@ -172,33 +172,22 @@ impl Stream {
     }
 }
 
-/// The direction of an I/O of a load. Unlike [`Direction`](crate::job::Direction)
-/// it knows trims, which move no data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ddir {
-    /// From the storage.
-    Read,
-    /// To the storage.
-    Write,
-    /// The storage is told that the block is not needed any more.
-    Trim,
+crate::named! {
+    /// The direction of an I/O of a load. Unlike [`Direction`](crate::job::Direction)
+    /// it knows trims, which move no data.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Ddir {
+        /// From the storage.
+        Read = "read",
+        /// To the storage.
+        Write = "write",
+        /// The storage is told that the block is not needed any more.
+        Trim = "trim",
+    }
 }
 
 impl Ddir {
-    /// Every direction, in fio's order.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
-
-    /// fio's name of it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-        }
-    }
-
     /// fio's number of it in log files.
     #[must_use]
     pub const fn number(self) -> u8 {

@@ -3,227 +3,118 @@
 use crate::job::OpenSync;
 use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::PathBuf;
 
-/// A measured test: a column of iozone's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Test {
-    /// A new file, record after record.
-    Write,
-    /// The same over the file that is there.
-    Rewrite,
-    /// Record after record.
-    Read,
-    /// The same again.
-    Reread,
-    /// Each record once, in random order.
-    RandomRead,
-    /// Each record once, in random order.
-    RandomWrite,
-    /// From the last record to the first.
-    BackwardRead,
-    /// The first record again and again.
-    RecordRewrite,
-    /// Every so many records, and from the next record on after the end.
-    StrideRead,
-    /// `fwrite(3)` into the file that is there, or a new one.
-    Fwrite,
-    /// `fwrite(3)` over the file that is there.
-    Frewrite,
-    /// `fread(3)`.
-    Fread,
-    /// `fread(3)` again.
-    Freread,
-    /// Some children read, the others write (throughput mode).
-    Mixed,
-    /// `pwrite(2)` into the file that is there, or a new one.
-    Pwrite,
-    /// `pwrite(2)` over the file that is there.
-    Repwrite,
-    /// `pread(2)`.
-    Pread,
-    /// `pread(2)` again.
-    Repread,
-    /// `pwritev(2)` into the file that is there, or a new one.
-    Pwritev,
-    /// `pwritev(2)` over the file that is there.
-    Repwritev,
-    /// `preadv(2)`.
-    Preadv,
-    /// `preadv(2)` again.
-    Repreadv,
+crate::named! {
+    /// A measured test: a column of iozone's table.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Test {
+        /// A new file, record after record.
+        Write = "write",
+        /// The same over the file that is there.
+        Rewrite = "rewrite",
+        /// Record after record.
+        Read = "read",
+        /// The same again.
+        Reread = "reread",
+        /// Each record once, in random order.
+        RandomRead = "random-read",
+        /// Each record once, in random order.
+        RandomWrite = "random-write",
+        /// From the last record to the first.
+        BackwardRead = "backward-read",
+        /// The first record again and again.
+        RecordRewrite = "record-rewrite",
+        /// Every so many records, and from the next record on after the end.
+        StrideRead = "stride-read",
+        /// `fwrite(3)` into the file that is there, or a new one.
+        Fwrite = "fwrite",
+        /// `fwrite(3)` over the file that is there.
+        Frewrite = "frewrite",
+        /// `fread(3)`.
+        Fread = "fread",
+        /// `fread(3)` again.
+        Freread = "freread",
+        /// Some children read, the others write (throughput mode).
+        Mixed = "mixed",
+        /// `pwrite(2)` into the file that is there, or a new one.
+        Pwrite = "pwrite",
+        /// `pwrite(2)` over the file that is there.
+        Repwrite = "repwrite",
+        /// `pread(2)`.
+        Pread = "pread",
+        /// `pread(2)` again.
+        Repread = "repread",
+        /// `pwritev(2)` into the file that is there, or a new one.
+        Pwritev = "pwritev",
+        /// `pwritev(2)` over the file that is there.
+        Repwritev = "repwritev",
+        /// `preadv(2)`.
+        Preadv = "preadv",
+        /// `preadv(2)` again.
+        Repreadv = "repreadv",
+    }
 }
 
 impl Test {
-    /// Every test, in the order of iozone's columns.
-    pub const ALL: [Self; 22] = [
-        Self::Write,
-        Self::Rewrite,
-        Self::Read,
-        Self::Reread,
-        Self::RandomRead,
-        Self::RandomWrite,
-        Self::BackwardRead,
-        Self::RecordRewrite,
-        Self::StrideRead,
-        Self::Fwrite,
-        Self::Frewrite,
-        Self::Fread,
-        Self::Freread,
-        Self::Mixed,
-        Self::Pwrite,
-        Self::Repwrite,
-        Self::Pread,
-        Self::Repread,
-        Self::Pwritev,
-        Self::Repwritev,
-        Self::Preadv,
-        Self::Repreadv,
-    ];
+    /// The number that iozone's `-i` selects it by, its name in reports, and the file of `-Q`:
+    /// iozone's where it has one.
+    const fn in_iozone(self) -> (u8, &'static str, &'static str) {
+        match self {
+            Self::Write => (0, "Writer", "wol.dat"),
+            Self::Rewrite => (0, "Re-writer", "rwol.dat"),
+            Self::Read => (1, "Reader", "rol.dat"),
+            Self::Reread => (1, "Re-Reader", "rrol.dat"),
+            Self::RandomRead => (2, "Random read", "randrol.dat"),
+            Self::RandomWrite => (2, "Random write", "randwol.dat"),
+            Self::BackwardRead => (3, "Backward read", "revol.dat"),
+            Self::RecordRewrite => (4, "Record rewrite", "record-rewriteol.dat"),
+            Self::StrideRead => (5, "Stride read", "strol.dat"),
+            Self::Fwrite => (6, "Fwrite", "fwriteol.dat"),
+            Self::Frewrite => (6, "Re-Fwrite", "frewriteol.dat"),
+            Self::Fread => (7, "Fread", "freadol.dat"),
+            Self::Freread => (7, "Re-Fread", "frereadol.dat"),
+            Self::Mixed => (8, "Mixed workload", "mixedol.dat"),
+            Self::Pwrite => (9, "Pwrite", "pwol.dat"),
+            Self::Repwrite => (9, "Re-Pwrite", "repwriteol.dat"),
+            Self::Pread => (10, "Pread", "prol.dat"),
+            Self::Repread => (10, "Re-Pread", "repreadol.dat"),
+            Self::Pwritev => (11, "Pwritev", "pwritevol.dat"),
+            Self::Repwritev => (11, "Re-Pwritev", "repwritevol.dat"),
+            Self::Preadv => (12, "Preadv", "preadvol.dat"),
+            Self::Repreadv => (12, "Re-Preadv", "repreadvol.dat"),
+        }
+    }
 
     /// The number that iozone's `-i` selects it by, together with others.
     #[must_use]
     pub const fn number(self) -> u8 {
-        match self {
-            Self::Write | Self::Rewrite => 0,
-            Self::Read | Self::Reread => 1,
-            Self::RandomRead | Self::RandomWrite => 2,
-            Self::BackwardRead => 3,
-            Self::RecordRewrite => 4,
-            Self::StrideRead => 5,
-            Self::Fwrite | Self::Frewrite => 6,
-            Self::Fread | Self::Freread => 7,
-            Self::Mixed => 8,
-            Self::Pwrite | Self::Repwrite => 9,
-            Self::Pread | Self::Repread => 10,
-            Self::Pwritev | Self::Repwritev => 11,
-            Self::Preadv | Self::Repreadv => 12,
-        }
-    }
-
-    /// Name of the test in steps and in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Rewrite => "rewrite",
-            Self::Read => "read",
-            Self::Reread => "reread",
-            Self::RandomRead => "random-read",
-            Self::RandomWrite => "random-write",
-            Self::BackwardRead => "backward-read",
-            Self::RecordRewrite => "record-rewrite",
-            Self::StrideRead => "stride-read",
-            Self::Fwrite => "fwrite",
-            Self::Frewrite => "frewrite",
-            Self::Fread => "fread",
-            Self::Freread => "freread",
-            Self::Mixed => "mixed",
-            Self::Pwrite => "pwrite",
-            Self::Repwrite => "repwrite",
-            Self::Pread => "pread",
-            Self::Repread => "repread",
-            Self::Pwritev => "pwritev",
-            Self::Repwritev => "repwritev",
-            Self::Preadv => "preadv",
-            Self::Repreadv => "repreadv",
-        }
+        self.in_iozone().0
     }
 
     /// Name of the test in iozone's reports, which ends in `report` there.
     #[must_use]
     pub const fn title(self) -> &'static str {
-        match self {
-            Self::Write => "Writer",
-            Self::Rewrite => "Re-writer",
-            Self::Read => "Reader",
-            Self::Reread => "Re-Reader",
-            Self::RandomRead => "Random read",
-            Self::RandomWrite => "Random write",
-            Self::BackwardRead => "Backward read",
-            Self::RecordRewrite => "Record rewrite",
-            Self::StrideRead => "Stride read",
-            Self::Fwrite => "Fwrite",
-            Self::Frewrite => "Re-Fwrite",
-            Self::Fread => "Fread",
-            Self::Freread => "Re-Fread",
-            Self::Mixed => "Mixed workload",
-            Self::Pwrite => "Pwrite",
-            Self::Repwrite => "Re-Pwrite",
-            Self::Pread => "Pread",
-            Self::Repread => "Re-Pread",
-            Self::Pwritev => "Pwritev",
-            Self::Repwritev => "Re-Pwritev",
-            Self::Preadv => "Preadv",
-            Self::Repreadv => "Re-Preadv",
-        }
-    }
-
-    /// The file of its offsets and latencies (`-Q`): iozone's where it has one.
-    #[must_use]
-    pub fn latency_file(self) -> String {
-        match self {
-            Self::Write => "wol.dat".to_owned(),
-            Self::Rewrite => "rwol.dat".to_owned(),
-            Self::Read => "rol.dat".to_owned(),
-            Self::Reread => "rrol.dat".to_owned(),
-            Self::RandomRead => "randrol.dat".to_owned(),
-            Self::RandomWrite => "randwol.dat".to_owned(),
-            Self::BackwardRead => "revol.dat".to_owned(),
-            Self::StrideRead => "strol.dat".to_owned(),
-            Self::Pwrite => "pwol.dat".to_owned(),
-            Self::Pread => "prol.dat".to_owned(),
-            other => format!("{other}ol.dat"),
-        }
+        self.in_iozone().1
     }
 
     /// `true` if the test writes.
     #[must_use]
-    pub const fn writes(self) -> bool {
-        matches!(
-            self,
-            Self::Write
-                | Self::Rewrite
-                | Self::RandomWrite
-                | Self::RecordRewrite
-                | Self::Fwrite
-                | Self::Frewrite
-                | Self::Mixed
-                | Self::Pwrite
-                | Self::Repwrite
-                | Self::Pwritev
-                | Self::Repwritev
-        )
+    pub fn writes(self) -> bool {
+        self == Self::Mixed || self.name().contains("write")
     }
 
     /// `true` if the test only repeats the one before it, so that `-+n` leaves it out.
     #[must_use]
-    pub const fn repeats(self) -> bool {
-        matches!(
-            self,
-            Self::Rewrite
-                | Self::Reread
-                | Self::Frewrite
-                | Self::Freread
-                | Self::Repwrite
-                | Self::Repread
-                | Self::Repwritev
-                | Self::Repreadv
-        )
+    pub fn repeats(self) -> bool {
+        self.title().starts_with("Re-")
     }
 
     /// `true` if the test begins with an empty file of its own.
     #[must_use]
     pub const fn creates(self) -> bool {
         matches!(self, Self::Write)
-    }
-}
-
-impl fmt::Display for Test {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -260,10 +151,6 @@ pub struct Mix {
 
 /// A run of iozone's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "iozone's switches, each independent of the others"
-)]
 pub struct Iozone {
     /// Files that are worked on: one, or one for each child.
     pub files: Vec<PathBuf>,
@@ -351,9 +238,9 @@ impl Iozone {
     /// has a number in its file's name. `None` without `-Q`.
     #[must_use]
     pub fn latency_path(&self, test: Test, child: usize) -> Option<PathBuf> {
-        let name = test.latency_file();
+        let (_, _, name) = test.in_iozone();
         let name = if self.children.is_empty() {
-            name
+            name.to_owned()
         } else {
             format!("Child_{child}_{name}")
         };
@@ -422,13 +309,8 @@ pub struct Child {
     pub cpu_ns: u64,
     /// Time between its records in which it did something else, and which
     /// `elapsed_ns` leaves out: `-J`, comparing (`-V`).
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::measurement::is_zero")]
     pub idle_ns: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl Child {
@@ -453,29 +335,21 @@ impl IozoneStep {
     }
 }
 
-/// In what iozone gives its rates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RateUnit {
-    /// KiB/s.
-    #[default]
-    KibPerSec,
-    /// Records per second (`-O`).
-    OpsPerSec,
-    /// Microseconds per record (`-N`).
-    MicrosPerOp,
+crate::named! {
+    /// In what iozone gives its rates.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum RateUnit {
+        /// KiB/s.
+        #[default]
+        KibPerSec = "KiB/s",
+        /// Records per second (`-O`).
+        OpsPerSec = "ops/s",
+        /// Microseconds per record (`-N`).
+        MicrosPerOp = "µs/op",
+    }
 }
 
 impl RateUnit {
-    /// As it stands next to values.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::KibPerSec => "KiB/s",
-            Self::OpsPerSec => "ops/s",
-            Self::MicrosPerOp => "µs/op",
-        }
-    }
-
     /// The rate of a step in this unit; 0 when it moved nothing.
     #[must_use]
     pub fn of(self, step: &IozoneStep) -> f64 {

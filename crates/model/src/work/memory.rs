@@ -14,7 +14,6 @@ use crate::job::{Job, Purpose, Rw};
 use crate::units::Bytes;
 use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::PathBuf;
 
 /// Arrays of so many times the last-level caches do not come from them: STREAM's
@@ -97,56 +96,33 @@ impl Latency {
     }
 }
 
-/// A loop over arrays `a`, `b` and `c` of 8-byte words.
-///
-/// The four of STREAM count bytes as STREAM does: what the loop reads and what
-/// it writes, not what a cache reads on its own before it is written to.
-/// `Memcpy` counts each byte that is copied once, as mbw does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kernel {
-    /// `c = a` (STREAM).
-    Copy,
-    /// `b = s * c` (STREAM).
-    Scale,
-    /// `c = a + b` (STREAM).
-    Add,
-    /// `a = b + s * c` (STREAM).
-    Triad,
-    /// Every word of `a` is set.
-    Fill,
-    /// Every word of `a` is read, and summed up.
-    Read,
-    /// `memcpy(3)` of the C library (mbw's MEMCPY).
-    Memcpy,
+crate::named! {
+    /// A loop over arrays `a`, `b` and `c` of 8-byte words.
+    ///
+    /// The four of STREAM count bytes as STREAM does: what the loop reads and what
+    /// it writes, not what a cache reads on its own before it is written to.
+    /// `Memcpy` counts each byte that is copied once, as mbw does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Kernel {
+        /// `c = a` (STREAM).
+        Copy = "copy",
+        /// `b = s * c` (STREAM).
+        Scale = "scale",
+        /// `c = a + b` (STREAM).
+        Add = "add",
+        /// `a = b + s * c` (STREAM).
+        Triad = "triad",
+        /// Every word of `a` is set.
+        Fill = "memset",
+        /// Every word of `a` is read, and summed up.
+        Read = "read",
+        /// `memcpy(3)` of the C library (mbw's MEMCPY).
+        Memcpy = "memcpy",
+    }
 }
 
 impl Kernel {
-    /// Every kernel, in reading order.
-    pub const ALL: [Self; 7] = [
-        Self::Copy,
-        Self::Scale,
-        Self::Add,
-        Self::Triad,
-        Self::Fill,
-        Self::Read,
-        Self::Memcpy,
-    ];
-
-    /// One word, as in names of jobs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Copy => "copy",
-            Self::Scale => "scale",
-            Self::Add => "add",
-            Self::Triad => "triad",
-            Self::Fill => "memset",
-            Self::Read => "read",
-            Self::Memcpy => "memcpy",
-        }
-    }
-
     /// Bytes that count for each word of an array.
     #[must_use]
     pub const fn counted_per_word(self) -> u64 {
@@ -194,31 +170,21 @@ pub enum Stores {
     Streaming,
 }
 
-/// The vector instructions that a kernel was made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Vectors {
-    /// 512 bits, x86-64.
-    Avx512,
-    /// 256 bits, x86-64.
-    Avx2,
-    /// 128 bits, every x86-64.
-    Sse2,
-    /// 128 bits, every aarch64.
-    Neon,
-    /// Whatever the compiler made of plain loops.
-    Portable,
-}
-
-impl fmt::Display for Vectors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Avx512 => "AVX-512",
-            Self::Avx2 => "AVX2",
-            Self::Sse2 => "SSE2",
-            Self::Neon => "NEON",
-            Self::Portable => "portable loops",
-        })
+crate::named! {
+    /// The vector instructions that a kernel was made of.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Vectors {
+        /// 512 bits, x86-64.
+        Avx512 = "AVX-512",
+        /// 256 bits, x86-64.
+        Avx2 = "AVX2",
+        /// 128 bits, every x86-64.
+        Sse2 = "SSE2",
+        /// 128 bits, every aarch64.
+        Neon = "NEON",
+        /// Whatever the compiler made of plain loops.
+        Portable = "portable loops",
     }
 }
 

@@ -68,53 +68,30 @@ pub struct KnownWrites {
     pub acknowledged: u64,
 }
 
-/// Way of making a write durable, which defines its acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DurabilityKind {
-    /// Overwriting 16 KiB, fsync(2).
-    Fsync,
-    /// Overwriting 4 KiB, fdatasync(2).
-    Fdatasync,
-    /// Overwriting 4 KiB, with `O_DSYNC`.
-    Dsync,
-    /// Overwriting 4 KiB past the page cache, with `RWF_DSYNC`: a write with FUA where the
-    /// device knows that.
-    Fua,
-    /// A new file of 64 KiB, fsync, renamed over the old one, fsync of the folder.
-    Rename,
-    /// Appending 1 KiB, fsync.
-    Append,
-    /// A row in an SQLite database with `journal_mode=WAL` and `synchronous=FULL`.
-    Sqlite,
+crate::named! {
+    /// Way of making a write durable, which defines its acknowledgement.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum DurabilityKind {
+        /// Overwriting 16 KiB, fsync(2).
+        Fsync = "fsync",
+        /// Overwriting 4 KiB, fdatasync(2).
+        Fdatasync = "fdatasync",
+        /// Overwriting 4 KiB, with `O_DSYNC`.
+        Dsync = "dsync",
+        /// Overwriting 4 KiB past the page cache, with `RWF_DSYNC`: a write with FUA where the
+        /// device knows that.
+        Fua = "fua",
+        /// A new file of 64 KiB, fsync, renamed over the old one, fsync of the folder.
+        Rename = "rename",
+        /// Appending 1 KiB, fsync.
+        Append = "append",
+        /// A row in an SQLite database with `journal_mode=WAL` and `synchronous=FULL`.
+        Sqlite = "sqlite",
+    }
 }
 
 impl DurabilityKind {
-    /// Returns the ceilings of all serial buses.
-    pub const ALL: [Self; 7] = [
-        Self::Fsync,
-        Self::Fdatasync,
-        Self::Dsync,
-        Self::Fua,
-        Self::Rename,
-        Self::Append,
-        Self::Sqlite,
-    ];
-
-    /// The user's word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fsync => "fsync",
-            Self::Fdatasync => "fdatasync",
-            Self::Dsync => "dsync",
-            Self::Fua => "fua",
-            Self::Rename => "rename",
-            Self::Append => "append",
-            Self::Sqlite => "sqlite",
-        }
-    }
-
     /// `true` if the kind needs no file system.
     #[must_use]
     pub const fn on_device(self) -> bool {

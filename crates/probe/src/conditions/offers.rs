@@ -100,7 +100,7 @@ fn offer_of_file(path: &Path, subject: &Subject, current: Option<&str>) -> Offer
         _ => {}
     }
     let text = attr::text(path).unwrap_or_default();
-    if super::set::bracketed(&text).is_some() {
+    if attr::bracketed(&text).is_some() {
         let bare = text.replace(['[', ']'], "");
         return Offer::Choice {
             values: words(bare),

@@ -2,8 +2,8 @@
 
 use super::command::run;
 use super::{ConditionError, file_system};
-use crate::mounts;
 use crate::roots::Roots;
+use crate::{attr, mounts};
 use assay_model::condition::{COMMAND_LIMIT, FileSystem, Knob, parse_cpus};
 use assay_model::units::Nanos;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -21,7 +21,7 @@ pub fn read(roots: &Roots, knob: &Knob) -> Result<Option<String>, ConditionError
     let value = match knob {
         Knob::File { path } => fs::read_to_string(path).map(|text| {
             let text = text.trim();
-            bracketed(text).unwrap_or(text).to_owned()
+            attr::bracketed(text).unwrap_or(text).to_owned()
         }),
         Knob::Mount { point } => mount_options(roots, point),
         Knob::Affinity => affinity(),
@@ -34,12 +34,6 @@ pub fn read(roots: &Roots, knob: &Knob) -> Result<Option<String>, ConditionError
     value
         .map(Some)
         .map_err(|error| ConditionError::unreadable(knob, error))
-}
-
-/// Returns the word in brackets of a text such as `none [bfq] kyber`.
-pub(super) fn bracketed(text: &str) -> Option<&str> {
-    let mut words = text.split_whitespace();
-    words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
 }
 
 /// Sets a knob and reads it back: what is in force now.

@@ -17,16 +17,10 @@ use assay_model::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The identity of the block device with this kernel name; `None` when there
-/// is no such device.
+/// Identity of a block device.
 ///
 /// Without root some attributes are missing, notably the bus mode of eMMC and
 /// SD, which only debugfs shows.
-#[must_use]
-pub fn identify(roots: &Roots, name: &str) -> Option<DeviceIdentity> {
-    Device::named(roots, name).map(|device| of(&device))
-}
-
 pub(crate) fn of(device: &Device) -> DeviceIdentity {
     let mut identity = if device.is_partition() {
         partition(device)

@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::Machine;
 
 fn identity(machine: &Machine, name: &str) -> DeviceIdentity {
-    identify(&machine.roots, name).unwrap()
+    of(&Device::named(&machine.roots, name).unwrap())
 }
 
 /// A disk whose folder `unit` above `block/` belongs to a subsystem.
@@ -423,9 +423,4 @@ fn wear_codes_are_put_in_words() {
         [0, 1, 2, 3].map(pre_eol),
         ["not defined", "normal", "warning", "urgent"]
     );
-}
-
-#[test]
-fn a_device_that_is_not_there_has_no_identity() {
-    assert_eq!(identify(&Machine::new().roots, "sda"), None);
 }

@@ -158,7 +158,7 @@ fn of_job(run: &Run, job: &JobSummary<'_>) -> Option<KeyFigure> {
         value: Some(KeyValue {
             job: job.job.name.clone(),
             metric: first.name.clone(),
-            unit: Unit::symbol(first.unit).to_owned(),
+            unit: Unit::name(first.unit).to_owned(),
             lowest,
             highest,
         }),

@@ -28,8 +28,8 @@ pub fn quantity(unit: Unit, value: f64) -> String {
 #[must_use]
 pub fn value(unit: &str, value: f64) -> String {
     // Shares and numbers of others are not known to be counted as ours are.
-    let own = Unit::of_symbol(unit).filter(|own| !matches!(own, Unit::Ratio | Unit::Count));
-    match own {
+    let mut own = Unit::ALL.into_iter();
+    match own.find(|own| own.name() == unit && !matches!(own, Unit::Ratio | Unit::Count)) {
         Some(own) => quantity(own, value),
         None => format!("{} {unit}", three_digits(value))
             .trim_end()

@@ -93,33 +93,6 @@ pub fn spreads(figures: &[Figure]) -> Vec<Spread> {
     known.filter(|spread| spread.cv > 0.0).collect()
 }
 
-/// Trials per side that show a difference of `percent` in four of five
-/// comparisons, at most `budget`.
-#[must_use]
-pub fn trials_for_difference(cv: f64, percent: f64, alpha: f64, budget: u32) -> Option<u32> {
-    let outlook = Outlook {
-        d: (percent / 100.0).ln_1p(),
-        s: log_deviation(cv),
-    };
-    outlook.for_difference(alpha, budget)
-}
-
-/// Trials per side that show that there is no difference of `margin` (a
-/// share), when there is none, at most `budget`.
-#[must_use]
-pub fn trials_for_equivalence(cv: f64, margin: f64, alpha: f64, budget: u32) -> Option<u32> {
-    let rule = Rule {
-        alpha_difference: alpha,
-        alpha_equivalence: alpha,
-        margin: margin.ln_1p(),
-    };
-    let outlook = Outlook {
-        d: 0.0,
-        s: log_deviation(cv),
-    };
-    outlook.for_equivalence(&rule, budget)
-}
-
 /// Share in percent of so many simulated comparisons of trials in turn, `n` a side that vary by
 /// `cv`, that call B faster where it is by `truth`; by the judge of all comparisons, with a
 /// drift of 10 %.
@@ -171,13 +144,26 @@ mod tests {
         let shown = |row: &PowerRow| row.difference_percent.unwrap();
         let proved = |row: &PowerRow| row.equivalence_percent.unwrap();
         for (cv, percent) in [(0.02, 6.0), (0.05, 8.0), (0.10, 10.0)] {
-            let n = trials_for_difference(cv, percent, 0.05, 100).unwrap();
+            let outlook = Outlook {
+                d: f64::ln_1p(percent / 100.0),
+                s: log_deviation(cv),
+            };
+            let n = outlook.for_difference(0.05, 100).unwrap();
             let rows = table(cv, 0.05, 0.001, &[n - 1, n]);
             assert!(shown(&rows[0]) > percent, "{rows:?}");
             assert!(shown(&rows[1]) <= percent + 0.01, "{rows:?}");
         }
         for (cv, margin) in [(0.03, 5.0), (0.05, 5.0), (0.10, 10.0)] {
-            let n = trials_for_equivalence(cv, margin / 100.0, 0.05, 100).unwrap();
+            let rule = Rule {
+                alpha_difference: 0.05,
+                alpha_equivalence: 0.05,
+                margin: f64::ln_1p(margin / 100.0),
+            };
+            let outlook = Outlook {
+                d: 0.0,
+                s: log_deviation(cv),
+            };
+            let n = outlook.for_equivalence(&rule, 100).unwrap();
             let rows = table(cv, 0.05, 0.05, &[n - 1, n]);
             assert!(proved(&rows[0]) > margin, "{rows:?}");
             assert!(proved(&rows[1]) <= margin + 0.01, "{rows:?}");

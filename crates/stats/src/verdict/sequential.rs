@@ -112,24 +112,6 @@ impl Standing {
     }
 }
 
-/// The evidence against "no difference" that may be looked at whenever one
-/// likes, after a t of `df` degrees of freedom from `n_a` and `n_b` trials. A
-/// difference is shown at 1/alpha, of one of m metrics at m/alpha.
-///
-/// E = (1 + N g)^(-1/2) [(1 + t^2/df) / (1 + t^2/(df (1 + N g)))]^((df + 1)/2)
-/// with N = n_a n_b / (n_a + n_b) and g = 1: the ratio of a likelihood with a
-/// normal prior of the effect to that without one (a Bayes factor in the sense
-/// of Jeffreys; by Ville's inequality it reaches 1/alpha with a chance of
-/// alpha at most).
-#[must_use]
-pub fn e_value(t: f64, df: f64, n_a: u32, n_b: u32) -> f64 {
-    const PRIOR: f64 = 1.0;
-    let (n_a, n_b) = (f64::from(n_a), f64::from(n_b));
-    let grown = 1.0 + n_a * n_b / (n_a + n_b) * PRIOR;
-    let ratio = (1.0 + t * t / df) / (1.0 + t * t / (df * grown));
-    ratio.powf(f64::midpoint(df, 1.0)) / grown.sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,14 +122,5 @@ mod tests {
         assert_eq!(Plan::within(12).unwrap().looks, [6, 12]);
         assert_eq!(Plan::within(19).unwrap().looks, [6, 12]);
         assert_eq!(Plan::within(100).unwrap().looks, [6, 10, 20]);
-    }
-
-    /// At t = 0 there is evidence for "no difference": E = 1/sqrt(1 + N).
-    #[test]
-    fn evidence_grows_with_t() {
-        let found = [0.0, 1.0, 3.0, 6.0].map(|t| e_value(t, 18.0, 10, 10));
-        assert!((found[0] - 1.0 / 6f64.sqrt()).abs() < 1e-12);
-        assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
-        assert!(found[3] > 20.0 && found[1] < 1.0);
     }
 }

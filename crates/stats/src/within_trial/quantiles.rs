@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn extremes_have_no_ranks() {
-        let least = Percentile::from_percent(0.0).unwrap();
+        let least = Percentile::ppm(0);
         assert_eq!(interval_ranks(least, 1_000), None);
         assert_eq!(interval_ranks(Percentile::P100, 1_000), None);
         assert_eq!(interval_ranks(Percentile::P50, 0), None);

@@ -40,8 +40,7 @@ impl<'a> SmartLog<'a> {
     /// given.
     #[must_use]
     pub fn millicelsius(&self) -> Option<i64> {
-        let kelvin = i64::from(u16::from_le_bytes([self.0[1], self.0[2]]));
-        (kelvin > 0).then_some((kelvin - 273) * 1_000)
+        millicelsius([self.0[1], self.0[2]])
     }
 
     /// Spare blocks left in percent, and below how many the drive warns.
@@ -93,12 +92,6 @@ impl<'a> SmartLog<'a> {
         self.number(160)
     }
 
-    /// Minutes above the temperature at which it warns.
-    #[must_use]
-    pub fn warm_minutes(&self) -> u32 {
-        u32::from_le_bytes([self.0[192], self.0[193], self.0[194], self.0[195]])
-    }
-
     /// A number of 128 bits, little end first; one that needs more than 64 is cut to the
     /// largest there is.
     fn number(&self, at: usize) -> u64 {
@@ -109,6 +102,12 @@ impl<'a> SmartLog<'a> {
         let number = u128::from_le_bytes(bytes.unwrap_or_default());
         u64::try_from(number).unwrap_or(u64::MAX)
     }
+}
+
+/// A temperature in whole kelvins; 0 is none.
+fn millicelsius(kelvin: [u8; 2]) -> Option<i64> {
+    let kelvin = i64::from(u16::from_le_bytes(kelvin));
+    (kelvin > 0).then_some((kelvin - 273) * 1_000)
 }
 
 /// Identify Controller.
@@ -156,8 +155,7 @@ impl<'a> Controller<'a> {
     /// when it is not given.
     #[must_use]
     pub fn warning_millicelsius(&self) -> Option<i64> {
-        let kelvin = i64::from(u16::from_le_bytes([self.0[266], self.0[267]]));
-        (kelvin > 0).then_some((kelvin - 273) * 1_000)
+        millicelsius([self.0[266], self.0[267]])
     }
 }
 
@@ -181,7 +179,6 @@ mod tests {
         ] {
             bytes[at..at + 16].copy_from_slice(&number.to_le_bytes());
         }
-        bytes[192..196].copy_from_slice(&17_u32.to_le_bytes());
         let log = SmartLog::parse(&bytes).unwrap();
         let warnings: Vec<&str> = log.warnings().collect();
         assert_eq!(
@@ -196,7 +193,6 @@ mod tests {
         assert_eq!((log.power_cycles(), log.power_on_hours()), (41, 1_234));
         assert_eq!(log.unsafe_shutdowns(), 7);
         assert_eq!(log.media_errors(), u64::MAX, "cut, not wrapped");
-        assert_eq!(log.warm_minutes(), 17);
     }
 
     #[test]

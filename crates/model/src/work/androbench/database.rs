@@ -4,7 +4,6 @@ use crate::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, Rw};
 use crate::latency::LatencyRecord;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Transactions on a new database. Each statement is a step of its own, on
 /// what the one before has left.
@@ -72,33 +71,22 @@ pub enum Schema {
     },
 }
 
-/// Statement of a transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Statement {
-    /// Adds a row.
-    #[default]
-    Insert,
-    /// Changes a row.
-    Update,
-    /// Removes a row.
-    Delete,
+crate::named! {
+    /// Statement of a transaction.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Statement {
+        /// Adds a row.
+        #[default]
+        Insert = "insert",
+        /// Changes a row.
+        Update = "update",
+        /// Removes a row.
+        Delete = "delete",
+    }
 }
 
 impl Statement {
-    /// Every statement, in an order in which they can be done.
-    pub const ALL: [Self; 3] = [Self::Insert, Self::Update, Self::Delete];
-
-    /// Name of the statement.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Update => "update",
-            Self::Delete => "delete",
-        }
-    }
-
     /// Name of its step.
     #[must_use]
     pub const fn step(self) -> &'static str {
@@ -110,93 +98,46 @@ impl Statement {
     }
 }
 
-impl fmt::Display for Statement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+crate::named! {
+    /// `PRAGMA journal_mode`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Journal {
+        /// A rollback journal that each commit removes.
+        #[default]
+        Delete = "delete",
+        /// One that each commit cuts to nothing.
+        Truncate = "truncate",
+        /// One whose head each commit overwrites.
+        Persist = "persist",
+        /// A write-ahead log.
+        Wal = "wal",
+        /// A rollback journal in memory: a crash damages the database.
+        Memory = "memory",
+        /// None: a crash damages the database.
+        Off = "off",
     }
 }
 
-/// `PRAGMA journal_mode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Journal {
-    /// A rollback journal that each commit removes.
-    #[default]
-    Delete,
-    /// One that each commit cuts to nothing.
-    Truncate,
-    /// One whose head each commit overwrites.
-    Persist,
-    /// A write-ahead log.
-    Wal,
-    /// A rollback journal in memory: a crash damages the database.
-    Memory,
-    /// None: a crash damages the database.
-    Off,
-}
-
-impl Journal {
-    /// Every mode.
-    pub const ALL: [Self; 6] = [
-        Self::Delete,
-        Self::Truncate,
-        Self::Persist,
-        Self::Wal,
-        Self::Memory,
-        Self::Off,
-    ];
-
-    /// `SQLite`'s name of it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Delete => "delete",
-            Self::Truncate => "truncate",
-            Self::Persist => "persist",
-            Self::Wal => "wal",
-            Self::Memory => "memory",
-            Self::Off => "off",
-        }
+crate::named! {
+    /// `PRAGMA synchronous`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Synchronous {
+        /// `SQLite` never flushes.
+        Off = "off",
+        /// At the most critical moments: with a write-ahead log only before and
+        /// after a checkpoint.
+        Normal = "normal",
+        /// Each commit is flushed.
+        #[default]
+        Full = "full",
+        /// The folder of a removed journal too.
+        Extra = "extra",
     }
-}
-
-impl fmt::Display for Journal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// `PRAGMA synchronous`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Synchronous {
-    /// `SQLite` never flushes.
-    Off,
-    /// At the most critical moments: with a write-ahead log only before and
-    /// after a checkpoint.
-    Normal,
-    /// Each commit is flushed.
-    #[default]
-    Full,
-    /// The folder of a removed journal too.
-    Extra,
 }
 
 impl Synchronous {
-    /// Every level.
-    pub const ALL: [Self; 4] = [Self::Off, Self::Normal, Self::Full, Self::Extra];
-
-    /// `SQLite`'s name of it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Normal => "normal",
-            Self::Full => "full",
-            Self::Extra => "extra",
-        }
-    }
-
     /// `true` if each commit ends with everything that it wrote flushed.
     ///
     /// With a write-ahead log, `NORMAL` flushes at checkpoints only
@@ -208,12 +149,6 @@ impl Synchronous {
             Self::Normal => !matches!(journal, Journal::Wal),
             Self::Full | Self::Extra => true,
         }
-    }
-}
-
-impl fmt::Display for Synchronous {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -43,13 +43,6 @@ impl WorkSpec for AndroBench {
 }
 
 impl AndroBench {
-    /// `true` if it needs an agent with databases.
-    #[must_use]
-    pub fn needs_databases(&self) -> bool {
-        let mut phases = self.phases.iter();
-        phases.any(|phase| matches!(phase, Phase::Database(_)))
-    }
-
     /// Bytes that its test files take at a time, at most; databases are small
     /// beside them.
     #[must_use]

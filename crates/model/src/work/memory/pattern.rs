@@ -2,59 +2,34 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A pattern, and what it is good at. The names are those of the literature on
-/// memory tests: moving inversions and block moves are `MemTest86`'s, the others
-/// are memtester's too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MemoryPattern {
-    /// Each word holds its own address, then the complement.
-    Address,
-    /// Zeros, which are then checked and inverted from the lowest word upwards,
-    /// and again from the highest downwards.
-    MovingInversions,
-    /// The same with random words.
-    MovingInversionsRandom,
-    /// One bit of 64 is set, a word further each; then the next bit.
-    WalkingOnes,
-    /// One bit of 64 is not.
-    WalkingZeros,
-    /// `01` in turn, words in turn inverted; then the complement.
-    Checkerboard,
-    /// Random words by the seed.
-    Random,
-    /// Random blocks that are copied one block further.
-    BlockMove,
+crate::named! {
+    /// A pattern, and what it is good at. The names are those of the literature on
+    /// memory tests: moving inversions and block moves are `MemTest86`'s, the others
+    /// are memtester's too.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum MemoryPattern {
+        /// Each word holds its own address, then the complement.
+        Address = "address",
+        /// Zeros, which are then checked and inverted from the lowest word upwards,
+        /// and again from the highest downwards.
+        MovingInversions = "moving-inversions",
+        /// The same with random words.
+        MovingInversionsRandom = "moving-inversions-random",
+        /// One bit of 64 is set, a word further each; then the next bit.
+        WalkingOnes = "walking-ones",
+        /// One bit of 64 is not.
+        WalkingZeros = "walking-zeros",
+        /// `01` in turn, words in turn inverted; then the complement.
+        Checkerboard = "checkerboard",
+        /// Random words by the seed.
+        Random = "random",
+        /// Random blocks that are copied one block further.
+        BlockMove = "block-move",
+    }
 }
 
 impl MemoryPattern {
-    /// Every pattern, in the order in which they are written.
-    pub const ALL: [Self; 8] = [
-        Self::Address,
-        Self::MovingInversions,
-        Self::MovingInversionsRandom,
-        Self::WalkingOnes,
-        Self::WalkingZeros,
-        Self::Checkerboard,
-        Self::Random,
-        Self::BlockMove,
-    ];
-
-    /// As in names of jobs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Address => "address",
-            Self::MovingInversions => "moving-inversions",
-            Self::MovingInversionsRandom => "moving-inversions-random",
-            Self::WalkingOnes => "walking-ones",
-            Self::WalkingZeros => "walking-zeros",
-            Self::Checkerboard => "checkerboard",
-            Self::Random => "random",
-            Self::BlockMove => "block-move",
-        }
-    }
-
     /// Returns a description of the pattern.
     #[must_use]
     pub const fn words(self) -> &'static str {

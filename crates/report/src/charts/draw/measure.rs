@@ -25,7 +25,8 @@ impl Measure {
     /// From the name that a source gives a unit: assay's own are known by it.
     #[must_use]
     pub fn of_symbol(symbol: &str) -> Self {
-        let known = Unit::of_symbol(symbol).filter(|unit| *unit != Unit::Count);
+        let mut known = Unit::ALL.into_iter().filter(|unit| *unit != Unit::Count);
+        let known = known.find(|unit| unit.name() == symbol);
         known.map_or_else(|| Self::Foreign(symbol.to_owned()), Self::Of)
     }
 
@@ -33,7 +34,7 @@ impl Measure {
     #[must_use]
     pub fn symbol(&self) -> &str {
         match self {
-            Self::Of(unit) => unit.symbol(),
+            Self::Of(unit) => unit.name(),
             Self::Seconds => "s",
             Self::Celsius => "\u{b0}C",
             Self::Size => "B",

@@ -141,7 +141,7 @@ fn measured(job: &JobSummary<'_>, figure: &Figure) -> Case {
         ),
         measurement: Some(Measurement {
             value: median,
-            unit: figure.unit.symbol().to_owned(),
+            unit: figure.unit.name().to_owned(),
         }),
         detail: detail(figure, &labels),
         measured: Some(labels),
@@ -155,7 +155,7 @@ fn detail(figure: &Figure, labels: &str) -> Map<String, serde_json::Value> {
         ("median", json!(stats.median)),
         ("min", json!(stats.min)),
         ("max", json!(stats.max)),
-        ("unit", json!(figure.unit.symbol())),
+        ("unit", json!(figure.unit.name())),
         ("values", json!(values)),
         ("label", json!(labels)),
     ]

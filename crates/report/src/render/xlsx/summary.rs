@@ -105,7 +105,7 @@ fn write_results(
             sheet.write_string(row, 0, clean(&job.job.name))?;
             sheet.write_string(row, 1, describe::metric(&figure.name))?;
             sheet.write_number(row, 2, stats.median)?;
-            sheet.write_string(row, 3, figure.unit.symbol())?;
+            sheet.write_string(row, 3, figure.unit.name())?;
             sheet.write_number(row, 4, stats.min)?;
             sheet.write_number(row, 5, stats.max)?;
             sheet.write_number(

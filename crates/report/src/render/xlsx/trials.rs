@@ -122,7 +122,7 @@ fn write_metric(
 ) -> Result<(), XlsxError> {
     let judgement = trial.derived.judgement.as_ref();
     sheet.write_string(row, 11, clean(&metric.name))?;
-    sheet.write_string(row, 12, metric.unit.symbol())?;
+    sheet.write_string(row, 12, metric.unit.name())?;
     sheet.write_number(row, 13, metric.value)?;
     sheet.write_string(row, 14, label_of(&metric.name, judgement))?;
     if let Some(share) = crate::machine::csv::device_share(&metric.name, judgement) {

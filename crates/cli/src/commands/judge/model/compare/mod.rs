@@ -6,7 +6,8 @@ mod text;
 use super::args::CompareArgs;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
-use assay_flash::check::{Checked, OutOfReach, check};
+use assay_flash::FlashError;
+use assay_flash::check::{Checked, check};
 use assay_flash::experiment::{Experiment, PublishedFigure, mean_and_worst};
 use assay_flash::policy::Policy;
 use std::process::ExitCode;
@@ -55,7 +56,7 @@ struct Outcome {
     /// The tables of what else could have been sent.
     alternatives: Vec<Table>,
     /// Rules that each policy can break.
-    checked: Vec<Result<Checked, OutOfReach>>,
+    checked: Vec<Result<Checked, FlashError>>,
     fit: Errors,
     left_out: Errors,
 }
