@@ -2,8 +2,8 @@
 //! looks of the observer.
 
 use super::load::load_of;
-use super::{progress, settle};
-use crate::files::remove_if_there;
+use super::progress;
+use crate::files::{remove_if_there, write_back};
 use crate::{Context, ObservedStep, Observer, StepOutcome, WorkError};
 use assay_engine::load::{LoadObserver, Note, run_until};
 use assay_engine::{held, layout, page_cache};
@@ -115,7 +115,7 @@ impl<'a> TestFiles<'a> {
             };
             self.written[number] = is;
         }
-        settle(self.folder)
+        write_back(self.folder)
     }
 
     /// Removes all test files.

@@ -6,7 +6,6 @@ use crate::meter::Meter;
 use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
-use assay_model::job::Direction;
 use assay_model::work::capacity::content::fill;
 use std::io;
 
@@ -90,20 +89,11 @@ impl SegmentWriter<'_> {
     }
 
     fn try_write(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let began_ns = self.meter.now_ns();
-        let length = bytes.len() as u64;
-        self.store.write_at(at, bytes).inspect_err(|error| {
-            self.meter.failed(Some(Direction::Write), at, length, error);
-        })?;
-        self.meter.moved(Direction::Write, length, began_ns);
-        Ok(())
+        self.store.write_counted(self.meter, at, bytes)
     }
 
+    /// Flushes; a failure is counted, and seen in what is read back.
     fn flush(&mut self, at: u64) {
-        let began_ns = self.meter.now_ns();
-        match self.store.flush() {
-            Ok(()) => drop(self.meter.flushed(began_ns)),
-            Err(error) => self.meter.failed(None, at, 0, &error),
-        }
+        let _ = self.store.flush_counted(self.meter, at);
     }
 }

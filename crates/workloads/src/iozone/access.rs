@@ -244,10 +244,7 @@ impl<'a> Access<'a> {
     fn failed(&self, doing: &str, offset: u64, errno: Errno) -> WorkError {
         let path = shown(self.path);
         if errno == Errno::NODATA {
-            return WorkError::Failed {
-                message: format!("{path} ends before byte {}", offset + self.record),
-                errno: None,
-            };
+            return WorkError::failed(format!("{path} ends before byte {}", offset + self.record));
         }
         WorkError::call(format!("cannot {doing} {path} at byte {offset}"), errno)
     }

@@ -5,7 +5,6 @@ use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;
 use std::fs;
-use std::path::PathBuf;
 
 /// Writing a number here makes the kernel drop what is clean: 1 pages, 2 entries of
 /// folders and files.
@@ -23,14 +22,6 @@ impl<'a> DropCaches<'a> {
 }
 
 impl Play for DropCaches<'_> {
-    fn paths(&self) -> Vec<PathBuf> {
-        Vec::new()
-    }
-
-    fn total(&self) -> Option<u64> {
-        None
-    }
-
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let began_ns = turn.meter.now_ns();
         self.scene.settle()?;

@@ -36,9 +36,15 @@ use turn::Turn;
 /// An act that is ready to be played.
 trait Play: Send {
     /// The files or devices whose storage and pages are evidence.
-    fn paths(&self) -> Vec<PathBuf>;
+    fn paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Returns the total amount of work, in the unit of its progress; `None` if unknown.
-    fn total(&self) -> Option<u64>;
+    fn total(&self) -> Option<u64> {
+        None
+    }
+
     /// Does it, while the clock of the turn runs.
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError>;
 }

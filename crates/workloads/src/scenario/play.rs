@@ -16,7 +16,6 @@ use super::verify::Verifier;
 use super::write::FileWriter;
 use crate::WorkError;
 use assay_model::work::scenario::{Act, Action};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Brings everything to the state that an act finds; nothing is measured yet.
@@ -55,14 +54,6 @@ pub(super) fn prepare<'a>(
 struct Pause(Duration);
 
 impl Play for Pause {
-    fn paths(&self) -> Vec<PathBuf> {
-        Vec::new()
-    }
-
-    fn total(&self) -> Option<u64> {
-        None
-    }
-
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         turn.sleep(self.0)
     }

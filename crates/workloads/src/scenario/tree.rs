@@ -6,16 +6,14 @@ use super::free_space;
 use super::read::{open_to_read, read_block};
 use super::scene::{Planted, Scene};
 use super::turn::Turn;
-use super::write::{Flusher, open_to_write};
+use super::write::{Flusher, open_to_write, write_block};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
-use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
 use assay_model::work::scenario::{Sync, Tree, TreeAct};
 use assay_stats::histogram::Histogram;
 use rustix::fs::{Advice, Mode, fadvise};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Files in one folder; then the next one is begun.
@@ -192,13 +190,7 @@ impl Forest<'_> {
                 let room = link.len().min(bytes.len());
                 bytes[..room].copy_from_slice(&link[..room]);
             }
-            let began_ns = turn.meter.now_ns();
-            if let Err(error) = file.write_all_at(bytes, at) {
-                turn.meter
-                    .failed(Some(Direction::Write), at, length, &error);
-                return Err(WorkError::io("write", path, &error));
-            }
-            turn.meter.moved(Direction::Write, length, began_ns);
+            write_block(&file, path, at, bytes, turn)?;
             flusher.wrote(length, &file, path, turn)?;
             turn.tell(length);
             at += length;

@@ -6,8 +6,9 @@ mod connection;
 mod tests;
 mod transaction;
 
+use super::progress;
 pub(crate) use super::thread_io::ThreadIo;
-use super::{progress, settle};
+use crate::files::write_back;
 use crate::meter::nanos;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_engine::thread_cpu_use;
@@ -103,7 +104,7 @@ impl DatabaseBench<'_> {
         }
         self.filled = statement != Statement::Delete;
         let keys = keys(self.phase, statement, &mut self.rng);
-        settle(self.folder)?;
+        write_back(self.folder)?;
         context.observer.clock_starts(step);
         let clock = Clock::start();
         let (latencies, done) = transactions(database, &keys, statement, &mut self.rng, |count| {

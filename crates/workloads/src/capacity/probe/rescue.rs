@@ -2,7 +2,7 @@
 
 use super::super::store::BlockStore;
 use super::Probe;
-use super::blocks::{LENGTH, flush, read_block, write_block};
+use super::blocks::LENGTH;
 use crate::WorkError;
 use crate::meter::Meter;
 use assay_engine::buffer::IoBuf;
@@ -29,7 +29,7 @@ impl Rescue {
                 continue;
             }
             let block = buffer.block_mut();
-            match read_block(probe.store, probe.meter, at, block) {
+            match probe.store.read_counted(probe.meter, at, block) {
                 Ok(()) => drop(self.saved.insert(at, Box::from(&*block))),
                 Err(_) => drop(self.unreadable.insert(at)),
             }
@@ -64,13 +64,14 @@ impl Rescue {
             let block = buffer.block_mut();
             block.copy_from_slice(saved);
             // Whether it is there is seen below.
-            let _ = write_block(store, meter, *at, block);
+            let _ = store.write_counted(meter, *at, block);
         }
-        flush(store, meter);
+        // A failure is counted, and seen below too.
+        let _ = store.flush_counted(meter, 0);
         let mut differ = Vec::new();
         for (at, saved) in &self.saved {
             let block = buffer.block_mut();
-            if read_block(store, meter, *at, block).is_err() || *block != **saved {
+            if store.read_counted(meter, *at, block).is_err() || *block != **saved {
                 differ.push(*at);
             }
         }

@@ -302,11 +302,7 @@ impl Copier<'_> {
             }
             let came = self.reading.cache.rest(&self.ends.input.fd, to_end);
             if let (true, Err(why)) = (idle, came) {
-                let name = self.ends.input.name.quoted();
-                self.fail(
-                    words::failed(&format!("failed to discard cache for: {name}"), why),
-                    context,
-                );
+                self.not_dropped(&self.ends.input.name.quoted(), why, context);
             }
         }
         if self.work.output_flags.nocache
@@ -315,12 +311,13 @@ impl Copier<'_> {
             let to_end = idle || self.writing.drop_to_end;
             let came = self.writing.cache.rest(&self.ends.output.fd, to_end);
             if let (true, Err(why)) = (idle, came) {
-                let name = self.ends.output.name.quoted();
-                self.fail(
-                    words::failed(&format!("failed to discard cache for: {name}"), why),
-                    context,
-                );
+                self.not_dropped(&self.ends.output.name.quoted(), why, context);
             }
         }
+    }
+
+    fn not_dropped(&mut self, name: &str, why: Errno, context: &mut Context<'_>) {
+        let what = format!("failed to discard cache for: {name}");
+        self.fail(words::failed(&what, why), context);
     }
 }
