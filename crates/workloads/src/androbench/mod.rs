@@ -4,12 +4,9 @@
 #[cfg(feature = "sqlite")]
 pub(crate) mod database;
 mod files;
-mod load;
 mod rules;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "sqlite")]
-mod thread_io;
 
 use crate::meter::nanos;
 use crate::{Context, WorkError};

@@ -7,7 +7,6 @@ mod folder;
 mod probe;
 mod steps;
 pub(crate) mod store;
-mod write;
 
 use crate::files::write_back;
 use crate::progress::ProgressReporter;

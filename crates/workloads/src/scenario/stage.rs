@@ -1,8 +1,7 @@
 //! One stage: its acts are prepared one after the other, begin together, and are told
 //! with the evidence of the time in which they ran.
 
-use super::Play;
-use super::play::prepare;
+use super::{Play, prepare};
 use super::scene::Scene;
 use super::turn::{Signals, Turn};
 use crate::meter::{Meter, nanos};

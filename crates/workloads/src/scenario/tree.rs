@@ -142,7 +142,7 @@ impl Forest<'_> {
         for &number in &self.order {
             drop(open_to_read(&self.file(number), false, true)?);
         }
-        super::caches::drop_entries();
+        super::drop_entries();
         Ok(())
     }
 
