@@ -51,11 +51,6 @@ impl Pvsync {
 }
 
 impl IoEngine for Pvsync {
-    #[inline]
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-
     #[expect(
         clippy::inline_always,
         reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"

@@ -33,11 +33,6 @@ impl Sync {
 }
 
 impl IoEngine for Sync {
-    #[inline]
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-
     fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
         let number = file.number as usize;
         if self.positions.len() <= number {

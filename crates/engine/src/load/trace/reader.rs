@@ -1,7 +1,7 @@
 //! A trace as a sequence of steps.
 
 use super::replay::{self, Replay};
-use super::{TraceAction, TraceStep, damaged};
+use super::{TraceStep, damaged};
 use crate::error::EngineError;
 use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
@@ -106,7 +106,7 @@ impl TraceSummary {
     }
 
     fn add(&mut self, step: &TraceStep) {
-        let TraceAction::Io {
+        let Action::Io {
             ddir,
             offset,
             length,
