@@ -187,10 +187,6 @@ fn rates(steps: &[RecordedStep], first_ns: u64, span_ns: u64) -> Vec<Rate> {
     rates
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a mean is shown with two digits"
-)]
 fn as_f64(count: u64) -> f64 {
     count as f64
 }

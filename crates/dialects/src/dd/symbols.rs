@@ -6,10 +6,6 @@ use assay_model::work::copy::{Flags, Treatment};
 
 /// Everything that `conv=` may say.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "words of dd, each given or not"
-)]
 pub(super) struct Conv {
     pub(super) ascii: bool,
     pub(super) ebcdic: bool,

@@ -78,10 +78,6 @@ impl Default for Own {
 
 /// Output options: form of the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "iozone's switches, each independent of the others"
-)]
 pub struct Output {
     /// Lines that the flags add to the banner, in their order.
     pub remarks: Vec<String>,

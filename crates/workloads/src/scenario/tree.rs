@@ -89,7 +89,6 @@ fn size((least, most): (u64, u64), rng: &mut SplitMix64) -> u64 {
         return least;
     }
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a size between two others"

@@ -61,10 +61,7 @@ pub(in crate::copy) enum Come {
 
 impl Copier<'_> {
     /// Reads the next block into a buffer of an input block's size.
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(in crate::copy) fn next_block(
         &mut self,
@@ -150,10 +147,7 @@ impl Copier<'_> {
     }
 
     /// Fills a buffer with one read, or with as many as it takes.
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(in crate::copy) fn read_block(
         &mut self,
@@ -183,10 +177,7 @@ impl Copier<'_> {
         Ok(Ok(filled))
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     fn read_once(
         &mut self,
