@@ -21,7 +21,7 @@ pub use ladder::{DdWriteMode, explanation, ways};
 pub use output::{progress, statistics};
 pub use symbols::Status;
 
-use assay_model::annotation::Annotation;
+use crate::OwnOptions;
 use assay_model::gnu::quoted_c;
 use assay_model::work::copy::FileCopy;
 use std::path::PathBuf;
@@ -48,36 +48,6 @@ pub struct Invocation {
     pub warnings: Vec<String>,
     /// assay's own options.
     pub own: OwnOptions,
-}
-
-/// Options that dd does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnOptions {
-    /// Repetitions.
-    pub trials: u32,
-    /// The run as JSON on standard output.
-    pub json: bool,
-    /// File that keeps the runs.
-    pub store: Option<PathBuf>,
-    /// `--name`, `--tag`, `--note`: of the run.
-    pub annotation: Annotation,
-    /// The four ways to write, one after the other.
-    pub ladder: bool,
-    /// Permission to destroy data on a device (only the ladder asks for this flag).
-    pub destroy_data: bool,
-}
-
-impl Default for OwnOptions {
-    fn default() -> Self {
-        Self {
-            trials: 1,
-            json: false,
-            store: None,
-            annotation: Annotation::default(),
-            ladder: false,
-            destroy_data: false,
-        }
-    }
 }
 
 /// Reads a command line, without the program's name.

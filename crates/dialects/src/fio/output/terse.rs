@@ -12,7 +12,7 @@ use std::io::{self, Write};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TerseVersion {
     /// No fio version, no disks.
-    V2,
+    V2 = 2,
     /// No trims.
     #[default]
     V3,
@@ -25,23 +25,9 @@ pub enum TerseVersion {
 impl TerseVersion {
     /// By its number.
     #[must_use]
-    pub const fn from_number(number: u64) -> Option<Self> {
-        match number {
-            2 => Some(Self::V2),
-            3 => Some(Self::V3),
-            4 => Some(Self::V4),
-            5 => Some(Self::V5),
-            _ => None,
-        }
-    }
-
-    const fn number(self) -> &'static str {
-        match self {
-            Self::V2 => "2",
-            Self::V3 => "3",
-            Self::V4 => "4",
-            Self::V5 => "5",
-        }
+    pub fn from_number(number: u8) -> Option<Self> {
+        let all = [Self::V2, Self::V3, Self::V4, Self::V5];
+        all.into_iter().find(|version| *version as u8 == number)
     }
 }
 
@@ -125,7 +111,7 @@ impl TerseLine {
     }
 
     fn add_head(&mut self, p: &Presentation<'_>, entry: &JobEntry<'_>) {
-        self.add(&self.version.number());
+        self.add(&(self.version as u8));
         if self.version != TerseVersion::V2 {
             self.add(&p.version);
         }
