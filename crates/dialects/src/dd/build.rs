@@ -2,7 +2,7 @@
 
 use super::Invocation;
 use super::charsets::{ASCII_TO_EBCDIC, ASCII_TO_IBM, EBCDIC_TO_ASCII};
-use super::error::DdError;
+use super::DdError;
 use super::number::{self, MAX};
 use super::symbols::{self, Conv, EndFlags, Status};
 use crate::OwnOptions;

@@ -1,6 +1,6 @@
 //! Words of `conv=`, `iflag=`, `oflag=` and `status=`.
 
-use super::error::DdError;
+use super::DdError;
 use assay_model::gnu::quoted_c;
 use assay_model::work::copy::{Flags, Treatment};
 

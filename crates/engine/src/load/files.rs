@@ -9,7 +9,6 @@
 mod lay_out;
 mod look;
 mod open;
-mod room;
 mod shared;
 mod size;
 mod table;

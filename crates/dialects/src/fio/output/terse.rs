@@ -2,7 +2,7 @@
 
 use super::entry::{EntryDirection, JobEntry, Traffic};
 use super::latency::{moments, percentiles};
-use super::{Figures, Presentation, disks, shares};
+use super::{Figures, Presentation, disks, latency};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::Ddir;
 use assay_model::load::stats::Unified;
@@ -191,13 +191,13 @@ impl TerseLine {
     /// The format knows no nanoseconds: they count as the first class of
     /// microseconds.
     fn add_depths_and_classes(&mut self, entry: &JobEntry<'_>) {
-        let depths = shares::of_depths(&entry.depths.level);
+        let depths = latency::depth_shares(&entry.depths.level);
         self.fields
             .extend(depths.map(|percent| format!("{percent:.1}%")));
         let mut us = entry.classes.us;
         us[0] += entry.classes.ns.iter().sum::<u64>();
-        let us = shares::of_latencies(&us, entry.ios());
-        let ms = shares::of_latencies(&entry.classes.ms, entry.ios());
+        let us = latency::class_shares(&us, entry.ios());
+        let ms = latency::class_shares(&entry.classes.ms, entry.ios());
         let classes = us.into_iter().chain(ms);
         self.fields
             .extend(classes.map(|percent| format!("{percent:.2}%")));
