@@ -263,27 +263,22 @@ impl Replay {
             }
             self.late_ns = now_ns - due_ns;
             let file = u32::try_from(step.file).unwrap_or(u32::MAX);
-            let (ddir, offset, length) = match step.action {
-                Action::Io {
-                    ddir,
-                    offset,
-                    length,
-                } => (ddir, offset, length),
+            let io = match step.action {
+                Action::Io(io) => io,
                 Action::Sync => return Given::Flush(file, FlushCall::Fsync),
                 Action::Datasync => return Given::Flush(file, FlushCall::Fdatasync),
                 // All files are open while the stream runs.
-                Action::Open | Action::Close | Action::Done { .. } => {
+                Action::Open | Action::Close | Action::Done(_) => {
                     self.held = None;
                     continue;
                 }
             };
-            let step = Step {
-                ddir,
+            return Given::Step(Step {
+                ddir: io.ddir,
                 file,
-                offset,
-                length,
-            };
-            return Given::Step(step);
+                offset: io.offset,
+                length: io.length,
+            });
         }
     }
 }

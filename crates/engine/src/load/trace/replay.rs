@@ -3,7 +3,7 @@
 use super::TraceStep;
 use crate::error::EngineError;
 use assay_model::load::trace::Trace;
-use assay_trace::{Action, EventTime, TraceEvent, TraceSource};
+use assay_trace::{Action, EventTime, RecordedIo, TraceEvent, TraceSource};
 use std::path::{Path, PathBuf};
 
 /// Index of the file that receives all I/O with `replay_redirect`.
@@ -89,11 +89,11 @@ impl Replay {
             self.open.resize(file + 1, false);
         }
         let action = match event.action {
-            Action::Done { .. } => return None,
+            Action::Done(_) => return None,
             Action::Open if self.open[file] => return None,
             Action::Close if !self.open[file] => return None,
             Action::Sync | Action::Datasync if self.options.skip_sync => return None,
-            Action::Io { ddir, .. } if self.options.skip[ddir] => return None,
+            Action::Io(io) if self.options.skip[io.ddir] => return None,
             action => self.placed(action),
         };
         let was_open = self.open[file];
@@ -113,21 +113,15 @@ impl Replay {
 
     /// An I/O at its place by scale and alignment.
     fn placed(&self, action: Action) -> Action {
-        let Action::Io {
-            ddir,
-            offset,
-            length,
-        } = action
-        else {
+        let Action::Io(io) = action else {
             return action;
         };
-        let scaled = offset / u64::from(self.options.scale.max(1));
+        let scaled = io.offset / u64::from(self.options.scale.max(1));
         let align = u64::from(self.options.align.max(1));
-        Action::Io {
-            ddir,
+        Action::Io(RecordedIo {
             offset: scaled - scaled % align,
-            length,
-        }
+            ..io
+        })
     }
 
     /// Time since the step before, as it is replayed. At 200 percent of the

@@ -2,9 +2,11 @@
 
 use super::*;
 use assay_model::job::FlushCall;
+use assay_model::load::Ddir;
 use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
 use assay_testkit::{Scratch, missing, run, skip};
+use assay_trace::RecordedIo;
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
@@ -12,11 +14,11 @@ use std::path::PathBuf;
 use Action::{Close, Datasync, Open, Sync};
 
 fn io(ddir: Ddir, offset: u64, length: u32) -> Action {
-    Action::Io {
+    Action::Io(RecordedIo {
         ddir,
         offset,
         length,
-    }
+    })
 }
 
 fn opened(content: impl AsRef<[u8]>, options: &Trace) -> Result<TraceReader, EngineError> {
@@ -491,7 +493,7 @@ fn what_fio_writes_is_read() {
     let offsets: Vec<u64> = steps
         .iter()
         .filter_map(|action| match action {
-            Action::Io { offset, .. } => Some(*offset),
+            Action::Io(io) => Some(io.offset),
             _ => None,
         })
         .collect();
