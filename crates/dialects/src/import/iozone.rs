@@ -100,8 +100,10 @@ const fn column(test: Test) -> &'static str {
 
 /// Name of the column of a test, by the word that the marks have for it.
 fn column_of(name: &str) -> String {
-    let test = tests().find(|test| test.name() == name);
-    test.map_or(name, column).to_owned()
+    match tests().find(|test| test.name() == name) {
+        Some(test) => column(test).to_owned(),
+        None => name.to_owned(),
+    }
 }
 
 /// The figure of a cell; `None`: 0, which stands for what was not run.

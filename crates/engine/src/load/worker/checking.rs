@@ -46,7 +46,7 @@ pub(in crate::load) struct Checks {
     /// Writes that did not complete.
     lost: Vec<verify::InFlight>,
     /// Writes of an interrupted run.
-    before: Option<verify::VerifyState>,
+    before: Option<VerifyState>,
     /// The last completed writes, newest first.
     completed: VecDeque<(u64, u64)>,
     /// Auxiliary files are there.
