@@ -95,7 +95,6 @@ fn used(before: &Processor, after: &Processor) -> Option<f64> {
         + passed(|cpu| cpu.irq)
         + passed(|cpu| cpu.softirq)
         + passed(|cpu| cpu.steal);
-    #[expect(clippy::cast_precision_loss, reason = "ticks of a second")]
     let share = busy as f64 / (busy + idle) as f64;
     (busy + idle > 0).then_some(share)
 }

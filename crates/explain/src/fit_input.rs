@@ -230,7 +230,6 @@ pub fn of_imports(name: &str) -> String {
 }
 
 fn line(one: &Observed<'_>) -> FittedRate {
-    #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
     let bytes = one.job.bs.0 as f64;
     FittedRate {
         job: Some(clean(&one.name())),
@@ -247,7 +246,6 @@ fn line(one: &Observed<'_>) -> FittedRate {
 }
 
 /// Returns the precision of an I/O's latency, and so of its rate, from the trials.
-#[expect(clippy::cast_precision_loss, reason = "a few trials")]
 fn repeated(one: &Observed<'_>) -> Option<Repeated> {
     let latencies = one.judged.iter().filter_map(|trial| {
         let latency = &side(trial.measured()?, one.direction).latency;

@@ -176,7 +176,6 @@ fn mean(sample: &Sample) -> f64 {
     match sample {
         Sample::Moments { mean, .. } => *mean,
         Sample::Values { values, .. } => {
-            #[expect(clippy::cast_precision_loss, reason = "a few trials")]
             let n = values.len().max(1) as f64;
             values.iter().sum::<f64>() / n
         }

@@ -249,7 +249,6 @@ impl Group<'_> {
 }
 
 /// Counts and times are far below 2^53.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
 const fn as_f64(value: u64) -> f64 {
     value as f64
 }

@@ -142,7 +142,6 @@ const MISFIT: f64 = 4.0;
 /// The standard deviation of an observation's logarithm, wider where few degrees of freedom are
 /// behind it: that of residuals and trials together, or of residuals alone where those are much
 /// larger. `None` when there are too few of both.
-#[expect(clippy::cast_precision_loss, reason = "a few observations")]
 fn sigma(residuals: &[f64], parameters: usize, observations: &[Observation]) -> Option<f64> {
     let left = residuals.len().saturating_sub(parameters) as f64;
     let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
@@ -227,7 +226,6 @@ fn rate(part: &DeviceModel, policy: Policy, seen: &Observation) -> f64 {
         ios: IOS,
         seed: 1,
     };
-    #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
     let bytes = (seen.blocks * BLOCK_BYTES) as f64;
     let one_by_one = Issue {
         depth: 1,

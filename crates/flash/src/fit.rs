@@ -162,7 +162,6 @@ fn solve(lower: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
 /// any.
 fn variance(residuals: &[f64], parameters: usize) -> Option<f64> {
     let freedom = residuals.len().checked_sub(parameters)?;
-    #[expect(clippy::cast_precision_loss, reason = "a few observations")]
     let freedom = (freedom > 0).then_some(freedom as f64)?;
     Some(squares(residuals) / freedom)
 }

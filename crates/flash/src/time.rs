@@ -32,7 +32,6 @@ impl Picos {
 
     /// In microseconds.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "for rates and display")]
     pub fn as_us(self) -> f64 {
         self.0 as f64 / 1e6
     }

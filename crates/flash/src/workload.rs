@@ -46,10 +46,6 @@ pub struct Timed {
 impl Timed {
     /// Microseconds of an I/O, on average.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of I/Os are far below 2^53"
-    )]
     pub fn mean_us(&self) -> f64 {
         self.time.as_us() / self.ios.max(1) as f64
     }

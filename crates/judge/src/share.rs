@@ -349,7 +349,6 @@ pub(super) fn failed_because(error: &str) -> String {
 }
 
 /// `part` of `whole` as 0 to 1; of nothing, all.
-#[expect(clippy::cast_precision_loss, reason = "a share with a few digits")]
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if part >= whole {
         return 1.0;

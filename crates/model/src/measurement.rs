@@ -95,10 +95,6 @@ pub struct Interval {
     pub max_latency_ns: u64,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands fields over by reference"
-)]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -55,7 +55,6 @@ impl fmt::Display for Bytes {
                 write!(f, "{} {unit}", self.0 / step)
             }
             Some((step, unit)) => {
-                #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
                 let value = self.0 as f64 / *step as f64;
                 write!(f, "{value:.1} {unit}")
             }
@@ -149,7 +148,6 @@ impl Nanos {
 
     /// As seconds with a fraction.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "for rates and display")]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -158,7 +156,6 @@ impl Nanos {
 /// `870 ns`, `12.3 µs`, `4.56 ms`, `60.0 s`, `3 min 20 s`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
         let ns = self.0 as f64;
         match self.0 {
             0..1_000 => write!(f, "{} ns", self.0),

@@ -108,7 +108,6 @@ fn whole_scenarios(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec
         let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
             continue;
         };
-        #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days")]
         let metric = Metric {
             name: "act_time".to_owned(),
             unit: Unit::Nanos,

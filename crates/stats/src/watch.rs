@@ -232,7 +232,6 @@ pub fn busiest<'a>(first: &WatchSample, last: &'a WatchSample) -> Option<&'a Dis
     last.disks.iter().rev().max_by_key(|disk| moved(disk))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures have three digits")]
 const fn real(count: u64) -> f64 {
     count as f64
 }

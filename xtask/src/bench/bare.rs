@@ -26,12 +26,10 @@ pub fn cpu_ns_per_io(path: &Path, size: u64, ios: u64) -> Result<f64> {
 
 fn thread_cpu_ns() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    #[expect(clippy::cast_precision_loss, reason = "seconds of CPU time")]
     let ns = time.tv_sec as f64 * 1e9 + time.tv_nsec as f64;
     ns
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of a benchmark")]
 fn as_f64(count: u64) -> f64 {
     count as f64
 }

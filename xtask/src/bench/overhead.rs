@@ -291,7 +291,6 @@ fn cpu_ns_per_io(measured: &Measurement) -> f64 {
 
 fn now_ns() -> f64 {
     let time = clock_gettime(ClockId::Monotonic);
-    #[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days of uptime")]
     let ns = time.tv_sec as f64 * 1e9 + time.tv_nsec as f64;
     ns
 }
@@ -306,7 +305,6 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of a benchmark")]
 fn as_f64(count: u64) -> f64 {
     count as f64
 }

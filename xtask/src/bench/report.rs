@@ -103,7 +103,6 @@ fn median_of(mut round: impl FnMut() -> Result<f64>) -> Result<f64> {
     Ok(rounds[ROUNDS / 2])
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a size to show")]
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }

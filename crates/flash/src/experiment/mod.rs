@@ -78,7 +78,6 @@ impl PublishedFigure {
     #[must_use]
     pub fn left_us(&self) -> f64 {
         // What is spent is that of all I/Os, what is left that of the last.
-        #[expect(clippy::cast_precision_loss, reason = "a few I/Os")]
         let ios = self.timed.ios as f64;
         self.as_the_tool_sees(self.timed.left.as_us() * ios)
     }
@@ -228,7 +227,6 @@ fn estimate(start: &Model, observations: &[Observation]) -> (Model, Vec<Paramete
 /// Mean and largest of the absolute values.
 #[must_use]
 pub fn mean_and_worst(errors: &[f64]) -> (f64, f64) {
-    #[expect(clippy::cast_precision_loss, reason = "a few figures")]
     let count = errors.len().max(1) as f64;
     let sum: f64 = errors.iter().map(|error| error.abs()).sum();
     let worst = errors.iter().map(|error| error.abs()).fold(0.0, f64::max);

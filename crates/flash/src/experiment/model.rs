@@ -138,7 +138,6 @@ impl Model {
     /// When the part lacks what the policy needs.
     pub fn rate(&self, row: &PublishedRow, policy: Policy) -> Result<f64, DeviceError> {
         let us = self.time(row, policy)?.mean_us() * self.factor(row.tool);
-        #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
         let bytes = row.bytes as f64;
         Ok(bytes / us * 1e6 / row.unit_bytes)
     }

@@ -83,10 +83,6 @@ impl Figure {
     }
 
     /// In microseconds.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "times of a trial are far below 2^53 ns"
-    )]
     #[must_use]
     pub fn of(self, measured: &Measurement) -> Option<f64> {
         let mean = |record: &LatencyRecord| {
@@ -171,7 +167,6 @@ impl Scope {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
     fn asked(what: Trait, part: &'static str, x: u64, job: Job) -> TraitJob {
         let part_in_name = if part.is_empty() {
             String::new()

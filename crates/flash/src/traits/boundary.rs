@@ -127,7 +127,6 @@ fn explain(steps: &[BoundaryStep], at: &[usize]) -> Explained {
 /// The statement, unless a cost is too small, or more than noise is left, or the last unit of
 /// all is one of them: what lies behind it may be larger.
 fn state(steps: &[BoundaryStep], best: &Explained) -> Option<TraitFinding> {
-    #[expect(clippy::cast_precision_loss, reason = "a few points")]
     let adequate = best.squares <= LEFT * steps.len() as f64;
     let large = |(at, cost): &(usize, f64)| {
         let step = steps.get(*at)?;

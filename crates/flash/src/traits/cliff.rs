@@ -78,7 +78,6 @@ fn knee(points: &[(f64, f64, f64)], shape: fn(f64, f64) -> f64) -> Option<(Fit, 
     Some((chosen.1, low, high))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few points")]
 fn is_adequate(fit: &Fit, points: &[(f64, f64, f64)]) -> bool {
     fit.squares <= LEFT * points.len() as f64
 }
@@ -175,7 +174,6 @@ fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
         .chain([points.len()])
         .filter_map(split);
     let (squares, line, at) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    #[expect(clippy::cast_precision_loss, reason = "a few points")]
     let adequate = squares <= LEFT * points.len() as f64;
     (adequate && is_end_known(points, at)).then_some((line, at))
 }

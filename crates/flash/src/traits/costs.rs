@@ -34,7 +34,6 @@ impl CostFit {
 }
 
 pub(super) fn find(series: &Series) -> Result<TraitFinding, Why> {
-    #[expect(clippy::cast_precision_loss, reason = "512")]
     let points: Vec<(f64, f64)> = (series.0.iter())
         .map(|point| (point.x / BLOCK_BYTES as f64, point.undisturbed()))
         .collect();

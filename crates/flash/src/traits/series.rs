@@ -25,7 +25,6 @@ pub struct SeriesPoint {
 impl SeriesPoint {
     /// The mean over the trials.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     pub fn mean(&self) -> f64 {
         self.us.iter().sum::<f64>() / self.us.len().max(1) as f64
     }
@@ -34,7 +33,6 @@ impl SeriesPoint {
     /// some trials more than to others.
     #[must_use]
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a few trials"
@@ -69,7 +67,6 @@ impl Series {
     }
 
     /// The standard deviation of a trial, as a share of its point's mean.
-    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     fn deviation(&self) -> f64 {
         let squares = |point: &SeriesPoint| -> f64 {
             let mean = point.mean();
@@ -84,7 +81,6 @@ impl Series {
     /// may be too small by chance: it is widened so that thresholds in standard errors are
     /// passed by chance as rarely as with many trials.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     pub fn error(&self, point: &SeriesPoint) -> f64 {
         let share = (self.deviation() * widened(self.freedom())).max(LEAST_NOISE);
         point.mean() * share / (point.us.len().max(1) as f64).sqrt()
@@ -93,7 +89,6 @@ impl Series {
     /// The standard error of the mean of as many trials as the points have on average, as a
     /// share of it.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     pub fn share_of_error(&self) -> f64 {
         let trials: usize = self.0.iter().map(|point| point.us.len()).sum();
         self.deviation().max(LEAST_NOISE)
@@ -117,7 +112,6 @@ impl Series {
 }
 
 /// Student's t over the normal distribution's quantile.
-#[expect(clippy::cast_precision_loss, reason = "a few trials")]
 fn widened(freedom: usize) -> f64 {
     student::quantile(TAIL, freedom as f64) / normal_quantile(TAIL)
 }
@@ -204,10 +198,6 @@ impl Answers {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "bytes of an interval are far below 2^53"
-)]
 fn course(measured: &Measurement) -> Course {
     // The last interval may be shorter.
     let whole = measured.series.points.len().saturating_sub(1);

@@ -55,7 +55,6 @@ fn levels(points: &[(f64, f64, f64)], base: f64) -> Result<Levels, Why> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few points")]
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -76,7 +76,6 @@ impl CardMode {
             return None;
         }
         let bits = f64::from(self.bits) * if self.is_double() { 2.0 } else { 1.0 };
-        #[expect(clippy::cast_precision_loss, reason = "clocks are far below 2^53 Hz")]
         let hz = self.hertz as f64;
         Some(mmc::card(bus, &self.timing, hz, bits))
     }

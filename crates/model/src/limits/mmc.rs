@@ -66,7 +66,6 @@ fn parallel(mode: &Mode) -> Ceiling {
 
 /// A parallel bus whose lines carry so many bits in a clock, all together.
 pub(crate) fn card(bus: &'static str, name: &str, hz: f64, bits: f64) -> Ceiling {
-    #[expect(clippy::cast_precision_loss, reason = "a block has 512 bytes")]
     let block = BLOCK_BYTES as f64;
     let data = block * 8.0 / bits;
     let read = data + FRAME_CLOCKS + GAP_CLOCKS;

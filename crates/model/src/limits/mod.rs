@@ -86,10 +86,6 @@ impl Placed {
     /// time. Returns `None` when an argument is not a positive number.
     #[must_use]
     pub fn of(measured: f64, ceiling: f64, request_bytes: u64) -> Option<Self> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "requests are far below 2^53 bytes"
-        )]
         let bytes = request_bytes as f64;
         let sound = measured.is_finite() && measured > 0.0 && ceiling > 0.0 && bytes > 0.0;
         sound.then(|| Self {

@@ -190,10 +190,6 @@ pub enum Records {
 
 /// Treatment of input and output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "words of dd, each given or not"
-)]
 pub struct Treatment {
     /// Short input blocks are filled up (`sync`).
     pub pad: bool,
@@ -215,10 +211,6 @@ pub struct Treatment {
 
 /// Flags for opening and using a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "words of dd, each given or not"
-)]
 pub struct Flags {
     /// `O_APPEND`.
     pub append: bool,

@@ -93,7 +93,6 @@ impl ExtentSample {
     /// Bytes per second; `None` when no time passed.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "a figure with some digits")]
         (self.elapsed_ns > 0).then(|| self.bytes as f64 * 1e9 / self.elapsed_ns as f64)
     }
 }

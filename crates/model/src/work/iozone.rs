@@ -260,10 +260,6 @@ pub struct Mix {
 
 /// A run of iozone's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "iozone's switches, each independent of the others"
-)]
 pub struct Iozone {
     /// Files that are worked on: one, or one for each child.
     pub files: Vec<PathBuf>,
@@ -426,7 +422,6 @@ pub struct Child {
     pub idle_ns: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
