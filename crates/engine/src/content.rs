@@ -5,19 +5,14 @@
 //! written, and must not find a block that resembles another. Larger blocks only get marks, to save
 //! CPU time.
 
-mod mixture;
 pub(crate) mod pattern;
-mod repeats;
 #[cfg(test)]
 mod tests;
 
 use crate::buffer::{CHANGED_WHOLE, fill_random};
 use crate::extra::Loads;
-use assay_model::load::content::{ContentPattern, WriteContent};
+use assay_model::load::content::{ContentPattern, DedupeMode, WriteContent};
 use assay_model::rng::SplitMix64;
-use repeats::Repeats;
-
-pub(crate) use mixture::Mixture;
 
 /// Larger blocks are marked at this distance, so that no two sectors are equal.
 const SECTOR: usize = 512;
@@ -182,4 +177,115 @@ impl Fresh {
         let offset = if self.anywhere { 0 } else { offset };
         self.mixture.fill(block, self.repeats.next_seed(), offset);
     }
+}
+
+/// Random content, of which a share gives way to zeros or a pattern.
+#[derive(Debug)]
+pub(crate) struct Mixture {
+    /// That share.
+    percent: usize,
+    /// It is kept in each piece of that size; 0: of each block.
+    chunk: usize,
+    /// In place of zeros, unless empty.
+    pattern: ContentPattern,
+}
+
+impl Mixture {
+    /// As far as `content` says; random if it says nothing.
+    pub(crate) fn new(content: &WriteContent) -> Self {
+        Self {
+            percent: content.compress_percent.unwrap_or(0).min(100).into(),
+            chunk: content.compress_chunk as usize,
+            pattern: content.pattern.clone(),
+        }
+    }
+
+    /// Fills a block at `offset`. The same seed gives the same content.
+    pub(crate) fn fill(&self, block: &mut [u8], seed: u64, offset: u64) {
+        let mut numbers = SplitMix64::new(seed);
+        if self.percent == 0 {
+            fill_random(block, &mut numbers);
+            return;
+        }
+        let chunk = if self.chunk == 0 {
+            block.len().max(1)
+        } else {
+            self.chunk
+        };
+        for piece in block.chunks_mut(chunk) {
+            let random = piece.len() * (100 - self.percent) / 100;
+            let (random, rest) = piece.split_at_mut(random);
+            fill_random(random, &mut numbers);
+            if self.pattern.bytes.is_empty() {
+                rest.fill(0);
+            } else {
+                pattern::fill(rest, &self.pattern, offset);
+            }
+        }
+    }
+}
+
+/// Names the content of block after block by seeds: a seed that comes again is
+/// a block that comes again. Nothing is kept of earlier blocks, since the seed
+/// of the n-th one is computed from n.
+#[derive(Debug)]
+struct Repeats {
+    percent: u64,
+    mode: DedupeMode,
+    /// Seeds of the streams that duplicates may come from.
+    streams: Vec<u64>,
+    own: u64,
+    /// Distinct blocks in the working set.
+    set: u64,
+    set_percent: u64,
+    /// Distinct blocks made so far.
+    made: u64,
+    choices: SplitMix64,
+}
+
+impl Repeats {
+    fn new(content: &WriteContent, seed: u64) -> Self {
+        Self {
+            percent: content.dedupe_percent.into(),
+            mode: content.dedupe_mode,
+            streams: vec![seed],
+            own: seed,
+            set: u64::MAX,
+            set_percent: content.dedupe_set_percent.into(),
+            made: 0,
+            choices: SplitMix64::new(!seed),
+        }
+    }
+
+    /// See [`Filler::with_working_set`].
+    fn set_working_set(&mut self, blocks: u64, streams: &[u64]) {
+        let set = u128::from(blocks) * u128::from(self.set_percent) / 100;
+        self.set = u64::try_from(set).unwrap_or(u64::MAX).max(1);
+        if !streams.is_empty() {
+            self.streams = streams.to_vec();
+        }
+    }
+
+    /// The seed of the next block.
+    fn next_seed(&mut self) -> u64 {
+        if self.made == 0 || self.choices.below(100) >= self.percent {
+            self.made += 1;
+            return seed_of(self.own, self.made - 1);
+        }
+        match self.mode {
+            DedupeMode::Repeat => seed_of(self.own, self.made - 1),
+            DedupeMode::WorkingSet => {
+                let stream = self.choices.below(self.streams.len() as u64);
+                let stream = usize::try_from(stream).map_or(self.own, |i| self.streams[i]);
+                seed_of(stream, self.choices.below(self.made.min(self.set)))
+            }
+        }
+    }
+}
+
+/// The seed of a stream's distinct block `number`: all different, as the
+/// generator's first number is a bijection of its state.
+fn seed_of(stream: u64, number: u64) -> u64 {
+    let stream = SplitMix64::new(stream).next_u64();
+    SplitMix64::new(stream.wrapping_add(number)).next_u64()
 }

@@ -128,7 +128,10 @@ pub(crate) enum QueueStatus {
 /// A way to hand I/O to the kernel.
 pub(crate) trait IoEngine {
     /// Returns true if `queue` returns before the I/O is done.
-    fn is_asynchronous(&self) -> bool;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
 
     /// A file was opened: I/O to it follows.
     fn opened(&mut self, _file: &OpenFile) -> Result<(), EngineError> {

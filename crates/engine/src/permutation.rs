@@ -138,7 +138,6 @@ impl Ahead {
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_precision_loss, reason = "statistics on small numbers")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -15,10 +15,19 @@ impl SplitMix64 {
     /// The next 64 bits.
     #[inline]
     pub const fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.0 = self.0.wrapping_add(Self::STEP);
+        Self::mix(self.0)
+    }
+
+    /// Increment of the state from number to number.
+    pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// The number of a state.
+    #[inline]
+    #[must_use]
+    pub const fn mix(z: u64) -> u64 {
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
 

@@ -6,7 +6,7 @@
 //! them. Only the queueing of requests is replayed: all else is what the block
 //! layer made of it. What was completed tells how much was under way.
 
-use crate::{Action, EventTime, TraceEvent, TraceSource, damaged};
+use crate::{Action, EventTime, RecordedIo, TraceEvent, TraceSource, damaged};
 use assay_model::load::Ddir;
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -197,29 +197,18 @@ impl<R: Read> BlktraceSource<R> {
         if record.bytes == 0 && !flush {
             return Ok(());
         }
-        let Some((offset, length)) = self.place_of(record) else {
+        let Some(io) = self.io_of(record) else {
             return Err(self.bad(&format!(
                 "{} bytes at sector {} are no I/O",
                 record.bytes, record.sector
             )));
         };
         let file = self.file_of(record.device)?;
-        let ddir = if record.action & DISCARD != 0 {
-            Ddir::Trim
-        } else if record.action & WRITE != 0 {
-            Ddir::Write
-        } else {
-            Ddir::Read
-        };
         if what == COMPLETED {
             if record.bytes > 0 {
                 self.waiting.push_back(TraceEvent {
                     file,
-                    action: Action::Done {
-                        ddir,
-                        offset,
-                        length,
-                    },
+                    action: Action::Done(io),
                     time: EventTime::At(record.time_ns),
                 });
             }
@@ -228,11 +217,7 @@ impl<R: Read> BlktraceSource<R> {
         // A write may ask for a flush before it. (fio replays only the flush
         // then.)
         let flush = flush.then_some(Action::Sync);
-        let io = (record.bytes > 0).then_some(Action::Io {
-            ddir,
-            offset,
-            length,
-        });
+        let io = (record.bytes > 0).then_some(Action::Io(io));
         let time = EventTime::At(record.time_ns);
         let events = flush.into_iter().chain(io);
         self.waiting
@@ -240,12 +225,23 @@ impl<R: Read> BlktraceSource<R> {
         Ok(())
     }
 
-    /// Offset and length of an I/O; `None`: it ends behind all offsets.
-    fn place_of(&self, record: &Record) -> Option<(u64, u32)> {
+    /// The I/O of a record; `None`: it ends behind all offsets.
+    fn io_of(&self, record: &Record) -> Option<RecordedIo> {
+        let ddir = if record.action & DISCARD != 0 {
+            Ddir::Trim
+        } else if record.action & WRITE != 0 {
+            Ddir::Write
+        } else {
+            Ddir::Read
+        };
         let offset = record.sector.checked_mul(SECTOR)?;
         let length = record.bytes.checked_next_multiple_of(self.align)?;
         offset.checked_add(u64::from(length))?;
-        Some((offset, length))
+        Some(RecordedIo {
+            ddir,
+            offset,
+            length,
+        })
     }
 
     /// Number of the file that stands for a device.

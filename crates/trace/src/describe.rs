@@ -1,8 +1,8 @@
 //! Statistics of a recording.
 
-use crate::Action;
 use crate::fit::alignment;
 use crate::recording::{RecordedStep, Recording};
+use crate::{Action, RecordedIo};
 use assay_model::load::{Ddir, PerDirection};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -73,10 +73,7 @@ pub fn describe(recording: &Recording) -> Description {
         tally.add(step);
     }
     let begun = |step: &&RecordedStep| {
-        matches!(
-            step.action,
-            Action::Io { .. } | Action::Sync | Action::Datasync
-        )
+        matches!(step.action, Action::Io(_) | Action::Sync | Action::Datasync)
     };
     let mut begun = recording.steps.iter().filter(begun);
     let first_ns = begun.clone().next().map_or(0, |step| step.at_ns);
@@ -109,27 +106,27 @@ struct TraceTally {
 
 impl TraceTally {
     fn add(&mut self, step: &RecordedStep) {
-        let (ddir, offset, length) = match step.action {
-            Action::Io {
-                ddir,
-                offset,
-                length,
-            } => (ddir, offset, length),
+        let io = match step.action {
+            Action::Io(io) => io,
             Action::Sync | Action::Datasync => {
                 self.flushes += 1;
                 return;
             }
-            Action::Done { .. } | Action::Open | Action::Close => return,
+            Action::Done(_) | Action::Open | Action::Close => return,
         };
-        let end = offset.saturating_add(u64::from(length));
-        let last = self.ends.insert((step.file, ddir.name()), end);
+        let RecordedIo {
+            ddir,
+            offset,
+            length,
+        } = io;
+        let last = self.ends.insert((step.file, ddir.name()), io.end());
         let usage = &mut self.uses[ddir];
         usage.ios += 1;
         usage.bytes = usage.bytes.saturating_add(u64::from(length));
         usage.sequential_ios += u64::from(last == Some(offset));
         *self.sizes[ddir].entry(length).or_default() += 1;
         let extent = self.extents.entry(step.file).or_default();
-        *extent = (*extent).max(end);
+        *extent = (*extent).max(io.end());
     }
 
     fn direction(&mut self, ddir: Ddir) -> DirectionUse {
@@ -149,18 +146,18 @@ fn depth(steps: &[RecordedStep]) -> Option<Depth> {
     let (mut ios, mut sum, mut max, mut completed) = (0_u64, 0_u64, 0_u64, false);
     for step in steps {
         match step.action {
-            Action::Io { offset, .. } => {
-                under_way.push_back((step.file, offset));
+            Action::Io(io) => {
+                under_way.push_back((step.file, io.offset));
                 if under_way.len() > MOST_UNDER_WAY {
                     under_way.pop_front();
                 }
                 let depth = under_way.len() as u64;
                 (ios, sum, max) = (ios + 1, sum + depth, max.max(depth));
             }
-            Action::Done { offset, length, .. } => {
+            Action::Done(io) => {
                 completed = true;
-                let end = offset.saturating_add(u64::from(length));
-                under_way.retain(|&(file, at)| file != step.file || at < offset || at >= end);
+                let covered = io.offset..io.end();
+                under_way.retain(|&(file, at)| file != step.file || !covered.contains(&at));
             }
             Action::Sync | Action::Datasync | Action::Open | Action::Close => {}
         }
@@ -174,7 +171,7 @@ fn depth(steps: &[RecordedStep]) -> Option<Depth> {
 fn rates(steps: &[RecordedStep], first_ns: u64, span_ns: u64) -> Vec<Rate> {
     let mut rates = vec![Rate::default(); PARTS];
     for step in steps {
-        if let Action::Io { ddir, length, .. } = step.action {
+        if let Action::Io(RecordedIo { ddir, length, .. }) = step.action {
             let since = u128::from(step.at_ns.saturating_sub(first_ns));
             let part = since * PARTS as u128 / u128::from(span_ns.saturating_add(1));
             let part = usize::try_from(part).unwrap_or(PARTS).min(PARTS - 1);
@@ -187,10 +184,6 @@ fn rates(steps: &[RecordedStep], first_ns: u64, span_ns: u64) -> Vec<Rate> {
     rates
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a mean is shown with two digits"
-)]
 fn as_f64(count: u64) -> f64 {
     count as f64
 }

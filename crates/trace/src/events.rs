@@ -9,7 +9,7 @@
 //!
 //! Lines of other events, headings and summaries are passed over.
 
-use crate::{Action, damaged};
+use crate::{Action, RecordedIo, damaged};
 use assay_model::load::Ddir;
 use std::io;
 
@@ -114,29 +114,24 @@ fn line_of<'a>(
     let Some((flush, ddir)) = letters(rwbs) else {
         return Ok(None);
     };
-    let place = |(ddir, sector, sectors): (Ddir, u64, u64)| {
+    let io = |ddir: Ddir| {
         let offset = sector.checked_mul(SECTOR)?;
         let length = u32::try_from(sectors.checked_mul(SECTOR)?).ok()?;
         offset.checked_add(u64::from(length))?;
-        Some((ddir, offset, length))
+        Some(RecordedIo {
+            ddir,
+            offset,
+            length,
+        })
     };
     let action = match ddir.filter(|_| sectors > 0) {
         None => None,
         Some(ddir) => {
-            let io = place((ddir, sector, sectors));
-            let (ddir, offset, length) =
-                io.ok_or_else(|| format!("{sectors} sectors at {sector} are no I/O"))?;
+            let io = io(ddir);
+            let io = io.ok_or_else(|| format!("{sectors} sectors at {sector} are no I/O"))?;
             Some(match stage {
-                BlockStage::Done => Action::Done {
-                    ddir,
-                    offset,
-                    length,
-                },
-                BlockStage::Queued | BlockStage::Issued => Action::Io {
-                    ddir,
-                    offset,
-                    length,
-                },
+                BlockStage::Done => Action::Done(io),
+                BlockStage::Queued | BlockStage::Issued => Action::Io(io),
             })
         }
     };
@@ -192,11 +187,11 @@ mod tests {
     use super::*;
 
     fn io(ddir: Ddir, offset: u64, length: u32) -> Option<Action> {
-        Some(Action::Io {
+        Some(Action::Io(RecordedIo {
             ddir,
             offset,
             length,
-        })
+        }))
     }
 
     fn parsed(line: &str) -> BlockEvent {
@@ -238,7 +233,7 @@ mod tests {
         assert_eq!(event.action, io(Ddir::Trim, 4096, 4096));
         let event = parsed("x-1 [0] 1.5: block_rq_complete: 8,0 R () 8 + 8 [0]");
         assert_eq!(event.stage, BlockStage::Done);
-        assert!(matches!(event.action, Some(Action::Done { .. })));
+        assert!(matches!(event.action, Some(Action::Done(_))));
     }
 
     #[test]

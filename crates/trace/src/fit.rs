@@ -1,7 +1,7 @@
 //! A recording on storage of another size.
 
 use crate::recording::{RecordedStep, Recording};
-use crate::{Action, damaged};
+use crate::{Action, RecordedIo, damaged};
 use std::fmt::Write;
 use std::io;
 
@@ -56,12 +56,9 @@ pub fn fit(recording: &Recording, size: u64, shrink: Shrink) -> io::Result<Fitte
     };
     for step in &recording.steps {
         let action = match step.action {
-            Action::Open | Action::Close | Action::Done { .. } => continue,
-            Action::Io {
-                ddir,
-                offset,
-                length,
-            } => {
+            Action::Open | Action::Close | Action::Done(_) => continue,
+            Action::Io(io) => {
+                let RecordedIo { offset, length, .. } = io;
                 let there = bases[step.file].saturating_add(offset);
                 let last = size.checked_sub(u64::from(length)).ok_or_else(|| {
                     damaged(&format!(
@@ -72,11 +69,10 @@ pub fn fit(recording: &Recording, size: u64, shrink: Shrink) -> io::Result<Fitte
                 let placed = placed - placed % align;
                 fitted.moved += u64::from(placed != offset);
                 fitted.extent = fitted.extent.max(placed + u64::from(length));
-                Action::Io {
-                    ddir,
+                Action::Io(RecordedIo {
                     offset: placed,
-                    length,
-                }
+                    ..io
+                })
             }
             other => other,
         };
@@ -110,14 +106,14 @@ pub fn iolog(steps: &[RecordedStep]) -> String {
         let at_us = step.at_ns / 1_000;
         // Writing to a string does not fail.
         let _ = match step.action {
-            Action::Io {
+            Action::Io(RecordedIo {
                 ddir,
                 offset,
                 length,
-            } => writeln!(log, "{at_us} f {} {offset} {length}", ddir.name()),
+            }) => writeln!(log, "{at_us} f {} {offset} {length}", ddir.name()),
             Action::Sync => writeln!(log, "{at_us} f sync 0 0"),
             Action::Datasync => writeln!(log, "{at_us} f datasync 0 0"),
-            Action::Open | Action::Close | Action::Done { .. } => Ok(()),
+            Action::Open | Action::Close | Action::Done(_) => Ok(()),
         };
     }
     log
@@ -130,7 +126,7 @@ pub fn alignment(recording: &Recording) -> u64 {
         .steps
         .iter()
         .fold(4096, |bits, step| match step.action {
-            Action::Io { offset, length, .. } => bits | offset | u64::from(length),
+            Action::Io(io) => bits | io.offset | u64::from(io.length),
             _ => bits,
         });
     1 << bits.trailing_zeros()
@@ -140,9 +136,9 @@ pub fn alignment(recording: &Recording) -> u64 {
 fn extents(recording: &Recording) -> Vec<u64> {
     let mut extents = vec![0_u64; recording.files.len()];
     for step in &recording.steps {
-        if let Action::Io { offset, length, .. } = step.action {
+        if let Action::Io(io) = step.action {
             let extent = &mut extents[step.file];
-            *extent = (*extent).max(offset.saturating_add(u64::from(length)));
+            *extent = (*extent).max(io.end());
         }
     }
     extents
@@ -173,7 +169,7 @@ mod tests {
 
     fn offsets(fitted: &Fitted) -> Vec<u64> {
         let offset = |step: &RecordedStep| match step.action {
-            Action::Io { offset, .. } => Some(offset),
+            Action::Io(io) => Some(io.offset),
             _ => None,
         };
         fitted.steps.iter().filter_map(offset).collect()

@@ -5,7 +5,7 @@
 //! sync, datasync). Version 3 puts the time in microseconds in front of each;
 //! version 2 has `FILE wait MICROSECONDS 0` instead.
 
-use crate::{Action, EventTime, TraceEvent, TraceSource, damaged};
+use crate::{Action, EventTime, RecordedIo, TraceEvent, TraceSource, damaged};
 use assay_model::load::Ddir;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -209,11 +209,11 @@ fn io_action(action: &[u8], offset: u64, length: u64) -> Result<Action, String> 
     if offset.checked_add(u64::from(length)).is_none() {
         return Err(format!("{length} bytes at {offset} end behind all offsets"));
     }
-    Ok(Action::Io {
+    Ok(Action::Io(RecordedIo {
         ddir,
         offset,
         length,
-    })
+    }))
 }
 
 fn number(field: &[u8], what: &str) -> Result<u64, String> {

@@ -36,23 +36,9 @@ pub struct TraceEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An I/O began.
-    Io {
-        /// Direction of the I/O.
-        ddir: Ddir,
-        /// In bytes.
-        offset: u64,
-        /// In bytes.
-        length: u32,
-    },
+    Io(RecordedIo),
     /// It was done.
-    Done {
-        /// Direction of the I/O.
-        ddir: Ddir,
-        /// In bytes.
-        offset: u64,
-        /// In bytes.
-        length: u32,
-    },
+    Done(RecordedIo),
     /// fsync, or a flush of the device.
     Sync,
     /// fdatasync.
@@ -61,6 +47,25 @@ pub enum Action {
     Open,
     /// The file was closed.
     Close,
+}
+
+/// A recorded I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedIo {
+    /// Direction of the I/O.
+    pub ddir: Ddir,
+    /// In bytes.
+    pub offset: u64,
+    /// In bytes.
+    pub length: u32,
+}
+
+impl RecordedIo {
+    /// First offset after the I/O.
+    #[must_use]
+    pub const fn end(self) -> u64 {
+        self.offset.saturating_add(self.length as u64)
+    }
 }
 
 /// When an event happened.

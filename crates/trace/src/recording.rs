@@ -47,7 +47,7 @@ impl Recording {
         } else {
             Self::of_text(input)?
         };
-        let is_io = |step: &RecordedStep| matches!(step.action, Action::Io { .. });
+        let is_io = |step: &RecordedStep| matches!(step.action, Action::Io(_));
         if recording.steps.iter().any(is_io) {
             return Ok(recording);
         }
@@ -159,6 +159,7 @@ fn from_zero(mut steps: Vec<RecordedStep>) -> Vec<RecordedStep> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RecordedIo;
     use assay_model::load::Ddir;
     use proptest::prelude::*;
 
@@ -186,11 +187,11 @@ x-1 [0] 5.000009: block_rq_complete: 8,0 W () 8 + 8 [0]
     fn an_iolog_is_read_with_its_times() {
         let recording = read("fio version 3 iolog\n5 f add\n7 f write 0 512\n9 f sync 0 0\n");
         let recording = recording.unwrap();
-        let step = Action::Io {
+        let step = Action::Io(RecordedIo {
             ddir: Ddir::Write,
             offset: 0,
             length: 512,
-        };
+        });
         let steps: Vec<(u64, Action)> = recording
             .steps
             .iter()

@@ -29,6 +29,14 @@ pub enum WorkError {
 }
 
 impl WorkError {
+    /// Something failed that has no error number.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::Failed {
+            message: message.into(),
+            errno: None,
+        }
+    }
+
     /// A system call failed; `doing` says what it was to do, and where
     /// (`cannot write /mnt/a`).
     pub(crate) fn call(doing: impl std::fmt::Display, errno: Errno) -> Self {
@@ -54,6 +62,12 @@ impl WorkError {
                 error: self.to_string(),
             },
         }
+    }
+
+    /// Returns the outcome of a step that ended like this.
+    pub(crate) fn outcome_of(done: &Result<(), Self>) -> Outcome {
+        done.as_ref()
+            .map_or_else(Self::outcome, |()| Outcome::Completed)
     }
 
     /// Error number of the kernel, where it was one.

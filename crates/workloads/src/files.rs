@@ -1,9 +1,10 @@
-//! File helpers shared by works.
+//! Files, file systems and programs, for all works.
 
 use crate::WorkError;
 use assay_engine::held;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Removes a file; it need not be there.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), WorkError> {
@@ -12,5 +13,22 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), WorkError> {
             Err(WorkError::io("remove", path, &error))
         }
         _ => Ok(()),
+    }
+}
+
+/// Writes back all that is dirty in the file system of a folder.
+pub(crate) fn write_back(folder: &Path) -> Result<(), WorkError> {
+    held::open_to_read(folder)
+        .and_then(|opened| Ok(rustix::fs::syncfs(opened)?))
+        .map_err(|error| WorkError::io("write back", folder, &error))
+}
+
+/// Runs a program of the system, such as `mount`; where it fails, what it said.
+pub(crate) fn run_program(command: &mut Command) -> Result<(), String> {
+    let done = command.stdin(Stdio::null()).output();
+    let done = done.map_err(|error| error.to_string())?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
     }
 }

@@ -51,11 +51,7 @@ fn stream(one: &Together) -> Stream {
             random: job.rw.is_random(),
             ..RwPattern::default()
         },
-        sizes: PerDirection::all(BlockSizes {
-            min: block,
-            max: block,
-            ..BlockSizes::default()
-        }),
+        sizes: PerDirection::all(BlockSizes::fixed(block)),
         ..Blocks::default()
     };
     stream.region.size = Some(Extent::Bytes(job.size.0));

@@ -73,7 +73,6 @@ impl StepTalk {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn rate(done: u64, elapsed_ns: u64) -> f64 {
     if elapsed_ns == 0 {
         return 0.0;

@@ -286,7 +286,6 @@ impl KnownFiles {
 
 /// The mean of sizes that are evenly spread by their logarithm: (b - a) / ln(b / a).
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "an estimate"
@@ -350,7 +349,6 @@ fn scaled(action: &Action, scale: f64) -> Action {
 }
 
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a size on a scale is rounded, and the cast saturates"

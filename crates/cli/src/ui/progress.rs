@@ -173,7 +173,6 @@ struct RateMeter {
 impl RateMeter {
     /// Rate per second, at that time on one clock with that much done; `None` before anything is
     /// done, and in a ramp, where the clock stands still.
-    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     fn at(&mut self, at: Nanos, amount: u64) -> Option<f64> {
         let seconds = Nanos(at.0.saturating_sub(self.at.0)).as_secs_f64();
         let moved = amount.saturating_sub(self.amount) as f64;

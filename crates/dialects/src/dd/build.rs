@@ -1,10 +1,11 @@
 //! From operands to a copy.
 
+use super::Invocation;
 use super::charsets::{ASCII_TO_EBCDIC, ASCII_TO_IBM, EBCDIC_TO_ASCII};
-use super::error::DdError;
+use super::DdError;
 use super::number::{self, MAX};
 use super::symbols::{self, Conv, EndFlags, Status};
-use super::{Invocation, OwnOptions};
+use crate::OwnOptions;
 use assay_model::gnu::quoted_c;
 use assay_model::work::copy::{Conversion, Extent, FileCopy, Records};
 use std::path::PathBuf;

@@ -6,24 +6,21 @@
 
 mod build;
 mod charsets;
-mod error;
 mod evidence;
-mod help;
 mod ladder;
 mod number;
 mod output;
 mod symbols;
 
-pub use error::DdError;
 pub use evidence::evidence;
-pub use help::HELP;
 pub use ladder::{DdWriteMode, explanation, ways};
 pub use output::{progress, statistics};
 pub use symbols::Status;
 
-use assay_model::annotation::Annotation;
+use crate::OwnOptions;
 use assay_model::gnu::quoted_c;
 use assay_model::work::copy::FileCopy;
+use std::fmt;
 use std::path::PathBuf;
 
 /// Action that a command line requests.
@@ -48,36 +45,6 @@ pub struct Invocation {
     pub warnings: Vec<String>,
     /// assay's own options.
     pub own: OwnOptions,
-}
-
-/// Options that dd does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnOptions {
-    /// Repetitions.
-    pub trials: u32,
-    /// The run as JSON on standard output.
-    pub json: bool,
-    /// File that keeps the runs.
-    pub store: Option<PathBuf>,
-    /// `--name`, `--tag`, `--note`: of the run.
-    pub annotation: Annotation,
-    /// The four ways to write, one after the other.
-    pub ladder: bool,
-    /// Permission to destroy data on a device (only the ladder asks for this flag).
-    pub destroy_data: bool,
-}
-
-impl Default for OwnOptions {
-    fn default() -> Self {
-        Self {
-            trials: 1,
-            json: false,
-            store: None,
-            annotation: Annotation::default(),
-            ladder: false,
-            destroy_data: false,
-        }
-    }
 }
 
 /// Reads a command line, without the program's name.
@@ -155,3 +122,101 @@ fn trials(text: &str) -> Result<u32, DdError> {
         ))),
     }
 }
+
+/// Output of `assay dd --help`.
+pub const HELP: &str = "\
+Usage: assay dd [OPTION]... [OPERAND]...
+Copies like GNU dd, and says what the rate measured: one more line on standard
+error tells how much had reached the device when the clock stopped. The run is
+kept (assay list).
+
+Options of assay's own:
+  --trials N       copy N times (not from a pipe or a terminal)
+  --ladder         write of=FILE in four ways - plain, conv=fdatasync,
+                   oflag=direct, oflag=dsync - and explain them
+  --destroy-data   let --ladder overwrite what is there
+  --json           print the run as JSON on standard output
+  --store FILE     file that keeps the runs
+  --name NAME      name of the run; --tag TAG, --note TEXT: its tags and note
+  --help           this text
+  --version        the version
+
+Operands, as GNU dd has them:
+  if=FILE of=FILE           instead of standard input and output
+  bs=N                      read and write up to N bytes at a time
+  ibs=N obs=N               the same apart (512)
+  cbs=N                     length of a record for block and unblock
+  count=N                   copy only N input blocks
+  skip=N iseek=N            leave out N input blocks
+  seek=N oseek=N            leave out N output blocks
+  conv=WORD,...             ascii ebcdic ibm block unblock lcase ucase sparse
+                            swab sync excl nocreat notrunc noerror fdatasync
+                            fsync
+  iflag=WORD,... oflag=WORD,...
+                            append direct directory dsync sync nonblock noatime
+                            nocache noctty nofollow; iflag only: fullblock
+                            count_bytes skip_bytes; oflag only: seek_bytes
+  status=none|noxfer|progress
+                            with none there is no line of evidence either
+
+N may have a suffix: c=1 w=2 b=512 kB=1000 K=KiB=1024 MB=1000*1000 M=MiB=1024*1024
+and so on for G T P E; AxB is a product. count, skip and seek count bytes if N
+ends in B. Naming a device as of= is the word that its data may go; a device in
+use is refused.
+
+SIGUSR1 prints the statistics so far. Exit codes: 0 done, 1 failed, 2 refused by
+assay.
+";
+
+/// An error in a command line, in dd's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DdError {
+    message: String,
+    /// dd points to its help.
+    points_to_help: bool,
+    /// Warnings that dd prints before the error.
+    warnings: Vec<String>,
+}
+
+impl DdError {
+    const fn new(message: String) -> Self {
+        Self {
+            message,
+            points_to_help: false,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The same, where dd points to its help.
+    const fn with_help(message: String) -> Self {
+        Self {
+            message,
+            points_to_help: true,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The same, after these warnings.
+    fn after(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
+    }
+
+    /// The lines that dd writes, its name in front.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let texts = self.warnings.iter().chain([&self.message]);
+        let mut lines: Vec<String> = texts.map(|text| format!("dd: {text}")).collect();
+        if self.points_to_help {
+            lines.push("Try 'dd --help' for more information.".to_owned());
+        }
+        lines
+    }
+}
+
+impl fmt::Display for DdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for DdError {}

@@ -1,6 +1,6 @@
 //! Numbers with suffixes: `64k`, `1MiB`, `2x1M`, `100B`.
 
-use super::error::DdError;
+use super::DdError;
 use assay_model::gnu::quoted_c;
 
 /// The largest number that is understood: that of a place in a file.

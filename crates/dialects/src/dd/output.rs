@@ -32,7 +32,6 @@ pub fn statistics(report: &CopyReport, status: Status) -> Vec<String> {
 /// The line that is written over once a second.
 #[must_use]
 pub fn progress(bytes: u64, elapsed_ns: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "whole seconds are shown")]
     let time = format!("{:.0} s", elapsed_ns as f64 / 1e9);
     copied(bytes, elapsed_ns, &time)
 }
@@ -58,7 +57,6 @@ pub(super) fn copied(bytes: u64, elapsed_ns: u64, time: &str) -> String {
 /// Seconds with six digits, as C's `%g` writes them.
 pub(super) fn seconds(ns: u64) -> String {
     const DIGITS: i32 = 6;
-    #[expect(clippy::cast_precision_loss, reason = "six digits are shown")]
     let seconds = ns as f64 / 1e9;
     if ns == 0 {
         return "0".to_owned();

@@ -1,15 +1,11 @@
 //! Words of `conv=`, `iflag=`, `oflag=` and `status=`.
 
-use super::error::DdError;
+use super::DdError;
 use assay_model::gnu::quoted_c;
 use assay_model::work::copy::{Flags, Treatment};
 
 /// Everything that `conv=` may say.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "words of dd, each given or not"
-)]
 pub(super) struct Conv {
     pub(super) ascii: bool,
     pub(super) ebcdic: bool,

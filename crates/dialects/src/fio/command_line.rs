@@ -4,6 +4,7 @@ use super::error::{FioError, OptionLocation};
 use super::flags::{self, FLAGS, Flag, Takes};
 use super::ini::IniEntry;
 use super::options::{self, OptionType, Support};
+use super::output::TerseVersion;
 use super::output_options::{Eta, Formats, OutputOptions};
 use super::value::time::{TimeUnit, duration};
 use super::{FioCommand, help};
@@ -281,7 +282,7 @@ impl Arguments {
                 self.output.terse_version = value
                     .parse()
                     .ok()
-                    .filter(|version| (2..=5).contains(version))
+                    .and_then(TerseVersion::from_number)
                     .ok_or("the versions of the terse output are 2, 3, 4 and 5")?;
             }
             "status-interval" => self.status_interval = Some(at_least(value, Nanos::millis(1))?),

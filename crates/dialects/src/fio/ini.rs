@@ -1,6 +1,6 @@
 //! Job files: sections of `name=value` lines.
 
-use super::environment::Environment;
+use super::Environment;
 use super::error::{FioError, OptionLocation, quoted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

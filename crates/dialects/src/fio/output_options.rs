@@ -1,5 +1,6 @@
 //! Output options: format and destination of results.
 
+use super::output::TerseVersion;
 use assay_model::units::Nanos;
 use std::path::PathBuf;
 
@@ -10,8 +11,8 @@ pub struct OutputOptions {
     pub formats: Formats,
     /// Output file (`--output`); `None`: standard output.
     pub path: Option<PathBuf>,
-    /// Version of the terse format, 2 to 5.
-    pub terse_version: u8,
+    /// Version of the terse format.
+    pub terse_version: TerseVersion,
     /// When progress is shown.
     pub eta: Eta,
     /// A new line of progress begins that often.
@@ -30,7 +31,7 @@ impl Default for OutputOptions {
                 ..Formats::default()
             },
             path: None,
-            terse_version: 3,
+            terse_version: TerseVersion::default(),
             eta: Eta::Auto,
             eta_newline: None,
             random_seeds: false,

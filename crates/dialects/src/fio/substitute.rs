@@ -1,6 +1,6 @@
 //! Substitution in the lines of a job file: `${VARIABLE}`, `$ncpus`, `$mb_memory`, `$pagesize`.
 
-use super::environment::Environment;
+use super::Environment;
 use super::value::arithmetic::{self, Domain};
 
 /// Longest line after replacing; fio's is 64 KiB.

@@ -2,17 +2,16 @@
 //! throughput mode; and the marks that assay's own iozone adds.
 
 mod blocks;
-mod heading;
-mod marks;
 mod rows;
 mod throughput;
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::lines;
+use crate::iozone::marks::LETTERS;
 use assay_model::figures::Results;
-use heading::Heading;
-use marks::Marks;
+use assay_model::work::iozone::Test;
+use std::collections::HashMap;
 
 /// As many metrics may decide; more are a survey.
 const DECIDING: usize = 7;
@@ -80,4 +79,158 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
 /// Returns the prefix of figures for a file size and record size.
 fn sizes(file_kib: &str, record_kib: &str) -> String {
     format!("{file_kib} kB file, {record_kib} kB records")
+}
+
+/// The tests of the table, in the order of its columns: all but that of throughput mode.
+fn tests() -> impl Iterator<Item = Test> {
+    Test::ALL.into_iter().filter(|test| *test != Test::Mixed)
+}
+
+/// Name of a test's column.
+const fn column(test: Test) -> &'static str {
+    match test {
+        Test::RandomRead => "random read",
+        Test::RandomWrite => "random write",
+        Test::BackwardRead => "bkwd read",
+        Test::RecordRewrite => "record rewrite",
+        Test::StrideRead => "stride read",
+        other => other.name(),
+    }
+}
+
+/// Name of the column of a test, by the word that the marks have for it.
+fn column_of(name: &str) -> String {
+    match tests().find(|test| test.name() == name) {
+        Some(test) => column(test).to_owned(),
+        None => name.to_owned(),
+    }
+}
+
+/// The figure of a cell; `None`: 0, which stands for what was not run.
+fn cell(
+    of: String,
+    test: Test,
+    figure: &str,
+    unit: &'static str,
+    line: usize,
+) -> Result<Option<IozoneFigure>, ImportError> {
+    let value: f64 = figure.parse().map_err(|_| {
+        let problem = format!("'{figure}' is no figure of iozone");
+        ImportError::at(Some(line), problem)
+    })?;
+    Ok((value != 0.0).then(|| IozoneFigure {
+        of,
+        test: column(test).to_owned(),
+        value,
+        unit,
+        line,
+    }))
+}
+
+/// Values of the banner that are needed to read the figures.
+#[derive(Debug, Default)]
+struct Heading {
+    unit: Option<&'static str>,
+    /// Tests that were asked for with `-i`; `None` where the command is not
+    /// known.
+    tests: Option<Vec<u8>>,
+}
+
+impl Heading {
+    fn line(&mut self, line: &str, all: &mut Collector) {
+        let line = line.trim();
+        if line.starts_with("Iozone: Performance Test") {
+            // Another output begins, perhaps with other flags.
+            *self = Self::default();
+        } else if let Some(version) = line.strip_prefix("Version $Revision:") {
+            all.tool(format!("iozone {}", version.trim_end_matches('$').trim()));
+        } else if line.starts_with("assay ") && line.contains("like iozone") {
+            all.tool(line);
+        } else if let Some(command) = line.strip_prefix("Command line used:") {
+            self.tests = asked_tests(command);
+            all.circumstance(format!("command: {}", command.trim()));
+        } else if line.starts_with("Each ") && line.contains(" kByte file") {
+            all.circumstance(line);
+        } else if let Some(date) = line.strip_prefix("Run began:") {
+            all.circumstance(format!("run began {}", date.trim()));
+        } else if line.starts_with("Output is in ") || line.contains(" Mode. Output is in ") {
+            self.unit = Some(unit(line));
+        }
+    }
+
+    /// iozone's own unit unless another was asked for.
+    fn unit(&self) -> &'static str {
+        self.unit.unwrap_or("kBytes/sec")
+    }
+}
+
+fn unit(line: &str) -> &'static str {
+    let line = line.to_ascii_lowercase();
+    if line.contains("microseconds") {
+        "microseconds/op"
+    } else if line.contains("operations per second") || line.contains("ops/sec") {
+        "ops/sec"
+    } else {
+        "kBytes/sec"
+    }
+}
+
+/// Numbers behind `-i`, apart or together (`-i 0 -i1`); all when there is none.
+fn asked_tests(command: &str) -> Option<Vec<u8>> {
+    let mut words = command.split_whitespace().skip(1);
+    let mut tests = Vec::new();
+    while let Some(word) = words.next() {
+        let Some(number) = word.strip_prefix("-i") else {
+            continue;
+        };
+        let number = if number.is_empty() {
+            words.next()?
+        } else {
+            number
+        };
+        tests.push(number.parse().ok()?);
+    }
+    Some(tests)
+}
+
+/// Marks by sizes and test.
+#[derive(Debug, Default)]
+struct Marks {
+    tests: Vec<String>,
+    cells: HashMap<(String, String), String>,
+}
+
+impl Marks {
+    fn line(&mut self, line: &str) {
+        let Some(rest) = line.trim_start().strip_prefix("# ") else {
+            return;
+        };
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        match &words[..] {
+            ["kB", "reclen", tests @ ..] => {
+                self.tests = tests.iter().map(|&name| column_of(name)).collect();
+            }
+            [file, record, letters @ ..] if letters.len() == self.tests.len() => {
+                for (letter, test) in letters.iter().zip(&self.tests) {
+                    let label = LETTERS.iter().find(|(_, known)| known == letter);
+                    // Where trials differ, what they measured is not known.
+                    if let Some((label, _)) = label.filter(|(label, _)| *label != "differs") {
+                        let of = (sizes(file, record), test.clone());
+                        self.cells.insert(of, (*label).to_owned());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    fn of(&self, sizes: &str, test: &str) -> Option<String> {
+        self.cells
+            .get(&(sizes.to_owned(), test.to_owned()))
+            .cloned()
+    }
 }

@@ -6,7 +6,7 @@ use super::table::columns;
 use assay_model::work::iozone::{IozoneRow, Test};
 
 /// Letters, and what they stand for.
-const LETTERS: [(&str, &str); 6] = [
+pub(crate) const LETTERS: [(&str, &str); 6] = [
     ("device", "D"),
     ("device-unflushed", "d"),
     ("page-cache", "P"),

@@ -19,7 +19,7 @@ mod words;
 
 pub use plan::parse;
 
-use assay_model::annotation::Annotation;
+use crate::OwnOptions;
 use assay_model::text::clean;
 use assay_model::work::iozone::{Iozone, RateUnit};
 use flags::{FLAGS, Flag, Takes};
@@ -46,42 +46,11 @@ pub struct IozoneCommand {
     /// Output options.
     pub output: Output,
     /// Options that iozone does not have.
-    pub own: Own,
-}
-
-/// assay's own options.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Own {
-    /// `--trials`: repetitions of all of it.
-    pub trials: u32,
-    /// `--json`: the run as JSON instead of iozone's text.
-    pub json: bool,
-    /// `--store`: where runs are kept.
-    pub store: Option<PathBuf>,
-    /// `--name`, `--tag`, `--note`: of the run.
-    pub annotation: Annotation,
-    /// `--destroy-data`: what is on a block device may go.
-    pub destroy_data: bool,
-}
-
-impl Default for Own {
-    fn default() -> Self {
-        Self {
-            trials: 1,
-            json: false,
-            store: None,
-            annotation: Annotation::default(),
-            destroy_data: false,
-        }
-    }
+    pub own: OwnOptions,
 }
 
 /// Output options: form of the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "iozone's switches, each independent of the others"
-)]
 pub struct Output {
     /// Lines that the flags add to the banner, in their order.
     pub remarks: Vec<String>,

@@ -2,7 +2,8 @@
 
 use super::sizes::{Sizes, number, parse as size};
 use super::words::{Given, given};
-use super::{IozoneCommand, IozoneError, IozoneRequest, Output, Own};
+use super::{IozoneCommand, IozoneError, IozoneRequest, Output};
+use crate::OwnOptions;
 use assay_model::job::OpenSync;
 use assay_model::work::iozone::{Iozone, MapSync, RateUnit, Test};
 use std::path::PathBuf;
@@ -56,7 +57,7 @@ pub fn parse(words: &[String]) -> Result<IozoneRequest, IozoneError> {
 struct Draft {
     work: Iozone,
     output: Output,
-    own: Own,
+    own: OwnOptions,
     sizes: Sizes,
     numbers: Vec<u8>,
     file: Option<PathBuf>,
@@ -80,7 +81,7 @@ impl Draft {
                 line_bytes: 32,
                 ..Output::default()
             },
-            own: Own::default(),
+            own: OwnOptions::default(),
             sizes: Sizes {
                 factor: 2,
                 ..Sizes::default()
@@ -131,185 +132,74 @@ impl Draft {
     }
 
     fn take_size(&mut self, name: &str, value: &str) -> Result<bool, IozoneError> {
-        if !matches!(name, "s" | "r" | "n" | "g" | "y" | "q") {
+        let Some((_, before, after)) = SIZES.iter().find(|(flag, ..)| *flag == name) else {
             return Ok(false);
-        }
+        };
         let kib = size(name, value)?;
         match name {
-            "s" => {
-                self.sizes.files.push(kib);
-                self.remark(format!("File size set to {kib} kB"));
-            }
-            "r" => {
-                self.sizes.records.push(kib);
-                self.remark(format!("Record Size {kib} kB"));
-            }
-            "n" => {
-                self.sizes.file_min = Some(kib);
-                self.remark(format!("Using minimum file size of {kib} kilobytes."));
-            }
-            "g" => {
-                self.sizes.file_max = Some(kib);
-                self.remark(format!("Using maximum file size of {kib} kilobytes."));
-            }
-            "y" => {
-                self.sizes.record_min = Some(kib);
-                self.remark(format!("Using Minimum Record Size {kib} kB"));
-            }
-            _ => {
-                self.sizes.record_max = Some(kib);
-                self.remark(format!("Using Maximum Record Size {kib} kB"));
-            }
+            "s" => self.sizes.files.push(kib),
+            "r" => self.sizes.records.push(kib),
+            "n" => self.sizes.file_min = Some(kib),
+            "g" => self.sizes.file_max = Some(kib),
+            "y" => self.sizes.record_min = Some(kib),
+            _ => self.sizes.record_max = Some(kib),
+        }
+        self.remark(format!("{before}{kib}{after}"));
+        Ok(true)
+    }
+
+    /// Flags about the output that have no remark.
+    fn take_output(&mut self, name: &str, value: &str) -> Result<bool, IozoneError> {
+        match name {
+            "b" => self.output.workbook = Some(PathBuf::from(value)),
+            "C" => self.output.children = true,
+            "E" => self.output.extended = true,
+            "T" => self.output.threads = true,
+            "L" => self.output.line_bytes = number(name, value, 1, 1 << 20)?,
+            _ => return Ok(false),
         }
         Ok(true)
     }
 
-    fn take_output(&mut self, name: &str, value: &str) -> Result<bool, IozoneError> {
-        let remark = match name {
-            "b" => {
-                self.output.workbook = Some(PathBuf::from(value));
-                return Ok(true);
-            }
-            "C" => {
-                self.output.children = true;
-                return Ok(true);
-            }
-            "T" => {
-                self.output.threads = true;
-                return Ok(true);
-            }
-            "L" => {
-                self.output.line_bytes = number(name, value, 1, 1 << 20)?;
-                return Ok(true);
-            }
-            "M" => {
-                self.output.machine = true;
-                MACHINE
-            }
-            "N" => {
-                self.output.unit = RateUnit::MicrosPerOp;
-                "Microseconds/op Mode. Output is in microseconds per operation."
-            }
-            "O" => {
-                self.output.unit = RateUnit::OpsPerSec;
-                "OPS Mode. Output is in operations per second."
-            }
-            "R" => {
-                self.output.blocks = true;
-                "Excel chart generation enabled"
-            }
-            "+u" => {
-                self.output.cpu = true;
-                self.remark("CPU utilization Resolution = 0.000 seconds.");
-                "CPU utilization Excel chart enabled"
-            }
-            _ => return Ok(false),
-        };
-        self.remark(remark);
-        Ok(true)
-    }
-
-    /// Flags that only switch something on.
+    /// Flags that only switch something on, on which iozone remarks.
     fn take_switch(&mut self, name: &str) -> bool {
         let work = &mut self.work;
-        let remark = match name {
-            "a" => {
-                self.sizes.auto = true;
-                "Auto Mode"
-            }
+        match name {
+            "a" => self.sizes.auto = true,
             "A" => {
                 self.sizes.auto = true;
                 self.sizes.all_records = true;
                 self.output.short = true;
-                "Auto Mode 2. This option is obsolete. Use -az -i0 -i1 "
             }
-            "z" => {
-                self.sizes.all_records = true;
-                "Cross over of record size disabled."
-            }
-            "B" => {
-                work.mapped = Some(MapSync::None);
-                "Using mmap files"
-            }
-            "c" => {
-                work.close = true;
-                "Include close in write timing"
-            }
-            "D" => {
-                self.map_sync = MapSync::Async;
-                "Using msync(MS_ASYNC) on mmap files"
-            }
-            "e" => {
-                work.flush = true;
-                "Include fsync in write timing"
-            }
-            "E" => {
-                self.output.extended = true;
-                return true;
-            }
-            "G" => {
-                self.map_sync = MapSync::Sync;
-                "Using msync(MS_SYNC) on mmap files"
-            }
-            "I" => {
-                work.direct = true;
-                "O_DIRECT feature enabled"
-            }
-            "m" => {
-                work.many_buffers = true;
-                "Multi_buffer. Work area 16777216 bytes"
-            }
-            "o" => {
-                work.sync = OpenSync::Sync;
-                "SYNC Mode. "
-            }
-            "p" => {
-                work.purge = true;
-                "Purge Mode On"
-            }
-            "Q" => {
-                work.latency_files = Some(PathBuf::from("."));
-                "Offset/latency files enabled."
-            }
-            "w" => {
-                work.keep = true;
-                "Setting no_unlink"
-            }
-            "W" => {
-                work.lock = true;
-                "Lock file when reading/writing."
-            }
-            "x" => {
-                work.stonewall = false;
-                "Stonewall disabled"
-            }
-            "+B" => {
-                work.mix.sequential = true;
-                ">>> Sequential Mixed workload. <<<"
-            }
-            "+d" => {
-                work.diagnose = true;
-                ">>> I/O Diagnostic mode enabled. <<<"
-            }
-            "+D" => {
-                if work.sync == OpenSync::None {
-                    work.sync = OpenSync::Dsync;
-                }
-                ">>> O_DSYNC mode enabled. <<<"
-            }
-            "+n" => {
-                self.no_second = true;
-                "No retest option selected"
-            }
-            "+r" => {
-                work.rsync = true;
-                "Read & Write sync mode active."
-            }
+            "z" => self.sizes.all_records = true,
+            "B" => work.mapped = Some(MapSync::None),
+            "c" => work.close = true,
+            "D" => self.map_sync = MapSync::Async,
+            "e" => work.flush = true,
+            "G" => self.map_sync = MapSync::Sync,
+            "I" => work.direct = true,
+            "m" => work.many_buffers = true,
+            "M" => self.output.machine = true,
+            "N" => self.output.unit = RateUnit::MicrosPerOp,
+            "o" => work.sync = OpenSync::Sync,
+            "O" => self.output.unit = RateUnit::OpsPerSec,
+            "p" => work.purge = true,
+            "Q" => work.latency_files = Some(PathBuf::from(".")),
+            "R" => self.output.blocks = true,
+            "w" => work.keep = true,
+            "W" => work.lock = true,
+            "x" => work.stonewall = false,
+            "+B" => work.mix.sequential = true,
+            "+d" => work.diagnose = true,
+            "+D" if work.sync == OpenSync::None => work.sync = OpenSync::Dsync,
+            "+D" => {}
+            "+n" => self.no_second = true,
+            "+r" => work.rsync = true,
+            "+u" => self.output.cpu = true,
             _ => return false,
-        };
-        self.remark(remark);
-        if name == "+d" {
-            self.remark("Performance measurements are invalid in this mode.");
+        }
+        for (_, remark) in REMARKS.iter().filter(|(flag, _)| *flag == name) {
+            self.remark(*remark);
         }
         true
     }
@@ -345,7 +235,7 @@ impl Draft {
                 self.work.verify = Some(pattern);
                 let shown = u32::from_ne_bytes([pattern; 4]);
                 self.remark(format!("Verify Mode. Pattern {shown:x}"));
-                self.remark("Performance measurements are invalid in this mode.");
+                self.remark(INVALID);
             }
             "+p" => {
                 let percent = u8::try_from(number(name, value, 0, 100)?).unwrap_or(0);
@@ -478,8 +368,58 @@ impl Draft {
     }
 }
 
+/// Flags with a size, and what iozone says before and after it, in KiB.
+const SIZES: [(&str, &str, &str); 6] = [
+    ("s", "File size set to ", " kB"),
+    ("r", "Record Size ", " kB"),
+    ("n", "Using minimum file size of ", " kilobytes."),
+    ("g", "Using maximum file size of ", " kilobytes."),
+    ("y", "Using Minimum Record Size ", " kB"),
+    ("q", "Using Maximum Record Size ", " kB"),
+];
+
 /// Stands in the remarks where the machine is to be named.
 pub(super) const MACHINE: &str = "Machine = ";
+/// iozone's remark on a check of contents.
+const INVALID: &str = "Performance measurements are invalid in this mode.";
+
+/// iozone's remarks on its switches.
+const REMARKS: [(&str, &str); 28] = [
+    ("a", "Auto Mode"),
+    (
+        "A",
+        "Auto Mode 2. This option is obsolete. Use -az -i0 -i1 ",
+    ),
+    ("z", "Cross over of record size disabled."),
+    ("B", "Using mmap files"),
+    ("c", "Include close in write timing"),
+    ("D", "Using msync(MS_ASYNC) on mmap files"),
+    ("e", "Include fsync in write timing"),
+    ("G", "Using msync(MS_SYNC) on mmap files"),
+    ("I", "O_DIRECT feature enabled"),
+    ("m", "Multi_buffer. Work area 16777216 bytes"),
+    ("M", MACHINE),
+    (
+        "N",
+        "Microseconds/op Mode. Output is in microseconds per operation.",
+    ),
+    ("o", "SYNC Mode. "),
+    ("O", "OPS Mode. Output is in operations per second."),
+    ("p", "Purge Mode On"),
+    ("Q", "Offset/latency files enabled."),
+    ("R", "Excel chart generation enabled"),
+    ("w", "Setting no_unlink"),
+    ("W", "Lock file when reading/writing."),
+    ("x", "Stonewall disabled"),
+    ("+B", ">>> Sequential Mixed workload. <<<"),
+    ("+d", ">>> I/O Diagnostic mode enabled. <<<"),
+    ("+d", INVALID),
+    ("+D", ">>> O_DSYNC mode enabled. <<<"),
+    ("+n", "No retest option selected"),
+    ("+r", "Read & Write sync mode active."),
+    ("+u", "CPU utilization Resolution = 0.000 seconds."),
+    ("+u", "CPU utilization Excel chart enabled"),
+];
 
 fn test_number(text: &str) -> Result<u8, IozoneError> {
     let known = text.parse::<u8>().ok().filter(|number| *number <= 12);

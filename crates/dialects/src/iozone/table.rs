@@ -47,7 +47,7 @@ pub fn columns(output: &Output) -> Vec<Test> {
 }
 
 /// Width of a cell: programs cut lines at these places.
-const fn width(test: Test) -> usize {
+pub(crate) const fn width(test: Test) -> usize {
     match test {
         Test::RecordRewrite | Test::StrideRead => 10,
         Test::Pread => 8,

@@ -17,14 +17,12 @@ fn blocks(filler: &mut Filler, number: usize, size: usize) -> Vec<Vec<u8>> {
 }
 
 /// Size after zlib, in percent of the size before.
-#[expect(clippy::cast_precision_loss, reason = "small sizes")]
 fn compressed_percent(bytes: &[u8]) -> f64 {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap().len() as f64 * 100.0 / bytes.len() as f64
 }
 
-#[expect(clippy::cast_precision_loss, reason = "small numbers")]
 fn duplicate_percent(blocks: &[Vec<u8>]) -> f64 {
     let distinct: HashSet<&Vec<u8>> = blocks.iter().collect();
     (blocks.len() - distinct.len()) as f64 * 100.0 / blocks.len() as f64

@@ -108,11 +108,6 @@ impl FileCall {
 }
 
 impl IoEngine for FileCall {
-    #[inline]
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         retry_on_intr(|| (self.call)(file, unit))
             .map(|()| unit.left())

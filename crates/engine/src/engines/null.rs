@@ -10,11 +10,6 @@ pub(crate) struct Null;
 
 impl IoEngine for Null {
     #[inline]
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-
-    #[inline]
     fn transfer(&mut self, _file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         Ok(unit.left())
     }

@@ -9,15 +9,7 @@ use rustix::io::{pread, pwrite, retry_on_intr};
 pub(crate) struct Psync;
 
 impl IoEngine for Psync {
-    #[inline]
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {

@@ -51,15 +51,7 @@ impl Pvsync {
 }
 
 impl IoEngine for Pvsync {
-    #[inline]
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {

@@ -33,11 +33,6 @@ impl Sync {
 }
 
 impl IoEngine for Sync {
-    #[inline]
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-
     fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
         let number = file.number as usize;
         if self.positions.len() <= number {
@@ -47,10 +42,7 @@ impl IoEngine for Sync {
         Ok(())
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {

@@ -354,7 +354,7 @@ impl Post<'_> {
                 largest.max(1),
             ));
         }
-        let spans = self.plan.spans();
+        let spans = self.plan.parts();
         let sequence = Sequence::new(stream, &spans, self.seed)?;
         let sizes = &stream.blocks.sizes;
         let largest = sizes.iter().map(|(_, size)| {

@@ -9,7 +9,6 @@
 mod lay_out;
 mod look;
 mod open;
-mod room;
 mod shared;
 mod size;
 mod table;
@@ -20,7 +19,6 @@ pub use open::sync_flags;
 pub(crate) use shared::{HeldLock, SharedFiles};
 pub(crate) use table::{FileTable, LockBusy, Room};
 
-use super::sequence;
 use crate::engines::is_of_directories;
 use crate::error::EngineError;
 use crate::held::shown;
@@ -51,7 +49,7 @@ pub(crate) struct PlannedFile {
     /// Size that the file must have, or that the device has.
     pub(crate) file_size: u64,
     /// The region that the stream works on.
-    pub(crate) span: Span,
+    pub(crate) span: FilePart,
 }
 
 impl PlannedFile {
@@ -75,19 +73,6 @@ pub(crate) enum FileKind {
     /// Not looked at: the engine opens no file itself, it needs only the name,
     /// or whoever runs the load has made the file ready.
     NameOnly,
-}
-
-/// A part of a file, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) offset: u64,
-    pub(crate) length: u64,
-}
-
-impl Span {
-    const fn end(self) -> u64 {
-        self.offset.saturating_add(self.length)
-    }
 }
 
 impl FilePlan {
@@ -130,22 +115,9 @@ impl FilePlan {
         self.files.iter().map(|file| file.path.clone()).collect()
     }
 
-    /// The regions to work on, by number.
-    pub(crate) fn spans(&self) -> Vec<sequence::Span> {
-        let spans = self.files.iter().map(|file| sequence::Span {
-            offset: file.span.offset,
-            length: file.span.length,
-        });
-        spans.collect()
-    }
-
     /// The parts of the files to work on, by number.
     pub(crate) fn parts(&self) -> Vec<FilePart> {
-        let parts = self.files.iter().map(|file| FilePart {
-            offset: file.span.offset,
-            length: file.span.length,
-        });
-        parts.collect()
+        self.files.iter().map(|file| file.span).collect()
     }
 
     /// The paths with the sizes of the files.

@@ -215,7 +215,8 @@ impl<'a> Stage<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::sequence::{Sequence, Span};
+    use crate::load::sequence::Sequence;
+    use assay_model::load::report::FilePart;
     use assay_model::load::Ddir;
 
     /// 32 MiB in blocks of 4 KiB, half of them writes: within 1 % of what fio
@@ -230,7 +231,7 @@ mod tests {
             ..Load::default()
         };
         let seed = load.seed_of(&load.streams[0]);
-        let spans = [Span {
+        let spans = [FilePart {
             offset: 0,
             length: 32 << 20,
         }];

@@ -18,6 +18,7 @@ mod skewed;
 mod walk;
 
 use crate::error::EngineError;
+use assay_model::load::report::FilePart;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 use mixed::Mixed;
@@ -25,13 +26,6 @@ use mixed::Mixed;
 use patterned::Patterned;
 use plain::Plain;
 use rules::Rules;
-
-/// The region of a file that a stream works on, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) offset: u64,
-    pub(crate) length: u64,
-}
 
 /// One I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +66,7 @@ impl Sequence {
     /// # Errors
     /// No block fits into any region, zones exceed one, or a map of blocks has
     /// no memory.
-    pub(crate) fn new(stream: &Stream, spans: &[Span], seed: u64) -> Result<Self, EngineError> {
+    pub(crate) fn new(stream: &Stream, spans: &[FilePart], seed: u64) -> Result<Self, EngineError> {
         let rules = Rules::new(stream);
         let longest = spans.iter().map(|span| span.length).max().unwrap_or(0);
         let room = rules
@@ -167,14 +161,14 @@ impl Sequence {
 }
 
 #[cfg(feature = "patterns")]
-fn patterned(stream: &Stream, spans: &[Span], seed: u64) -> Result<SequenceKind, EngineError> {
+fn patterned(stream: &Stream, spans: &[FilePart], seed: u64) -> Result<SequenceKind, EngineError> {
     let made = Patterned::new(stream, spans, seed);
     made.unwrap_or_else(|| Err(no_patterns(stream)))
         .map(SequenceKind::Patterned)
 }
 
 #[cfg(not(feature = "patterns"))]
-fn patterned(stream: &Stream, _spans: &[Span], _seed: u64) -> Result<SequenceKind, EngineError> {
+fn patterned(stream: &Stream, _spans: &[FilePart], _seed: u64) -> Result<SequenceKind, EngineError> {
     Err(no_patterns(stream))
 }
 

@@ -2,7 +2,7 @@
 
 use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
-use super::trace::{TraceAction, TraceReader, TraceStep, TraceSummary};
+use super::trace::{TraceReader, TraceStep, TraceSummary};
 use crate::error::EngineError;
 use crate::extra::Loads;
 use assay_model::job::FlushCall;
@@ -10,6 +10,7 @@ use assay_model::latency::LatencyRecord;
 use assay_model::load::trace::Trace;
 use assay_model::load::{Ddir, Length};
 use assay_stats::histogram::Histogram;
+use assay_trace::Action;
 use std::path::{Path, PathBuf};
 
 /// Source of a stream's I/Os.
@@ -262,27 +263,22 @@ impl Replay {
             }
             self.late_ns = now_ns - due_ns;
             let file = u32::try_from(step.file).unwrap_or(u32::MAX);
-            let (ddir, offset, length) = match step.action {
-                TraceAction::Io {
-                    ddir,
-                    offset,
-                    length,
-                } => (ddir, offset, length),
-                TraceAction::Sync => return Given::Flush(file, FlushCall::Fsync),
-                TraceAction::Datasync => return Given::Flush(file, FlushCall::Fdatasync),
+            let io = match step.action {
+                Action::Io(io) => io,
+                Action::Sync => return Given::Flush(file, FlushCall::Fsync),
+                Action::Datasync => return Given::Flush(file, FlushCall::Fdatasync),
                 // All files are open while the stream runs.
-                TraceAction::Open | TraceAction::Close => {
+                Action::Open | Action::Close | Action::Done(_) => {
                     self.held = None;
                     continue;
                 }
             };
-            let step = Step {
-                ddir,
+            return Given::Step(Step {
+                ddir: io.ddir,
                 file,
-                offset,
-                length,
-            };
-            return Given::Step(step);
+                offset: io.offset,
+                length: io.length,
+            });
         }
     }
 }

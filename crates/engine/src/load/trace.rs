@@ -17,7 +17,6 @@ pub use traced::traced_files;
 pub(crate) use writer::TraceWriter;
 
 use crate::error::EngineError;
-use assay_model::load::Ddir;
 use assay_trace::Action;
 use std::path::Path;
 
@@ -26,51 +25,13 @@ use std::path::Path;
 pub(crate) struct TraceStep {
     /// Index into [`TraceSummary::files`].
     pub(crate) file: usize,
-    pub(crate) action: TraceAction,
+    /// Never [`Action::Done`]. A file is opened before its first other step, and only while it
+    /// is closed; closed only while it is open.
+    pub(crate) action: Action,
     /// From the time of the step before to the time of this one; 0 when times
     /// are not kept. Their sum is the time since the first step, so whoever
     /// adds them up does not drift.
     pub(crate) delay_ns: u64,
-}
-
-/// Action of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TraceAction {
-    Io {
-        ddir: Ddir,
-        offset: u64,
-        length: u32,
-    },
-    /// fsync.
-    Sync,
-    /// fdatasync.
-    Datasync,
-    /// Comes before the first other step of a file, and only for a closed file.
-    Open,
-    /// Only for an open file.
-    Close,
-}
-
-impl TraceAction {
-    /// Returns the replay's action for the recorded `action`; `None`: nothing to do.
-    const fn of(action: Action) -> Option<Self> {
-        Some(match action {
-            Action::Io {
-                ddir,
-                offset,
-                length,
-            } => Self::Io {
-                ddir,
-                offset,
-                length,
-            },
-            Action::Sync => Self::Sync,
-            Action::Datasync => Self::Datasync,
-            Action::Open => Self::Open,
-            Action::Close => Self::Close,
-            Action::Done { .. } => return None,
-        })
-    }
 }
 
 /// The trace at `path` cannot be used: where in it, and why.

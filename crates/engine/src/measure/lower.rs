@@ -3,7 +3,7 @@
 use assay_model::job::{Content, Job, RateLimit};
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
 use assay_model::load::content::WriteContent;
-use assay_model::load::files::{Advice, Fallocate, Files};
+use assay_model::load::files::Files;
 use assay_model::load::pace::{PaceLimits, ThinkTime};
 use assay_model::load::schedule::Schedule;
 use assay_model::load::stats::{ErrorPolicy, StatsOptions};
@@ -25,7 +25,8 @@ pub(crate) fn load_of(job: &Job, path: &Path, seed: u64) -> Load {
             exit_all_on_error: true,
             ..Schedule::default()
         },
-        files: files(path),
+        // Its state and that of its cache are the trial's business.
+        files: Files::prepared(vec![path.to_owned()]),
         region: Region {
             size: Some(Extent::Bytes(job.size.0)),
             offset: Extent::Bytes(job.offset.0),
@@ -64,21 +65,6 @@ pub(crate) fn load_of(job: &Job, path: &Path, seed: u64) -> Load {
     }
 }
 
-/// The file as it is: its state and that of its cache are the trial's business.
-fn files(path: &Path) -> Files {
-    Files {
-        paths: vec![path.to_owned()],
-        named: true,
-        fallocate: Fallocate::None,
-        advice: Advice::None,
-        invalidate: false,
-        create_fsync: false,
-        allow_create: false,
-        prepared: true,
-        ..Files::default()
-    }
-}
-
 /// Each pass in another order.
 fn blocks(job: &Job, seed: u64) -> Blocks {
     let (read, write) = directions(job);
@@ -91,11 +77,7 @@ fn blocks(job: &Job, seed: u64) -> Blocks {
             ..RwPattern::default()
         },
         read_percent: job.read_percent.min(100),
-        sizes: PerDirection::all(BlockSizes {
-            min: block,
-            max: block,
-            ..BlockSizes::default()
-        }),
+        sizes: PerDirection::all(BlockSizes::fixed(block)),
         repeat: false,
         seed: Some(seed),
         pattern: job.pattern,

@@ -48,7 +48,6 @@ fn run(job: &Job, path: &str, seed: u64) -> Result<Measurement, String> {
 fn reads_take_what_the_part_says() {
     let measured = run(&job(Rw::RandRead, Bytes::kib(4)), SD, 1).unwrap();
     assert!(measured.elapsed_ns >= Nanos::secs(20).0);
-    #[expect(clippy::cast_precision_loss, reason = "seconds")]
     let us = measured.elapsed_ns as f64 / 1e3 / measured.read.ios as f64;
     // Each I/O ends with a whole nanosecond.
     let expected = COMMAND_US + RAMP_US + WIRE_US;

@@ -162,9 +162,17 @@ pub struct BlockSizes {
 
 impl Default for BlockSizes {
     fn default() -> Self {
+        Self::fixed(4096)
+    }
+}
+
+impl BlockSizes {
+    /// Blocks of one size.
+    #[must_use]
+    pub const fn fixed(bytes: u32) -> Self {
         Self {
-            min: 4096,
-            max: 4096,
+            min: bytes,
+            max: bytes,
             split: Vec::new(),
             align: 0,
         }

@@ -88,6 +88,24 @@ impl Default for Files {
     }
 }
 
+impl Files {
+    /// Files that are ready, and are used as they are.
+    #[must_use]
+    pub fn prepared(paths: Vec<PathBuf>) -> Self {
+        Self {
+            paths,
+            named: true,
+            fallocate: Fallocate::None,
+            advice: Advice::None,
+            invalidate: false,
+            create_fsync: false,
+            allow_create: false,
+            prepared: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// fio's `file_service_type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -169,6 +169,14 @@ pub struct FilePart {
     pub length: u64,
 }
 
+impl FilePart {
+    /// First offset after the part.
+    #[must_use]
+    pub const fn end(self) -> u64 {
+        self.offset.saturating_add(self.length)
+    }
+}
+
 /// One direction of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DirectionReport {

@@ -40,7 +40,6 @@ pub fn job(job: &Job) -> String {
     if let Some(rate) = job.rate {
         words.push(match rate {
             RateLimit::BytesPerSec(limit) => {
-                #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
                 let limit = BytesPerSec(limit as f64);
                 tr!("at most {limit} a worker", limit)
             }

@@ -117,7 +117,6 @@ pub fn repeated(times: u32, factor: fn(&str) -> f64) -> Run {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
     reason = "times of seconds"
 )]
 fn slow_down(trial: &mut TrialRecord, factor: f64) {

@@ -150,10 +150,6 @@ fn line(rates: &[Rate], ascii: bool, of: impl Fn(&Rate) -> u64) -> String {
     format!("|{}|", rates.iter().map(block).collect::<String>())
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "figures are shown with few digits"
-)]
 fn as_f64(count: u64) -> f64 {
     count as f64
 }

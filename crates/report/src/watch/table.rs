@@ -70,7 +70,6 @@ fn cells(row: &WatchRow<'_>) -> [String; COLUMNS.len()] {
     let iostat = row.iostat.as_ref();
     let cache =
         memory.map(|m| m.cached_bytes.saturating_add(m.slab_reclaimable_bytes) + m.buffers_bytes);
-    #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
     let kib = KIB as f64;
     let rate = |value: Option<f64>| or_dash(value.map(|value| format!("{:.0}", value / kib)));
     let whole = |value: Option<f64>| or_dash(value.map(|value| format!("{value:.0}")));
@@ -104,7 +103,6 @@ fn cells(row: &WatchRow<'_>) -> [String; COLUMNS.len()] {
 
 /// A time with the tenths that it has.
 fn seconds(nanos: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
     let seconds = nanos as f64 / 1e9;
     format!("{seconds:.1}")
 }
@@ -118,7 +116,6 @@ fn size(bytes: Option<u64>) -> String {
     match STEPS.iter().find(|(step, _)| bytes >= *step) {
         None => bytes.to_string(),
         Some((step, letter)) => {
-            #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
             let number = bytes as f64 / *step as f64;
             format!("{}{letter}", three_digits(number))
         }

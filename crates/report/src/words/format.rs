@@ -149,7 +149,6 @@ pub fn percent_points(share: f64) -> String {
 /// A temperature as the kernel counts it: `51.2 °C`.
 #[must_use]
 pub fn celsius(millicelsius: i64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
     let degrees = millicelsius as f64 / 1e3;
     format!("{degrees:.1} °C")
 }

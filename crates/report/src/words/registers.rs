@@ -161,7 +161,6 @@ fn sd(register: &SdStatus<'_>) -> Vec<Fact> {
     let mut all = vec![(tr!("speed classes"), classes)];
     let promised = register.promised_write();
     all.extend(promised.map(|rate| {
-        #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
         let rate = BytesPerSec(rate as f64);
         (
             tr!("promised write"),

@@ -1,14 +1,16 @@
 //! Phases on files: making them ready, and running the load between the two
 //! looks of the observer.
 
-use super::load::load_of;
-use super::{progress, settle};
-use crate::files::remove_if_there;
+use super::progress;
+use crate::files::{remove_if_there, write_back};
 use crate::{Context, ObservedStep, Observer, StepOutcome, WorkError};
 use assay_engine::load::{LoadObserver, Note, run_until};
 use assay_engine::{held, layout, page_cache};
-use assay_model::load::PerDirection;
+use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
+use assay_model::load::files::{FileService, Files};
 use assay_model::load::report::{FilePart, LoadProgress, LoadReport, StreamReport};
+use assay_model::load::schedule::{ExitWhat, Schedule};
+use assay_model::load::{Durability, Engine, Extent, Length, Load, PerDirection, Stream};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
@@ -115,7 +117,7 @@ impl<'a> TestFiles<'a> {
             };
             self.written[number] = is;
         }
-        settle(self.folder)
+        write_back(self.folder)
     }
 
     /// Removes all test files.
@@ -230,4 +232,71 @@ impl LoadObserver for Follower<'_> {
 
     /// None is ever asked for.
     fn interim(&mut self, _report: LoadReport) {}
+}
+
+/// The streams of a phase on files that are ready, in one wave and reported as
+/// one. The same seed gives the same I/O.
+pub(super) fn load_of(phase: &FilePhase, paths: &[PathBuf], seed: u64) -> Load {
+    let streams = (0..phase.threads).map(|thread| stream(phase, paths, seed, thread));
+    Load {
+        streams: streams.collect(),
+        entropy: seed,
+        ..Load::default()
+    }
+}
+
+fn stream(phase: &FilePhase, paths: &[PathBuf], seed: u64, thread: u32) -> Stream {
+    let own: Vec<PathBuf> = paths
+        .iter()
+        .skip(thread as usize)
+        .step_by(phase.threads as usize)
+        .cloned()
+        .collect();
+    let size = phase.file_size.0.saturating_mul(own.len() as u64);
+    Stream {
+        number: thread + 1,
+        clone: thread,
+        schedule: Schedule {
+            exit_all: phase.first_ends_all.then_some(ExitWhat::All),
+            exit_all_on_error: true,
+            ..Schedule::default()
+        },
+        files: Files {
+            service: FileService::Sequential,
+            ..Files::prepared(own)
+        },
+        region: Region {
+            size: Some(Extent::Bytes(size)),
+            ..Region::default()
+        },
+        blocks: blocks(phase, seed),
+        length: Length {
+            number_ios: phase.ios,
+            ..Length::default()
+        },
+        engine: Engine {
+            kind: phase.ioengine,
+            register_files: true,
+            ..Engine::default()
+        },
+        durability: Durability::of_job(phase.direct, phase.sync, phase.flush),
+        ..Stream::new(&phase.name)
+    }
+}
+
+fn blocks(phase: &FilePhase, seed: u64) -> Blocks {
+    let block = u32::try_from(phase.bs.0).unwrap_or(u32::MAX);
+    Blocks {
+        rw: RwPattern {
+            read: phase.rw.reads(),
+            write: phase.rw.writes(),
+            random: phase.rw.is_random(),
+            ..RwPattern::default()
+        },
+        sizes: PerDirection::all(BlockSizes::fixed(block)),
+        no_map: phase.repeats,
+        repeat: false,
+        seed: Some(seed),
+        ..Blocks::default()
+    }
 }

@@ -4,20 +4,15 @@
 #[cfg(feature = "sqlite")]
 pub(crate) mod database;
 mod files;
-mod load;
 mod rules;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "sqlite")]
-mod thread_io;
 
 use crate::meter::nanos;
 use crate::{Context, WorkError};
-use assay_engine::held::{self, shown};
 use assay_model::work::androbench::{AndroBench, Phase};
 use assay_model::work::{WorkProgress, WorkReport};
 use files::TestFiles;
-use rustix::fs::{Mode, OFlags};
 use std::path::Path;
 use std::time::Duration;
 
@@ -55,16 +50,6 @@ fn transact(
     _context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     Err(rules::without_sqlite())
-}
-
-/// Writes back all that is dirty on the file system of a folder, so that it
-/// does not fall into the step that comes.
-fn settle(folder: &Path) -> Result<(), WorkError> {
-    let doing = || format!("cannot write back what is in {}", shown(folder));
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = held::open(folder, flags, Mode::empty());
-    let opened = opened.map_err(|errno| WorkError::call(doing(), errno))?;
-    rustix::fs::syncfs(opened).map_err(|errno| WorkError::call(doing(), errno))
 }
 
 /// Builds the progress of a step.

@@ -2,7 +2,7 @@
 
 use super::check::CHUNK;
 use super::files::{name, offset};
-use super::write::CHUNKS_PER_FLUSH;
+use super::device::CHUNKS_PER_FLUSH;
 use crate::meter::Meter;
 use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};

@@ -7,8 +7,8 @@ mod folder;
 mod probe;
 mod steps;
 pub(crate) mod store;
-mod write;
 
+use crate::files::write_back;
 use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
 use assay_engine::held::{self, shown};
@@ -104,10 +104,7 @@ fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), Wo
     let text = format!("removed what an earlier run left: {}", span(&numbers));
     context.observer.note(NoteWeight::Info, text);
     // The room of removed files may come free only then.
-    let opened =
-        held::open_to_read(folder).map_err(|error| WorkError::io("open", folder, &error))?;
-    rustix::fs::syncfs(opened)
-        .map_err(|errno| WorkError::call(format!("cannot sync {}", shown(folder)), errno))
+    write_back(folder)
 }
 
 /// Less room than this is none: what a file system keeps of a file about itself may take

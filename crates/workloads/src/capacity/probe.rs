@@ -14,7 +14,6 @@
 
 mod blocks;
 mod judge;
-mod rescue;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +21,11 @@ use super::store::BlockStore;
 use crate::meter::Meter;
 use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
+use assay_engine::buffer::IoBuf;
 use assay_model::work::capacity::{Probed, ProbedKind};
-use blocks::{BLOCK, BlockContent, Marker};
+use blocks::{BLOCK, BlockContent, LENGTH, Marker};
 use judge::{Guess, judge};
-use rescue::Rescue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Small steps go at least so far, to fill a cache of the device.
 const CACHE_BYTES: u64 = 8 << 20;
@@ -197,7 +196,8 @@ fn write_and_read(
         marker.write(probe.store, probe.meter, at);
         probe.tick()?;
     }
-    blocks::flush(probe.store, probe.meter);
+    // A failure is counted, and seen in what is lost.
+    let _ = probe.store.flush_counted(probe.meter, 0);
     let mut held = BTreeMap::new();
     for &at in looked_at {
         held.insert(at, marker.look(probe.store, probe.meter, at));
@@ -239,4 +239,71 @@ fn narrow(
         holds = last.copied().unwrap_or(holds);
     }
     Ok(lost)
+}
+
+/// Blocks as they were.
+#[derive(Default)]
+struct Rescue {
+    saved: BTreeMap<u64, Box<[u8]>>,
+    unreadable: BTreeSet<u64>,
+}
+
+impl Rescue {
+    /// Reads blocks before they are written for the first time. One that cannot
+    /// be read is left alone.
+    fn save(&mut self, probe: &mut Probe<'_, '_>, blocks: &[u64]) -> Result<(), WorkError> {
+        let mut buffer = IoBuf::zeroed(LENGTH);
+        for &at in blocks {
+            if self.saved.contains_key(&at) {
+                continue;
+            }
+            let block = buffer.block_mut();
+            match probe.store.read_counted(probe.meter, at, block) {
+                Ok(()) => drop(self.saved.insert(at, Box::from(&*block))),
+                Err(_) => drop(self.unreadable.insert(at)),
+            }
+            probe.tick()?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if a block may be written.
+    fn has(&self, at: u64) -> bool {
+        self.saved.contains_key(&at)
+    }
+
+    /// Blocks that may have been written.
+    fn written(&self) -> u64 {
+        self.saved.len() as u64
+    }
+
+    /// Blocks that could not be read.
+    fn unreadable(&self) -> Vec<u64> {
+        self.unreadable.iter().copied().collect()
+    }
+
+    /// Writes everything back, and looks whether it is there. Returns the
+    /// blocks that are not as they were.
+    ///
+    /// Blocks at which a device has no memory are among them only if they held
+    /// something else before: what is written to them is lost either way.
+    fn put_back(&self, store: &mut dyn BlockStore, meter: &mut Meter) -> Vec<u64> {
+        let mut buffer = IoBuf::zeroed(LENGTH);
+        for (at, saved) in &self.saved {
+            let block = buffer.block_mut();
+            block.copy_from_slice(saved);
+            // Whether it is there is seen below.
+            let _ = store.write_counted(meter, *at, block);
+        }
+        // A failure is counted, and seen below too.
+        let _ = store.flush_counted(meter, 0);
+        let mut differ = Vec::new();
+        for (at, saved) in &self.saved {
+            let block = buffer.block_mut();
+            if store.read_counted(meter, *at, block).is_err() || *block != **saved {
+                differ.push(*at);
+            }
+        }
+        differ
+    }
 }

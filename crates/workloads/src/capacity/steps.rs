@@ -3,7 +3,6 @@
 use crate::meter::Meter;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_model::job::Job;
-use assay_model::trial::Outcome;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::CapacityStep;
 use std::path::Path;
@@ -32,10 +31,7 @@ pub(super) fn measured(
     let Measured { found, done } = work(&mut meter, context);
     let measurement = meter.stop();
     context.observer.clock_stopped();
-    let outcome = match &done {
-        Ok(()) => Outcome::Completed,
-        Err(error) => error.outcome(),
-    };
+    let outcome = WorkError::outcome_of(&done);
     let came = StepOutcome {
         measured: Some(measurement),
         detail: Some(StepDetail::Capacity(found)),
@@ -48,7 +44,7 @@ pub(super) fn measured(
 /// Jobs that say what the steps do.
 pub(super) mod job {
     use super::super::check::CHUNK;
-    use super::super::write::CHUNKS_PER_FLUSH;
+    use super::super::device::CHUNKS_PER_FLUSH;
     use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Rw};
     use assay_model::units::{Bytes, Nanos};
 

@@ -1,7 +1,9 @@
 //! Storage that blocks are read from and written to.
 
 use crate::WorkError;
+use crate::meter::Meter;
 use assay_engine::held::{self, shown};
+use assay_model::job::Direction;
 use rustix::fs::{Advice, Mode, OFlags, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
 use std::fs::File;
@@ -20,6 +22,33 @@ pub(crate) trait BlockStore {
     fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()>;
     /// Returns when what was written is safe.
     fn flush(&mut self) -> io::Result<()>;
+
+    /// As [`Self::read_at`]; counted.
+    fn read_counted(&mut self, meter: &mut Meter, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let (length, began_ns) = (into.len() as u64, meter.now_ns());
+        self.read_at(at, into)
+            .inspect_err(|error| meter.failed(Some(Direction::Read), at, length, error))?;
+        meter.moved(Direction::Read, length, began_ns);
+        Ok(())
+    }
+
+    /// As [`Self::write_at`]; counted.
+    fn write_counted(&mut self, meter: &mut Meter, at: u64, from: &[u8]) -> io::Result<()> {
+        let (length, began_ns) = (from.len() as u64, meter.now_ns());
+        self.write_at(at, from)
+            .inspect_err(|error| meter.failed(Some(Direction::Write), at, length, error))?;
+        meter.moved(Direction::Write, length, began_ns);
+        Ok(())
+    }
+
+    /// As [`Self::flush`]; counted. `at`: what was written before it.
+    fn flush_counted(&mut self, meter: &mut Meter, at: u64) -> io::Result<()> {
+        let began_ns = meter.now_ns();
+        self.flush()
+            .inspect_err(|error| meter.failed(None, at, 0, error))?;
+        meter.flushed(began_ns);
+        Ok(())
+    }
 }
 
 /// Access for which a file or device is opened.
@@ -44,10 +73,11 @@ impl DirectFile {
     /// its pages are then dropped first.
     pub(crate) fn open(path: &Path, purpose: Use) -> Result<Self, WorkError> {
         let failed = |errno| WorkError::call(format!("cannot open {}", shown(path)), errno);
-        let (file, direct) = match open(path, purpose, OFlags::DIRECT) {
-            Err(Errno::INVAL) => (open(path, purpose, OFlags::empty()).map_err(failed)?, false),
-            other => (other.map_err(failed)?, true),
+        let flags = match purpose {
+            Use::Read => OFlags::RDONLY,
+            Use::Write => OFlags::RDWR | OFlags::EXCL,
         };
+        let (file, direct) = open_direct(path, flags | OFlags::NOFOLLOW).map_err(failed)?;
         // Unlike its metadata, this is the length of a device too.
         let bytes = seek(&file, SeekFrom::End(0)).map_err(failed)?;
         if !direct {
@@ -67,13 +97,14 @@ impl DirectFile {
     }
 }
 
-fn open(path: &Path, purpose: Use, more: OFlags) -> Result<File, Errno> {
-    let flags = match purpose {
-        Use::Read => OFlags::RDONLY,
-        Use::Write => OFlags::RDWR | OFlags::EXCL,
+/// Opens with `O_DIRECT` where that is to be had, and says whether it was.
+pub(crate) fn open_direct(path: &Path, flags: OFlags) -> Result<(File, bool), Errno> {
+    let open = |more| held::open(path, flags | OFlags::CLOEXEC | more, Mode::empty());
+    let (opened, direct) = match open(OFlags::DIRECT) {
+        Err(Errno::INVAL) => (open(OFlags::empty()), false),
+        other => (other, true),
     };
-    let flags = flags | more | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    held::open(path, flags, Mode::empty()).map(File::from)
+    Ok((opened?.into(), direct))
 }
 
 impl BlockStore for DirectFile {

@@ -1,4 +1,4 @@
-use super::write::write_all;
+use super::device::write_all;
 use super::*;
 use crate::StepOutcome;
 use crate::meter::Meter;

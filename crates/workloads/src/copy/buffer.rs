@@ -70,13 +70,10 @@ impl Buffers {
 }
 
 fn exhausted(what: &str, length: u64) -> WorkError {
-    WorkError::Failed {
-        message: format!(
-            "memory exhausted by {what} buffer of size {length} bytes ({})",
-            gnu::size(length, Base::Binary)
-        ),
-        errno: None,
-    }
+    WorkError::failed(format!(
+        "memory exhausted by {what} buffer of size {length} bytes ({})",
+        gnu::size(length, Base::Binary)
+    ))
 }
 
 #[cfg(test)]

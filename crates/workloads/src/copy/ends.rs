@@ -249,13 +249,10 @@ fn check_length(work: &FileCopy) -> Result<(), WorkError> {
     if !truncates(work) || length.is_some_and(|length| i64::try_from(length).is_ok()) {
         return Ok(());
     }
-    Err(WorkError::Failed {
-        message: format!(
-            "offset too large: cannot truncate to a length of seek={} ({}-byte) blocks",
-            work.seek.blocks, work.output_block
-        ),
-        errno: None,
-    })
+    Err(WorkError::failed(format!(
+        "offset too large: cannot truncate to a length of seek={} ({}-byte) blocks",
+        work.seek.blocks, work.output_block
+    )))
 }
 
 /// Makes the output end at `seek=`. What cannot be made shorter or longer is no

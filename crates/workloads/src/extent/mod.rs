@@ -13,7 +13,6 @@ use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_engine::held::shown;
 use assay_model::job::{Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::rng::SplitMix64;
-use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::extent::{Extent, ExtentStep, SampleKind};
 use assay_model::work::{StepDetail, WorkReport};
@@ -84,10 +83,7 @@ fn step(
     let samples = sampler.into_samples();
     let measured = meter.stop_at(samples.iter().map(|sample| sample.elapsed_ns).sum());
     context.observer.clock_stopped();
-    let outcome = match &done {
-        Ok(()) => Outcome::Completed,
-        Err(error) => error.outcome(),
-    };
+    let outcome = WorkError::outcome_of(&done);
     let detail = ExtentStep {
         of,
         extent_bytes: place.bytes(),

@@ -1,5 +1,6 @@
 //! The device or file that samples are taken of.
 
+use crate::capacity::store::open_direct;
 use crate::meter::nanos;
 use crate::{Context, WorkError};
 use assay_engine::held::{self, shown};
@@ -8,8 +9,7 @@ use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::WorkProgress;
 use assay_model::work::extent::Extent;
-use rustix::fs::{Advice, Mode, OFlags, SeekFrom, fadvise, seek};
-use rustix::io::Errno;
+use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
 use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
@@ -61,7 +61,8 @@ impl ExtentFile {
             (true, false) => OFlags::RDWR,
             (true, true) => OFlags::RDWR | OFlags::EXCL,
         };
-        let (file, direct) = open(&path, flags)?;
+        let (file, direct) = open_direct(&path, flags | OFlags::SYNC)
+            .map_err(|errno| WorkError::io("open", &path, &errno.into()))?;
         if !direct {
             let text = "the file system refuses direct I/O: pages are dropped before each sample";
             context.observer.note(NoteWeight::Warning, text.to_owned());
@@ -121,18 +122,6 @@ impl ExtentFile {
             );
         }
     }
-}
-
-/// Opens with `O_DIRECT` where that is to be had, and says whether it was.
-fn open(path: &Path, flags: OFlags) -> Result<(File, bool), WorkError> {
-    let flags = flags | OFlags::SYNC | OFlags::CLOEXEC;
-    let open = |more| held::open(path, flags | more, Mode::empty()).map(File::from);
-    let (opened, direct) = match open(OFlags::DIRECT) {
-        Err(Errno::INVAL) => (open(OFlags::empty()), false),
-        other => (other, true),
-    };
-    let file = opened.map_err(|errno| WorkError::io("open", path, &errno.into()))?;
-    Ok((file, direct))
 }
 
 /// Makes a file of which every block was really written.

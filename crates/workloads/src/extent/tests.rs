@@ -1,5 +1,6 @@
 use super::*;
 use crate::observer::recording::Recording;
+use assay_model::trial::Outcome;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

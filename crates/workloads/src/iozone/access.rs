@@ -113,10 +113,7 @@ impl<'a> Access<'a> {
     }
 
     /// Moves the record at `offset`, the `index`-th I/O.
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(super) fn transfer(
         &mut self,
@@ -133,10 +130,7 @@ impl<'a> Access<'a> {
             .map_err(|errno| self.failed(if self.writes { "write" } else { "read" }, offset, errno))
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
         let method = self.method;
@@ -169,10 +163,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), Errno> {
         let method = self.method;
@@ -244,10 +235,7 @@ impl<'a> Access<'a> {
     fn failed(&self, doing: &str, offset: u64, errno: Errno) -> WorkError {
         let path = shown(self.path);
         if errno == Errno::NODATA {
-            return WorkError::Failed {
-                message: format!("{path} ends before byte {}", offset + self.record),
-                errno: None,
-            };
+            return WorkError::failed(format!("{path} ends before byte {}", offset + self.record));
         }
         WorkError::call(format!("cannot {doing} {path} at byte {offset}"), errno)
     }

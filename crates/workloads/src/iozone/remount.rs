@@ -2,6 +2,7 @@
 //! of a file system.
 
 use crate::WorkError;
+use crate::files::run_program;
 use assay_engine::held::shown;
 use std::fs;
 use std::path::Path;
@@ -110,18 +111,7 @@ fn unescape(word: &str) -> String {
 
 fn call(command: &mut Command) -> Result<(), WorkError> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let failed = |why: String| WorkError::Failed {
-        message: format!("{name}: {why}"),
-        errno: None,
-    };
-    let done = command
-        .output()
-        .map_err(|error| failed(error.to_string()))?;
-    if done.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&done.stderr);
-    Err(failed(said.trim().to_owned()))
+    run_program(command).map_err(|why| WorkError::failed(format!("{name}: {why}")))
 }
 
 #[cfg(test)]
@@ -152,10 +142,7 @@ mod tests {
             tried.borrow_mut().push(words.join(" "));
             match takes(&words[3]) {
                 true => Ok(()),
-                false => Err(WorkError::Failed {
-                    message: "mount: bad option".to_owned(),
-                    errno: None,
-                }),
+                false => Err(WorkError::failed("mount: bad option")),
             }
         };
         let came = mount_again(&mount, call);

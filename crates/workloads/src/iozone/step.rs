@@ -103,10 +103,7 @@ impl StepSetup<'_> {
             return (error.outcome(), told, Err(error));
         }
         if let Some(message) = together.mismatch() {
-            let error = WorkError::Failed {
-                message: message.to_owned(),
-                errno: None,
-            };
+            let error = WorkError::failed(message);
             return (error.outcome(), told, Err(error));
         }
         // With a stonewall only the first child does all.

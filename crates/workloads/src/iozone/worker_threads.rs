@@ -167,11 +167,7 @@ fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
 
 #[cold]
 fn lost() -> WorkError {
-    WorkError::Failed {
-        message: "a child ended before it was done: this is a bug in assay, please report it"
-            .to_owned(),
-        errno: None,
-    }
+    WorkError::failed("a child ended before it was done: this is a bug in assay, please report it")
 }
 
 /// Closed until it is opened, once, for all that wait or will come. Unlike at a

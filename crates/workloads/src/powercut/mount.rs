@@ -1,13 +1,14 @@
 //! The file system under test: mounting it, and what the kernel says of that.
 
 use crate::WorkError;
+use crate::files::run_program;
 use assay_model::work::powercut::Powercut;
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// So many lines of the kernel's are kept.
 const LINES: usize = 20;
@@ -28,33 +29,15 @@ pub(super) fn mount(work: &Powercut) -> Result<(), WorkError> {
         command.args(["-o", &wanted.options]);
     }
     command.arg(&wanted.device).arg(&work.path);
-    let failed = |why: String| WorkError::Failed {
-        message: format!(
-            "cannot mount {} on {}: {why}",
-            wanted.device.display(),
-            work.path.display()
-        ),
-        errno: None,
-    };
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| failed(error.to_string()))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(failed(
-            String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        )),
-    }
+    run_program(&mut command).map_err(|why| {
+        let (device, point) = (wanted.device.display(), work.path.display());
+        WorkError::failed(format!("cannot mount {device} on {point}: {why}"))
+    })
 }
 
 /// Unmounts it; whether that could be done.
 pub(super) fn unmount(work: &Powercut) -> bool {
-    let mut command = Command::new("umount");
-    command.arg(&work.path);
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
-    let status = quiet.stderr(Stdio::null()).status();
-    status.is_ok_and(|status| status.success())
+    run_program(Command::new("umount").arg(&work.path)).is_ok()
 }
 
 fn is_mounted(point: &Path) -> bool {

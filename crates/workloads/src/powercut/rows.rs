@@ -26,10 +26,7 @@ impl RowWriter {
             )?;
             Ok(database)
         });
-        let failed = |error: Error| WorkError::Failed {
-            message: format!("{}: {error}", shown(&place.file())),
-            errno: None,
-        };
+        let failed = |error: Error| WorkError::failed(format!("{}: {error}", shown(&place.file())));
         Ok(Self {
             database: opened.map_err(failed)?,
             stream,

@@ -48,10 +48,7 @@ pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), Work
     });
     match context.stopped() {
         true => Err(WorkError::Stopped),
-        false => Err(WorkError::Failed {
-            message: "no stream writes any more".to_owned(),
-            errno: None,
-        }),
+        false => Err(WorkError::failed("no stream writes any more")),
     }
 }
 

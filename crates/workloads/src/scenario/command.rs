@@ -42,10 +42,7 @@ impl<'a> Program<'a> {
 
     fn failed(&self, why: &str) -> WorkError {
         let name = self.wanted.words.first().map_or("", String::as_str);
-        WorkError::Failed {
-            message: format!("{name}: {why}{}", self.complaint()),
-            errno: None,
-        }
+        WorkError::failed(format!("{name}: {why}{}", self.complaint()))
     }
 
     /// The last line that it said on standard error.
@@ -102,10 +99,6 @@ impl Play for Program<'_> {
     /// counted.
     fn paths(&self) -> Vec<PathBuf> {
         vec![self.root.clone()]
-    }
-
-    fn total(&self) -> Option<u64> {
-        None
     }
 
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {

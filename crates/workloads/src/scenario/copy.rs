@@ -8,14 +8,12 @@ use super::inflate::Inflater;
 use super::read::{open_to_read, read_block};
 use super::scene::Scene;
 use super::turn::Turn;
-use super::write::{Flusher, length, open_to_write};
+use super::write::{Flusher, length, open_to_write, write_block};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::page_cache;
-use assay_model::job::Direction;
 use assay_model::work::scenario::Copying;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// A file that is copied.
@@ -78,14 +76,8 @@ impl<'a> Copier<'a> {
             turn.step.inflated_bytes += inflater.inflate(wanted);
         }
         let size = usize::try_from(length).unwrap_or(usize::MAX);
-        let began_ns = turn.meter.now_ns();
         let (file, path) = &self.to;
-        if let Err(error) = file.write_all_at(&buffer.block()[..size], at) {
-            turn.meter
-                .failed(Some(Direction::Write), at, length, &error);
-            return Err(WorkError::io("write", path, &error));
-        }
-        turn.meter.moved(Direction::Write, length, began_ns);
+        write_block(file, path, at, &buffer.block()[..size], turn)?;
         self.flusher.wrote(length, file, path, turn)
     }
 }

@@ -69,10 +69,6 @@ impl Play for Transactions<'_> {
         Database::files(&self.folder, self.phase.journal)
     }
 
-    fn total(&self) -> Option<u64> {
-        None
-    }
-
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let before = ThreadIo::look();
         let mut latencies = Histogram::new();

@@ -91,10 +91,6 @@ impl Play for Deletion<'_> {
         self.scene.root().into_iter().collect()
     }
 
-    fn total(&self) -> Option<u64> {
-        None
-    }
-
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let Some(due_ns) = turn.due()? else {
             return Ok(());

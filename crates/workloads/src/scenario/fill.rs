@@ -6,16 +6,14 @@ use super::content::ContentSource;
 use super::free_space::FreeSpace;
 use super::scene::Scene;
 use super::turn::Turn;
-use super::write::{Flusher, open_to_write};
+use super::write::{Flusher, open_to_write, write_block};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::shown;
-use assay_model::job::Direction;
 use assay_model::units::Bytes;
 use assay_model::work::scenario::{Filling, Sync};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// Written at a time.
@@ -76,15 +74,12 @@ fn plan(spec: &Filling, room: FreeSpace, reserve: u64) -> Result<(u64, u64), Wor
     let level = u64::try_from(level).unwrap_or(u64::MAX);
     let wanted = level.saturating_sub(used);
     if wanted.saturating_add(reserve) > room.free {
-        return Err(WorkError::Failed {
-            message: format!(
-                "{} % full would leave less than the reserve of {}: use a larger file system, or \
+        return Err(WorkError::failed(format!(
+            "{} % full would leave less than the reserve of {}: use a larger file system, or \
                  a smaller reserve",
-                spec.percent,
-                Bytes(reserve)
-            ),
-            errno: None,
-        });
+            spec.percent,
+            Bytes(reserve)
+        )));
     }
     let written = wanted.min(spec.write_at_most);
     Ok((wanted - written, written))
@@ -115,13 +110,7 @@ impl Play for Filler<'_> {
             let length = BLOCK.min(end - at);
             let bytes = &mut buffer.block_mut()[..usize::try_from(length).unwrap_or(0)];
             source.fill(bytes, at);
-            let began_ns = turn.meter.now_ns();
-            if let Err(error) = self.file.write_all_at(bytes, at) {
-                turn.meter
-                    .failed(Some(Direction::Write), at, length, &error);
-                return Err(WorkError::io("write", &self.path, &error));
-            }
-            turn.meter.moved(Direction::Write, length, began_ns);
+            write_block(&self.file, &self.path, at, bytes, turn)?;
             flusher.wrote(length, &self.file, &self.path, turn)?;
             turn.over(due_ns);
             turn.tell(length);

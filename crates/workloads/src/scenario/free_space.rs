@@ -49,15 +49,12 @@ pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), WorkEr
     if bytes.saturating_add(scene.reserve) <= room.free {
         return Ok(());
     }
-    Err(WorkError::Failed {
-        message: format!(
-            "{} needs {} more and {} stay free as a reserve, but only {} are free: use a smaller \
+    Err(WorkError::failed(format!(
+        "{} needs {} more and {} stay free as a reserve, but only {} are free: use a smaller \
              --scale, or a larger file system",
-            shown(path),
-            Bytes(bytes),
-            Bytes(scene.reserve),
-            Bytes(room.free)
-        ),
-        errno: None,
-    })
+        shown(path),
+        Bytes(bytes),
+        Bytes(scene.reserve),
+        Bytes(room.free)
+    )))
 }

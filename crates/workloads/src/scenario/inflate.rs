@@ -9,7 +9,6 @@ use crate::WorkError;
 use assay_model::rng::SplitMix64;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
-use std::path::PathBuf;
 
 /// Decompressed size of a block in bytes.
 const BLOCK: usize = 256 << 10;
@@ -81,10 +80,6 @@ impl Inflating {
 }
 
 impl Play for Inflating {
-    fn paths(&self) -> Vec<PathBuf> {
-        Vec::new()
-    }
-
     fn total(&self) -> Option<u64> {
         Some(self.bytes)
     }

@@ -3,13 +3,12 @@
 use super::Play;
 use super::scene::Scene;
 use super::turn::Turn;
-use super::write::length;
+use super::write::{length, offsets};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
 use assay_engine::page_cache;
 use assay_model::job::Direction;
-use assay_model::rng::SplitMix64;
 use assay_model::work::scenario::Reading;
 use rustix::fs::{Advice, Mode, OFlags, fadvise};
 use std::fs::File;
@@ -43,15 +42,6 @@ impl<'a> FileReader<'a> {
             file,
         })
     }
-
-    fn offsets(&self) -> Vec<u64> {
-        let blocks = self.bytes.div_ceil(self.spec.block);
-        let mut offsets: Vec<u64> = (0..blocks).map(|n| n * self.spec.block).collect();
-        if self.spec.random {
-            SplitMix64::new(self.seed).shuffle(&mut offsets);
-        }
-        offsets
-    }
 }
 
 impl Play for FileReader<'_> {
@@ -64,7 +54,8 @@ impl Play for FileReader<'_> {
     }
 
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
-        let offsets = self.offsets();
+        let shuffled = self.spec.random.then_some(self.seed);
+        let offsets = offsets(self.bytes, self.spec.block, shuffled);
         let mut buffer = IoBuf::zeroed(usize::try_from(self.spec.block).unwrap_or(usize::MAX));
         loop {
             for &at in &offsets {

@@ -1,12 +1,12 @@
 //! Location of a scenario: its folder, its scratch device, and the information about its files.
 
 use super::content::Recipe;
+use crate::files::write_back;
 use crate::{Context, WorkError};
 use assay_engine::held;
 use assay_model::work::scenario::{DEVICE, SCENE, Scenario};
 use rustix::fs::Mode;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -89,12 +89,8 @@ impl Scene {
 
     /// Writes back all that is dirty in its file system, if there is one.
     pub(super) fn settle(&self) -> Result<(), WorkError> {
-        let Some(root) = self.known().root.clone() else {
-            return Ok(());
-        };
-        let failed = |error: &io::Error| WorkError::io("write back", &root, error);
-        let folder = held::open_to_read(&root).map_err(|error| failed(&error))?;
-        rustix::fs::syncfs(folder).map_err(|errno| failed(&errno.into()))
+        let root = self.known().root.clone();
+        root.map_or(Ok(()), |root| write_back(&root))
     }
 
     /// Returns the path of a file, and creates the folders above it.

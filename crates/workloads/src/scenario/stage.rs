@@ -1,14 +1,12 @@
 //! One stage: its acts are prepared one after the other, begin together, and are told
 //! with the evidence of the time in which they ran.
 
-use super::Play;
-use super::play::prepare;
+use super::{Play, prepare};
 use super::scene::Scene;
 use super::turn::{Signals, Turn};
 use crate::meter::{Meter, nanos};
 use crate::observer::Together;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
-use assay_model::trial::Outcome;
 use assay_model::work::scenario::{Act, Action, ScenarioStep, Stage};
 use assay_model::work::{StepDetail, WorkProgress};
 use std::path::{Path, PathBuf};
@@ -88,10 +86,7 @@ fn tell(
     let mut first_error = None;
     let mut all = Vec::new();
     for (act, (came, done)) in stage.acts.iter().zip(ended) {
-        let outcome = match &done {
-            Ok(()) => Outcome::Completed,
-            Err(error) => error.outcome(),
-        };
+        let outcome = WorkError::outcome_of(&done);
         // A stop is the word of all of them, an error of one is why.
         if let (None | Some(WorkError::Stopped), Err(error)) = (&first_error, done) {
             first_error = Some(error);
@@ -163,11 +158,7 @@ fn play_all(
 
 fn joined(thread: ScopedJoinHandle<'_, EndedAct>) -> EndedAct {
     thread.join().unwrap_or_else(|_| {
-        let message = "the thread of an act panicked".to_owned();
-        let error = WorkError::Failed {
-            message,
-            errno: None,
-        };
+        let error = WorkError::failed("the thread of an act panicked");
         (StepOutcome::default(), Err(error))
     })
 }
@@ -254,10 +245,7 @@ fn format(
     }
     let done = made.and_then(|folder| scene.settle_in(&folder));
     if !act.unmeasured {
-        let outcome = match &done {
-            Ok(()) => Outcome::Completed,
-            Err(error) => error.outcome(),
-        };
+        let outcome = WorkError::outcome_of(&done);
         context.observer.ended(outcome, came);
     }
     done

@@ -6,16 +6,14 @@ use super::free_space;
 use super::read::{open_to_read, read_block};
 use super::scene::{Planted, Scene};
 use super::turn::Turn;
-use super::write::{Flusher, open_to_write};
+use super::write::{Flusher, open_to_write, write_block};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
-use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
 use assay_model::work::scenario::{Sync, Tree, TreeAct};
 use assay_stats::histogram::Histogram;
 use rustix::fs::{Advice, Mode, fadvise};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Files in one folder; then the next one is begun.
@@ -91,7 +89,6 @@ fn size((least, most): (u64, u64), rng: &mut SplitMix64) -> u64 {
         return least;
     }
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a size between two others"
@@ -144,7 +141,7 @@ impl Forest<'_> {
         for &number in &self.order {
             drop(open_to_read(&self.file(number), false, true)?);
         }
-        super::caches::drop_entries();
+        super::drop_entries();
         Ok(())
     }
 
@@ -192,13 +189,7 @@ impl Forest<'_> {
                 let room = link.len().min(bytes.len());
                 bytes[..room].copy_from_slice(&link[..room]);
             }
-            let began_ns = turn.meter.now_ns();
-            if let Err(error) = file.write_all_at(bytes, at) {
-                turn.meter
-                    .failed(Some(Direction::Write), at, length, &error);
-                return Err(WorkError::io("write", path, &error));
-            }
-            turn.meter.moved(Direction::Write, length, began_ns);
+            write_block(&file, path, at, bytes, turn)?;
             flusher.wrote(length, &file, path, turn)?;
             turn.tell(length);
             at += length;

@@ -80,10 +80,7 @@ impl Play for Verifier<'_> {
         );
         turn.step.verified = Some(found);
         match differs {
-            true => Err(WorkError::Failed {
-                message,
-                errno: None,
-            }),
+            true => Err(WorkError::failed(message)),
             false => Ok(()),
         }
     }

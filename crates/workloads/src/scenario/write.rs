@@ -67,16 +67,6 @@ impl<'a> FileWriter<'a> {
         })
     }
 
-    /// Offsets of the blocks, in the order in which they are written.
-    fn offsets(&self) -> Vec<u64> {
-        let blocks = self.spec.bytes.div_ceil(self.spec.block);
-        let mut offsets: Vec<u64> = (0..blocks).map(|n| n * self.spec.block).collect();
-        if self.spec.random {
-            SplitMix64::new(self.recipe.seed).shuffle(&mut offsets);
-        }
-        offsets
-    }
-
     fn one(&mut self, at: u64, buffer: &mut IoBuf, turn: &mut Turn<'_>) -> Result<u64, WorkError> {
         let length = self.spec.block.min(self.spec.bytes - at);
         if self.recipe.is_hole(at) {
@@ -86,13 +76,7 @@ impl<'a> FileWriter<'a> {
         let size = usize::try_from(length).unwrap_or(usize::MAX);
         let bytes = &mut buffer.block_mut()[..size];
         self.source.fill(bytes, self.base + at);
-        let began_ns = turn.meter.now_ns();
-        if let Err(error) = self.file.write_all_at(bytes, self.base + at) {
-            let way = Some(Direction::Write);
-            turn.meter.failed(way, self.base + at, length, &error);
-            return Err(WorkError::io("write", &self.path, &error));
-        }
-        turn.meter.moved(Direction::Write, length, began_ns);
+        write_block(&self.file, &self.path, self.base + at, bytes, turn)?;
         self.flusher.wrote(length, &self.file, &self.path, turn)?;
         Ok(length)
     }
@@ -108,7 +92,8 @@ impl Play for FileWriter<'_> {
     }
 
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
-        let offsets = self.offsets();
+        let shuffled = self.spec.random.then_some(self.recipe.seed);
+        let offsets = offsets(self.spec.bytes, self.spec.block, shuffled);
         let block = usize::try_from(self.spec.block).unwrap_or(usize::MAX);
         let mut buffer = IoBuf::zeroed(block);
         let mut whole = true;
@@ -136,6 +121,36 @@ impl Play for FileWriter<'_> {
         self.scene.holds(&self.spec.file, recipe);
         Ok(())
     }
+}
+
+/// Offsets of blocks, in the order in which they are written or read: a random one with a
+/// seed.
+pub(super) fn offsets(bytes: u64, block: u64, shuffled: Option<u64>) -> Vec<u64> {
+    let blocks = bytes.div_ceil(block);
+    let mut offsets: Vec<u64> = (0..blocks).map(|n| n * block).collect();
+    if let Some(seed) = shuffled {
+        SplitMix64::new(seed).shuffle(&mut offsets);
+    }
+    offsets
+}
+
+/// Writes a block, and counts it.
+pub(super) fn write_block(
+    file: &File,
+    path: &Path,
+    at: u64,
+    bytes: &[u8],
+    turn: &mut Turn<'_>,
+) -> Result<(), WorkError> {
+    let length = bytes.len() as u64;
+    let began_ns = turn.meter.now_ns();
+    if let Err(error) = file.write_all_at(bytes, at) {
+        let direction = Some(Direction::Write);
+        turn.meter.failed(direction, at, length, &error);
+        return Err(WorkError::io("write", path, &error));
+    }
+    turn.meter.moved(Direction::Write, length, began_ns);
+    Ok(())
 }
 
 /// Flushes a file as it is asked for.

@@ -6,7 +6,6 @@ use crate::capacity::store::{BlockStore, DirectFile, Use};
 use crate::meter::Meter;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::{self, shown};
-use assay_model::job::Direction;
 use assay_model::work::soak::order::SoakOrder;
 use assay_model::work::soak::{Checkpoint, Fault, HeldContent, Soak};
 use std::io;
@@ -84,16 +83,13 @@ impl Area {
             self.check(block, false, checkpoint, meter, came);
         }
         content::fill(self.expected.block_mut(), self.seed, number, block);
-        let began_ns = meter.now_ns();
         let offset = block * self.block_bytes;
-        match self.store.write_at(offset, self.expected.block()) {
+        match (self.store).write_counted(meter, offset, self.expected.block()) {
             Ok(()) => {
-                meter.moved(Direction::Write, self.block_bytes, began_ns);
                 checkpoint.written_bytes += self.block_bytes;
                 checkpoint.suspects.retain(|suspect| *suspect != block);
             }
-            Err(error) => {
-                meter.failed(Some(Direction::Write), offset, self.block_bytes, &error);
+            Err(_) => {
                 checkpoint.errors += 1;
                 if !checkpoint.suspects.contains(&block) {
                     checkpoint.suspects.push(block);
@@ -109,21 +105,13 @@ impl Area {
         meter: &mut Meter,
         checkpoint: &mut Checkpoint,
     ) -> Result<(), WorkError> {
-        let began_ns = meter.now_ns();
-        match self.store.flush() {
-            Ok(()) => {
-                meter.flushed(began_ns);
-                Ok(())
+        self.store.flush_counted(meter, 0).map_err(|error| {
+            checkpoint.errors += 1;
+            WorkError::Failed {
+                message: format!("what was written cannot be flushed: {error}"),
+                errno: error.raw_os_error(),
             }
-            Err(error) => {
-                meter.failed(None, 0, 0, &error);
-                checkpoint.errors += 1;
-                Err(WorkError::Failed {
-                    message: format!("what was written cannot be flushed: {error}"),
-                    errno: error.raw_os_error(),
-                })
-            }
-        }
+        })
     }
 
     /// Compares a block with what was written to it last; with `newer`, it may hold a
@@ -141,16 +129,14 @@ impl Area {
             return;
         }
         let offset = block * self.block_bytes;
-        let began_ns = meter.now_ns();
-        if let Err(error) = self.store.read_at(offset, self.found.block_mut()) {
-            meter.failed(Some(Direction::Read), offset, self.block_bytes, &error);
+        let read = (self.store).read_counted(meter, offset, self.found.block_mut());
+        if let Err(error) = read {
             checkpoint.errors += 1;
             if let Some(number) = last {
                 came.fault(self.unreadable(block, number, &error));
             }
             return;
         }
-        meter.moved(Direction::Read, self.block_bytes, began_ns);
         checkpoint.verified_bytes += self.block_bytes;
         if last.is_some_and(|number| self.holds(number, block)) {
             return;

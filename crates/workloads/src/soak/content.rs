@@ -1,13 +1,12 @@
 //! Content of a block: sectors that each name their write, block and position.
 
+use assay_model::rng::SplitMix64;
 use assay_model::work::soak::{HeldContent, SECTOR};
 
 /// Words of a sector.
 const WORDS: usize = SECTOR / 8;
 /// First word of every sector, mixed with the seed.
 const MAGIC: u64 = 0x4153_5341_5953_4f4b;
-/// Increment of `SplitMix64`.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Fills a block: of each sector the first words are the mark, the number of the write,
 /// the block and the place in it; the others are random by all of these.
@@ -19,27 +18,18 @@ pub(super) fn fill(bytes: &mut [u8], seed: u64, number: u64, block: u64) {
 
 fn fill_sector(sector: &mut [u8], seed: u64, number: u64, block: u64, place: u64) {
     let (words, _) = sector.as_chunks_mut::<8>();
-    let mut state = mix(seed ^ mix(number) ^ mix(block ^ place << 48));
+    let mix = SplitMix64::mix;
+    let mut rng = SplitMix64::new(mix(seed ^ mix(number) ^ mix(block ^ place << 48)));
     for (index, word) in words.iter_mut().enumerate() {
         let value = match index {
             0 => MAGIC ^ seed,
             1 => number,
             2 => block,
             3 => place,
-            _ => {
-                state = state.wrapping_add(GOLDEN);
-                mix(state)
-            }
+            _ => rng.next_u64(),
         };
         *word = value.to_le_bytes();
     }
-}
-
-/// The mixer of `SplitMix64` (Steele, Lea, Flood 2014).
-const fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Identity stored in a sector.

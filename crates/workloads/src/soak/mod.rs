@@ -14,7 +14,6 @@ use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use area::{Area, Came};
 use assay_engine::held::{self, shown};
 use assay_model::job::{Flush, FlushCall, Job, Rw};
-use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::NoteWeight;
 use assay_model::work::soak::{Checkpoint, Health, Soak, SoakStep, Stretch};
@@ -123,10 +122,7 @@ impl Soaker<'_> {
         self.checkpoint.faults += came.faults_seen;
         (self.checkpoint.memory_flips, self.checkpoint.memory_bytes) =
             beside.since(self.work.from.as_ref());
-        let outcome = match &done {
-            Ok(()) => Outcome::Completed,
-            Err(error) => error.outcome(),
-        };
+        let outcome = WorkError::outcome_of(&done);
         let detail = self.step(kind, came);
         let came = StepOutcome {
             measured: Some(measured),

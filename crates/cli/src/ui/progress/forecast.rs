@@ -52,7 +52,6 @@ impl Forecast {
     }
 
     #[expect(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a guess, shown in seconds"

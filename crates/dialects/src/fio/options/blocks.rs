@@ -351,7 +351,6 @@ fn shape(reader: &mut OptionReader<'_>, kind: &str, rest: &str) -> Result<Distri
 
 /// Checks the exponent of Zipf's law.
 pub(super) fn zipf_theta(theta: f64) -> Result<f64, String> {
-    #[expect(clippy::float_cmp, reason = "exactly 1 divides by zero")]
     match theta > 0.0 && theta != 1.0 {
         true => Ok(theta),
         false => Err("zipf needs a theta above 0 that is not 1".to_owned()),

@@ -12,7 +12,6 @@ mod files;
 mod length;
 mod logs;
 mod make;
-mod newer;
 mod other;
 mod pace;
 mod priorities;
@@ -93,7 +92,7 @@ pub static GROUPS: &[OptionGroup] = &[
     },
     OptionGroup {
         title: "Options of newer versions",
-        options: newer::OPTIONS,
+        options: other::LATER,
     },
     OptionGroup {
         title: "Options of single engines",

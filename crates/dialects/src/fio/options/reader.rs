@@ -1,6 +1,6 @@
 //! Reads values and gives them to what they set.
 
-use crate::fio::environment::Environment;
+use crate::fio::Environment;
 use crate::fio::job::Each;
 use crate::fio::value::number;
 use assay_model::load::Extent;

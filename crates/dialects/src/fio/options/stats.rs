@@ -279,11 +279,7 @@ fn steady_state(
     let bandwidth = matches!(criterion, SteadyCriterion::Bw | SteadyCriterion::BwSlope);
     let (number, percent) = match limit.trim().strip_suffix('%') {
         Some(number) => (reader.float(number)?, true),
-        None if bandwidth => {
-            #[expect(clippy::cast_precision_loss, reason = "a limit, not a count")]
-            let limit = reader.count(limit)? as f64;
-            (limit, false)
-        }
+        None if bandwidth => (reader.count(limit)? as f64, false),
         None => (reader.float(limit)?, false),
     };
     if number < 0.0 {

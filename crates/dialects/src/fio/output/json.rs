@@ -5,7 +5,7 @@ use super::group::RunGroup;
 use super::latency::{CLASSES, CLASSES_MS, bin_value, moments, percentiles};
 use super::samples::Spread;
 use super::tree::{self, JsonValue, Map};
-use super::{Figures, Presentation, disks, percent_of_group, shares, steady};
+use super::{Figures, Presentation, disks, latency, percent_of_group, steady};
 use assay_model::latency::LatencyRecord;
 use std::io::{self, Write};
 
@@ -245,7 +245,7 @@ impl JsonJob<'_> {
             ("iodepth_submit", handed_over, &depths.submit),
             ("iodepth_complete", handed_over, &depths.complete),
         ] {
-            map.add(name, named(classes, shares::of_depths(counts)));
+            map.add(name, named(classes, latency::depth_shares(counts)));
         }
     }
 
@@ -256,15 +256,15 @@ impl JsonJob<'_> {
         let names_ms = names_ms.into_iter().chain([">=2000".to_owned()]);
         map.add(
             "latency_ns",
-            named(names.clone(), shares::of_latencies(&classes.ns, ios)),
+            named(names.clone(), latency::class_shares(&classes.ns, ios)),
         );
         map.add(
             "latency_us",
-            named(names, shares::of_latencies(&classes.us, ios)),
+            named(names, latency::class_shares(&classes.us, ios)),
         );
         map.add(
             "latency_ms",
-            named(names_ms, shares::of_latencies(&classes.ms, ios)),
+            named(names_ms, latency::class_shares(&classes.ms, ios)),
         );
     }
 }

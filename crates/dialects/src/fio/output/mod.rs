@@ -35,7 +35,6 @@ mod normal;
 mod number;
 mod opening;
 mod samples;
-mod shares;
 mod steady;
 mod terse;
 mod tree;

@@ -6,7 +6,7 @@ use super::entry::{JobEntry, Traffic};
 use super::latency::{CLASSES, CLASSES_MS};
 use super::number::NumberScale;
 use super::steady;
-use super::{Figures, Presentation, disks, shares};
+use super::{Figures, Presentation, disks, latency};
 use assay_model::load::Ddir;
 use std::io::{self, Write};
 
@@ -115,14 +115,14 @@ fn write_classes(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
         (
             "nsec",
             below(&CLASSES),
-            &shares::of_latencies(&classes.ns, ios)[..],
+            &latency::class_shares(&classes.ns, ios)[..],
         ),
         (
             "usec",
             below(&CLASSES),
-            &shares::of_latencies(&classes.us, ios)[..],
+            &latency::class_shares(&classes.us, ios)[..],
         ),
-        ("msec", ends_ms, &shares::of_latencies(&classes.ms, ios)[..]),
+        ("msec", ends_ms, &latency::class_shares(&classes.ms, ios)[..]),
     ] {
         let used = ends
             .iter()
@@ -155,7 +155,7 @@ fn write_depths(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
             &depths.complete,
         ),
     ] {
-        let percents = names.iter().zip(shares::of_depths(counts));
+        let percents = names.iter().zip(latency::depth_shares(counts));
         let texts: Vec<String> = percents
             .map(|(name, p)| format!("{name}={p:.1}%"))
             .collect();

@@ -2,7 +2,7 @@
 
 use super::entry::{EntryDirection, JobEntry, Traffic};
 use super::latency::{moments, percentiles};
-use super::{Figures, Presentation, disks, shares};
+use super::{Figures, Presentation, disks, latency};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::Ddir;
 use assay_model::load::stats::Unified;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TerseVersion {
     /// No fio version, no disks.
-    V2,
+    V2 = 2,
     /// No trims.
     #[default]
     V3,
@@ -25,23 +25,9 @@ pub enum TerseVersion {
 impl TerseVersion {
     /// By its number.
     #[must_use]
-    pub const fn from_number(number: u64) -> Option<Self> {
-        match number {
-            2 => Some(Self::V2),
-            3 => Some(Self::V3),
-            4 => Some(Self::V4),
-            5 => Some(Self::V5),
-            _ => None,
-        }
-    }
-
-    const fn number(self) -> &'static str {
-        match self {
-            Self::V2 => "2",
-            Self::V3 => "3",
-            Self::V4 => "4",
-            Self::V5 => "5",
-        }
+    pub fn from_number(number: u8) -> Option<Self> {
+        let all = [Self::V2, Self::V3, Self::V4, Self::V5];
+        all.into_iter().find(|version| *version as u8 == number)
     }
 }
 
@@ -125,7 +111,7 @@ impl TerseLine {
     }
 
     fn add_head(&mut self, p: &Presentation<'_>, entry: &JobEntry<'_>) {
-        self.add(&self.version.number());
+        self.add(&(self.version as u8));
         if self.version != TerseVersion::V2 {
             self.add(&p.version);
         }
@@ -205,13 +191,13 @@ impl TerseLine {
     /// The format knows no nanoseconds: they count as the first class of
     /// microseconds.
     fn add_depths_and_classes(&mut self, entry: &JobEntry<'_>) {
-        let depths = shares::of_depths(&entry.depths.level);
+        let depths = latency::depth_shares(&entry.depths.level);
         self.fields
             .extend(depths.map(|percent| format!("{percent:.1}%")));
         let mut us = entry.classes.us;
         us[0] += entry.classes.ns.iter().sum::<u64>();
-        let us = shares::of_latencies(&us, entry.ios());
-        let ms = shares::of_latencies(&entry.classes.ms, entry.ios());
+        let us = latency::class_shares(&us, entry.ios());
+        let ms = latency::class_shares(&entry.classes.ms, entry.ios());
         let classes = us.into_iter().chain(ms);
         self.fields
             .extend(classes.map(|percent| format!("{percent:.2}%")));

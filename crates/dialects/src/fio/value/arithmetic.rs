@@ -26,10 +26,6 @@ pub(in crate::fio) struct FormulaValue {
 
 impl FormulaValue {
     fn whole(value: i128) -> Self {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "used where a fraction is involved"
-        )]
         let fraction = value as f64;
         Self {
             whole: Some(value),

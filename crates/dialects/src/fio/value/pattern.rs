@@ -1,7 +1,7 @@
 //! Patterns: `0xdeadbeef`, `"text"`, `-1024`, `%o`, `'file'`, and any of them
 //! one after another.
 
-use crate::fio::environment::Environment;
+use crate::fio::Environment;
 use assay_model::load::content::ContentPattern;
 use std::path::Path;
 

@@ -1,39 +1,15 @@
 //! The blocks of `-R`: a test each, with record sizes above and file sizes at
 //! the left.
 
-use super::{IozoneFigure, sizes};
+use super::{IozoneFigure, cell, sizes};
 use crate::import::error::ImportError;
 use crate::import::lines::NumberedLine;
-
-/// Titles, and the columns of the table that have the same figures.
-const TITLES: [(&str, &str); 21] = [
-    ("Writer", "write"),
-    ("Re-writer", "rewrite"),
-    ("Reader", "read"),
-    ("Re-Reader", "reread"),
-    ("Random read", "random read"),
-    ("Random write", "random write"),
-    ("Backward read", "bkwd read"),
-    ("Record rewrite", "record rewrite"),
-    ("Stride read", "stride read"),
-    ("Fwrite", "fwrite"),
-    ("Re-Fwrite", "frewrite"),
-    ("Fread", "fread"),
-    ("Re-Fread", "freread"),
-    ("Pwrite", "pwrite"),
-    ("Re-Pwrite", "repwrite"),
-    ("Pread", "pread"),
-    ("Re-Pread", "repread"),
-    ("Pwritev", "pwritev"),
-    ("Re-Pwritev", "repwritev"),
-    ("Preadv", "preadv"),
-    ("Re-Preadv", "repreadv"),
-];
+use assay_model::work::iozone::Test;
 
 /// The blocks under way.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    test: Option<&'static str>,
+    test: Option<Test>,
     records: Vec<String>,
     unit: &'static str,
     pub(super) cells: Vec<IozoneFigure>,
@@ -52,8 +28,7 @@ impl Blocks {
             .and_then(|text| text.strip_suffix(" report\""))
         {
             // CPU utilization is no figure of storage.
-            let known = TITLES.iter().find(|(known, _)| *known == title.trim());
-            self.test = known.map(|(_, test)| *test);
+            self.test = super::tests().find(|test| test.title() == title.trim());
             self.records.clear();
             return Ok(());
         }
@@ -75,7 +50,7 @@ impl Blocks {
 
     fn row(
         &mut self,
-        test: &str,
+        test: Test,
         file: &str,
         figures: &[&str],
         line: usize,
@@ -89,19 +64,8 @@ impl Blocks {
             return Err(ImportError::at(Some(line), problem));
         }
         for (figure, record) in figures.iter().zip(&self.records) {
-            let value: f64 = figure.parse().map_err(|_| {
-                ImportError::at(Some(line), format!("'{figure}' is no figure of iozone"))
-            })?;
-            // 0 stands for what was not run.
-            if value != 0.0 {
-                self.cells.push(IozoneFigure {
-                    of: sizes(file, record),
-                    test: test.to_owned(),
-                    value,
-                    unit: self.unit,
-                    line,
-                });
-            }
+            let cell = cell(sizes(file, record), test, figure, self.unit, line)?;
+            self.cells.extend(cell);
         }
         Ok(())
     }

@@ -1,56 +1,20 @@
 //! The table: rows of figures below the names of tests.
 
-use super::heading::Heading;
-use super::{IozoneFigure, sizes};
+use super::{Heading, IozoneFigure, cell, sizes};
 use crate::import::error::ImportError;
 use crate::import::lines::NumberedLine;
+use crate::iozone::table::width;
+use assay_model::work::iozone::Test;
 
-/// Columns of iozone's table: their names, and the number of `-i` that asks
-/// for them.
-const COLUMNS: [(&str, u32); 21] = [
-    ("write", 0),
-    ("rewrite", 0),
-    ("read", 1),
-    ("reread", 1),
-    ("random read", 2),
-    ("random write", 2),
-    ("bkwd read", 3),
-    ("record rewrite", 4),
-    ("stride read", 5),
-    ("fwrite", 6),
-    ("frewrite", 6),
-    ("fread", 7),
-    ("freread", 7),
-    ("pwrite", 9),
-    ("repwrite", 9),
-    ("pread", 10),
-    ("repread", 10),
-    ("pwritev", 11),
-    ("repwritev", 11),
-    ("preadv", 12),
-    ("repreadv", 12),
-];
 /// Widths of columns: of 3.489, and from 3.498 on.
-const WIDTHS: [fn(&str) -> usize; 2] = [old_width, new_width];
+const WIDTHS: [fn(Test) -> usize; 2] = [|test| width(test), |_| 10];
 /// Width of file and record size together.
 const SIZES: usize = 24;
-
-fn old_width(test: &str) -> usize {
-    match test {
-        "record rewrite" | "stride read" => 10,
-        "pread" => 8,
-        _ => 9,
-    }
-}
-
-fn new_width(_test: &str) -> usize {
-    10
-}
 
 /// The table under way.
 #[derive(Debug, Default)]
 pub(super) struct IozoneTable {
-    columns: Vec<(&'static str, u32)>,
+    columns: Vec<Test>,
     pub(super) cells: Vec<IozoneFigure>,
 }
 
@@ -88,38 +52,24 @@ impl IozoneTable {
             )
         })?;
         for (figure, test) in figures.iter().zip(tests) {
-            let value: f64 = figure.parse().map_err(|_| {
-                let problem = format!("'{figure}' is no figure of iozone");
-                ImportError::at(Some(line.number), problem)
-            })?;
-            // 0 stands for what was not run.
-            if value != 0.0 {
-                self.cells.push(IozoneFigure {
-                    of: sizes(file, record),
-                    test: test.to_owned(),
-                    value,
-                    unit: heading.unit(),
-                    line: line.number,
-                });
-            }
+            let of = sizes(file, record);
+            let cell = cell(of, test, figure, heading.unit(), line.number)?;
+            self.cells.extend(cell);
         }
         Ok(())
     }
 
     /// Which tests the figures of a row are of: all, or those that were asked
     /// for, or those in whose place they stand.
-    fn tests_of(&self, row: &str, count: usize, heading: &Heading) -> Option<Vec<&'static str>> {
-        let names = |columns: &[(&'static str, u32)]| -> Vec<&'static str> {
-            columns.iter().map(|(name, _)| *name).collect()
-        };
+    fn tests_of(&self, row: &str, count: usize, heading: &Heading) -> Option<Vec<Test>> {
         if count == self.columns.len() {
-            return Some(names(&self.columns));
+            return Some(self.columns.clone());
         }
         if let Some(asked) = heading.tests.as_ref().filter(|tests| !tests.is_empty()) {
-            let columns = self.columns.iter().filter(|(_, test)| asked.contains(test));
-            let columns: Vec<(&'static str, u32)> = columns.copied().collect();
+            let columns = self.columns.iter().copied();
+            let columns: Vec<Test> = columns.filter(|t| asked.contains(&t.number())).collect();
             if count == columns.len() {
-                return Some(names(&columns));
+                return Some(columns);
             }
         }
         let mut layouts = WIDTHS.iter().filter_map(|width| self.by_place(row, *width));
@@ -127,19 +77,19 @@ impl IozoneTable {
     }
 
     /// Each figure ends where its column ends.
-    fn by_place(&self, row: &str, width: fn(&str) -> usize) -> Option<Vec<&'static str>> {
+    fn by_place(&self, row: &str, width: fn(Test) -> usize) -> Option<Vec<Test>> {
         let mut end = SIZES;
         let mut tests = Vec::new();
-        for (name, _) in &self.columns {
+        for &test in &self.columns {
             let start = end;
-            end += width(name);
+            end += width(test);
             let Some(cell) = row.get(start..end.min(row.len())) else {
                 break;
             };
             match cell.trim().is_empty() {
                 true => {}
                 false if cell.ends_with(' ') || cell.trim().contains(' ') => return None,
-                false => tests.push(*name),
+                false => tests.push(test),
             }
         }
         Some(tests)
@@ -147,12 +97,12 @@ impl IozoneTable {
 }
 
 /// The columns by how many names there are: some names are of two lines.
-fn columns(tests: &[&str]) -> Vec<(&'static str, u32)> {
-    let mut columns = COLUMNS[..COLUMNS.len().min(tests.len())].to_vec();
+fn columns(tests: &[&str]) -> Vec<Test> {
+    let mut columns: Vec<Test> = super::tests().collect();
     // -E is not given with vectors always.
-    if tests.get(13) == Some(&"pwritev") {
-        columns.truncate(13);
-        columns.extend(&COLUMNS[17..]);
+    match tests.get(13) {
+        Some(&"pwritev") => drop(columns.drain(13..17)),
+        _ => columns.truncate(tests.len()),
     }
     columns
 }

@@ -200,11 +200,6 @@ impl Mmap {
 }
 
 impl IoEngine for Mmap {
-    #[inline]
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-
     fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
         let mapping =
             Mapping::new(file).map_err(|error| EngineError::file("map", &file.path, error))?;

@@ -1,25 +1,24 @@
 //! Making the files of a stream: directories, missing files, missing parts.
 
-use super::{FilePlan, PlannedFile, SharedFiles, needs_only_names, problem, room, size};
+use super::{FilePlan, PlannedFile, SharedFiles, needs_only_names, problem, size};
 use crate::error::EngineError;
-use crate::held::shown;
+use crate::held::{self, shown};
+use crate::layout;
 use crate::load::Note;
-use crate::{held, layout};
 use assay_model::job::EngineKind;
 use assay_model::load::Stream;
 use assay_model::load::files::Fallocate;
 use assay_model::rng::SplitMix64;
 use assay_model::units::{Bytes, MIB};
-use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fsync};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fsync, statvfs};
 use rustix::io::Errno;
-#[cfg(feature = "loads")]
-use std::fs;
-use std::fs::File;
+use rustix::process::geteuid;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::path::Path;
-#[cfg(feature = "loads")]
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Mode of new directories before the user's umask, as with `mkdir(1)`.
@@ -171,7 +170,7 @@ impl FilePlan {
         let growth = lacks
             .iter()
             .map(|lack| (self.files[lack.file].path.as_path(), lack.part.clone()));
-        let Some(short) = room::shortage(growth) else {
+        let Some(short) = shortage(growth) else {
             return Ok(());
         };
         let text = format!(
@@ -212,7 +211,7 @@ impl FilePlan {
             .iter()
             .map(|lack| {
                 let size = lack.part.end - lack.part.start;
-                let free = || room::free(&self.files[lack.file].path);
+                let free = || free(&self.files[lack.file].path);
                 match stream.length.fill_device {
                     true => free().map_or(size, |free| size.min(free)),
                     false => size,
@@ -355,4 +354,62 @@ fn posix_fallocate(file: &File, size: u64) -> Result<(), Errno> {
         0 => Ok(()),
         errno => Err(Errno::from_raw_os_error(errno)),
     }
+}
+
+/// A file system that is too small.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Shortage {
+    /// The folder, or the file that grows.
+    place: PathBuf,
+    needed_bytes: u64,
+    free_bytes: u64,
+}
+
+/// The first file system without room for its part of `growth`: paths, and the
+/// bytes from where to where each is to be written. What cannot be found out
+/// does not count against it.
+fn shortage<'a>(growth: impl Iterator<Item = (&'a Path, Range<u64>)>) -> Option<Shortage> {
+    let mut by_file_system: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();
+    for (path, part) in growth {
+        let allocated = fs::metadata(path).map_or(0, |what| what.blocks() * 512);
+        let needed = part.end.saturating_sub(part.start.max(allocated));
+        let place = nearest(path);
+        let Ok(what) = fs::metadata(&place) else {
+            continue;
+        };
+        let (_, sum) = by_file_system.entry(what.dev()).or_insert((place, 0));
+        *sum = sum.saturating_add(needed);
+    }
+    by_file_system.into_values().find_map(|(place, needed)| {
+        let free_bytes = free(&place)?;
+        (needed > free_bytes).then_some(Shortage {
+            place,
+            needed_bytes: needed,
+            free_bytes,
+        })
+    })
+}
+
+/// The path itself or the nearest folder above it that is there.
+fn nearest(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find(|place| place.exists());
+    match existing {
+        Some(place) if !place.as_os_str().is_empty() => place.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Bytes that this user may still allocate; `None` where the file system does
+/// not know (an unlimited tmpfs, some over a network).
+fn free(path: &Path) -> Option<u64> {
+    let what = statvfs(nearest(path)).ok()?;
+    if what.f_blocks == 0 {
+        return None;
+    }
+    let blocks = if geteuid().is_root() {
+        what.f_bfree
+    } else {
+        what.f_bavail
+    };
+    blocks.checked_mul(what.f_frsize)
 }

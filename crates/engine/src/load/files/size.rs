@@ -1,7 +1,7 @@
 //! Sizes and regions, by fio's rules. Arithmetic only.
 
 use super::look::InspectedFile;
-use super::{FileKind, FilePlan, PlannedFile, Span, problem};
+use super::{FileKind, FilePlan, PlannedFile, FilePart, problem};
 use crate::error::EngineError;
 use crate::held::shown;
 use assay_model::load::pace::Range;
@@ -36,7 +36,7 @@ pub(super) fn settle(
     })
 }
 
-fn size_to_have(file: &InspectedFile, span: Span) -> u64 {
+fn size_to_have(file: &InspectedFile, span: FilePart) -> u64 {
     let there = file.size.unwrap_or(0);
     if span.length == 0 {
         return there;
@@ -106,7 +106,7 @@ impl<'a> Sizing<'a> {
     }
 
     /// The region of one file.
-    fn span(&mut self, file: &InspectedFile) -> Result<Span, EngineError> {
+    fn span(&mut self, file: &InspectedFile) -> Result<FilePart, EngineError> {
         let share = self.share();
         let there = file.size.or((self.size > 0).then_some(share));
         let offset = self.offset(file, there.unwrap_or(0));
@@ -146,7 +146,7 @@ impl<'a> Sizing<'a> {
             _ => length.min(ENDLESS - offset.min(ENDLESS)),
         };
         self.check_not_empty(file, length)?;
-        Ok(Span { offset, length })
+        Ok(FilePart { offset, length })
     }
 
     /// This file's part of `size`: all alike, but what cannot be divided goes

@@ -3,7 +3,7 @@
 use super::rules::{Directions, Rules};
 use super::service::Service;
 use super::walk::Walk;
-use super::{Span, Step};
+use super::{FilePart, Step};
 use crate::error::EngineError;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
@@ -30,7 +30,7 @@ impl Mixed {
     pub(super) fn new(
         rules: Rules,
         stream: &Stream,
-        spans: &[Span],
+        spans: &[FilePart],
         seed: u64,
     ) -> Result<Self, EngineError> {
         let mut rng = SplitMix64::new(seed);

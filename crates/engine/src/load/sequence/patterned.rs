@@ -1,6 +1,6 @@
 //! Orders of offsets that ask flash a question.
 
-use super::{Span, Step};
+use super::{FilePart, Step};
 use crate::error::EngineError;
 use assay_model::job::FlashPattern;
 use assay_model::load::{Ddir, Stream};
@@ -10,7 +10,7 @@ use assay_model::rng::SplitMix64;
 #[derive(Clone, Debug)]
 pub(super) struct Patterned {
     pattern: FlashPattern,
-    span: Span,
+    span: FilePart,
     length: u32,
     /// Direction, for a pattern of one direction.
     ddir: Ddir,
@@ -22,7 +22,7 @@ impl Patterned {
     /// `None`: the stream has none.
     pub(super) fn new(
         stream: &Stream,
-        spans: &[Span],
+        spans: &[FilePart],
         seed: u64,
     ) -> Option<Result<Self, EngineError>> {
         let pattern = stream.blocks.pattern?;
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use assay_model::units::Bytes;
 
-    const SPAN: Span = Span {
+    const SPAN: FilePart = FilePart {
         offset: 1 << 20,
         length: 1 << 20,
     };

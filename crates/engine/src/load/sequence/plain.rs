@@ -3,7 +3,7 @@
 //! have no more steps than they need.
 
 use super::rules::{Directions, OrderKind, Rules};
-use super::{Span, Step};
+use super::{FilePart, Step};
 use crate::permutation::{Ahead, Permutation};
 use assay_model::load::Ddir;
 use assay_model::load::blocks::Distribution;
@@ -37,7 +37,7 @@ enum PlainOrder {
 
 impl Plain {
     /// `None`: the case is not that plain.
-    pub(super) fn new(rules: &Rules, spans: &[Span], seed: u64) -> Option<Self> {
+    pub(super) fn new(rules: &Rules, spans: &[FilePart], seed: u64) -> Option<Self> {
         let &[span] = spans else {
             return None;
         };

@@ -38,16 +38,16 @@ fn sizes(stream: &mut Stream, min: u32, max: u32, split: &[(u32, u8)]) {
     });
 }
 
-fn span(length: u64) -> Span {
-    Span { offset: 0, length }
+fn span(length: u64) -> FilePart {
+    FilePart { offset: 0, length }
 }
 
-fn sequence(stream: &Stream, spans: &[Span], seed: u64) -> Sequence {
+fn sequence(stream: &Stream, spans: &[FilePart], seed: u64) -> Sequence {
     Sequence::new(stream, spans, seed).unwrap()
 }
 
 /// A whole pass over one region.
-fn pass(stream: &Stream, region: Span, seed: u64) -> Vec<Step> {
+fn pass(stream: &Stream, region: FilePart, seed: u64) -> Vec<Step> {
     let mut sequence = sequence(stream, &[region], seed);
     let steps: Vec<Step> = std::iter::from_fn(|| sequence.next())
         .take(2_000_000)

@@ -1,6 +1,6 @@
 //! The order of blocks within one file.
 
-use super::Span;
+use super::FilePart;
 use super::draw::Draw;
 use super::free_map::FreeMap;
 use super::rules::{OrderKind, Rules};
@@ -14,7 +14,7 @@ use assay_model::rng::SplitMix64;
 /// The way through one file.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
-    span: Span,
+    span: FilePart,
     /// The part of the span that is worked on: all of it, or a zone.
     start: u64,
     end: u64,
@@ -42,7 +42,7 @@ type OffsetAndLength = (u64, u32);
 impl Walk {
     /// At the beginning of `span`.
     pub(super) fn new(
-        span: Span,
+        span: FilePart,
         rules: &Rules,
         rng: &mut SplitMix64,
     ) -> Result<Self, EngineError> {

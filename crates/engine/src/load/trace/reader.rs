@@ -1,13 +1,13 @@
 //! A trace as a sequence of steps.
 
 use super::replay::{self, Replay};
-use super::{TraceAction, TraceStep, damaged};
+use super::{TraceStep, damaged};
 use crate::error::EngineError;
 use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
-use assay_trace::TraceSource;
 use assay_trace::blktrace::{BlktraceSource, ByteOrder, DeviceFiles};
 use assay_trace::iolog::IologSource;
+use assay_trace::{Action, RecordedIo, TraceSource};
 use rustix::fs::{major, makedev, minor};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Cursor};
@@ -106,17 +106,12 @@ impl TraceSummary {
     }
 
     fn add(&mut self, step: &TraceStep) {
-        let TraceAction::Io {
-            ddir,
-            offset,
-            length,
-        } = step.action
-        else {
+        let Action::Io(io) = step.action else {
             return;
         };
+        let RecordedIo { ddir, length, .. } = io;
         let file = self.file(step.file);
-        // The sources see to it that this is no overflow.
-        file.extent = file.extent.max(offset.saturating_add(u64::from(length)));
+        file.extent = file.extent.max(io.end());
         file.does[ddir] = true;
         self.ios[ddir] += 1;
         self.bytes[ddir] = self.bytes[ddir].saturating_add(u64::from(length));

@@ -1,9 +1,9 @@
 //! Conversion of a trace's events under the replay options.
 
-use super::{TraceAction, TraceStep};
+use super::TraceStep;
 use crate::error::EngineError;
 use assay_model::load::trace::Trace;
-use assay_trace::{EventTime, TraceEvent, TraceSource};
+use assay_trace::{Action, EventTime, RecordedIo, TraceEvent, TraceSource};
 use std::path::{Path, PathBuf};
 
 /// Index of the file that receives all I/O with `replay_redirect`.
@@ -88,45 +88,40 @@ impl Replay {
         if self.open.len() <= file {
             self.open.resize(file + 1, false);
         }
-        let action = match TraceAction::of(event.action)? {
-            TraceAction::Open if self.open[file] => return None,
-            TraceAction::Close if !self.open[file] => return None,
-            TraceAction::Sync | TraceAction::Datasync if self.options.skip_sync => return None,
-            TraceAction::Io { ddir, .. } if self.options.skip[ddir] => return None,
+        let action = match event.action {
+            Action::Done(_) => return None,
+            Action::Open if self.open[file] => return None,
+            Action::Close if !self.open[file] => return None,
+            Action::Sync | Action::Datasync if self.options.skip_sync => return None,
+            Action::Io(io) if self.options.skip[io.ddir] => return None,
             action => self.placed(action),
         };
         let was_open = self.open[file];
-        self.open[file] = action != TraceAction::Close;
+        self.open[file] = action != Action::Close;
         let delay_ns = self.delay();
         let step = |action, delay_ns| TraceStep {
             file,
             action,
             delay_ns,
         };
-        if was_open || action == TraceAction::Open {
+        if was_open || action == Action::Open {
             return Some(step(action, delay_ns));
         }
         self.held = Some(step(action, 0));
-        Some(step(TraceAction::Open, delay_ns))
+        Some(step(Action::Open, delay_ns))
     }
 
     /// An I/O at its place by scale and alignment.
-    fn placed(&self, action: TraceAction) -> TraceAction {
-        let TraceAction::Io {
-            ddir,
-            offset,
-            length,
-        } = action
-        else {
+    fn placed(&self, action: Action) -> Action {
+        let Action::Io(io) = action else {
             return action;
         };
-        let scaled = offset / u64::from(self.options.scale.max(1));
+        let scaled = io.offset / u64::from(self.options.scale.max(1));
         let align = u64::from(self.options.align.max(1));
-        TraceAction::Io {
-            ddir,
+        Action::Io(RecordedIo {
             offset: scaled - scaled % align,
-            length,
-        }
+            ..io
+        })
     }
 
     /// Time since the step before, as it is replayed. At 200 percent of the

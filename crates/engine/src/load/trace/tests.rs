@@ -2,21 +2,23 @@
 
 use super::*;
 use assay_model::job::FlushCall;
+use assay_model::load::Ddir;
 use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
 use assay_testkit::{Scratch, missing, run, skip};
+use assay_trace::RecordedIo;
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
 
-use TraceAction::{Close, Datasync, Open, Sync};
+use Action::{Close, Datasync, Open, Sync};
 
-fn io(ddir: Ddir, offset: u64, length: u32) -> TraceAction {
-    TraceAction::Io {
+fn io(ddir: Ddir, offset: u64, length: u32) -> Action {
+    Action::Io(RecordedIo {
         ddir,
         offset,
         length,
-    }
+    })
 }
 
 fn opened(content: impl AsRef<[u8]>, options: &Trace) -> Result<TraceReader, EngineError> {
@@ -27,7 +29,7 @@ fn opened(content: impl AsRef<[u8]>, options: &Trace) -> Result<TraceReader, Eng
 }
 
 /// Steps as (file, action, delay in µs).
-fn steps(content: impl AsRef<[u8]>, options: &Trace) -> Vec<(usize, TraceAction, u64)> {
+fn steps(content: impl AsRef<[u8]>, options: &Trace) -> Vec<(usize, Action, u64)> {
     let steps = opened(content, options).unwrap();
     steps
         .map(|step| step.unwrap())
@@ -487,11 +489,11 @@ fn what_fio_writes_is_read() {
     let reader = TraceReader::open(&log, &Trace::default()).unwrap();
     let file = file.to_str().unwrap();
     assert_eq!(files(reader.summary()), [(file, 65_536)]);
-    let steps: Vec<TraceAction> = reader.map(|step| step.unwrap().action).collect();
+    let steps: Vec<Action> = reader.map(|step| step.unwrap().action).collect();
     let offsets: Vec<u64> = steps
         .iter()
         .filter_map(|action| match action {
-            TraceAction::Io { offset, .. } => Some(*offset),
+            Action::Io(io) => Some(io.offset),
             _ => None,
         })
         .collect();

@@ -1,7 +1,6 @@
 //! Reading back and checking, and the trims that go with it.
 
 mod history;
-mod state;
 
 use super::issue::{Next, Role, UnitInFlight};
 use super::{Phase, Worker};
@@ -15,7 +14,7 @@ use crate::load::Note;
 use crate::load::sequence::Step;
 use crate::load::source::Given;
 use crate::page_cache;
-use crate::verify::{self, Check, CheckPool, Checked, Expected, Mismatch, Verifier};
+use crate::verify::{self, Check, CheckPool, Checked, Expected, Mismatch, Verifier, VerifyState};
 use assay_model::job::FlushCall;
 use assay_model::load::report::StreamState;
 use assay_model::load::verify::{SaveState, Verify, VerifyKind};
@@ -23,8 +22,6 @@ use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::IoErrorRecord;
 use history::History;
-#[cfg(feature = "loads")]
-pub(in crate::load) use state::path as state_path;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,7 +46,7 @@ pub(in crate::load) struct Checks {
     /// Writes that did not complete.
     lost: Vec<verify::InFlight>,
     /// Writes of an interrupted run.
-    before: Option<verify::VerifyState>,
+    before: Option<VerifyState>,
     /// The last completed writes, newest first.
     completed: VecDeque<(u64, u64)>,
     /// Auxiliary files are there.
@@ -77,9 +74,7 @@ impl Checks {
             threads => Some(CheckPool::new(threads, &spec.thread_cpus, &verifier)?),
         };
         let before = match spec.load_state {
-            true => Some(verify::VerifyState::load(&state::path(
-                spec, stream, folder,
-            ))?),
+            true => Some(VerifyState::load(&state_path(spec, stream, folder))?),
             false => None,
         };
         let rw = &stream.blocks.rw;
@@ -474,3 +469,51 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 
 /// The first ones tell what is wrong.
 const MAX_MISMATCHES_TOLD: u64 = 16;
+
+/// Returns the path of a stream's state.
+pub(in crate::load) fn state_path(spec: &Verify, stream: &Stream, folder: &Path) -> PathBuf {
+    match &spec.state_path {
+        Some(path) => folder.join(path),
+        None => VerifyState::path(folder, &stream.name, u64::from(stream.number) - 1),
+    }
+}
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Saves how far a stream came that was stopped while it wrote, or any
+    /// that writes, as the job says.
+    pub(in crate::load::worker) fn save_state(&mut self) {
+        let Some(checks) = self.checks.as_ref() else {
+            return;
+        };
+        let interrupted = self.phase == Phase::Work && self.shared.is_stopped();
+        let wanted = match checks.spec.save_state {
+            SaveState::Never => false,
+            SaveState::WhenStopped => interrupted,
+            SaveState::Always => true,
+        };
+        let wrote = checks.number > 0 && self.stream.blocks.rw.write && !checks.spec.only;
+        if !wanted || !wrote {
+            return;
+        }
+        let saved = checks.state(self.stream);
+        let path = state_path(&checks.spec, self.stream, &checks.folder);
+        if let Err(error) = saved.save(&path) {
+            self.notes.push(Note::Warning(error.to_string()));
+        }
+    }
+}
+
+impl Checks {
+    fn state(&self, stream: &Stream) -> VerifyState {
+        VerifyState {
+            name: stream.name.clone(),
+            stream: u64::from(stream.number) - 1,
+            depth: stream.engine.iodepth,
+            files: u32::try_from(stream.files.paths.len()).unwrap_or(u32::MAX),
+            issued: self.number,
+            completed: self.completed.iter().copied().collect(),
+            // All others that were under way have come back.
+            in_flight: Some(self.lost.clone()),
+        }
+    }
+}

@@ -302,7 +302,6 @@ pub fn hottest(snapshot: &Snapshot) -> Option<f64> {
 }
 
 /// In degrees Celsius.
-#[expect(clippy::cast_precision_loss, reason = "a temperature")]
 #[must_use]
 pub fn degrees(millicelsius: i64) -> f64 {
     millicelsius as f64 / 1e3

@@ -268,7 +268,6 @@ fn histogram(name: &str, tint: Tint, record: &LatencyRecord) -> Option<Series> {
         before = point.fraction;
     }
     let (first, last) = (*bins.keys().next()?, *bins.keys().next_back()?);
-    #[expect(clippy::cast_precision_loss, reason = "a few hundred bins")]
     let edge = |bin: i64| 10f64.powf(bin as f64 / BINS);
     let points =
         (first..=last + 1).map(|bin| Point::at(edge(bin), bins.get(&bin).copied().unwrap_or(0.0)));

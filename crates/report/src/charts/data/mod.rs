@@ -121,7 +121,6 @@ impl Gallery {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
 fn as_f64(n: u64) -> f64 {
     n as f64
 }
@@ -136,7 +135,6 @@ fn beside_trials(scale: &Scale, (low, high): (f64, f64)) -> Option<(f64, f64)> {
 }
 
 /// A row's place on an axis of names.
-#[expect(clippy::cast_precision_loss, reason = "a few rows")]
 fn row(index: usize) -> f64 {
     index as f64
 }

@@ -134,7 +134,6 @@ fn axis(name: &str, axis: &Axis, (low, high): (f64, f64), out: &mut dyn Write) -
     )?;
     match &axis.scale {
         Scale::Names(names) => {
-            #[expect(clippy::cast_precision_loss, reason = "a few names")]
             let marks: Vec<(f64, String)> = (0_usize..)
                 .zip(names)
                 .map(|(i, name)| (i as f64, name.clone()))

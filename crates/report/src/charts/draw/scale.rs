@@ -187,7 +187,6 @@ impl<'a> Ruler<'a> {
             Scale::Log => ScaleKind::Log(Log::around(low, high, from, to)),
             Scale::Nines => ScaleKind::Nines(even(0.0, nines(high).max(1.0))),
             Scale::Names(names) => {
-                #[expect(clippy::cast_precision_loss, reason = "a few names")]
                 let count = names.len().max(1) as f64;
                 ScaleKind::Names(even(-0.5, count - 0.5))
             }
@@ -238,7 +237,6 @@ impl<'a> Ruler<'a> {
                     .collect()
             }
             ScaleKind::Names(_) => match &self.axis.scale {
-                #[expect(clippy::cast_precision_loss, reason = "a few names")]
                 Scale::Names(names) => (0..)
                     .zip(names)
                     .map(|(i, n): (usize, _)| (i as f64, n.clone()))

@@ -36,7 +36,6 @@ pub fn thin_out(values: &[f64], most: usize) -> Vec<Stretch> {
         .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the mean of a few values")]
 fn count(n: usize) -> f64 {
     n as f64
 }

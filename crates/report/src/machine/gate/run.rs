@@ -59,7 +59,6 @@ impl Kernel {
 
 /// From start to end in seconds.
 pub(super) fn took_s(run: &Run) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "a time of seconds")]
     identity::took(run).map(|took| took.0 as f64 / 1e9)
 }
 

@@ -372,7 +372,6 @@ fn milliseconds(ns: u64) -> Option<Number> {
     if ns.is_multiple_of(MILLISECOND) {
         return Some(Number::from(ns / MILLISECOND));
     }
-    #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days")]
     let ms = ns as f64 / 1e6;
     Number::from_f64(ms)
 }

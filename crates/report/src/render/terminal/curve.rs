@@ -39,7 +39,6 @@ fn spark(values: &[Option<f64>], room: usize, blocks: &[char; 8]) -> (String, St
     let (mut curve, mut marks) = (String::new(), String::new());
     for stretch in values.chunks(per_block) {
         let known: Vec<f64> = stretch.iter().flatten().copied().collect();
-        #[expect(clippy::cast_precision_loss, reason = "the mean of a few values")]
         let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
         curve.push(block(mean, peak, blocks));
         let stalled = known.iter().any(|rate| *rate <= 0.0);

@@ -131,7 +131,6 @@ fn write_judged(
     Ok(())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
 const fn number(value: u64) -> f64 {
     value as f64
 }

@@ -125,7 +125,6 @@ fn write_surface(
     Ok(chart)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
 const fn number(kib: u64) -> f64 {
     kib as f64
 }

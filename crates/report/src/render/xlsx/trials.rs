@@ -99,7 +99,6 @@ fn write_trial(
     sheet.write_string(row, 0, clean(run))?;
     sheet.write_string(row, 1, clean(&job.name))?;
     sheet.write_string(row, 2, job.rw.to_string())?;
-    #[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
     sheet.write_number(row, 3, job.bs.0 as f64)?;
     sheet.write_string(row, 4, job.ioengine.to_string())?;
     sheet.write_number(row, 5, job.iodepth)?;

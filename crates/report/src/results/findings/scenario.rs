@@ -57,7 +57,6 @@ pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
         let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
             continue;
         };
-        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
         let value = (first.trial, total_ns as f64);
         match found.iter_mut().find(|(name, _)| *name == scenario) {
             Some((_, values)) => values.push(value),

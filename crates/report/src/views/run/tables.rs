@@ -187,7 +187,6 @@ fn reached(shares: Option<(f64, f64)>) -> String {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
         reason = "0 to BAR"
     )]
     let filled = (low.clamp(0.0, 1.0) * BAR as f64).floor() as usize;
@@ -278,7 +277,6 @@ fn tail_rows(job: &JobSummary<'_>, tails: &[JobTail<'_>]) -> Vec<TableRow> {
     found.map(|tail| tail_row(job, tail)).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
 fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
     let time = |ns: f64| quantity(Unit::Nanos, ns);
     let tail = &found.tail;

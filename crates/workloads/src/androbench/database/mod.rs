@@ -6,8 +6,11 @@ mod connection;
 mod tests;
 mod transaction;
 
-pub(crate) use super::thread_io::ThreadIo;
-use super::{progress, settle};
+pub(crate) use connection::Database;
+pub(crate) use transaction::Transaction;
+
+use super::progress;
+use crate::files::write_back;
 use crate::meter::nanos;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_engine::thread_cpu_use;
@@ -18,11 +21,10 @@ use assay_model::trial::{CpuUse, DirectionTotals, IoErrorRecord, IoErrors, Measu
 use assay_model::work::StepDetail;
 use assay_model::work::androbench::{DatabasePhase, DatabaseStep, Journal, Schema, Statement};
 use assay_stats::histogram::Histogram;
-pub(crate) use connection::Database;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-pub(crate) use transaction::Transaction;
 
 /// Interval at which progress is reported and a stop request is noticed.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -103,7 +105,7 @@ impl DatabaseBench<'_> {
         }
         self.filled = statement != Statement::Delete;
         let keys = keys(self.phase, statement, &mut self.rng);
-        settle(self.folder)?;
+        write_back(self.folder)?;
         context.observer.clock_starts(step);
         let clock = Clock::start();
         let (latencies, done) = transactions(database, &keys, statement, &mut self.rng, |count| {
@@ -248,5 +250,72 @@ impl Clock {
             cpu: thread_cpu_use().since(self.cpu),
             ..Measurement::default()
         }
+    }
+}
+
+/// Lines of `/proc/thread-self/io`: what the thread handed to `write(2)` and
+/// its kin, wherever it went. (Writes through a memory map are not among them.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadIo {
+    /// `wchar`.
+    pub(crate) bytes: u64,
+    /// `syscw`.
+    pub(crate) calls: u64,
+}
+
+impl ThreadIo {
+    /// `None` where the kernel does not count (before Linux 3.17, or without
+    /// `CONFIG_TASK_IO_ACCOUNTING`).
+    pub(crate) fn look() -> Option<Self> {
+        parse(&fs::read_to_string("/proc/thread-self/io").ok()?)
+    }
+
+    pub(crate) const fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(before.bytes),
+            calls: self.calls.saturating_sub(before.calls),
+        }
+    }
+}
+
+fn parse(text: &str) -> Option<ThreadIo> {
+    let value = |name: &str| {
+        let mut lines = text.lines();
+        let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    Some(ThreadIo {
+        bytes: value("wchar")?,
+        calls: value("syscw")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn lines_are_found_by_their_names() {
+        let text = "rchar: 1\nwchar: 8192\nsyscr: 2\nsyscw: 3\nwrite_bytes: 4096\n";
+        let found = ThreadIo {
+            bytes: 8192,
+            calls: 3,
+        };
+        assert_eq!(parse(text), Some(found));
+        assert_eq!(parse("rchar: 1\n"), None);
+    }
+
+    #[test]
+    fn only_writes_of_this_thread_count() {
+        let Some(before) = ThreadIo::look() else {
+            assay_testkit::skip("this kernel does not count the I/O of threads");
+            return;
+        };
+        let other = std::thread::spawn(|| tempfile::tempfile().unwrap().write_all(&[1; 500]));
+        other.join().unwrap().unwrap();
+        tempfile::tempfile().unwrap().write_all(&[1; 100]).unwrap();
+        let seen = ThreadIo::look().unwrap().since(before);
+        assert_eq!((seen.bytes, seen.calls), (100, 1));
     }
 }

@@ -3,11 +3,9 @@
 use super::super::store::BlockStore;
 use crate::meter::Meter;
 use assay_engine::buffer::IoBuf;
-use assay_model::job::Direction;
 use assay_model::work::capacity::SECTOR;
 use assay_model::work::capacity::content::{Class, classify, fill};
 use std::cell::RefCell;
-use std::io;
 
 /// Bytes of a block, as a length in memory.
 pub(super) const LENGTH: usize = 4096;
@@ -47,7 +45,7 @@ impl Marker {
         let block = buffer.block_mut();
         fill(block, self.salt.wrapping_add(at));
         // Counted by the meter; what became of it is seen on reading.
-        let _ = write_block(store, meter, at, block);
+        let _ = store.write_counted(meter, at, block);
     }
 
     /// Reads a block and returns its content.
@@ -59,7 +57,7 @@ impl Marker {
     ) -> BlockContent {
         let mut buffer = self.buffer.borrow_mut();
         let block = buffer.block_mut();
-        if read_block(store, meter, at, block).is_err() {
+        if store.read_counted(meter, at, block).is_err() {
             return BlockContent::Unreadable;
         }
         let mut own = 0;
@@ -81,42 +79,5 @@ impl Marker {
         } else {
             BlockContent::Lost
         }
-    }
-}
-
-pub(super) fn read_block(
-    store: &mut dyn BlockStore,
-    meter: &mut Meter,
-    at: u64,
-    into: &mut [u8],
-) -> io::Result<()> {
-    let began_ns = meter.now_ns();
-    store
-        .read_at(at, into)
-        .inspect_err(|error| meter.failed(Some(Direction::Read), at, BLOCK, error))?;
-    meter.moved(Direction::Read, BLOCK, began_ns);
-    Ok(())
-}
-
-pub(super) fn write_block(
-    store: &mut dyn BlockStore,
-    meter: &mut Meter,
-    at: u64,
-    from: &[u8],
-) -> io::Result<()> {
-    let began_ns = meter.now_ns();
-    store
-        .write_at(at, from)
-        .inspect_err(|error| meter.failed(Some(Direction::Write), at, BLOCK, error))?;
-    meter.moved(Direction::Write, BLOCK, began_ns);
-    Ok(())
-}
-
-/// Flushes; a failure is counted, and seen in what is lost.
-pub(super) fn flush(store: &mut dyn BlockStore, meter: &mut Meter) {
-    let began_ns = meter.now_ns();
-    match store.flush() {
-        Ok(()) => drop(meter.flushed(began_ns)),
-        Err(error) => meter.failed(None, 0, 0, &error),
     }
 }

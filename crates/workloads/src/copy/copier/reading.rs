@@ -61,10 +61,7 @@ pub(in crate::copy) enum Come {
 
 impl Copier<'_> {
     /// Reads the next block into a buffer of an input block's size.
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(in crate::copy) fn next_block(
         &mut self,
@@ -150,10 +147,7 @@ impl Copier<'_> {
     }
 
     /// Fills a buffer with one read, or with as many as it takes.
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(in crate::copy) fn read_block(
         &mut self,
@@ -183,10 +177,7 @@ impl Copier<'_> {
         Ok(Ok(filled))
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     fn read_once(
         &mut self,
@@ -302,11 +293,7 @@ impl Copier<'_> {
             }
             let came = self.reading.cache.rest(&self.ends.input.fd, to_end);
             if let (true, Err(why)) = (idle, came) {
-                let name = self.ends.input.name.quoted();
-                self.fail(
-                    words::failed(&format!("failed to discard cache for: {name}"), why),
-                    context,
-                );
+                self.not_dropped(&self.ends.input.name.quoted(), why, context);
             }
         }
         if self.work.output_flags.nocache
@@ -315,12 +302,13 @@ impl Copier<'_> {
             let to_end = idle || self.writing.drop_to_end;
             let came = self.writing.cache.rest(&self.ends.output.fd, to_end);
             if let (true, Err(why)) = (idle, came) {
-                let name = self.ends.output.name.quoted();
-                self.fail(
-                    words::failed(&format!("failed to discard cache for: {name}"), why),
-                    context,
-                );
+                self.not_dropped(&self.ends.output.name.quoted(), why, context);
             }
         }
+    }
+
+    fn not_dropped(&mut self, name: &str, why: Errno, context: &mut Context<'_>) {
+        let what = format!("failed to discard cache for: {name}");
+        self.fail(words::failed(&what, why), context);
     }
 }

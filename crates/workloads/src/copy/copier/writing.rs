@@ -35,10 +35,7 @@ pub(in crate::copy) struct WriteResult {
 
 impl Copier<'_> {
     /// Writes all of a block, if need be in several calls.
-    #[expect(
-        clippy::inline_always,
-        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
-    )]
+    // A return across a system call costs over 100 ns where the kernel guards return predictions.
     #[inline(always)]
     pub(in crate::copy) fn write(
         &mut self,

@@ -11,7 +11,6 @@ use super::Steps;
 use crate::meter::nanos;
 use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};
-use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::memory::{
@@ -200,10 +199,7 @@ impl Tester<'_> {
                     flip.physical = around.physical(flip.address);
                 }
                 phase = step.end_phase;
-                let outcome = match &ended {
-                    Ok(()) => Outcome::Completed,
-                    Err(error) => error.outcome(),
-                };
+                let outcome = WorkError::outcome_of(&ended);
                 Ok((MemoryStepResult::Stress(step), outcome))
             })?;
             ended?;

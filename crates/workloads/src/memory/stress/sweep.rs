@@ -1,13 +1,12 @@
 //! Sweeps of the patterns: what is expected to be there, and what is written.
 
+use assay_model::rng::SplitMix64;
 use assay_model::work::memory::MemoryPattern;
 
 /// Bits of a word, in turn.
 const CHECKERED: u64 = 0x5555_5555_5555_5555;
 /// Words of a block that is moved.
 pub(super) const BLOCK: usize = 4096;
-/// Increment of `SplitMix64`, and its mixer (Steele, Lea, Flood 2014).
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Value of a word, given its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,10 +167,8 @@ const fn bits(place: u64) -> u32 {
 
 /// The random word of a place, so that places can be visited in any order.
 const fn random(seed: u64, place: u64) -> u64 {
-    let z = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GOLDEN));
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    let steps = place.wrapping_add(1).wrapping_mul(SplitMix64::STEP);
+    SplitMix64::mix(seed.wrapping_add(steps))
 }
 
 #[cfg(test)]

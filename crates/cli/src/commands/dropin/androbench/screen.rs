@@ -100,7 +100,6 @@ impl Deciding {
 }
 
 fn figure_of(job: &Job) -> Deciding {
-    #[expect(clippy::cast_precision_loss, reason = "it is 2^20")]
     let mib = MIB as f64;
     let one = |name, unit| Deciding {
         name,

@@ -15,8 +15,7 @@ use crate::exit::{DONE, Failure};
 use crate::interrupt::Interrupts;
 use crate::jobs::job_file::{Elsewhere, Machine, Talk, of_fio, warn};
 use crate::output::{print, prints_to_terminal, say};
-use assay_dialects::fio::output::TerseVersion;
-use assay_dialects::fio::{self, Eta, FioCommand, Formats, Invocation, OutputOptions};
+use assay_dialects::fio::{self, Eta, FioCommand, Invocation, OutputOptions};
 use assay_model::load::Load;
 use assay_model::text::{clean, shorten};
 use assay_model::units::Nanos;
@@ -121,7 +120,7 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
             remarks: &invocation.notes,
         },
         formats: invocation.output.formats,
-        terse: terse(&invocation.output)?,
+        terse: (invocation.output.formats.terse).then_some(invocation.output.terse_version),
         sink,
         live,
         random_seeds: invocation.output.random_seeds,
@@ -161,18 +160,4 @@ fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLin
         duration(*eta_interval),
         eta_newline.map(duration),
     )
-}
-
-/// The version of the terse format, where that is asked for.
-fn terse(output: &OutputOptions) -> Result<Option<TerseVersion>, Failure> {
-    let Formats { terse: true, .. } = output.formats else {
-        return Ok(None);
-    };
-    let number = output.terse_version;
-    match TerseVersion::from_number(number.into()) {
-        Some(version) => Ok(Some(version)),
-        None => Err(Failure::usage(format!(
-            "there is no terse version {number}: use 2, 3, 4 or 5"
-        ))),
-    }
 }

@@ -82,7 +82,6 @@ impl Figures {
     fn of(timed: &Timed, args: &SimulateArgs) -> Self {
         // A part whose costs are all 0 takes no time.
         let iops = 1e6 / timed.mean_us().max(1e-6);
-        #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
         let rate = iops * args.bs.0 as f64;
         Self {
             timed: *timed,
@@ -92,7 +91,6 @@ impl Figures {
     }
 
     /// Microseconds of a phase in an I/O; of I/Os in flight together, all count.
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn phase_us(&self, phase: RequestPhase) -> f64 {
         self.timed.spent.of(phase).as_us() / self.timed.ios.max(1) as f64
     }

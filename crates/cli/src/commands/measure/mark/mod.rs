@@ -212,10 +212,6 @@ fn is_steady(trials: &[TrialRecord]) -> bool {
         .filter(|trial| trial.job.name == ROUND && trial.outcome == Outcome::Completed);
     let iops = rounds.filter_map(|trial| {
         let measured = trial.measured.as_ref()?;
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "15 digits are enough for a figure"
-        )]
         let per_second = measured.write.ios as f64 * 1e9 / measured.elapsed_ns as f64;
         Some(per_second)
     });

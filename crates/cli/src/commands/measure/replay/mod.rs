@@ -128,8 +128,8 @@ fn describe_all(
 fn counts(recording: &Recording) -> PerDirection<u64> {
     let mut counts = PerDirection::default();
     for step in &recording.steps {
-        if let Action::Io { ddir, .. } = step.action {
-            counts[ddir] += 1;
+        if let Action::Io(io) = step.action {
+            counts[io.ddir] += 1;
         }
     }
     counts

@@ -99,7 +99,7 @@ impl ReplayTarget {
             return 0;
         }
         let trims = counts(recording).trim;
-        let is_trim = |action| matches!(action, Action::Io { ddir, .. } if ddir == Ddir::Trim);
+        let is_trim = |action| matches!(action, Action::Io(io) if io.ddir == Ddir::Trim);
         recording.steps.retain(|step| !is_trim(step.action));
         trims
     }

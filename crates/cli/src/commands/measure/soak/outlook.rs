@@ -102,7 +102,6 @@ fn so_far(device: &DeviceIdentity) -> Option<(u64, String)> {
 }
 
 fn share(part: u64, of: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let percent = 100.0 * part as f64 / of.max(1) as f64;
     match percent {
         small if small < 0.01 => "less than 0.01 %".to_owned(),

@@ -189,7 +189,6 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
 fn alpha_of_pair(header: &RunHeader) -> f64 {
     let k = header.plan.conditions.len();
     let pairs = (k * k.saturating_sub(1) / 2).max(1);
-    #[expect(clippy::cast_precision_loss, reason = "at most 1000 conditions")]
     let pairs = pairs as f64;
     header.stopping.alpha() / pairs
 }

@@ -73,7 +73,6 @@ fn plane(what: Trait, answers: &Answers) -> Option<Plane> {
 }
 
 /// A line through the means, and a dot for each trial.
-#[expect(clippy::cast_precision_loss, reason = "a few points")]
 fn drawn(
     what: Trait,
     (number, part): (usize, &str),
@@ -142,7 +141,6 @@ pub fn name_of(what: Trait, x: f64) -> String {
 }
 
 /// The rate of a write that goes on, over time.
-#[expect(clippy::cast_precision_loss, reason = "some hundred intervals")]
 fn course(course: &Course) -> Plane {
     let rates = course.bytes.iter().enumerate();
     let points = rates

@@ -30,7 +30,7 @@ fn by_fio(options: &str, folder: &Path) -> Option<Vec<(u8, u64, u32)>> {
     Some(rows.collect())
 }
 
-fn ours(stream: &Stream, region: Span) -> Vec<(u8, u64, u32)> {
+fn ours(stream: &Stream, region: FilePart) -> Vec<(u8, u64, u32)> {
     pass(stream, region, 1)
         .iter()
         .map(|step| (step.ddir.number(), step.offset, step.length))
@@ -48,7 +48,7 @@ enum Same {
     Bytes,
 }
 
-fn compare(options: &str, same: Same, region: Span, change: impl FnOnce(&mut Stream)) {
+fn compare(options: &str, same: Same, region: FilePart, change: impl FnOnce(&mut Stream)) {
     let folder = tempfile::tempdir().unwrap();
     let Some(theirs) = by_fio(options, folder.path()) else {
         assay_testkit::skip("fio is not installed");

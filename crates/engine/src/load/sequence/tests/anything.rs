@@ -108,8 +108,8 @@ proptest! {
         spans in prop::collection::vec((0_u64..100_000, 0_u64..100_000), 1..5),
         seed: u64,
     ) {
-        let spans: Vec<Span> =
-            spans.into_iter().map(|(offset, length)| Span { offset, length }).collect();
+        let spans: Vec<FilePart> =
+            spans.into_iter().map(|(offset, length)| FilePart { offset, length }).collect();
         let Ok(mut sequence) = Sequence::new(&stream, &spans, seed) else {
             return Ok(());
         };

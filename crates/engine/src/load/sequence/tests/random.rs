@@ -33,7 +33,7 @@ proptest! {
             sizes(stream, min, max, &split);
         });
         let piece = u64::from(min);
-        let region = Span { offset: offset * piece, length };
+        let region = FilePart { offset: offset * piece, length };
         let covered = pieces(&pass(&stream, region, seed), piece);
         let covered = covered.iter().map(|number| number - offset).collect();
         prop_assert!(each_once(covered, length / piece));

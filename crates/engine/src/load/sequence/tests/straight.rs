@@ -40,7 +40,7 @@ fn holes_end_where_no_block_fits() {
 #[test]
 fn backwards_goes_from_the_end_to_the_beginning() {
     let stream = stream(|stream| stream.blocks.rw.skip_bytes = -8192);
-    let region = Span {
+    let region = FilePart {
         offset: 8192,
         length: 65_536,
     };

@@ -28,7 +28,7 @@ fn zoned(zone: u64, done: u64, skip: u64) -> Stream {
 }
 
 fn check(stream: &Stream, (zone, done, offset, blocks): (u64, u64, u64, u64), once: bool) {
-    let region = Span {
+    let region = FilePart {
         offset: offset * 4096,
         length: blocks * 4096,
     };

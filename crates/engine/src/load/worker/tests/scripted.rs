@@ -224,7 +224,7 @@ impl<'s> Play<'s> {
             shared_files: &shared_files,
             shared: &self.shared,
             files: FileTable::new(stream, &plan, &shared_files),
-            source: IoSource::order(Sequence::new(stream, &plan.spans(), 1).unwrap()),
+            source: IoSource::order(Sequence::new(stream, &plan.parts(), 1).unwrap()),
             pass_bytes: plan.total_bytes,
             buffers: (0..depth).map(|_| IoBuf::zeroed(4096)).collect(),
             filler: Some(Filler::new(&stream.content, 4096, 1)),

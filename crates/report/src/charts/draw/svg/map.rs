@@ -150,7 +150,6 @@ pub fn colour(share: f64) -> (String, bool) {
     (text, place < 4.6)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few rows")]
 fn index(row: usize) -> f64 {
     row as f64
 }

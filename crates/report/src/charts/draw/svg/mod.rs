@@ -154,7 +154,6 @@ pub(crate) fn at(px: f64) -> String {
 }
 
 /// About how wide a text of 12 px is.
-#[expect(clippy::cast_precision_loss, reason = "the length of a word")]
 fn text_width(text: &str) -> f64 {
     columns_of(text) as f64 * 7.0
 }

@@ -68,7 +68,6 @@ fn height_of(panel: &Panel, number: usize, above: bool) -> f64 {
         (false, _) => 0.8 * ROW,
     };
     match &panel.y.scale {
-        #[expect(clippy::cast_precision_loss, reason = "a few rows")]
         Scale::Names(names) => names.len().max(1) as f64 * row,
         _ => HEIGHTS[number.min(1)],
     }

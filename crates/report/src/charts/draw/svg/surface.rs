@@ -73,7 +73,6 @@ struct Facet {
 }
 
 /// The place of a cell's corner along its side, 0 to 1.
-#[expect(clippy::cast_precision_loss, reason = "a few rows")]
 fn along(index: usize, count: usize) -> f64 {
     if count > 1 {
         index as f64 / (count - 1) as f64

@@ -222,7 +222,6 @@ impl Signs {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "columns of a terminal")]
 fn as_f64(n: usize) -> f64 {
     n as f64
 }

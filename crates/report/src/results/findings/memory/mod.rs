@@ -152,7 +152,6 @@ fn arrays(machine: &Machine, step: &BandwidthStep) -> String {
     let times = machine.last_level_bytes().map_or_else(
         || tr!("the caches are not known").to_owned(),
         |last| {
-            #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
             let times = step.array_bytes as f64 / last.max(1) as f64;
             tr!(
                 "{times} times the last-level caches of {last}",

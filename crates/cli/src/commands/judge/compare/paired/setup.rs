@@ -157,7 +157,6 @@ impl Admitted {
 
 /// The level that all metrics that decide share at first (Holm).
 pub fn alpha_of_metric(header: &RunHeader) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a few metrics")]
     let metrics = deciding(&jobs_of(header)).max(1) as f64;
     header.stopping.alpha() / metrics
 }
