@@ -8,22 +8,14 @@ use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
 use std::path::Path;
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "to be handed to map_err as it is"
-)]
-fn of_vary(error: VaryError) -> Failure {
-    Failure::usage(error.to_string())
-}
-
 /// Parses the subjects to vary; nothing is asked of the kernel yet.
 pub fn parse(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
     let commands = Commands::parse(&args.apply, &args.undo, args.command_limit);
-    let commands = commands.map_err(of_vary)?;
+    let commands = commands.map_err(Failure::usage)?;
     let varied = args.vary.iter().map(|text| Vary::parse(text, &commands));
     let varied: Result<Vec<Vary>, VaryError> = varied.collect();
-    let varied = varied.map_err(of_vary)?;
-    commands.all_used_by(&varied).map_err(of_vary)?;
+    let varied = varied.map_err(Failure::usage)?;
+    commands.all_used_by(&varied).map_err(Failure::usage)?;
     Ok(varied)
 }
 
@@ -61,5 +53,5 @@ pub fn expand(varied: &[Vary], host: &mut Host, path: &Path) -> Result<Vec<Condi
         Ok((vary.subject.clone(), values))
     });
     let values: Result<Vec<_>, VaryError> = values.collect();
-    cross(&values.map_err(of_vary)?).map_err(of_vary)
+    cross(&values.map_err(Failure::usage)?).map_err(Failure::usage)
 }
