@@ -1,6 +1,7 @@
 //! Exit codes, and the one line that explains a failure.
 
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Exit codes of most commands, for the end of their help.
@@ -32,36 +33,34 @@ pub struct Failure {
 }
 
 impl Failure {
+    fn new(code: u8, message: impl fmt::Display) -> Self {
+        let message = message.to_string();
+        Self { code, message }
+    }
+
     /// The command cannot be carried out as given.
-    pub fn usage(message: impl Into<String>) -> Self {
-        Self {
-            code: USAGE,
-            message: message.into(),
-        }
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self::new(USAGE, message)
+    }
+
+    /// A file that the user named cannot be taken.
+    pub fn in_file(path: &Path, why: impl fmt::Display) -> Self {
+        Self::usage(format_args!("{}: {why}", path.display()))
     }
 
     /// Something failed on the way.
-    pub fn failed(message: impl Into<String>) -> Self {
-        Self {
-            code: FAILED,
-            message: message.into(),
-        }
+    pub fn failed(message: impl fmt::Display) -> Self {
+        Self::new(FAILED, message)
     }
 
     /// Data read back was not what had been written.
-    pub fn mismatch(message: impl Into<String>) -> Self {
-        Self {
-            code: DATA_MISMATCH,
-            message: message.into(),
-        }
+    pub fn mismatch(message: impl fmt::Display) -> Self {
+        Self::new(DATA_MISMATCH, message)
     }
 
     /// The device or the target went away.
-    pub fn lost(message: impl Into<String>) -> Self {
-        Self {
-            code: LOST,
-            message: message.into(),
-        }
+    pub fn lost(message: impl fmt::Display) -> Self {
+        Self::new(LOST, message)
     }
 
     /// This failure, and another one that came of it or after it.
@@ -108,10 +107,7 @@ impl From<assay_target::TargetError> for Failure {
             (_, true) => LOST,
             _ => FAILED,
         };
-        Self {
-            code,
-            message: error.to_string(),
-        }
+        Self::new(code, error)
     }
 }
 
@@ -136,9 +132,6 @@ impl From<assay_store::StoreError> for Failure {
             | E::Taken { .. } => FAILED,
             _ => USAGE,
         };
-        Self {
-            code,
-            message: error.to_string(),
-        }
+        Self::new(code, error)
     }
 }

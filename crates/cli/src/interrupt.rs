@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use assay_agent::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
-use std::io;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
@@ -115,11 +115,7 @@ pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> Result<(), F
 }
 
 /// The failure to catch signals.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "to be handed to map_err as it is"
-)]
-pub fn not_caught(error: io::Error) -> Failure {
+pub fn not_caught(error: impl fmt::Display) -> Failure {
     Failure::failed(format!("cannot catch signals: {error}"))
 }
 

@@ -18,17 +18,16 @@ mod ui;
 use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
-use commands::Command;
 use commands::dropin::{androbench, dd, fio, iozone};
 use commands::judge::{compare, explain, model, power, rank};
-use commands::language;
 use commands::machines::{agent, campaign, devices, doctor};
 use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
     sweep, traits, watch,
 };
 use commands::results::{import, list, plot, report, rm, show, tag};
-use commands::usage;
+use commands::{Command, language, usage};
+use driver::measuring::MeasureArgs;
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
 use std::ffi::{OsStr, OsString};
@@ -36,8 +35,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use targets::on;
-use targets::on::AGENT;
+use targets::on::{self, AGENT};
 
 /// Stack of the thread that carries out a command, whatever `ulimit -s` leaves the first.
 const STACK_BYTES: usize = 8 << 20;
@@ -77,15 +75,11 @@ fn run() -> Result<ExitCode, Failure> {
         return Ok(exit::DONE);
     };
     match args.command {
-        Command::Qualify(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-            qualify::run(&args, on)
-        }),
-        Command::Sweep(args) => targets::measure(&args.on, &own, args.json, |on| {
+        Command::Qualify(args) => measure(&own, &args.shared, |on| qualify::run(&args, on)),
+        Command::Sweep(args) => measure(&own, &args.shared, |on| {
             sweep::run(&args, commands::swept::parse, on)
         }),
-        Command::Mark(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-            mark::run(&args, on)
-        }),
+        Command::Mark(args) => measure(&own, &args.shared, |on| mark::run(&args, on)),
         Command::Run(args) => {
             targets::measure(&args.on, &own, args.json, |on| run_file::run(&args, on))
         }
@@ -94,53 +88,34 @@ fn run() -> Result<ExitCode, Failure> {
         }
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
-        Command::Androbench(args) => {
-            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-                androbench::run(&args, on)
-            })
-        }
+        Command::Androbench(args) => measure(&own, &args.shared, |on| androbench::run(&args, on)),
         Command::Watch(args) => {
             targets::measure(&args.on, &own, args.json, |on| watch::run(&args, on))
         }
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
-        Command::Disks(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-            disks::run(&args, on)
+        Command::Disks(args) => measure(&own, &args.shared, |on| disks::run(&args, on)),
+        Command::Ping(args) => measure(&own, &args.shared, |on| ping::run(&args, on)),
+        Command::Capacity(args) => measure(&own, &args.shared, |on| capacity::run(&args, on)),
+        Command::Soak(args) => measure(&own, &args.shared, |on| soak::run(&args, on)),
+        Command::Mem(args) => measure(&own, &args.shared, |on| mem::run(&args, on)),
+        Command::Scenario(args) => measure(&own, &args.shared, |on| scenario::run(&args, on)),
+        Command::Traits(args) => targets::measure(&args.on, &own, args.output.json, |on| {
+            traits::run(&args, on)
         }),
-        Command::Ping(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-            ping::run(&args, on)
+        Command::Devices(args) => targets::measure(&args.on, &own, args.output.json, |on| {
+            devices::run(&args, on)
         }),
-        Command::Capacity(args) => {
-            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-                capacity::run(&args, on)
-            })
-        }
-        Command::Soak(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-            soak::run(&args, on)
+        Command::Doctor(args) => targets::measure(&args.on, &own, args.output.json, |on| {
+            doctor::run(&args, on)
         }),
-        Command::Mem(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-            mem::run(&args, on)
-        }),
-        Command::Scenario(args) => {
-            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
-                scenario::run(&args, on)
-            })
-        }
-        Command::Traits(args) => {
-            targets::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
-        }
-        Command::Devices(args) => {
-            targets::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
-        }
-        Command::Doctor(args) => {
-            targets::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
-        }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
-        Command::Powercut(args) => targets::measure(&args.on.stopping(), &own, args.json, |on| {
-            powercut::run(&args, on)
-        }),
+        Command::Powercut(args) => {
+            let (on, json) = (args.shared.on.stopping(), args.shared.json);
+            targets::measure(&on, &own, json, |on| powercut::run(&args, on))
+        }
         Command::Import(args) => import::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
@@ -153,6 +128,15 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Targets(args) => commands::machines::targets::run(&args),
         Command::Agent(args) => agent::run(&args),
     }
+}
+
+/// Measures where the arguments say.
+fn measure(
+    words: &[OsString],
+    args: &MeasureArgs,
+    run: impl FnOnce(&mut dyn Target) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    targets::measure(&args.on, words, args.json, run)
 }
 
 /// A command that is another tool, with that tool's words.
@@ -195,7 +179,5 @@ fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
         },
         _ => assay_agent::run(words),
     };
-    served
-        .map(|()| exit::DONE)
-        .map_err(|error| Failure::failed(error.to_string()))
+    served.map(|()| exit::DONE).map_err(Failure::failed)
 }

@@ -1,7 +1,8 @@
 //! Standard output is data, standard error is talk.
 
 use crate::exit::Failure;
-use assay_report::terminal::Style;
+use assay_report::document::Document;
+use assay_report::terminal::{self, Style};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +41,16 @@ pub fn talk_was_lost() -> bool {
 /// is no failure.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     print_while_read(write).map(|_| ())
+}
+
+/// Prints a document for people.
+pub fn show(document: &Document) -> Result<(), Failure> {
+    print(|out| terminal::write(document, style(), &[], out))
+}
+
+/// Prints a JSON document.
+pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(|out| writeln!(out, "{value:#}"))
 }
 
 /// As [`print()`]; whether somebody still reads, for what would go on for ever.

@@ -15,7 +15,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The last lines that the program, or one over there, has said on standard error.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Complaints(Arc<CapturedStderr>);
+pub struct Complaints(Arc<CapturedStderr>);
 
 #[derive(Debug, Default)]
 struct CapturedStderr {

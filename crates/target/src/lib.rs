@@ -17,7 +17,7 @@ mod when_lost;
 
 pub use adb::Adb;
 pub use local::Local;
-pub use session::AgentSession;
+pub use session::{AgentSession, await_end};
 pub use ssh::Ssh;
 pub use watchdog::{Watchdog, end_links};
 pub use when_lost::{WhenLost, WhenLostError};

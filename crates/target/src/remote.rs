@@ -11,7 +11,7 @@ mod links;
 use crate::agents::Agents;
 use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
-use crate::{AgentSession, TargetError, WhenLost};
+use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost, staying};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ pub(crate) const PARTING: Duration = Duration::from_secs(60);
 
 /// A program that carries out a command on another machine, with its own standard
 /// streams as those of the command, byte by byte.
-pub(crate) trait Program: Clone + Send + 'static {
+pub trait Program: Clone + Send + 'static {
     /// Returns the name of the machine.
     fn target(&self) -> String;
 
@@ -37,11 +37,19 @@ pub(crate) trait Program: Clone + Send + 'static {
 
     /// Why the machine is not reached, and what to do.
     fn in_words(&self, complaints: &Complaints) -> String;
+
+    /// Finds the machine where its user named none.
+    ///
+    /// # Errors
+    /// When there is none, or several.
+    fn find(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
 }
 
 /// A machine, and what there is to reach it.
 #[derive(Clone, Debug)]
-pub(crate) struct Remote<P> {
+pub struct Remote<P> {
     pub(crate) program: P,
     pub(crate) agents: Agents,
     pub(crate) when_lost: WhenLost,
@@ -61,7 +69,7 @@ pub(crate) struct Failed {
 
 impl<P: Program> Remote<P> {
     /// One whose agents stop when their link is lost.
-    pub(crate) fn new(program: P) -> Self {
+    pub(crate) fn over(program: P) -> Self {
         Self {
             program,
             agents: Agents::installed(),
@@ -71,18 +79,12 @@ impl<P: Program> Remote<P> {
         }
     }
 
-    /// Starts the agent over there.
-    pub(crate) fn start(&self) -> Result<AgentSession, TargetError> {
-        let role = match self.when_lost {
-            WhenLost::Stop => Role::Serve,
-            WhenLost::Wait(grace) => Role::Keep(grace),
-        };
-        let reached = self.reach(&boot::command(), self.silence, |boot| boot.run(role));
-        let (session, folder) = reached.map_err(|failed| failed.into_error(&self.program))?;
-        Ok(match self.when_lost {
-            WhenLost::Stop => session,
-            WhenLost::Wait(grace) => links::over(self, folder, grace, session),
-        })
+    /// Sets the behaviour for a lost link, and the function that tells the user about it, a line at
+    /// a time.
+    #[must_use]
+    pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
+        (self.when_lost, self.tell) = (when_lost, tell);
+        self
     }
 
     /// Goes to an agent that is kept there.
@@ -160,6 +162,39 @@ impl<P: Program> Remote<P> {
         command
             .spawn()
             .map_err(|error| not_there(&self.program, &command, &error))
+    }
+}
+
+impl<P: Program> Target for Remote<P> {
+    fn name(&self) -> Option<String> {
+        Some(self.program.target())
+    }
+
+    fn needs_larger_agent(&mut self) {
+        self.agents.larger = true;
+    }
+
+    fn start(&mut self) -> Result<AgentSession, TargetError> {
+        self.program.find()?;
+        let role = match self.when_lost {
+            WhenLost::Stop => Role::Serve,
+            WhenLost::Wait(grace) => Role::Keep(grace),
+        };
+        let reached = self.reach(&boot::command(), self.silence, |boot| boot.run(role));
+        let (session, folder) = reached.map_err(|failed| failed.into_error(&self.program))?;
+        Ok(match self.when_lost {
+            WhenLost::Stop => session,
+            WhenLost::Wait(grace) => links::over(self, folder, grace, session),
+        })
+    }
+
+    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
+        Err(TargetError::NotInFront(self.program.target()))
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        self.program.find()?;
+        staying::carry_out(self, order)
     }
 }
 

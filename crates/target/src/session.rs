@@ -102,23 +102,18 @@ impl AgentSession {
     /// The stream ends unless what this gives is dropped in time.
     #[must_use]
     pub fn must_answer_within(&self, patience: Duration) -> Watchdog {
-        match &self.carrier {
-            Carrier::Agent(child) => Watchdog::over(child.id(), patience),
-            Carrier::Link(child, ..) => {
-                let id = child.id();
-                Watchdog::new(patience, move || kill_group(id))
-            }
-            Carrier::Kept(kept) => {
-                let why = format!("no answer within {} s", patience.as_secs());
-                Watchdog::new(patience, kept.cutter(why))
-            }
-        }
+        let why = format!("no answer within {} s", patience.as_secs());
+        Watchdog::new(patience, self.cutter_for(why))
     }
 
     /// Returns a function that ends the stream at once, as long as this session exists: for a
     /// machine whose power is gone.
     #[must_use]
     pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
+        self.cutter_for("it was cut".to_owned())
+    }
+
+    fn cutter_for(&self, why: String) -> Box<dyn FnOnce() + Send> {
         match &self.carrier {
             Carrier::Agent(child) => {
                 let id = child.id();
@@ -128,7 +123,7 @@ impl AgentSession {
                 let id = child.id();
                 Box::new(move || kill_group(id))
             }
-            Carrier::Kept(kept) => Box::new(kept.cutter("it was cut".to_owned())),
+            Carrier::Kept(kept) => Box::new(kept.cutter(why)),
         }
     }
 
@@ -206,9 +201,9 @@ fn await_and_reap(child: &mut Child, watchdog: Option<Watchdog>) {
     let _ = child.wait();
 }
 
-/// Waits until a child has ended, and leaves its number to it: a watchdog may still
-/// use it.
-fn await_end(child: &Child) {
+/// Waits until a child has ended, and leaves its number to it: whoever signals it may still use
+/// it.
+pub fn await_end(child: &Child) {
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     if let Some(id) = id {

@@ -10,7 +10,7 @@ use std::fmt;
 /// Smallest test file: one block of the largest block size.
 const SMALLEST: Bytes = Bytes::mib(1);
 /// Space that a file system needs besides the files themselves.
-const HEADROOM: Bytes = Bytes::mib(16);
+pub const HEADROOM: Bytes = Bytes::mib(16);
 
 /// The size of the test file: as asked for, or as planned where there is room.
 /// `beside`: what else is written there meanwhile.

@@ -1,7 +1,8 @@
 //! Files that a user names to be read.
 
+use crate::exit::Failure;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -33,10 +34,18 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open`], and when it is no text.
-pub fn text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    open(path)?.read_to_string(&mut text)?;
-    Ok(text)
+pub fn text(path: &Path) -> Result<String, Failure> {
+    let read = || io::read_to_string(open(path)?);
+    read().map_err(|error| Failure::in_file(path, error))
+}
+
+/// The text of a regular file of at most 1 MiB.
+pub fn small_text(path: &Path) -> io::Result<String> {
+    let meta = fs::metadata(path)?;
+    if !meta.is_file() || meta.len() > 1 << 20 {
+        return Err(io::Error::other("it is not a file, or longer than 1 MiB"));
+    }
+    fs::read_to_string(path)
 }
 
 #[cfg(test)]

@@ -1,22 +1,17 @@
 //! Buses and parts that the user names.
 
+use crate::checks::input::small_text;
 use crate::checks::toml_file::meant;
 use crate::exit::Failure;
 use assay_flash::part::DeviceModel;
 use assay_model::limits::{self, Ceiling};
-use std::fs;
-
-/// The longest file of a part.
-const MOST_BYTES: u64 = 1 << 20;
+use std::path::Path;
 
 /// Mode of a bus by its name.
 pub fn bus_mode(word: &str) -> Result<Ceiling, Failure> {
     limits::find(word).ok_or_else(|| {
-        let modes: Vec<String> = limits::all()
-            .into_iter()
-            .map(|ceiling| ceiling.mode)
-            .collect();
-        let modes: Vec<&str> = modes.iter().map(String::as_str).collect();
+        let all = limits::all();
+        let modes: Vec<&str> = all.iter().map(|ceiling| ceiling.mode.as_str()).collect();
         let meant = meant(&word.to_ascii_lowercase(), &modes);
         Failure::usage(format!(
             "no bus is called '{word}'{meant}: assay model limits lists all"
@@ -29,15 +24,10 @@ pub fn device_model(word: &str) -> Result<DeviceModel, Failure> {
     if let Some(part) = DeviceModel::find(word) {
         return Ok(part);
     }
-    let refused = |why: String| Failure::usage(format!("{word}: {why}"));
-    let meta = fs::metadata(word).map_err(|error| {
-        refused(format!(
-            "no part is called so (--parts lists them), and as a file: {error}"
-        ))
+    let path = Path::new(word);
+    let text = small_text(path).map_err(|error| {
+        let why = "no part is called so (--parts lists them), and as a file";
+        Failure::in_file(path, format_args!("{why}: {error}"))
     })?;
-    if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
-    }
-    let text = fs::read_to_string(word).map_err(|error| refused(error.to_string()))?;
-    DeviceModel::parse(&text).map_err(|error| refused(error.to_string()))
+    DeviceModel::parse(&text).map_err(|error| Failure::in_file(path, error))
 }

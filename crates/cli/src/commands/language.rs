@@ -13,24 +13,6 @@ use std::ffi::{OsStr, OsString};
 /// (`locale(7)`).
 const VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 
-/// Value of `--lang`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Tag {
-    /// Simplified Chinese.
-    Zh,
-    /// English.
-    En,
-}
-
-impl From<Tag> for Language {
-    fn from(tag: Tag) -> Self {
-        match tag {
-            Tag::Zh => Self::Chinese,
-            Tag::En => Self::English,
-        }
-    }
-}
-
 /// The language that the command line asks for, else that of the locale. Words are
 /// looked at before they are parsed: help is a part of parsing. A wrong value is left
 /// to the parser, and what stands behind the name of another tool or a `--` is not

@@ -10,12 +10,12 @@ pub mod resume;
 pub mod swept;
 pub mod usage;
 
-use crate::commands::language::Tag;
 use assay_lang::key;
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand};
 use dropin::androbench::args::AndroBenchArgs;
-use judge::compare::args::CompareArgs;
-use judge::explain::args::ExplainArgs;
+use judge::compare::CompareArgs;
+use judge::explain::ExplainArgs;
 use judge::model::ModelArgs;
 use judge::power::PowerArgs;
 use judge::rank::RankArgs;
@@ -26,7 +26,7 @@ use machines::doctor::DoctorArgs;
 use machines::targets::TargetsArgs;
 use measure::capacity::CapacityArgs;
 use measure::disks::DisksArgs;
-use measure::mark::args::MarkArgs;
+use measure::mark::MarkArgs;
 use measure::mem::MemArgs;
 use measure::ping::PingArgs;
 use measure::powercut::args::PowercutArgs;
@@ -38,7 +38,7 @@ use measure::soak::SoakArgs;
 use measure::sweep::args::SweepArgs;
 use measure::traits::args::TraitsArgs;
 use measure::watch::args::WatchArgs;
-use results::import::args::ImportArgs;
+use results::import::ImportArgs;
 use results::list::ListArgs;
 use results::plot::PlotArgs;
 use results::report::ReportArgs;
@@ -63,8 +63,11 @@ assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.
 pub struct Cli {
     /// Language of reports, warnings and help [default: the locale's]. Output for programs is
     /// always English.
-    #[arg(long, value_enum, value_name = "LANG", global = true)]
-    pub lang: Option<Tag>,
+    #[arg(long, value_name = "LANG", global = true, value_parser = [
+        PossibleValue::new("zh").help("Simplified Chinese"),
+        PossibleValue::new("en").help("English"),
+    ])]
+    pub lang: Option<String>,
     /// Command that is carried out.
     #[command(subcommand)]
     pub command: Command,

@@ -1,10 +1,17 @@
 //! Checks of a stored run before a command resumes it (`--resume`).
 
+use crate::checks::admission::{self, Need};
 use crate::commands::{Cli, Command, usage};
-use crate::driver::runs;
+use crate::driver::host::Host;
+use crate::driver::{leftovers, runs};
 use crate::exit::{DONE, Failure};
 use crate::output::say;
-use assay_model::run::Run;
+use crate::stored::keep::KeepArgs;
+use crate::stored::lookup::{run_id, whole_run};
+use assay_model::run::{Run, RunStatus};
+use assay_model::wire::Inspection;
+use assay_store::Store;
+use assay_target::Target;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -16,6 +23,45 @@ use std::process::ExitCode;
 pub fn began(run: &Run) -> Result<Option<Command>, Failure> {
     let words = run.header.command.iter().map(OsString::from);
     Ok(usage::parse(words)?.map(|Cli { command, .. }| command))
+}
+
+/// A run that is to be resumed, where it began.
+pub struct Resumed {
+    /// Store that has the run.
+    pub store: Store,
+    /// Connection to the agent.
+    pub host: Host,
+    /// The run; it is not under way.
+    pub run: Run,
+}
+
+impl Resumed {
+    /// Finds a run, and removes what its process left if that was killed.
+    ///
+    /// # Errors
+    /// When it began on another target, or is still under way.
+    pub fn find(keep: &KeepArgs, name: &str, target: &mut dyn Target) -> Result<Self, Failure> {
+        let mut store = keep.store.open_existing()?;
+        let id = run_id(&store, name)?;
+        let mut host = Host::start(target)?;
+        let run = whole_run(&store, &id)?;
+        is_on(&run, host.target())?;
+        leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
+        // One whose owner is gone is marked as interrupted by now.
+        let run = whole_run(&store, &id)?;
+        match run.status {
+            RunStatus::Running => Err(still_under_way(&id)),
+            _ => Ok(Self { store, host, run }),
+        }
+    }
+}
+
+/// Looks at the storage of a run again: it must be the same.
+pub fn inspect(run: &Run, destroy_data: bool, host: &mut Host) -> Result<Inspection, Failure> {
+    let inspection = host.inspect(run.header.plan.place.path())?;
+    admission::admit(&inspection, Need::anything(destroy_data))?;
+    admission::is_that_of(run, &inspection)?;
+    Ok(inspection)
 }
 
 /// A run goes on where it began.
@@ -40,9 +86,6 @@ pub fn still_under_way(id: &str) -> Failure {
 }
 
 /// Shows a run of which nothing is missing.
-///
-/// # Errors
-/// When it cannot be shown.
 pub fn nothing_missing(run: &Run, json: bool) -> Result<ExitCode, Failure> {
     say(&format!(
         "assay: nothing is missing of run {}",

@@ -1,20 +1,11 @@
 //! A load on the host's side: asking for it, and listening until it has ended.
 
 use crate::driver::host::Host;
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use assay_model::load::Load;
-use assay_model::load::report::{LoadProgress, LoadReport};
-use assay_model::wire::{FromAgent, LoadNote};
-
-/// Whoever follows a load.
-pub trait Listener {
-    /// The load has something to tell.
-    fn note(&mut self, note: &LoadNote) -> Result<(), Failure>;
-    /// Shows the progress, a few times a second.
-    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure>;
-    /// Shows an interim report; more follow.
-    fn interim(&mut self, report: &LoadReport) -> Result<(), Failure>;
-}
+use assay_model::load::report::LoadReport;
+use assay_model::wire::FromAgent;
 
 /// The load of a job file. That it names a device is its user's word that the
 /// data on it may go, as in fio; one that is in use is refused nevertheless.
@@ -36,7 +27,7 @@ pub fn execute(
     loop {
         match host.hear()? {
             FromAgent::LoadNote(note) => listener.note(&note)?,
-            FromAgent::LoadProgress(progress) => listener.progress(&progress)?,
+            FromAgent::LoadProgress(progress) => listener.load_progress(&progress)?,
             FromAgent::LoadStream(_) if streams.len() >= load.streams.len() => {
                 return Err(Failure::lost(
                     "the agent reports more streams than it was given",

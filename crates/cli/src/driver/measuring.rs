@@ -2,8 +2,7 @@
 
 use crate::checks::admission::can_be_stored;
 use crate::driver::host::Host;
-use crate::driver::runs;
-use crate::driver::runs::Done;
+use crate::driver::runs::{self, Done};
 use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::works::{Request, execute};
 use crate::exit::Failure;
@@ -64,9 +63,6 @@ pub type Planned = (Place, Work, Vec<Job>);
 impl MeasuringCommand<'_> {
     /// Carries it out on a target. `plan` admits the place, names the work, and says what
     /// will be done.
-    ///
-    /// # Errors
-    /// When it cannot begin.
     pub fn carry_out(
         &self,
         target: &mut dyn Target,

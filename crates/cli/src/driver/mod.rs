@@ -7,6 +7,7 @@ pub mod loads;
 pub mod measuring;
 pub mod notes;
 pub mod plans;
+pub mod reach;
 pub mod runs;
 pub mod step_progress;
 pub mod trials;

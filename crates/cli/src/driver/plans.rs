@@ -1,40 +1,109 @@
 //! A plan on the host's side: asking for it, storing each trial as it ends, and
 //! showing how it goes.
 
+use crate::checks::admission::can_be_stored;
 use crate::checks::estimate;
+use crate::driver::announce::announce;
 use crate::driver::host::{Host, Requests};
-use crate::driver::runs::{Done, Ending};
+use crate::driver::runs::{Done, Ending, header, run_id};
 use crate::driver::trials::{Heard, Listener, Trials};
 use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
+use crate::stored::keep::KeepArgs;
+use crate::stored::owner;
 use crate::ui::progress::{Progress, SoFar, Voice, steps};
+use assay_model::condition::Restore;
 use assay_model::job::Job;
-use assay_model::plan::Plan;
+use assay_model::plan::{Place, Plan, PlannedJob, interleave};
 use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
-use assay_model::wire::{LoadNote, RunEnd};
+use assay_model::wire::{Inspection, RunEnd};
 use assay_store::Store;
 use assay_target::Target;
+use std::path::Path;
+
+/// Jobs in rounds of random order, on the machine as it is.
+pub fn interleaved(seed: u64, place: Place, file_size: Bytes, jobs: Vec<PlannedJob>) -> Plan {
+    let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
+    Plan {
+        run_id: run_id(),
+        seed,
+        place,
+        file_size,
+        jobs,
+        conditions: Vec::new(),
+        restore: Restore::default(),
+        order: interleave(&trials, seed),
+    }
+}
+
+/// A place that may be measured, and the store for its run.
+pub struct Prepared {
+    /// Connection to the agent.
+    pub host: Host,
+    /// Findings at the path.
+    pub inspection: Inspection,
+    /// The place, as it was admitted.
+    pub place: Place,
+    /// Store of the run.
+    pub store: Store,
+}
+
+impl Prepared {
+    /// Admits a path on a target, opens the store, and removes what killed runs left there.
+    pub fn new(
+        path: &Path,
+        keep: &KeepArgs,
+        target: &mut dyn Target,
+        admit: impl FnOnce(&Inspection) -> Result<Place, Failure>,
+    ) -> Result<Self, Failure> {
+        can_be_stored(path)?;
+        let store_path = keep.path()?;
+        let mut host = Host::start(target)?;
+        let place = admit(&host.inspect(path)?)?;
+        // Only now: a path that is refused leaves no store behind.
+        let mut store = keep.open(&store_path)?;
+        leftovers::clear(&mut host, &mut store, &place)?;
+        Ok(Self {
+            // Leftovers took room that is free now.
+            inspection: host.inspect(path)?,
+            host,
+            place,
+            store,
+        })
+    }
+
+    /// Announces a plan and runs it until `enough` says so of its trials.
+    pub fn run(
+        mut self,
+        plan: Plan,
+        target: &mut dyn Target,
+        enough: impl FnMut(&[TrialRecord], &Voice) -> bool,
+    ) -> Result<Done, Failure> {
+        let (duration, store) = (estimate::of_plan(&plan), &mut self.store);
+        let machine = self.host.target();
+        announce(&plan, &self.inspection, machine, duration, store.path());
+        let header = header(plan, self.inspection, self.host.names());
+        store.begin_run(&header, &owner::this_process())?;
+        let executed = execute(&mut self.host, &header, store, Vec::new(), enough);
+        close(header, store, executed, target)
+    }
+}
+
+/// For a plan of which all trials are wanted.
+pub fn never_enough(_: &[TrialRecord], _: &Voice) -> bool {
+    false
+}
 
 /// Keeps trials as they end, and shows how a run goes.
 pub struct Recorder<'a> {
-    store: &'a mut Store,
-    progress: Progress,
-}
-
-impl<'a> Recorder<'a> {
-    /// The store knows the run of each trial that will come.
-    pub fn new(store: &'a mut Store, progress: Progress) -> Self {
-        Self { store, progress }
-    }
-
-    /// To say something meanwhile.
-    pub fn voice(&self) -> Voice {
-        self.progress.voice()
-    }
+    /// Store that knows the run of each trial that will come.
+    pub store: &'a mut Store,
+    /// Display of the trials.
+    pub progress: Progress,
 }
 
 /// Shows the trials of one plan.
@@ -46,9 +115,8 @@ struct Shown<'a> {
 }
 
 impl Listener for Shown<'_> {
-    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        self.progress.voice().say(&notes::in_words(note));
-        Ok(())
+    fn voice(&self) -> Option<&Voice> {
+        Some(&self.progress.voice)
     }
 
     fn preparing(&mut self, done: Bytes, total: Bytes) {
@@ -98,17 +166,12 @@ impl<'a> Execution<'a> {
 
     /// The trials that ended.
     pub fn trials(&self) -> &[TrialRecord] {
-        self.trials.all()
+        &self.trials.all
     }
 
     /// The same, at the end.
     pub fn finish(self) -> Vec<TrialRecord> {
-        self.trials.finish()
-    }
-
-    /// The way to the agent.
-    pub fn requests(&self) -> Requests {
-        self.host.requests()
+        self.trials.all
     }
 
     /// Asks for the trials that are missing, the first time; then lets the agent
@@ -137,7 +200,7 @@ impl<'a> Execution<'a> {
         recorder: &mut Recorder<'_>,
         enough: &mut dyn FnMut(&[TrialRecord], &Voice) -> bool,
     ) -> Result<RunEnd, Failure> {
-        let voice = recorder.voice();
+        let voice = recorder.progress.voice.clone();
         let mut over = false;
         if self.is_whole() && enough(self.trials(), &voice) {
             return Ok(RunEnd::Finished);
@@ -201,10 +264,11 @@ pub fn execute(
     mut enough: impl FnMut(&[TrialRecord], &Voice) -> bool,
 ) -> Executed {
     let progress = Progress::new(steps(&header.plan, &estimate::of_trials(&header.plan)));
-    let mut recorder = Recorder::new(store, progress);
+    let voice = progress.voice.clone();
+    let mut recorder = Recorder { store, progress };
     let mut execution = Execution::new(host, header, done);
-    let agents = vec![execution.requests()];
-    let ended = interruptible(agents, &recorder.voice(), |_| {
+    let agents = vec![execution.host.requests()];
+    let ended = interruptible(agents, &voice, |_| {
         execution.run_until(&mut recorder, &mut enough)
     });
     Executed {
@@ -244,9 +308,6 @@ fn rest(plan: &Plan, there: &[TrialRecord]) -> Plan {
 
 /// Notes in the store how a run ended; test files of an agent that was lost are
 /// removed by another. One that the agent refused before anything ran leaves nothing behind.
-///
-/// # Errors
-/// When it cannot be forgotten.
 pub fn close(
     header: RunHeader,
     store: &mut Store,

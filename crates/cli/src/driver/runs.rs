@@ -121,9 +121,6 @@ pub struct Done {
 
 impl Done {
     /// Notes in the store how a run ended; one that is to leave nothing behind is forgotten.
-    ///
-    /// # Errors
-    /// When it cannot be forgotten.
     pub fn close(
         store: Option<&mut Store>,
         header: RunHeader,
@@ -140,7 +137,7 @@ impl Done {
         };
         let stored = store.is_some() && !forget;
         match store {
-            Some(store) if forget => store.forget_run(&run.header.id).map_err(of_store)?,
+            Some(store) if forget => store.forget_run(&run.header.id).map_err(Failure::failed)?,
             Some(store) => ending.and_noted(finish(store, &run)),
             None => {}
         }
@@ -167,20 +164,11 @@ impl Done {
         let flips = |soak: &SoakStep| soak.checkpoint.memory_flips > 0;
         let differs = details.any(|detail| detail.differs() || detail.soak().is_some_and(flips));
         match conclude(&self.run, self.ending.failure, self.ending.signal) {
-            Err(failure) if differs => Err(Failure::mismatch(failure.to_string())),
+            Err(failure) if differs => Err(Failure::mismatch(failure)),
             Ok(_) if differs => Ok(ExitCode::from(DATA_MISMATCH)),
             concluded => concluded,
         }
     }
-}
-
-/// Once a run has begun, whatever befalls its store is a failure on the way.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "to be handed to map_err as it is"
-)]
-pub fn of_store(error: StoreError) -> Failure {
-    Failure::failed(error.to_string())
 }
 
 /// Notes in the store how a run ended. A run that the store does not have then is kept in

@@ -1,14 +1,12 @@
 //! Display of a work with a few long steps: the progress of the one under way, and a line when it
 //! has ended.
 
-use crate::driver::notes::in_words;
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::ui::progress::{Forecast, Voice, in_brief, time_left};
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Nanos};
-use assay_model::wire::LoadNote;
 use assay_model::work::{WorkProgress, WorkReport};
 
 /// Unit that the steps count.
@@ -81,9 +79,8 @@ fn rate(done: u64, elapsed_ns: u64) -> f64 {
 }
 
 impl Listener for StepTalk {
-    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        self.voice.say(&in_words(note));
-        Ok(())
+    fn voice(&self) -> Option<&Voice> {
+        Some(&self.voice)
     }
 
     fn started(&mut self, job: &Job) -> Result<(), Failure> {

@@ -2,11 +2,11 @@
 
 use crate::driver::host::Host;
 use crate::driver::notes::in_words;
-use crate::driver::runs::of_store;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::ui::progress::SoFar;
+use crate::ui::progress::{SoFar, Voice};
 use assay_model::job::Job;
+use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{FromAgent, LoadNote, RunEnd};
@@ -16,11 +16,17 @@ use assay_store::Store;
 /// Trials that are taken of one run: whole matrices of iozone have some thousand.
 const MOST_TRIALS: usize = 1_000_000;
 
-/// Whoever follows a plan or a work.
+/// Whoever follows a plan, a work or a load.
 pub trait Listener {
+    /// Live line that notes must not tear.
+    fn voice(&self) -> Option<&Voice> {
+        None
+    }
     /// It has something to tell.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        say(&in_words(note));
+        let line = in_words(note);
+        self.voice()
+            .map_or_else(|| say(&line), |voice| voice.say(&line));
         Ok(())
     }
     /// The test file of a plan is being written.
@@ -41,6 +47,14 @@ pub trait Listener {
     }
     /// Interim report of a work, because SIGUSR1 asked for it.
     fn stands(&mut self, _report: &WorkReport) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// Progress of a load, a few times a second.
+    fn load_progress(&mut self, _progress: &LoadProgress) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// Interim report of a load; more follow.
+    fn interim(&mut self, _report: &LoadReport) -> Result<(), Failure> {
         Ok(())
     }
     /// A repetition (from 1) of a work ended; `None`: it did not come so far as to have a
@@ -73,7 +87,8 @@ enum Untold {
 /// Trials of a run, in the order in which they end.
 #[derive(Default)]
 pub struct Trials {
-    all: Vec<TrialRecord>,
+    /// The trials that ended.
+    pub all: Vec<TrialRecord>,
     /// Number of trials that are stored.
     kept: usize,
     /// Events since the trials were stored last, in their order.
@@ -92,16 +107,6 @@ impl Trials {
             untold: Vec::new(),
             first,
         }
-    }
-
-    /// The trials that ended.
-    pub fn all(&self) -> &[TrialRecord] {
-        &self.all
-    }
-
-    /// The same, at the end.
-    pub fn finish(self) -> Vec<TrialRecord> {
-        self.all
     }
 
     /// Listens until trials are stored, or all has ended. Without a store nothing is kept.
@@ -186,7 +191,7 @@ impl Trials {
             Untold::Started(job) => listener.started(job),
             Untold::Ended(index) => listener.ended(&self.all[*index]),
         });
-        saved.map_err(of_store).and(told)
+        saved.map_err(Failure::failed).and(told)
     }
 }
 

@@ -8,7 +8,7 @@ pub use repetitions::Sweep;
 
 use crate::driver::host::Host;
 use crate::driver::leftovers;
-use crate::driver::runs::{Done, header, of_store};
+use crate::driver::runs::{Done, header};
 use crate::driver::trials::{Listener, Trials};
 use crate::exit::Failure;
 use crate::interrupt::{Interrupt, Interrupts};
@@ -140,7 +140,7 @@ fn unless_it_may_go_unstored<T>(
 /// stored while one is measured.
 fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
     let begun = store.begin_run(header, &owner::this_process());
-    begun.map_err(of_store)?;
+    begun.map_err(Failure::failed)?;
     Ok(store)
 }
 

@@ -1,10 +1,10 @@
 //! Answers to a job file's questions about this machine.
 
 use crate::child;
+use crate::driver::host::Host;
 use crate::driver::runs::random;
 use crate::exit::Failure;
 use assay_dialects::fio::Environment;
-use assay_dialects::fio::FioError;
 use assay_model::system::System;
 use assay_model::text::clean;
 use assay_model::units::MIB;
@@ -69,10 +69,21 @@ impl Environment for Machine {
     }
 }
 
-/// Another machine, as far as its agent told. Job files are read on this one.
-pub struct Elsewhere<'a>(pub &'a System);
+/// Machine that answers the questions of a job file, which itself is read on this one: that of
+/// the host if it is another, else this one.
+pub fn machine(host: Option<&mut Host>) -> Result<Box<dyn Environment>, Failure> {
+    Ok(match host {
+        Some(host) if host.target().is_some() => {
+            Box::new(Elsewhere(host.inspect(Path::new("/"))?.system))
+        }
+        _ => Box::new(Machine),
+    })
+}
 
-impl Environment for Elsewhere<'_> {
+/// Another machine, as far as its agent told. Job files are read on this one.
+struct Elsewhere(System);
+
+impl Environment for Elsewhere {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         Machine.read(path)
     }
@@ -117,15 +128,6 @@ fn read_some(source: impl Read) -> io::Result<Vec<u8>> {
         "it is longer than {} MiB",
         LONGEST >> 20
     )))
-}
-
-/// Converts an error in a job file or a command line into a usage failure.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "to be handed to map_err as it is"
-)]
-pub fn of_fio(error: FioError) -> Failure {
-    Failure::usage(error.to_string())
 }
 
 /// Function that prints a message that is no result.

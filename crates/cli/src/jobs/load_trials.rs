@@ -4,8 +4,8 @@ use crate::checks::admission;
 use crate::driver::host::Host;
 use crate::driver::loads;
 use crate::driver::notes::Repeats;
-use crate::driver::runs::{Done, Ending, header, of_store, run_id, unix_ms};
-use crate::driver::trials::{self, Trials};
+use crate::driver::runs::{Done, Ending, header, run_id, unix_ms};
+use crate::driver::trials::{Listener, Trials};
 use crate::exit::Failure;
 use crate::interrupt::Interrupts;
 use crate::jobs::records::{Repetition, ReportedJob};
@@ -42,7 +42,7 @@ pub struct RepeatedLoad {
 
 impl RepeatedLoad {
     /// Repeats it, stores each repetition, and shows the run.
-    pub fn carry_out(self, host: &mut Host, store: Store) -> Result<ExitCode, Failure> {
+    pub fn carry_out(self, host: &mut Host, mut store: Store) -> Result<ExitCode, Failure> {
         let header = header(
             plan(
                 &self.load,
@@ -54,9 +54,8 @@ impl RepeatedLoad {
             host.names(),
         );
         // Whatever is killed is found by the next start.
-        let mut store = store;
         let begun = store.begin_run(&header, &owner::this_process());
-        begun.map_err(of_store)?;
+        begun.map_err(Failure::failed)?;
         let mut runner = Runner {
             load: self.load,
             entries: self.entries,
@@ -68,7 +67,7 @@ impl RepeatedLoad {
             voice: Voice::new(),
         };
         let ending = runner.run(host).unwrap_or_else(Ending::of_failure);
-        let trials = runner.trials.finish();
+        let trials = runner.trials.all;
         // A load that is refused leaves no run behind.
         let forget = trials.is_empty();
         let store = Some(&mut runner.store);
@@ -162,7 +161,7 @@ impl Runner {
     fn follower(&self, number: u32) -> Follower {
         Follower {
             voice: self.voice.clone(),
-            done: self.trials.all().len(),
+            done: self.trials.all.len(),
             of: self.header.plan.order.len(),
             number,
             repeats: Repeats::default(),
@@ -188,7 +187,7 @@ impl Runner {
             replay: self.replay.as_ref(),
         };
         for entry in &self.entries {
-            let position = u32::try_from(self.trials.all().len()).unwrap_or(u32::MAX);
+            let position = u32::try_from(self.trials.all.len()).unwrap_or(u32::MAX);
             self.trials.ended(repetition.trial(entry, position))?;
         }
         let mut follower = self.follower(number);
@@ -207,7 +206,7 @@ struct Follower {
     repeats: Repeats,
 }
 
-impl trials::Listener for Follower {
+impl Listener for Follower {
     fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
         self.voice.say(&format!(
             "[{}/{}] {} #{}: {}",
@@ -219,9 +218,7 @@ impl trials::Listener for Follower {
         ));
         Ok(())
     }
-}
 
-impl loads::Listener for Follower {
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         if let Some(line) = self.repeats.hear(note) {
             self.voice.say(&line);
@@ -229,16 +226,12 @@ impl loads::Listener for Follower {
         Ok(())
     }
 
-    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
+    fn load_progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
         let sum = |ddir| progress.streams.iter().map(|s| s.bytes[ddir]).sum::<u64>();
         let moved = Bytes(sum(Ddir::Read) + sum(Ddir::Write));
         let seconds = Nanos(progress.elapsed_ns).as_secs_f64();
         let text = format!("repetition {}: {seconds:.0} s, {moved} moved", self.number);
         self.voice.show(self.done, self.of, &text);
-        Ok(())
-    }
-
-    fn interim(&mut self, _report: &LoadReport) -> Result<(), Failure> {
         Ok(())
     }
 }

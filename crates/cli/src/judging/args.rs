@@ -1,12 +1,33 @@
 //! Flags of verdicts on two sides.
 
-use crate::stored::formats::OutputArgs;
+use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::StoreArgs;
 use crate::ui::values::parse_margin;
 use clap::Args;
 
+/// Formats that a comparison can be written in.
+pub const FORMATS: [Format; 9] = [
+    Format::Html,
+    Format::Json,
+    Format::Xlsx,
+    Format::Text,
+    Format::Markdown,
+    Format::Junit,
+    Format::Tap,
+    Format::Lava,
+    Format::Kcidb,
+];
+
+const OUTPUT_HELP: &str = "\
+Output file; its ending decides the format: .html, .json, .xlsx, .txt, .md, .xml (JUnit), .tap, \
+.lava or .kcidb.json";
+
 /// Question about two sides, and how the answer is shown.
 #[derive(Args, Debug)]
+#[command(
+    mut_arg("format", |arg| Format::only(arg, &FORMATS)),
+    mut_arg("output", |arg| arg.help(OUTPUT_HELP)),
+)]
 pub struct VerdictArgs {
     #[command(flatten)]
     pub terms: Terms,

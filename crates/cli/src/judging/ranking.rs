@@ -54,14 +54,15 @@ impl Judged {
     /// The conditions of a run by the metrics that decide; `None` when it has fewer
     /// than two.
     pub fn of_run(run: &Run, margin: Option<f64>) -> Option<Self> {
-        let mut source = FigureSource::of_run(run.clone());
-        source.figures.retain(|figure| figure.primary);
-        Self::of(&source, None, margin).ok()
+        Self::of_deciding(FigureSource::of_run(run.clone()), margin)
     }
 
     /// The conditions of an import in the same way.
     pub fn of_import(import: &Import, margin: Option<f64>) -> Option<Self> {
-        let mut source = FigureSource::of_import(import.clone());
+        Self::of_deciding(FigureSource::of_import(import.clone()), margin)
+    }
+
+    fn of_deciding(mut source: FigureSource, margin: Option<f64>) -> Option<Self> {
         source.figures.retain(|figure| figure.primary);
         Self::of(&source, None, margin).ok()
     }

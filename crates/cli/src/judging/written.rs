@@ -1,40 +1,19 @@
 //! A comparison in a format of choice.
 
-use crate::exit::Failure;
-use crate::exit::{DONE, MISSED};
-use crate::judging::args::{Terms, VerdictArgs};
-use crate::judging::comparison::Judged;
-use crate::judging::comparison::{NamedSide, two_sources, units};
-use crate::output::{print, style};
+use crate::exit::{DONE, Failure, MISSED};
+use crate::judging::args::{FORMATS, Terms, VerdictArgs};
+use crate::judging::comparison::{Judged, NamedSide, two_sources, units};
+use crate::output::show;
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::StoreArgs;
 use assay_report::document::Detail;
-use assay_report::gate::Status;
-use assay_report::gate::{Suite, junit, kcidb, lava, tap};
+use assay_report::gate::{Status, Suite, junit, kcidb, lava, tap};
 use assay_report::render::{Form, write_mail};
-use assay_report::{html, json, terminal, views, xlsx};
+use assay_report::{html, json, views, xlsx};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Formats that a comparison can be written in.
-const POSSIBLE: &[Format] = &[
-    Format::Html,
-    Format::Json,
-    Format::Xlsx,
-    Format::Text,
-    Format::Markdown,
-    Format::Junit,
-    Format::Tap,
-    Format::Lava,
-    Format::Kcidb,
-];
-
 type JudgedWriter = fn(&Judged, &OutputArgs, &mut dyn Write) -> io::Result<()>;
-
-/// Refuses a format that no comparison has.
-pub fn is_possible(format: Format) -> Result<(), Failure> {
-    writer_for(format).map(drop)
-}
 
 /// Writes it.
 pub fn write(judged: &Judged, format: Format, output: &OutputArgs) -> Result<(), Failure> {
@@ -49,10 +28,9 @@ fn writer_for(format: Format) -> Result<JudgedWriter, Failure> {
             let [a, b] = judged.sides([&a, &b]);
             html::write_comparison(&judged.compared(), &a, &b, out)
         },
-        Format::Json => |judged, _, out| {
-            let value = json::comparison(&judged.compared());
-            writeln!(out, "{value:#}")
-        },
+        Format::Json => {
+            |judged, _, out| writeln!(out, "{:#}", json::comparison(&judged.compared()))
+        }
         Format::Xlsx => |judged, _, out| xlsx::write_comparison(&judged.compared(), out),
         Format::Text => |judged, _, out| mail(judged, Form::Text, out),
         Format::Markdown => |judged, _, out| mail(judged, Form::Markdown, out),
@@ -62,7 +40,7 @@ fn writer_for(format: Format) -> Result<JudgedWriter, Failure> {
         Format::Kcidb => {
             |judged, output, out| kcidb::write(&suite(judged), &output.submission(), out)
         }
-        Format::Csv => return Err(format.refused("a comparison", POSSIBLE)),
+        Format::Csv => return Err(format.refused("a comparison", &FORMATS)),
     })
 }
 
@@ -80,7 +58,7 @@ pub fn wanted(args: &VerdictArgs) -> Result<Option<Format>, Failure> {
         true => Some(Format::Json),
         false => args.output.wanted()?,
     };
-    wanted.map_or(Ok(()), is_possible)?;
+    wanted.map(writer_for).transpose()?;
     Ok(wanted)
 }
 
@@ -102,8 +80,7 @@ pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<Exit
                 true => Detail::Full,
                 false => Detail::Brief,
             };
-            let document = views::comparison::document(&compared, detail);
-            print(|out| terminal::write(&document, style(), &[], out))?;
+            show(&views::comparison::document(&compared, detail))?;
         }
     }
     let closed = || Suite::of_comparison(&compared).count(Status::Fail) > 0;

@@ -52,9 +52,6 @@ pub struct RoundArgs {
     /// rand-write-4k, append-4k-fsync].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Repeat the order, offsets and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
@@ -63,7 +60,7 @@ pub struct RoundArgs {
 impl RoundArgs {
     /// Names of all arguments that define the trials: a command that does not begin a run takes
     /// none of them.
-    pub const NAMES: [&str; 11] = [
+    pub const NAMES: [&str; 10] = [
         "trials",
         "budget",
         "idle",
@@ -74,7 +71,6 @@ impl RoundArgs {
         "thorough",
         "size",
         "only",
-        "seed",
     ];
 
     /// Returns the number of trials, where none can be left out.

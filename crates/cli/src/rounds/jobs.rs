@@ -3,7 +3,7 @@
 use super::args::RoundArgs;
 use crate::checks::free_space::file_size;
 use crate::exit::Failure;
-use crate::jobs::job_file::{Machine, of_fio, warn};
+use crate::jobs::job_file::{Machine, warn};
 use crate::jobs::records::{ReportedJob, entries};
 use crate::jobs::suite::{self, Scale};
 use crate::output::say;
@@ -150,15 +150,13 @@ pub fn on_place(place: &Place, jobs: &mut [Job]) -> Result<(), Failure> {
 
 /// The jobs of a job file of fio.
 pub fn from_file(path: &Path) -> Result<Vec<Job>, Failure> {
-    let invocation = fio::parse_job_file(path, &Machine).map_err(of_fio)?;
+    let invocation = fio::parse_job_file(path, &Machine).map_err(Failure::usage)?;
     warn(&invocation.warnings, say);
     let load = invocation.load;
     let entries = entries(&load);
     if entries.is_empty() {
-        return Err(Failure::usage(format!(
-            "{}: no job reads or writes: there is nothing to measure",
-            path.display()
-        )));
+        let why = "no job reads or writes: there is nothing to measure";
+        return Err(Failure::in_file(path, why));
     }
     let job = |entry: &ReportedJob| alone(&load, entry);
     let jobs: Result<Vec<Job>, Failure> = entries.iter().map(job).collect();

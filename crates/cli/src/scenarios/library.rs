@@ -46,13 +46,10 @@ pub fn find(wanted: &str) -> Result<LibraryScenario, Failure> {
     let is_file = wanted.contains('/') || path.extension().is_some_and(|end| end == "toml");
     let text = match (built_in(wanted), is_file) {
         (Some(text), false) => text.to_owned(),
-        (_, true) => {
-            input::text(path).map_err(|error| Failure::usage(format!("{wanted}: {error}")))?
-        }
+        (_, true) => input::text(path)?,
         (None, false) => return Err(unknown(wanted)),
     };
-    let file = super::file::parse(&text)
-        .map_err(|mistake| Failure::usage(format!("{wanted}: {mistake}")))?;
+    let file = super::file::parse(&text).map_err(|mistake| Failure::in_file(path, mistake))?;
     let stem = path
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());

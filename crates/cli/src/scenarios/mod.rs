@@ -51,9 +51,6 @@ pub struct Built {
 }
 
 /// A built-in scenario as a part of something larger.
-///
-/// # Errors
-/// When it cannot be played there.
 pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
     let found = library::find(name)?;
     let wanted = Wanted {
@@ -98,9 +95,6 @@ pub fn admit(
 }
 
 /// Resolves a scenario for its place.
-///
-/// # Errors
-/// If the scenario cannot be played there.
 pub fn resolve_in(found: &LibraryScenario, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
     resolve::resolve(&found.file, wanted)
         .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))

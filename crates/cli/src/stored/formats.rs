@@ -1,15 +1,17 @@
 //! The formats of reports: chosen by `--format`, else by the ending of the file.
 
 use crate::exit::Failure;
-use crate::output::{print, say, style};
+use crate::output::{print, print_json, say, show};
 use crate::stored::lookup::write_file;
 use assay_lang::tr;
 use assay_model::text::clean;
 use assay_report::document::Document;
 use assay_report::gate::kcidb::{Submission, is_word};
+use assay_report::html;
 use assay_report::render::{Form, write_mail};
-use assay_report::{html, terminal};
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args, ValueEnum};
+use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -44,30 +46,28 @@ pub enum Format {
     Kcidb,
 }
 
-/// Endings of file names; the first that fits counts.
-const ENDINGS: &[(&str, Format)] = &[
-    (".kcidb.json", Format::Kcidb),
-    (".html", Format::Html),
-    (".htm", Format::Html),
-    (".json", Format::Json),
-    (".csv", Format::Csv),
-    (".xlsx", Format::Xlsx),
-    (".txt", Format::Text),
-    (".md", Format::Markdown),
-    (".xml", Format::Junit),
-    (".tap", Format::Tap),
-    (".lava", Format::Lava),
-    (".kcidb", Format::Kcidb),
-    (".text", Format::Text),
-    (".markdown", Format::Markdown),
-    (".junit", Format::Junit),
-];
-
 impl Format {
+    /// Format of a file by the ending of its name.
     fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-        let ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
-        ending.map(|(_, format)| *format)
+        let fits = |word: &String| name.ends_with(&format!(".{word}"));
+        // The last comes first: .kcidb.json is not .json.
+        let mut all = Self::value_variants().iter().rev();
+        all.find(|format| format.words().iter().any(fits)).copied()
+    }
+
+    /// Name of the format, and other words for it.
+    fn words(self) -> Vec<String> {
+        let value = self.to_possible_value();
+        let value = value.iter().flat_map(PossibleValue::get_name_and_aliases);
+        value.map(str::to_owned).collect()
+    }
+
+    /// Argument that takes only some formats: for results that others cannot hold.
+    pub fn only(arg: Arg, formats: &'static [Self]) -> Arg {
+        let values = formats.iter().filter_map(Self::to_possible_value);
+        let values = PossibleValuesParser::new(values);
+        arg.value_parser(values.try_map(|word| Self::from_str(&word, false)))
     }
 
     /// That `what` cannot be had in this format, and in which it can.
@@ -81,8 +81,7 @@ impl Format {
     }
 
     fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+        self.words().swap_remove(0)
     }
 }
 
@@ -176,9 +175,12 @@ impl DocumentFormat {
     }
 }
 
-/// Where a text for people goes, and as what.
+/// Where a text for people goes, and as what; or the same for programs.
 #[derive(Args, Debug)]
 pub struct DocumentArgs {
+    /// Print it as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
     /// Where to write; its ending decides the format: .html, .txt or .md.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     pub output: Option<PathBuf>,
@@ -188,18 +190,28 @@ pub struct DocumentArgs {
 }
 
 impl DocumentArgs {
+    /// Shows a document, or what it says as JSON.
+    pub fn present(
+        &self,
+        value: impl FnOnce() -> Value,
+        document: impl FnOnce() -> Document,
+    ) -> Result<(), Failure> {
+        match self.json {
+            true => print_json(&value()),
+            false => self.show(&document()),
+        }
+    }
+
     /// Shows a document in the format that was asked for, else for a terminal.
     pub fn show(&self, document: &Document) -> Result<(), Failure> {
         let format = match (&self.output, self.format) {
-            (None, None) => return print(|out| terminal::write(document, style(), &[], out)),
+            (None, None) => return show(document),
             (_, Some(format)) => format,
             (Some(path), None) => match Format::of(path).and_then(DocumentFormat::of) {
                 Some(format) => format,
                 None => {
-                    return Err(Failure::usage(format!(
-                        "{}: the name must end in .html, .txt or .md, or give --format",
-                        path.display()
-                    )));
+                    let why = "the name must end in .html, .txt or .md, or give --format";
+                    return Err(Failure::in_file(path, why));
                 }
             },
         };
@@ -229,15 +241,13 @@ fn written(
 }
 
 fn unknown_ending(path: &Path) -> Failure {
-    Failure::usage(format!(
-        "{}: the name must end in {}, or give --format",
-        path.display(),
-        ENDINGS
-            .iter()
-            .map(|(ending, _)| *ending)
-            .collect::<Vec<_>>()
-            .join(", "),
-    ))
+    let words = Format::value_variants().iter().flat_map(|f| f.words());
+    let endings: Vec<String> = words.map(|word| format!(".{word}")).collect();
+    let endings = endings.join(", ");
+    Failure::in_file(
+        path,
+        format_args!("the name must end in {endings}, or give --format"),
+    )
 }
 
 fn parse_origin(text: &str) -> Result<String, String> {

@@ -35,6 +35,17 @@ impl AnnotationArgs {
         }
         annotation
     }
+
+    /// The annotation of one of two runs, whose names end with their sides.
+    pub fn of_side(&self, side: &str) -> Result<Annotation, Failure> {
+        let name = self.name.as_ref();
+        let name = name.map(|name| parse_name(&format!("{name}-{side}")));
+        let name = name.transpose().map_err(Failure::usage)?;
+        Ok(Annotation {
+            name,
+            ..self.annotation()
+        })
+    }
 }
 
 impl From<Annotation> for AnnotationArgs {

@@ -20,6 +20,19 @@ pub struct StoreArgs {
     pub store: Option<PathBuf>,
 }
 
+impl StoreArgs {
+    /// Opens a store that is there.
+    pub fn open_existing(&self) -> Result<Store, Failure> {
+        Ok(Store::open_existing(&store_path(self)?)?)
+    }
+
+    /// Opens a store that is there, to change what is in it: one that is missing is not made.
+    pub fn open_to_change(&self) -> Result<Store, Failure> {
+        let path = self.open_existing()?.path().to_owned();
+        Ok(Store::open(&path)?)
+    }
+}
+
 /// The store to use: by default `runs.sqlite` in [`data_folder`].
 pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
     if let Some(path) = &args.store {
@@ -75,7 +88,7 @@ pub enum Stored {
 
 /// A run or an import by its name, from the store that the arguments name.
 pub fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
-    load_from(&Store::open_existing(&store_path(args)?)?, name)
+    load_from(&args.open_existing()?, name)
 }
 
 /// A run or an import by its name; trials that cannot be read are named and

@@ -140,8 +140,8 @@ impl OnArgs {
 
 /// A target on each line; what follows a `#` is for people.
 fn from_file(path: &Path) -> Result<Vec<On>, Failure> {
-    let refuse = |why: String| Failure::usage(format!("{}: {why}", path.display()));
-    let text = input::text(path).map_err(|error| refuse(error.to_string()))?;
+    let refuse = |why: String| Failure::in_file(path, why);
+    let text = input::text(path)?;
     let mut targets = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line

@@ -28,7 +28,7 @@ pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, F
     }
     several.finish();
     let Several { mut crew, done, .. } = several;
-    crew.close();
+    crew.block.clear();
     print(|out| write_results(done.values(), json, out))?;
     let signalled = crew.signalled();
     if signalled.is_none() {
@@ -87,7 +87,7 @@ impl<'a> Several<'a> {
             },
             BoardFilter::Any(tags) => match lab.reserve(tags) {
                 Ok(reservation) => {
-                    self.crew.say(&lab::waiting_for(wanted));
+                    self.crew.block.say(&lab::waiting_for(wanted));
                     self.waiting.push((place, target, reservation));
                 }
                 Err(error) => self.fail(place, target, &error.into()),
@@ -120,7 +120,7 @@ impl<'a> Several<'a> {
     /// Waits until all have ended. A signal is the end of all waiting.
     fn finish(&mut self) {
         while self.crew.under_way() + self.waiting.len() > 0 {
-            self.crew.set_title(&self.title());
+            self.crew.block.title = self.title();
             match self.crew.next(LOOK) {
                 Event::Ended(ended) => {
                     let place = self.places.remove(&ended.number).unwrap_or(usize::MAX);

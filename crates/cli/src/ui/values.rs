@@ -1,6 +1,21 @@
 //! Values of flags: sizes, times, percentages.
 
 use assay_model::units::{Bytes, Nanos};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+/// Takes the words of these values and no others.
+pub fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    word: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(all.iter().map(|value| word(*value)));
+    words.try_map(move |text| {
+        let mut values = all.iter().copied();
+        values
+            .find(|value| word(*value) == text)
+            .ok_or("no such word")
+    })
+}
 
 /// Reads a size such as `256M`.
 pub fn parse_size(text: &str) -> Result<Bytes, String> {

@@ -90,7 +90,7 @@ impl Commands {
 }
 
 fn named(flag: &'static str, words: &[String]) -> Result<Vec<(String, String)>, String> {
-    let parse = |text: &String| {
+    let parse = |text: &String| -> Result<(String, String), String> {
         let parts = text.split_once('=');
         let parts = parts.filter(|(name, command)| !name.is_empty() && !command.trim().is_empty());
         let shape = || format!("{flag} {text}: write NAME=COMMAND");

@@ -14,8 +14,8 @@ fn started(device: &str, script: &str) -> (Scratch, Adb, String) {
     );
     write_program(&program, &script).unwrap();
     let mut adb = Adb::new(device.parse().unwrap());
-    adb.0.program.program = program.into();
-    adb.0.agents.folders = Vec::new();
+    adb.program.program = program.into();
+    adb.agents.folders = Vec::new();
     let why = adb.start().unwrap_err().to_string();
     assert_eq!(why.lines().count(), 1, "{why}");
     let words = fs::read_to_string(log).unwrap();
@@ -41,7 +41,7 @@ fn the_only_device_gets_its_name() {
 fn without_adb_it_is_said_what_to_do() {
     for device in ["adb:", "adb:0123"] {
         let mut adb = Adb::new(device.parse().unwrap());
-        adb.0.program.program = "/no/such/adb".into();
+        adb.program.program = "/no/such/adb".into();
         let why = adb.start().unwrap_err().to_string();
         assert!(why.contains("/no/such/adb cannot be started here"), "{why}");
         assert!(why.contains("install it"), "{why}");

@@ -8,7 +8,6 @@ pub use address::{AddressError, SshAddress};
 
 use crate::complaint::Complaints;
 use crate::remote::{Program, Remote};
-use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
 use std::process::Command;
 
@@ -26,12 +25,11 @@ const OPTIONS: [&str; 7] = [
 ];
 
 /// A machine that is reached by ssh.
-#[derive(Clone, Debug)]
-pub struct Ssh(Remote<Client>);
+pub type Ssh = Remote<Client>;
 
 /// The system's ssh.
 #[derive(Clone, Debug)]
-struct Client {
+pub struct Client {
     address: SshAddress,
     program: OsString,
 }
@@ -41,16 +39,7 @@ impl Ssh {
     #[must_use]
     pub fn new(address: SshAddress) -> Self {
         let program = "ssh".into();
-        Self(Remote::new(Client { address, program }))
-    }
-
-    /// Sets the behaviour for a lost link, and the function that tells the user about it, a line at
-    /// a time.
-    #[must_use]
-    pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
-        self.0.when_lost = when_lost;
-        self.0.tell = tell;
-        self
+        Self::over(Client { address, program })
     }
 }
 
@@ -75,28 +64,6 @@ impl Program for Client {
 
     fn in_words(&self, complaints: &Complaints) -> String {
         words::of(complaints, &self.address)
-    }
-}
-
-impl Target for Ssh {
-    fn name(&self) -> Option<String> {
-        Some(self.0.program.target())
-    }
-
-    fn needs_larger_agent(&mut self) {
-        self.0.agents.larger = true;
-    }
-
-    fn start(&mut self) -> Result<AgentSession, TargetError> {
-        self.0.start()
-    }
-
-    fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {
-        Err(TargetError::NotInFront(self.0.program.target()))
-    }
-
-    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
-        staying::carry_out(&self.0, order)
     }
 }
 

@@ -33,7 +33,7 @@ impl Machine {
         let script = format!("#!/bin/sh\nexport TMPDIR='{quoted}'\n{before}\n{SSH}");
         write_program(&program, &script).unwrap();
         let mut ssh = Ssh::new("ssh://board".parse().unwrap());
-        ssh.0.program.program = program.into();
+        ssh.program.program = program.into();
         Self { scratch, ssh }
     }
 
@@ -46,7 +46,7 @@ impl Machine {
     }
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {
-        self.ssh.0.agents.folders = vec![self.scratch.join("agents")];
+        self.ssh.agents.folders = vec![self.scratch.join("agents")];
         self.ssh.start()
     }
 
@@ -180,7 +180,7 @@ fn with_home() -> Machine {
 }
 
 fn agents(machine: &mut Machine, order: AgentOrder) -> Vec<(String, AgentState)> {
-    machine.ssh.0.agents.folders = vec![machine.scratch.join("agents")];
+    machine.ssh.agents.folders = vec![machine.scratch.join("agents")];
     let found = machine.ssh.agents(order).unwrap().into_iter();
     // Others may run tests of their own on this machine.
     let home = machine.scratch.path().to_string_lossy().into_owned();
@@ -269,7 +269,7 @@ fn what_a_killed_link_left_is_removed_and_what_runs_is_not() {
 #[test]
 fn an_agent_cannot_stay_where_no_folder_takes_it() {
     let mut machine = Machine::new("export HOME=/proc/none", "t").with_agent(AGENT);
-    machine.ssh.0.agents.folders = vec![machine.scratch.join("agents")];
+    machine.ssh.agents.folders = vec![machine.scratch.join("agents")];
     if std::path::Path::new("/data/local/tmp").exists() {
         return; // A phone.
     }
@@ -288,7 +288,7 @@ fn a_machine_that_is_silent_is_given_up_and_nothing_of_its_link_stays() {
     let script = "#!/bin/sh\nsleep 1000 &\necho $! >\"$0.child\"\nwait\n";
     write_program(&machine.scratch.join("ssh"), script).unwrap();
     let began = Instant::now();
-    machine.ssh.0.silence = Duration::from_secs(1);
+    machine.ssh.silence = Duration::from_secs(1);
     let said = why(machine.start());
     assert!(
         said.contains("silent") && said.contains("ssh board"),

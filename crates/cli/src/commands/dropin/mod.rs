@@ -4,3 +4,20 @@ pub mod androbench;
 pub mod dd;
 pub mod fio;
 pub mod iozone;
+
+use crate::exit::Failure;
+use assay_model::text::{clean, shorten};
+use std::ffi::OsString;
+
+/// Words of another tool, all of which are UTF-8.
+fn texts(words: &[OsString]) -> Result<Vec<String>, Failure> {
+    let text = |word: &OsString| {
+        word.to_str().map(str::to_owned).ok_or_else(|| {
+            Failure::usage(format!(
+                "{} is not UTF-8: use a path that leads there by another name",
+                shorten(&clean(&word.to_string_lossy()), 100)
+            ))
+        })
+    };
+    words.iter().map(text).collect()
+}

@@ -1,24 +1,20 @@
 //! `assay ping PATH`: latency of single random reads with pauses between them.
 
 use crate::checks::admission::{self, Need};
-use crate::checks::{estimate, free_space};
-use crate::driver::announce::announce;
-use crate::driver::host::Host;
+use crate::checks::free_space;
 use crate::driver::measuring::MeasureArgs;
-use crate::driver::runs::{header, random, run_id};
-use crate::driver::{leftovers, plans};
+use crate::driver::plans::{Prepared, interleaved, never_enough};
+use crate::driver::runs::random;
 use crate::exit::{EXIT_CODES, Failure};
-use crate::output::{print, say, style};
+use crate::output::{say, show};
 use crate::rounds::jobs::on_place;
-use crate::stored::owner;
 use crate::ui::values::{parse_size, parse_time};
 use assay_lang::tr;
-use assay_model::condition::Restore;
 use assay_model::job::{Job, Pause, Rw};
-use assay_model::plan::{Place, Plan, PlannedJob, interleave};
+use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
-use assay_report::{terminal, views};
+use assay_report::views;
 use assay_target::Target;
 use clap::Args;
 use std::path::PathBuf;
@@ -56,26 +52,16 @@ pub struct PingArgs {
 
 /// Pings a path on a target.
 pub fn run(args: &PingArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    admission::can_be_stored(&args.path)?;
-    let store_path = args.shared.store.path()?;
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(&args.path)?;
-    let place = admit(&inspection)?;
-    let plan = plan(args, &inspection, place)?;
-    // Only now: a path that is refused leaves no store behind.
-    let mut store = args.shared.store.open(&store_path)?;
-    leftovers::clear(&mut host, &mut store, &plan.place)?;
-    let duration = estimate::of_plan(&plan);
-    announce(&plan, &inspection, host.target(), duration, store.path());
-    let header = header(plan, inspection, host.names());
-    store.begin_run(&header, &owner::this_process())?;
-    let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
-    let done = plans::close(header, &mut store, executed, target)?;
+    let prepared = Prepared::new(&args.path, &args.shared.store, target, |found| {
+        // A size that does not fit is refused before a store is made.
+        plan(args, found, admit(found)?).map(|plan| plan.place)
+    })?;
+    let plan = plan(args, &prepared.inspection, prepared.place.clone())?;
+    let done = prepared.run(plan, target, never_enough)?;
     if args.shared.json || !done.stored {
         return done.present(args.shared.json);
     }
-    print(|out| terminal::write(&views::run::ping(&done.run), style(), &[], out))?;
+    show(&views::run::ping(&done.run))?;
     let id = &done.run.header.id;
     say(&tr!("Stored as run {id}: assay show {id}", id));
     done.conclude()
@@ -106,16 +92,8 @@ fn plan(args: &PingArgs, inspection: &Inspection, place: Place) -> Result<Plan, 
     on_place(&place, &mut jobs)?;
     let seed = args.shared.seed.unwrap_or_else(random);
     let trials = args.trials;
-    Ok(Plan {
-        run_id: run_id(),
-        seed,
-        place,
-        file_size: size,
-        jobs: jobs.map(|job| PlannedJob { job, trials }).into(),
-        conditions: Vec::new(),
-        restore: Restore::default(),
-        order: interleave(&[trials], seed),
-    })
+    let jobs = jobs.map(|job| PlannedJob { job, trials });
+    Ok(interleaved(seed, place, size, jobs.into()))
 }
 
 /// The requests of one trial: direct, at random places, one at a time.

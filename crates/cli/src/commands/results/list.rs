@@ -1,9 +1,10 @@
 //! `assay list`: the stored runs and imports.
 
 use crate::commands::Cli;
+use crate::driver::runs::unix_ms;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, print_columns, say, style};
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::output::{print, print_columns, print_json, say, style};
+use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
 use assay_lang::tr;
 use assay_model::annotation::Annotation;
@@ -14,15 +15,16 @@ use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
 use assay_store::{ImportSummary, RunSummary, SomeTrials, Store};
 use clap::{Args, CommandFactory};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Span, SpanRelativeTo};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Version of the JSON of a list: rises when a field changes its meaning or goes.
 const SCHEMA: u32 = 1;
-const DAY_MS: u64 = 86_400_000;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -78,7 +80,7 @@ struct ListedResult {
 
 /// `assay list`.
 pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
-    let store = Store::open_existing(&store_path(&args.store)?)?;
+    let store = args.store.open_existing()?;
     let abandoned = store.abandoned_runs(owner::is_alive)?;
     let mut entries: Vec<ListedResult> = store.runs()?.into_iter().map(of_run).collect();
     for entry in &mut entries {
@@ -112,8 +114,7 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     match args.json {
         true => {
             let runs: Vec<Value> = kept.iter().map(ListedResult::json).collect();
-            let list = json!({ "schema": SCHEMA, "runs": runs });
-            print(|out| writeln!(out, "{list:#}"))?;
+            print_json(&json!({ "schema": SCHEMA, "runs": runs }))?;
         }
         false => {
             let rows: Vec<ListRow> = kept.iter().map(ListedResult::row).collect();
@@ -303,55 +304,24 @@ fn parse_since(text: &str) -> Result<u64, String> {
     if let Some(day) = day(text) {
         return Ok(day);
     }
-    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(split);
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let unit_ms = match unit {
-        "w" => 7 * DAY_MS,
-        "d" => DAY_MS,
-        "h" => 3_600_000,
-        "m" | "min" => 60_000,
-        "s" => 1000,
-        _ => return Err(wrong()),
-    };
-    let since = number.checked_mul(unit_ms).ok_or_else(wrong)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0));
-    Ok(now.saturating_sub(since))
+    let span = text.parse::<Span>().map_err(|_| wrong())?;
+    let time = span.to_duration(SpanRelativeTo::days_are_24_hours());
+    let time_ms = time.map(|time| time.as_millis());
+    let time_ms = time_ms.ok().and_then(|time| u64::try_from(time).ok());
+    Ok(unix_ms().saturating_sub(time_ms.ok_or_else(wrong)?))
 }
 
-/// Midnight (UTC) of a day such as `2026-03-14`, by the calendar that is used worldwide
-/// (<https://howardhinnant.github.io/date_algorithms.html>, `days_from_civil`).
+/// Midnight (UTC) of a day such as `2026-03-14`.
 fn day(text: &str) -> Option<u64> {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = parts.as_slice() else {
-        return None;
-    };
-    let digits = |part: &str, count| {
-        let plain = part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
-        plain.then(|| part.parse::<u64>().ok())?
-    };
-    let (year, month, day) = (digits(year, 4)?, digits(month, 2)?, digits(day, 2)?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 => 28 + u64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if year < 1970 || !(1..=last).contains(&day) {
-        return None;
-    }
-    let shifted = year - u64::from(month <= 2);
-    let (era, of_era) = (shifted / 400, shifted % 400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-    Some(days * DAY_MS)
+    let midnight = text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?;
+    u64::try_from(midnight.timestamp().as_millisecond()).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DAY_MS: u64 = 86_400_000;
 
     #[test]
     fn days_and_times_are_read() {

@@ -2,11 +2,11 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::say;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
 use assay_lang::tr;
 use assay_model::text::clean;
-use assay_store::{Store, StoredId};
+use assay_store::StoredId;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -26,10 +26,7 @@ pub struct RmArgs {
 
 /// `assay rm`.
 pub fn run(args: &RmArgs) -> Result<ExitCode, Failure> {
-    let path = store_path(&args.store)?;
-    // Existing, then for writing: a store that is missing is not made.
-    drop(Store::open_existing(&path)?);
-    let mut store = Store::open(&path)?;
+    let mut store = args.store.open_to_change()?;
     let mut found: Vec<StoredId> = Vec::new();
     for word in &args.runs {
         let one = store.find(word)?;

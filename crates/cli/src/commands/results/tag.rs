@@ -3,11 +3,10 @@
 use crate::exit::{DONE, Failure};
 use crate::output::say;
 use crate::stored::keep::AnnotationArgs;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::StoreArgs;
 use assay_lang::tr;
 use assay_model::annotation::Annotation;
 use assay_model::text::clean;
-use assay_store::Store;
 use clap::{ArgGroup, Args};
 use std::process::ExitCode;
 
@@ -47,9 +46,7 @@ pub struct TagArgs {
 
 /// `assay tag`.
 pub fn run(args: &TagArgs) -> Result<ExitCode, Failure> {
-    let path = store_path(&args.store)?;
-    drop(Store::open_existing(&path)?);
-    let mut store = Store::open(&path)?;
+    let mut store = args.store.open_to_change()?;
     let found = store.find(&args.run)?;
     let before = store.annotation(found.id())?;
     if let Some(missing) = args.untag.iter().find(|tag| !before.tags.contains(tag)) {

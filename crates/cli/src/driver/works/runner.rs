@@ -3,10 +3,9 @@
 use super::Request;
 use super::repetitions::{Repetition, steps_so_far};
 use crate::driver::host::Host;
-use crate::driver::leftovers;
-use crate::driver::notes;
 use crate::driver::runs::{Done, Ending};
 use crate::driver::trials::{Heard, Listener, Trials};
+use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use assay_model::rng::SplitMix64;
@@ -61,15 +60,15 @@ impl Runner<'_> {
             }
             let Repetition { trial, condition } = repetition;
             let under = condition.map(|condition| Under {
-                steps: steps_so_far(request, self.trials.all()),
-                restore: condition.restore.after(self.trials.all()),
+                steps: steps_so_far(request, &self.trials.all),
+                restore: condition.restore.after(&self.trials.all),
                 ..condition
             });
             host.run_work(WorkOrder {
                 run_id: self.header.id.clone(),
                 seed,
                 trial,
-                first_position: u32::try_from(self.trials.all().len()).unwrap_or(u32::MAX),
+                first_position: u32::try_from(self.trials.all.len()).unwrap_or(u32::MAX),
                 destroy_data: request.destroy_data,
                 work: request.work.clone(),
                 under,
@@ -108,7 +107,7 @@ impl Runner<'_> {
     fn close(mut self, mut ending: Ending) -> Result<Done, Failure> {
         // What was heard of an agent that is gone is kept too.
         ending.and_noted(self.keep());
-        let trials = self.trials.finish();
+        let trials = self.trials.all;
         // A work that is refused leaves no run behind.
         let forget = trials.is_empty();
         Done::close(self.store.as_mut(), self.header, trials, ending, forget)

@@ -8,7 +8,7 @@ use crate::stored::owner;
 use assay_model::text::clean;
 use assay_store::Owner;
 use assay_target::labgrid::Lease;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -185,14 +185,7 @@ fn tell_lines(stderr: impl Read, number: usize, teller: &Sender<TaskMessage>) {
 
 /// Waits for the end; only then its number is given back.
 fn wait(child: &mut Child, pid: &Mutex<Option<Pid>>) -> Option<ExitStatus> {
-    let known = *pid.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = known {
-        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while matches!(
-            waitid(WaitId::Pid(known), ended),
-            Err(rustix::io::Errno::INTR)
-        ) {}
-    }
+    assay_target::await_end(child);
     *pid.lock().unwrap_or_else(PoisonError::into_inner) = None;
     child.wait().ok()
 }

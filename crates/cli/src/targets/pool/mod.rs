@@ -119,7 +119,8 @@ pub struct Crew {
     told: Receiver<TaskMessage>,
     teller: Sender<TaskMessage>,
     interrupt: Interrupt,
-    block: LiveBlock,
+    /// Display of the tasks.
+    pub block: LiveBlock,
     drawn: Instant,
 }
 
@@ -155,19 +156,9 @@ impl Crew {
         self.members.len()
     }
 
-    /// Sets the line above those of the tasks.
-    pub fn set_title(&mut self, title: &str) {
-        self.block.set_title(title);
-    }
-
-    /// Says a line above the display.
-    pub fn say(&mut self, line: &str) {
-        self.block.say(line);
-    }
-
     /// Starts a task; the number by which it will be known.
     pub fn start(&mut self, task: Task) -> Result<usize, Failure> {
-        let live = self.block.is_live();
+        let live = self.block.is_live;
         let words = child::words(&task.name, &task.address, live, &task.words);
         let number = self.next;
         self.block.add(number, &clean(&task.name));
@@ -206,11 +197,6 @@ impl Crew {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }
-    }
-
-    /// Takes the display away.
-    pub fn close(&mut self) {
-        self.block.clear();
     }
 
     fn hear(&mut self, number: usize, line: &str) {
@@ -281,16 +267,10 @@ impl Crew {
     /// Listens until all have ended, for so long at most.
     fn see_them_end(&mut self, patience: Duration) {
         let deadline = Instant::now() + patience;
-        while !self.members.is_empty() {
-            self.answer_claims();
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.told.recv_timeout(left) {
-                Ok(TaskMessage::Ended { number, code, out }) => drop(self.ended(number, code, out)),
-                Ok(TaskMessage::Line(number, line)) => self.hear(number, &line),
-                Ok(TaskMessage::Signal) => {}
-                Err(_) => return,
-            }
+        while !self.members.is_empty() && Instant::now() < deadline {
+            self.next(deadline.saturating_duration_since(Instant::now()));
         }
+        self.block.clear();
     }
 }
 

@@ -14,8 +14,10 @@ const NAME: usize = 28;
 
 /// Lines that are drawn over and over.
 pub struct LiveBlock {
-    is_live: bool,
-    title: String,
+    /// `true` if lines are drawn over.
+    pub is_live: bool,
+    /// Line above all others.
+    pub title: String,
     rows: BTreeMap<usize, TargetRow>,
     /// Lines that are on the terminal.
     shown: Vec<String>,
@@ -35,16 +37,6 @@ impl LiveBlock {
             rows: BTreeMap::new(),
             shown: Vec::new(),
         }
-    }
-
-    /// `true` if lines are drawn over.
-    pub fn is_live(&self) -> bool {
-        self.is_live
-    }
-
-    /// Sets the line above all others.
-    pub fn set_title(&mut self, title: &str) {
-        title.clone_into(&mut self.title);
     }
 
     /// A line for one more run.

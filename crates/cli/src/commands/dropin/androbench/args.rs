@@ -2,11 +2,10 @@
 
 use crate::driver::measuring::MeasureArgs;
 use crate::exit::EXIT_CODES;
-use crate::ui::values::parse_size;
+use crate::ui::values::{one_of, parse_size};
 use assay_dialects::androbench::{AndroBenchOptions, Like, SyncMode};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{Journal, Statement, Synchronous};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
 use std::path::PathBuf;
 
@@ -18,7 +17,7 @@ pub struct AndroBenchArgs {
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
     /// Parameters to use: those of AndroBench 3 or 4, Mobibench, or assay's own.
-    #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = like())]
+    #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = one_of(&Like::ALL, Like::word))]
     pub like: Like,
     /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
@@ -32,16 +31,16 @@ pub struct AndroBenchArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
     /// Journal mode of SQLite.
-    #[arg(long, value_name = "MODE", value_parser = journal())]
+    #[arg(long, value_name = "MODE", value_parser = one_of(&Journal::ALL, Journal::name))]
     pub journal: Option<Journal>,
     /// SQLite's synchronous mode [default: full].
-    #[arg(long, value_name = "LEVEL", value_parser = synchronous())]
+    #[arg(long, value_name = "LEVEL", value_parser = one_of(&Synchronous::ALL, Synchronous::name))]
     pub synchronous: Option<Synchronous>,
     /// Transactions of each statement.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=10_000_000))]
     pub transactions: Option<u64>,
     /// Statements to measure, separated by commas [default: all].
-    #[arg(long, value_name = "STATEMENTS", value_delimiter = ',', value_parser = operation())]
+    #[arg(long, value_name = "STATEMENTS", value_delimiter = ',', value_parser = one_of(&Statement::ALL, Statement::name))]
     pub operation: Vec<Statement>,
     /// Mobibench: tables in each transaction [default: 3].
     #[arg(long, value_name = "N")]
@@ -50,7 +49,7 @@ pub struct AndroBenchArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub record: Option<Bytes>,
     /// Mobibench: how files are read and written [default: normal].
-    #[arg(long, value_name = "MODE", value_parser = sync_mode())]
+    #[arg(long, value_name = "MODE", value_parser = one_of(&SyncMode::ALL, SyncMode::word))]
     pub sync_mode: Option<SyncMode>,
     /// Mobibench: threads, each with a file of its own [default: 1].
     #[arg(long, value_name = "N")]
@@ -76,38 +75,4 @@ impl AndroBenchArgs {
             threads: self.threads,
         }
     }
-}
-
-fn like() -> impl TypedValueParser<Value = Like> {
-    one_of(&Like::ALL, Like::word)
-}
-
-fn journal() -> impl TypedValueParser<Value = Journal> {
-    one_of(&Journal::ALL, Journal::name)
-}
-
-fn synchronous() -> impl TypedValueParser<Value = Synchronous> {
-    one_of(&Synchronous::ALL, Synchronous::name)
-}
-
-fn operation() -> impl TypedValueParser<Value = Statement> {
-    one_of(&Statement::ALL, Statement::name)
-}
-
-fn sync_mode() -> impl TypedValueParser<Value = SyncMode> {
-    one_of(&SyncMode::ALL, SyncMode::word)
-}
-
-/// Takes the words of these values and no others.
-fn one_of<T: Copy + Send + Sync + 'static>(
-    all: &'static [T],
-    word: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    let words = PossibleValuesParser::new(all.iter().map(|value| word(*value)));
-    words.try_map(move |text| {
-        let mut values = all.iter().copied();
-        values
-            .find(|value| word(*value) == text)
-            .ok_or("no such word")
-    })
 }

@@ -4,8 +4,7 @@
 pub mod args;
 mod screen;
 
-use crate::checks::admission;
-use crate::checks::admission::Need;
+use crate::checks::admission::{self, Need};
 use crate::driver::measuring::{Bench, MeasuringCommand};
 use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
@@ -49,7 +48,7 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
 
 /// Builds the work that the arguments ask for in this folder, and its steps.
 pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(Work, Vec<Job>), Failure> {
-    let phases = phases(&args.wanted()).map_err(|problem| Failure::usage(problem.to_string()))?;
+    let phases = phases(&args.wanted()).map_err(Failure::usage)?;
     let steps = phases.iter().flat_map(Phase::jobs).collect();
     let folder = folder.to_owned();
     let work = Work::AndroBench(Box::new(AndroBench { folder, phases }));

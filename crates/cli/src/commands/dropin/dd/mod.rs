@@ -7,9 +7,9 @@ mod place;
 mod talk;
 mod there;
 
+use crate::commands::dropin::texts;
 use crate::driver::host::Host;
-use crate::driver::runs::Done;
-use crate::driver::runs::{self, random};
+use crate::driver::runs::{self, Done, random};
 use crate::driver::works::{self, Request};
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, talk_was_lost};
@@ -19,7 +19,7 @@ use assay_dialects::OwnOptions;
 use assay_dialects::dd::{self, DdCommand, HELP, Invocation};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
-use assay_model::text::{clean, shorten};
+use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
 use assay_model::wire::Inspection;
@@ -43,7 +43,7 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
 }
 
 fn obey(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let command = match dd::parse(&in_utf8(words)?) {
+    let command = match dd::parse(&texts(words)?) {
         Ok(command) => command,
         Err(error) => {
             error.lines().iter().for_each(|line| say(line));
@@ -58,18 +58,6 @@ fn obey(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure
         }
         DdCommand::Copy(invocation) => copy(*invocation, target),
     }
-}
-
-fn in_utf8(words: &[OsString]) -> Result<Vec<String>, Failure> {
-    let word = |word: &OsString| {
-        word.to_str().map(str::to_owned).ok_or_else(|| {
-            Failure::usage(format!(
-                "{} is not UTF-8: use a path that leads there by another name",
-                shorten(&clean(&word.to_string_lossy()), 100)
-            ))
-        })
-    };
-    words.iter().map(word).collect()
 }
 
 fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -179,7 +167,7 @@ fn ends_there(
 
 /// The copy that a sweep repeats; relative names are in `base`.
 pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Failure> {
-    let command = dd::parse(&in_utf8(words)?)
+    let command = dd::parse(&texts(words)?)
         .map_err(|error| Failure::usage(format!("dd: {}", error.lines().join(" "))))?;
     let DdCommand::Copy(invocation) = command else {
         return Err(Failure::usage(

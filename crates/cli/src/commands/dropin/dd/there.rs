@@ -1,7 +1,6 @@
 //! Input and output of a copy on another machine, as its agent reports them.
 
-use crate::checks::admission;
-use crate::checks::admission::not_simulated;
+use crate::checks::admission::{self, not_simulated};
 use crate::driver::host::Host;
 use crate::exit::Failure;
 use assay_model::plan::Place;

@@ -4,46 +4,40 @@
 mod inflate;
 mod live;
 mod results;
-mod sink;
 mod verdict;
 
 use crate::child;
+use crate::commands::dropin::texts;
 use crate::driver::host::Host;
 use crate::driver::loads;
 use crate::driver::notes::Repeats;
 use crate::exit::{DONE, Failure};
 use crate::interrupt::Interrupts;
-use crate::jobs::job_file::{Elsewhere, Machine, Talk, of_fio, warn};
+use crate::jobs::job_file::{Talk, machine, warn};
 use crate::output::{print, prints_to_terminal, say};
 use assay_dialects::fio::{self, Eta, FioCommand, Invocation, OutputOptions};
 use assay_model::load::Load;
-use assay_model::text::{clean, shorten};
+use assay_model::text::clean;
 use assay_model::units::Nanos;
 use assay_target::Target;
 use live::LiveLine;
-use results::{Results, Words};
-use sink::Sink;
+use results::{Results, Sink, Words};
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// Does what a command line of fio asks for; `words` are without the program's
 /// name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    if let Some(word) = words.iter().find(|word| word.to_str().is_none()) {
-        return Err(Failure::usage(format!(
-            "{} is not UTF-8: use a path that leads there by another name",
-            shorten(&clean(&word.to_string_lossy()), 100)
-        )));
-    }
+    texts(words)?;
     target.needs_larger_agent();
     // Of another machine only its agent knows what job files may ask.
     let mut there = match target.name() {
         Some(_) => Some(Host::start(target)?),
         None => None,
     };
-    match parse(words, there.as_mut())? {
+    let machine = machine(there.as_mut())?;
+    match fio::parse(words, machine.as_ref()).map_err(Failure::usage)? {
         FioCommand::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
         FioCommand::InflateLog(path) => inflate::run(&path).map(|()| DONE),
         FioCommand::ParsedOnly { warnings, parsing } => {
@@ -65,19 +59,6 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
             run_jobs(&invocation, &load, host)
         }
     }
-}
-
-/// Parses the command line. Job files are read here; their questions about a machine go to the one
-/// that they run on.
-fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<FioCommand, Failure> {
-    let parsed = match there {
-        None => fio::parse(words, &Machine),
-        Some(host) => {
-            let system = host.inspect(Path::new("/"))?.system;
-            fio::parse(words, &Elsewhere(&system))
-        }
-    };
-    parsed.map_err(of_fio)
 }
 
 /// Returns the function for messages that are no failures: to standard output when the results go

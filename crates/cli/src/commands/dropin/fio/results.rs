@@ -2,12 +2,11 @@
 
 use super::Talk;
 use super::live::LiveLine;
-use super::sink::Sink;
-use crate::driver::loads::Listener;
 use crate::driver::notes::Repeats;
 use crate::driver::runs::unix_ms;
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
-use crate::output::{say, talks_to_terminal};
+use crate::output::{admit_output, print, say, talks_to_terminal};
 use assay_dialects::fio::output::{
     Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
 };
@@ -18,7 +17,9 @@ use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::text::clean;
 use assay_model::wire::{LoadNote, NoteWeight};
 use jiff::Zoned;
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// Texts beside the results themselves.
 #[derive(Clone, Copy)]
@@ -188,7 +189,7 @@ impl Listener for Results<'_> {
         Ok(())
     }
 
-    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
+    fn load_progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
         self.open()?;
         self.live.update(progress);
         Ok(())
@@ -196,6 +197,51 @@ impl Listener for Results<'_> {
 
     fn interim(&mut self, report: &LoadReport) -> Result<(), Failure> {
         self.present(report)
+    }
+}
+
+/// Destination of results.
+pub enum Sink {
+    /// Standard output.
+    Stdout,
+    /// A file, opened before the load runs: what cannot be written is found
+    /// out before hours of work, not after.
+    File {
+        /// The file.
+        file: File,
+        /// Path of the file.
+        path: PathBuf,
+    },
+}
+
+impl Sink {
+    /// A file, which is emptied, or standard output.
+    pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            return Ok(Self::Stdout);
+        };
+        admit_output(path)?;
+        let file = File::create(path)
+            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
+        Ok(Self::File {
+            file,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Writes all of it.
+    pub fn write(&mut self, text: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => print(|out| out.write_all(text)),
+            Self::File { file, path } => file.write_all(text).map_err(|error| {
+                Failure::failed(format!("cannot write {}: {error}", path.display()))
+            }),
+        }
+    }
+
+    /// `true` if the destination is standard output.
+    pub const fn is_stdout(&self) -> bool {
+        matches!(self, Self::Stdout)
     }
 }
 

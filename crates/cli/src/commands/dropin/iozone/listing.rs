@@ -1,7 +1,6 @@
 //! iozone's text while it grows: each figure is written when it is there.
 
 use super::progress::WorkPace;
-use crate::driver::notes::in_words;
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::output::{print, prints_to_terminal};
@@ -10,7 +9,6 @@ use assay_dialects::iozone::table::RowText;
 use assay_dialects::iozone::{IozoneCommand, throughput};
 use assay_model::job::Job;
 use assay_model::trial::TrialRecord;
-use assay_model::wire::LoadNote;
 use assay_model::work::iozone::{IozoneRow, IozoneStep};
 use assay_model::work::{StepDetail, WorkProgress, WorkReport};
 
@@ -92,9 +90,8 @@ impl<'a> Listing<'a> {
 }
 
 impl Listener for Listing<'_> {
-    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        self.voice.say(&in_words(note));
-        Ok(())
+    fn voice(&self) -> Option<&Voice> {
+        Some(&self.voice)
     }
 
     fn started(&mut self, _job: &Job) -> Result<(), Failure> {

@@ -7,22 +7,20 @@ mod progress;
 
 use crate::checks::admission::not_simulated;
 use crate::child;
+use crate::commands::dropin::texts;
 use crate::driver::host::Host;
-use crate::driver::runs::Done;
-use crate::driver::runs::{present, random};
+use crate::driver::runs::{Done, present, random};
 use crate::driver::works::{self, Request};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::stored::keep::KeepArgs;
 use crate::stored::lookup::{StoreArgs, write_file};
-use assay_dialects::iozone::banner::Moment;
-use assay_dialects::iozone::{
-    self, IozoneCommand, IozoneError, IozoneRequest, banner, blocks, marks, throughput,
-};
+use assay_dialects::iozone::banner::{self, Moment};
+use assay_dialects::iozone::{self, IozoneCommand, IozoneRequest, blocks, marks, throughput};
 use assay_lang::tr;
 use assay_model::plan::Place;
 use assay_model::storage::folder_of;
-use assay_model::text::{clean, shorten};
+use assay_model::text::clean;
 use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::iozone::{Iozone, IozoneRow, Test};
 use assay_model::work::{StepDetail, Work};
@@ -40,7 +38,7 @@ const STOPPING: &str = "assay: stopping; finished cells are kept (Ctrl-C again t
 /// program's name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let words = texts(words)?;
-    match iozone::parse(&words).map_err(of_iozone)? {
+    match iozone::parse(&words).map_err(Failure::usage)? {
         IozoneRequest::Help => print(|out| out.write_all(iozone::help().as_bytes())).map(|()| DONE),
         IozoneRequest::Version => {
             let version = env!("CARGO_PKG_VERSION");
@@ -56,30 +54,11 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     }
 }
 
-fn texts(words: &[OsString]) -> Result<Vec<String>, Failure> {
-    let text = |word: &OsString| {
-        word.to_str().map(str::to_owned).ok_or_else(|| {
-            Failure::usage(format!(
-                "{} is not UTF-8: use a path that leads there by another name",
-                shorten(&clean(&word.to_string_lossy()), 100)
-            ))
-        })
-    };
-    words.iter().map(text).collect()
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "to be handed to map_err as it is"
-)]
-fn of_iozone(error: IozoneError) -> Failure {
-    Failure::usage(error.to_string())
-}
-
 /// The work that a sweep repeats; relative names are in the folder that was
 /// inspected.
 pub fn swept(words: &[OsString], inspection: &Inspection) -> Result<Iozone, Failure> {
-    let IozoneRequest::Measure(mut command) = iozone::parse(&texts(words)?).map_err(of_iozone)?
+    let IozoneRequest::Measure(mut command) =
+        iozone::parse(&texts(words)?).map_err(Failure::usage)?
     else {
         return Err(Failure::usage(
             "iozone: nothing is measured, so there is nothing to sweep",

@@ -1,17 +1,72 @@
 //! `assay compare`: is B faster, slower or equivalent, or is there no
 //! conclusion?
 
-pub mod args;
 mod paired;
 
 use crate::exit::Failure;
+use crate::judging::args::VerdictArgs;
 use crate::judging::comparison::{NamedSide, two_conditions, two_sources, units};
-use crate::judging::written::present;
-use crate::judging::written::wanted;
+use crate::judging::written::{present, wanted};
+use crate::rounds::args::RoundArgs;
+use crate::stored::keep::AnnotationArgs;
 use crate::stored::sources::FigureSource;
-use args::CompareArgs;
 use assay_target::Target;
+use clap::Args;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+A source is `last`, the first letters of a stored run's or import's id, or a file
+that assay import understands. Behind an @ it may name one of its conditions:
+  assay compare 3f2a 9b1c
+  assay compare before.json after.json --margin 3
+  assay compare governors.csv@interactive governors.csv@ondemand
+  assay compare before-after.csv          its two conditions
+  assay compare 3f2a 9b1c -o patch.txt    72 columns for a mail (docs/mail.md)
+  assay compare 3f2a 9b1c --gate --format junit > assay.xml    (docs/gates.md)
+  assay compare --a b1 --a b2 --a b3 --b c1 --b c2 --b c3
+  assay compare --paired-on /mnt/old /mnt/new --trials auto --budget 30m
+  assay compare --paired-on /dev/sdb /dev/sdc --destroy-data --only 'rand-*'
+With three or more sources a side each is taken for a unit of the part, and the
+verdict holds for the part; otherwise for these alone.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage,
+3 with --gate: something is slower.";
+
+/// Arguments that only `--paired-on` takes, beside those of rounds.
+const OF_PAIRED: [&str; 6] = ["jobs", "destroy_data", "seed", "name", "tag", "note"];
+
+/// `assay compare`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct CompareArgs {
+    /// The baseline (A) and the candidate (B).
+    #[arg(value_name = "SOURCE", num_args = 1..=2, conflicts_with_all = ["a", "b"], conflicts_with_all = OF_PAIRED, conflicts_with_all = RoundArgs::NAMES, required_unless_present_any = ["a", "b", "paired_on"])]
+    pub sources: Vec<String>,
+    /// A unit of side A; may be given several times.
+    #[arg(long, value_name = "SOURCE", requires = "b", conflicts_with_all = RoundArgs::NAMES, conflicts_with_all = OF_PAIRED)]
+    pub a: Vec<String>,
+    /// A unit of side B; may be given several times.
+    #[arg(long, value_name = "SOURCE", requires = "a")]
+    pub b: Vec<String>,
+    /// Measure two directories, files or block devices in turn and compare them: in random
+    /// blocks of ABBA or BAAB, so that a drift affects both alike. Both are stored as runs; with
+    /// --name they are called NAME-A and NAME-B.
+    #[arg(long, num_args = 2, value_names = ["TARGET_A", "TARGET_B"], conflicts_with_all = ["sources", "a", "b"])]
+    pub paired_on: Vec<PathBuf>,
+    /// With --paired-on: jobs from a job file of fio instead of those of assay qualify.
+    #[arg(long, value_name = "JOB-FILE", requires = "paired_on", conflicts_with_all = ["quick", "thorough", "only"])]
+    pub jobs: Option<PathBuf>,
+    #[command(flatten)]
+    pub shown: VerdictArgs,
+    #[command(flatten, next_help_heading = "With --paired-on")]
+    pub rounds: RoundArgs,
+    /// Repeat the order, offsets and contents of an earlier session.
+    #[arg(long, value_name = "N", help_heading = "With --paired-on")]
+    pub seed: Option<u64>,
+    #[command(flatten, next_help_heading = "With --paired-on")]
+    pub annotation: AnnotationArgs,
+}
 
 /// Compares what is stored, or two targets that are measured for it.
 pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {

@@ -57,9 +57,6 @@ pub struct LimitsArgs {
     /// Size of the requests into which the host splits larger I/Os.
     #[arg(long, value_name = "SIZE", default_value = "512k", value_parser = parse_size)]
     pub request: Bytes,
-    /// Print it as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
 }
@@ -79,9 +76,6 @@ pub struct CompareArgs {
     /// A policy; the others are compared with the first [default: closed, open].
     #[arg(long = "policy", value_name = "POLICY")]
     pub policies: Vec<Policy>,
-    /// Print it as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
 }
@@ -93,9 +87,6 @@ pub struct CheckArgs {
     /// A policy [default: closed, cmd23, open, open-safe, open-after-2].
     #[arg(long = "policy", value_name = "POLICY")]
     pub policies: Vec<Policy>,
-    /// Print it as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
 }
@@ -134,9 +125,6 @@ pub struct FitArgs {
     /// Write the fitted part into this file, which can be simulated as sim:FILE.toml.
     #[arg(long, value_name = "FILE.toml")]
     pub write_part: Option<PathBuf>,
-    /// Print it as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
     #[command(flatten)]
@@ -179,9 +167,6 @@ pub struct SimulateArgs {
     /// Seed of the offsets of random I/Os.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Print it as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
 }

@@ -2,7 +2,6 @@
 
 use super::args::CheckArgs;
 use crate::exit::{DONE, Failure, MISSED};
-use crate::output::print;
 use assay_flash::check::{Checked, Hole, Rule, check};
 use assay_flash::policy::Policy;
 use assay_report::document::{Document, Section};
@@ -30,14 +29,12 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         ));
     }
     let checked: Result<Vec<Checked>, _> = policies.iter().map(|policy| check(*policy)).collect();
-    let checked = checked.map_err(|error| Failure::usage(error.to_string()))?;
-    if args.json {
-        let values: Vec<Value> = checked.iter().map(value).collect();
-        let value = json!({ "schema": 1, "policies": values });
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else {
-        args.output.show(&document(&checked))?;
-    }
+    let checked = checked.map_err(Failure::usage)?;
+    let policies = || checked.iter().map(value).collect::<Vec<_>>();
+    args.output.present(
+        || json!({ "schema": 1, "policies": policies() }),
+        || document(&checked),
+    )?;
     let sound = checked
         .iter()
         .all(|checked| checked.complete && checked.holes.is_empty());

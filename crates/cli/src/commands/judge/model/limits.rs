@@ -3,7 +3,6 @@
 use super::args::LimitsArgs;
 use crate::checks::part::bus_mode;
 use crate::exit::{DONE, Failure};
-use crate::output::print;
 use assay_explain::on_bus::OnBus;
 use assay_model::job::Direction;
 use assay_model::limits::{Ceiling, all};
@@ -18,14 +17,13 @@ pub fn run(args: &LimitsArgs) -> Result<ExitCode, Failure> {
         None => all(),
     };
     let measured = measured(args, &ceilings)?;
-    if args.json {
+    let values = || {
         let limits: Vec<Value> = ceilings.iter().map(value).collect();
         let measured: Vec<Value> = measured.iter().map(OnBus::value).collect();
-        let value = json!({ "schema": 1, "limits": limits, "measured": measured });
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else {
-        args.output.show(&document(&ceilings, &measured))?;
-    }
+        json!({ "schema": 1, "limits": limits, "measured": measured })
+    };
+    args.output
+        .present(values, || document(&ceilings, &measured))?;
     Ok(DONE)
 }
 

@@ -3,7 +3,6 @@
 use super::args::{Pattern, SimulateArgs};
 use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
-use crate::output::print;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, RequestPhase};
 use assay_flash::part::DeviceModel;
@@ -24,15 +23,13 @@ pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     let part = device_model(word)?;
     let job = job(args)?;
     let device = Device::new(&part, args.policy);
-    let mut device = device.map_err(|error| Failure::usage(error.to_string()))?;
+    let mut device = device.map_err(Failure::usage)?;
     let timed = run_job(&mut device, &job);
     let figures = Figures::of(&timed, args);
-    if args.json {
-        let value = figures.value(&part, args, &device);
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else {
-        args.output.show(&figures.document(&part, args))?;
-    }
+    args.output.present(
+        || figures.value(&part, args, &device),
+        || figures.document(&part, args),
+    )?;
     Ok(DONE)
 }
 

@@ -85,9 +85,7 @@ fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<On>, D::Error> {
 impl Campaign {
     /// Reads a file; whether there are such boards is seen later.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let refuse = |why: String| Failure::usage(format!("{}: {why}", path.display()));
-        let text = input::text(path).map_err(|error| refuse(error.to_string()))?;
-        parse(&text).map_err(refuse)
+        parse(&input::text(path)?).map_err(|why| Failure::in_file(path, why))
     }
 
     /// The words of a run, with the store that keeps it. They are those of the file, so

@@ -3,27 +3,34 @@
 mod file;
 mod part;
 
+use crate::commands::{Command, swept, usage};
+use crate::driver::reach::{Reached, describe, in_words, reach};
 use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::args::VerdictArgs;
 use crate::judging::written;
-use crate::output::{print, say};
+use crate::output::{print, print_json, say};
 use crate::stored::lookup::store_path;
-use crate::targets::lab;
 use crate::targets::pool::{Crew, EndedTask, Event, Task};
-use crate::targets::several::in_words;
+use crate::targets::{lab, several};
+use assay_dialects::iozone;
 use assay_model::text::clean;
 use assay_store::Store;
 use assay_target::labgrid::{Lab, LabError, LabPlace};
 use clap::Args;
 use file::{Campaign, PartOfFile};
 use part::{Board, CampaignPart, Wish};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Version of the JSON of a dry run: rises when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
 /// Time between two requests for boards that others hold.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -50,7 +57,8 @@ left), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
 pub struct CampaignArgs {
     /// File that names the command and the boards.
     pub file: PathBuf,
-    /// List the boards of each part and who holds them; measure nothing.
+    /// Check the command's flags, list the boards of each part with who holds them, and check that
+    /// targets answer; measure nothing. With --json as JSON (docs/boards.md).
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -60,7 +68,8 @@ pub struct CampaignArgs {
 /// Runs a campaign.
 pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     let campaign = Campaign::read(&args.file)?;
-    let format = written::wanted(&args.shown)?;
+    check_flags(&campaign.command)?;
+    let format = written::wanted(&args.shown)?.filter(|_| !(args.dry_run && args.shown.json));
     let asks = format.is_some() || args.shown.gate || args.shown.terms.qualify;
     if asks && campaign.parts.len() < 2 {
         return Err(Failure::usage(
@@ -72,7 +81,7 @@ pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     let places = lab.as_ref().map_or(Ok(Vec::new()), |lab| lab.places())?;
     let parts = parts(&campaign, &places)?;
     if args.dry_run {
-        return list(&parts, &places);
+        return list(&campaign, &parts, &places, args.shown.json);
     }
     let store_path = std::path::absolute(store_path(&args.shown.store)?)
         .map_err(|error| Failure::usage(format!("cannot find the store: {error}")))?;
@@ -132,33 +141,120 @@ fn boards(part: &PartOfFile, places: &[LabPlace]) -> Result<Vec<Board>, Failure>
     }
 }
 
-/// Lists the boards that would be used.
-fn list(parts: &[(CampaignPart, Vec<Board>)], places: &[LabPlace]) -> Result<ExitCode, Failure> {
-    let holder = |board: &Board| {
-        let Board::Place(name) = board else { return "" };
-        let place = places.iter().find(|place| place.name == *name);
-        place.map_or("", |place| place.acquired.as_str())
-    };
-    print(|out| {
-        for (part, boards) in parts {
-            writeln!(
-                out,
-                "{}: {} of {} boards",
-                clean(part.name()),
-                part.wanted(),
-                boards.len()
-            )?;
-            for board in boards {
-                let held = match holder(board) {
-                    "" => String::new(),
-                    holder => format!("  held by {holder}"),
-                };
-                writeln!(out, "  {}", clean(&format!("{board}{held}")))?;
+/// Checks the words of the command as the processes on the boards will read them.
+fn check_flags(words: &[String]) -> Result<(), Failure> {
+    let wrong = |why: &dyn fmt::Display| Failure::usage(format!("the command: {why}"));
+    if let [tool, own @ ..] = words
+        && tool == "iozone"
+    {
+        let parsed = iozone::parse(own).map(drop);
+        return parsed.map_err(|error| wrong(&error));
+    }
+    let all = ["assay"]
+        .into_iter()
+        .chain(words.iter().map(String::as_str));
+    let parsed = usage::parse(all.map(OsString::from)).map_err(|failure| wrong(&failure))?;
+    match parsed.map(|cli| cli.command) {
+        Some(Command::Sweep(sweep)) if !sweep.command.is_empty() => {
+            let path = sweep.path.unwrap_or_default();
+            let read = swept::parse(&sweep.command, &path);
+            read.map(drop).map_err(|failure| wrong(&failure))
+        }
+        Some(_) => Ok(()),
+        None => Err(Failure::usage("the command measures nothing")),
+    }
+}
+
+/// A board that would be used: who holds it, and whether it answers if that was asked.
+struct ListedBoard<'a> {
+    board: &'a Board,
+    holder: &'a str,
+    reached: Option<Reached>,
+}
+
+/// Lists the boards that would be used, and checks that those answer which nobody has to be
+/// asked for.
+fn list(
+    campaign: &Campaign,
+    parts: &[(CampaignPart, Vec<Board>)],
+    places: &[LabPlace],
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let listed: Vec<Vec<ListedBoard<'_>>> = parts
+        .iter()
+        .map(|(_, boards)| look_at(boards, places))
+        .collect();
+    let rows = parts.iter().map(|(part, _)| part).zip(&listed);
+    if json {
+        let parts: Vec<Value> = rows.map(|(part, boards)| part_json(part, boards)).collect();
+        let command = &campaign.command;
+        print_json(&json!({"schema": SCHEMA, "command": command, "parts": parts}))?;
+    } else {
+        print(|out| {
+            rows.into_iter()
+                .try_for_each(|(part, boards)| write_part(part, boards, out))
+        })?;
+    }
+    let lost = |board: &ListedBoard<'_>| board.reached.as_ref().is_some_and(Result::is_err);
+    Ok(match listed.iter().flatten().any(lost) {
+        true => ExitCode::from(LOST),
+        false => DONE,
+    })
+}
+
+fn look_at<'a>(boards: &'a [Board], places: &'a [LabPlace]) -> Vec<ListedBoard<'a>> {
+    let targets = boards.iter().filter_map(|board| match board {
+        Board::Target(on) => Some(on),
+        Board::Place(_) => None,
+    });
+    let mut reached = reach(&targets.collect::<Vec<_>>()).into_iter();
+    let listed = boards.iter().map(|board| match board {
+        Board::Target(_) => ListedBoard {
+            board,
+            holder: "",
+            reached: reached.next().flatten(),
+        },
+        Board::Place(name) => {
+            let place = places.iter().find(|place| place.name == *name);
+            ListedBoard {
+                board,
+                holder: place.map_or("", |place| place.acquired.as_str()),
+                reached: None,
             }
         }
-        Ok(())
-    })?;
-    Ok(DONE)
+    });
+    listed.collect()
+}
+
+fn write_part(
+    part: &CampaignPart,
+    boards: &[ListedBoard<'_>],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (name, wanted) = (clean(&part.name), part.wanted);
+    writeln!(out, "{name}: {wanted} of {} boards", boards.len())?;
+    boards.iter().try_for_each(|listed| {
+        let words = match (listed.holder, &listed.reached) {
+            ("", None) => String::new(),
+            ("", Some(reached)) => format!("  {}", in_words(reached)),
+            (holder, _) => format!("  held by {holder}"),
+        };
+        writeln!(out, "  {}", clean(&format!("{}{words}", listed.board)))
+    })
+}
+
+fn part_json(part: &CampaignPart, boards: &[ListedBoard<'_>]) -> Value {
+    let boards = boards.iter().map(|listed| {
+        let holder = Some(listed.holder).filter(|holder| !holder.is_empty());
+        let mut value = json!({"target": listed.board.to_string(), "held_by": holder});
+        describe(&mut value, listed.reached.as_ref());
+        value
+    });
+    json!({
+        "name": part.name,
+        "wanted": part.wanted,
+        "boards": boards.collect::<Vec<_>>(),
+    })
 }
 
 /// A campaign under way.
@@ -204,7 +300,7 @@ impl<'a> Running<'a> {
             if idle && self.crew.under_way() == 0 {
                 return Ok(());
             }
-            self.crew.set_title(&self.title());
+            self.crew.block.title = self.title();
             if let Event::Ended(ended) = self.crew.next(LOOK) {
                 self.ended(&ended)?;
             }
@@ -233,8 +329,8 @@ impl<'a> Running<'a> {
             Err(LabError::Busy(why)) => {
                 let part = &mut self.parts[index];
                 if part.is_busy(wish, board.clone(), Instant::now()) {
-                    let line = format!("part {} waits for {board}: {why}", part.name());
-                    self.crew.say(&clean(&line));
+                    let line = format!("part {} waits for {board}: {why}", part.name);
+                    self.crew.block.say(&clean(&line));
                 }
                 return;
             }
@@ -272,27 +368,28 @@ impl<'a> Running<'a> {
         let part = &mut self.parts[index];
         match (ended.code, self.store.runs_of(&ended.process)?.pop()) {
             (0 | MISSED, Some(_)) if ended.board_lost => {
-                self.failed(index, wish, LOST, &in_words(ended));
+                self.failed(index, wish, LOST, &several::in_words(ended));
             }
             (0 | MISSED, Some(run)) => {
-                part.succeeded(run.clone());
-                let (there, wanted) = (part.runs().len(), part.wanted());
+                part.runs.push(run.clone());
+                let (there, wanted) = (part.runs.len(), part.wanted);
                 let line = format!(
                     "part {}: {} is run {run}, {there} of {wanted}",
-                    part.name(),
-                    ended.name
+                    part.name, ended.name
                 );
-                self.crew.say(&clean(&line));
+                self.crew.block.say(&clean(&line));
             }
+            // A result, which one of another board is not to hide.
             (DATA_MISMATCH, _) => {
-                part.failed_for_good(DATA_MISMATCH);
+                part.given_up.push(DATA_MISMATCH);
                 self.crew
-                    .say(&clean(&format!("assay: {}", in_words(ended))));
+                    .block
+                    .say(&clean(&format!("assay: {}", several::in_words(ended))));
             }
-            (_, _) if self.crew.signalled().is_some() => part.failed_for_good(ended.code),
+            (_, _) if self.crew.signalled().is_some() => part.given_up.push(ended.code),
             (code, _) => {
                 let code = if ended.too_late { LOST } else { code.max(1) };
-                self.failed(index, wish, code, &in_words(ended));
+                self.failed(index, wish, code, &several::in_words(ended));
             }
         }
         Ok(())
@@ -304,8 +401,8 @@ impl<'a> Running<'a> {
             true => "it is tried on another board",
             false => "there is no other board for it",
         };
-        let line = format!("assay: part {}: {why}; {next}", part.name());
-        self.crew.say(&clean(&line));
+        let line = format!("assay: part {}: {why}; {next}", part.name);
+        self.crew.block.say(&clean(&line));
     }
 
     /// Others may have given boards back.
@@ -321,8 +418,8 @@ impl<'a> Running<'a> {
             // Who may not ask is not told that there was none.
             if has_room && part.waited_for(wait, now) {
                 part.give_up();
-                let line = format!("assay: part {}: no board became free in time", part.name());
-                self.crew.say(&clean(&line));
+                let line = format!("assay: part {}: no board became free in time", part.name);
+                self.crew.block.say(&clean(&line));
             }
             part.look_again(|board| match (board, &free) {
                 (Board::Place(name), Some(free)) => free.contains(name),
@@ -345,7 +442,7 @@ impl<'a> Running<'a> {
         let parts = self
             .parts
             .iter()
-            .map(|part| format!("{} {} of {}", part.name(), part.runs().len(), part.wanted()));
+            .map(|part| format!("{} {} of {}", part.name, part.runs.len(), part.wanted));
         let parts: Vec<String> = parts.collect();
         clean(&format!(
             "{}; {} under way",
@@ -363,24 +460,22 @@ impl<'a> Running<'a> {
             store,
             ..
         } = self;
-        crew.close();
+        crew.block.clear();
         drop(lab);
-        for part in parts
-            .iter()
-            .filter(|part| part.runs().len() < part.wanted())
-        {
-            let (there, wanted) = (part.runs().len(), part.wanted());
+        for part in parts.iter().filter(|part| part.runs.len() < part.wanted) {
+            let (there, wanted) = (part.runs.len(), part.wanted);
             say(&clean(&format!(
                 "assay: part {} has {there} of {wanted} runs",
-                part.name()
+                part.name
             )));
         }
-        let lacking = parts.iter().flat_map(CampaignPart::given_up).max().copied();
+        let lacking = parts.iter().flat_map(|part| &part.given_up).max().copied();
         let worst = crew.signalled().or(lacking);
         let compared = match (parts.as_slice(), crew.signalled()) {
-            ([a, b], None) if !a.runs().is_empty() && !b.runs().is_empty() => {
-                written::of_units([a, b].map(|part| (part.name(), part.runs())), shown)?
-            }
+            ([a, b], None) if !a.runs.is_empty() && !b.runs.is_empty() => written::of_units(
+                [a, b].map(|part| (part.name.as_str(), part.runs.as_slice())),
+                shown,
+            )?,
             (parts, _) => {
                 say_how_to_compare(parts, store.path());
                 DONE
@@ -392,19 +487,19 @@ impl<'a> Running<'a> {
 
 /// Prints the runs, for a user who continues by hand.
 fn say_how_to_compare(parts: &[CampaignPart], store: &Path) {
-    for part in parts.iter().filter(|part| !part.runs().is_empty()) {
+    for part in parts.iter().filter(|part| !part.runs.is_empty()) {
         say(&clean(&format!(
             "part {}: runs {}",
-            part.name(),
-            part.runs().join(" ")
+            part.name,
+            part.runs.join(" ")
         )));
     }
     if let [a, b] = parts
-        && !a.runs().is_empty()
-        && !b.runs().is_empty()
+        && !a.runs.is_empty()
+        && !b.runs.is_empty()
     {
         let side = |flag: &str, part: &CampaignPart| {
-            let units = part.runs().iter().map(|run| format!(" {flag} {run}"));
+            let units = part.runs.iter().map(|run| format!(" {flag} {run}"));
             units.collect::<String>()
         };
         say(&clean(&format!(

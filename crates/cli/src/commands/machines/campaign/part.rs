@@ -37,18 +37,21 @@ pub struct Wish {
 /// second unit.
 #[derive(Debug)]
 pub struct CampaignPart {
-    name: String,
+    /// Name of the part.
+    pub name: String,
     attempts: u32,
-    wanted: usize,
+    /// Number of wanted runs.
+    pub wanted: usize,
     open: Vec<Wish>,
     /// Not tried yet.
     boards: VecDeque<Board>,
     /// Held by somebody else.
     busy: Vec<Board>,
     busy_since: Option<Instant>,
-    runs: Vec<String>,
+    /// The runs that there are.
+    pub runs: Vec<String>,
     /// Exit codes of runs that are not to be had.
-    given_up: Vec<u8>,
+    pub given_up: Vec<u8>,
 }
 
 impl CampaignPart {
@@ -69,26 +72,6 @@ impl CampaignPart {
             runs: Vec::new(),
             given_up: Vec::new(),
         }
-    }
-
-    /// Returns the name of the part.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the number of wanted runs.
-    pub fn wanted(&self) -> usize {
-        self.wanted
-    }
-
-    /// The runs that there are.
-    pub fn runs(&self) -> &[String] {
-        &self.runs
-    }
-
-    /// The exit codes of those that are not to be had.
-    pub fn given_up(&self) -> &[u8] {
-        &self.given_up
     }
 
     /// `true` if no board is left to try; runs under way may still fail.
@@ -143,17 +126,6 @@ impl CampaignPart {
             .extend(self.open.drain(..).map(|wish| wish.code));
     }
 
-    /// A run is there.
-    pub fn succeeded(&mut self, run: String) {
-        self.runs.push(run);
-    }
-
-    /// The board's data is not what was written: that is a result, not to be hidden by
-    /// one of another board.
-    pub fn failed_for_good(&mut self, code: u8) {
-        self.given_up.push(code);
-    }
-
     /// It did not work on a board; whether it is tried on another.
     pub fn failed(&mut self, mut wish: Wish, code: u8) -> bool {
         wish.failures += 1;
@@ -186,10 +158,10 @@ mod tests {
         assert!(part.failed(first, 5));
         let (again, other) = part.next().unwrap();
         assert_ne!(dead, other);
-        part.succeeded("r1".to_owned());
+        part.runs.push("r1".to_owned());
         assert!(!part.failed(again, 1), "no board is left");
         assert!(!part.failed(second, 5));
-        assert_eq!((part.runs().len(), part.given_up()), (1, &[1, 5][..]));
+        assert_eq!((part.runs.len(), part.given_up), (1, &[1, 5][..]));
         assert!(part.is_idle());
     }
 
@@ -216,7 +188,7 @@ mod tests {
         assert!(!part.waited_for(hour, start + hour / 2));
         assert!(part.waited_for(hour, start + hour));
         part.give_up();
-        assert_eq!(part.given_up(), [LOST]);
+        assert_eq!(part.given_up, [LOST]);
         assert!(!part.waited_for(hour, start + hour));
     }
 }

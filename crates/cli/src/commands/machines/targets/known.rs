@@ -1,18 +1,12 @@
-//! The targets that this machine knows of, and whether they are reached.
+//! The targets that this machine knows of.
 
-use crate::driver::host::Host;
 use crate::targets::lab;
-use crate::targets::on::{On, target};
-use assay_model::system::System;
+use crate::targets::on::On;
 use assay_model::text::clean;
-use assay_target::{WhenLost, adb, ssh};
-use std::env;
+use assay_target::{adb, ssh};
 use std::ffi::OsStr;
-use std::fs;
 use std::path::Path;
-
-/// Reached at the same time at most.
-const AT_A_TIME: usize = 8;
+use std::{env, fs};
 
 /// A target and where it is known from.
 pub struct KnownTarget {
@@ -21,9 +15,6 @@ pub struct KnownTarget {
     /// Source that knows the target, and its description there.
     pub from: String,
 }
-
-/// Result of reaching a target: the machine, or the reason why not.
-pub type Reached = Result<System, String>;
 
 /// Returns the targets of `~/.ssh/config`, of adb and of the labgrid that the environment names;
 /// and a sentence for each source that could not be asked.
@@ -88,32 +79,4 @@ fn of_lab() -> Result<Vec<KnownTarget>, String> {
 fn on_search_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(OsStr::new(program)).is_file())
-}
-
-/// Starts an agent on each and asks what the machine is. A board of a labgrid would have
-/// to be acquired for that: it is left to those who need it.
-pub fn reach(known: &[KnownTarget]) -> Vec<Option<Reached>> {
-    let mut reached = Vec::new();
-    for group in known.chunks(AT_A_TIME) {
-        reached.extend(std::thread::scope(|scope| {
-            let asking = group.iter().map(|known| scope.spawn(|| ask(&known.on)));
-            let asking: Vec<_> = asking.collect();
-            let answers = asking.into_iter().map(|thread| thread.join());
-            answers
-                .map(|answer| answer.unwrap_or_else(|_| Some(Err("it panicked".to_owned()))))
-                .collect::<Vec<_>>()
-        }));
-    }
-    reached
-}
-
-fn ask(on: &On) -> Option<Reached> {
-    if matches!(on, On::Labgrid(_)) {
-        return None;
-    }
-    let asked = target(on, WhenLost::Stop).and_then(|mut there| {
-        let mut host = Host::start(there.as_mut())?;
-        Ok(host.inspect(Path::new("/"))?.system)
-    });
-    Some(asked.map_err(|failure| failure.to_string()))
 }

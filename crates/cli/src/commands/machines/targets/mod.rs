@@ -2,15 +2,15 @@
 
 mod known;
 
+use crate::driver::reach::{self, Reached, describe};
 use crate::exit::{DONE, Failure, LOST};
-use crate::output::{print, say};
+use crate::output::{print, print_json, say};
 use crate::targets::lab;
 use crate::targets::on::OnArgs;
-use assay_model::system::System;
 use assay_model::text::clean;
 use assay_target::labgrid::{Freed, release_stale};
 use clap::Args;
-use known::{KnownTarget, Reached, all, reach};
+use known::{KnownTarget, all};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -56,12 +56,11 @@ pub fn run(args: &TargetsArgs) -> Result<ExitCode, Failure> {
         say(&clean(&format!("assay: warning: {problem}")));
     }
     let reached = match args.check {
-        true => reach(&known),
+        true => reach::reach(&known.iter().map(|known| &known.on).collect::<Vec<_>>()),
         false => known.iter().map(|_| None).collect(),
     };
     if args.json {
-        let value = document(&known, &reached);
-        print(|out| writeln!(out, "{value:#}"))?;
+        print_json(&document(&known, &reached))?;
     } else if known.is_empty() {
         say("no target is known; any machine that ssh reaches can be one (--on ssh://user@host)");
     } else {
@@ -89,33 +88,15 @@ fn line(known: &KnownTarget, reached: &Option<Reached>) -> String {
     let target = format!("{} ({})", known.on, known.from);
     clean(&match reached {
         None => target,
-        Some(Ok(system)) => format!("{target}: {}", machine(system)),
-        Some(Err(why)) => format!("{target}: not reached: {why}"),
+        Some(reached) => format!("{target}: {}", reach::in_words(reached)),
     })
-}
-
-fn machine(system: &System) -> String {
-    let board = system.board.as_ref().or(system.hostname.as_ref());
-    let user = if system.root { "root" } else { "not root" };
-    let mut words: Vec<&str> = board.map(String::as_str).into_iter().collect();
-    let kernel = format!("Linux {}", system.kernel);
-    words.extend([system.machine.as_str(), kernel.as_str(), user]);
-    words.join(", ")
 }
 
 fn document(known: &[KnownTarget], reached: &[Option<Reached>]) -> Value {
     let rows = known.iter().zip(reached).map(|(known, reached)| {
-        let system = reached.as_ref().and_then(|reached| reached.as_ref().ok());
-        json!({
-            "target": known.on.to_string(),
-            "from": known.from,
-            "reached": reached.as_ref().map(Result::is_ok),
-            "error": reached.as_ref().and_then(|reached| reached.as_ref().err()),
-            "machine": system.map(|system| &system.machine),
-            "kernel": system.map(|system| &system.kernel),
-            "board": system.and_then(|system| system.board.as_ref()),
-            "root": system.map(|system| system.root),
-        })
+        let mut value = json!({"target": known.on.to_string(), "from": known.from});
+        describe(&mut value, reached.as_ref());
+        value
     });
     json!({"schema": SCHEMA, "targets": rows.collect::<Vec<_>>()})
 }

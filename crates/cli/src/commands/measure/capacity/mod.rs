@@ -2,8 +2,7 @@
 
 mod args;
 
-use crate::checks::admission;
-use crate::checks::admission::Need;
+use crate::checks::admission::{self, Need};
 use crate::driver::measuring::MeasuringCommand;
 use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
@@ -18,9 +17,6 @@ use assay_target::Target;
 use std::process::ExitCode;
 
 /// Checks the capacity of a path on a target.
-///
-/// # Errors
-/// When it cannot be carried out.
 pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let command = MeasuringCommand {
         path: &args.path,

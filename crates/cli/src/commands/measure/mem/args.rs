@@ -72,43 +72,21 @@ impl MemArgs {
     }
 
     /// A flag that means nothing without the part that it is for.
-    pub fn without_its_part(&self) -> Option<(&'static str, &'static str)> {
+    pub fn without_its_part(&self) -> Option<(&'static str, MemoryPart)> {
         let flags = [
-            (
-                self.size.is_some(),
-                "--size",
-                MemoryPart::Bandwidth,
-                "bandwidth",
-            ),
-            (
-                self.threads.is_some(),
-                "--threads",
-                MemoryPart::Bandwidth,
-                "bandwidth",
-            ),
+            (self.size.is_some(), "--size", MemoryPart::Bandwidth),
+            (self.threads.is_some(), "--threads", MemoryPart::Bandwidth),
             (
                 self.stress_size.is_some(),
                 "--stress-size",
                 MemoryPart::Stress,
-                "stress",
             ),
-            (
-                self.duration.is_some(),
-                "--for",
-                MemoryPart::Stress,
-                "stress",
-            ),
-            (
-                self.flip_bit.is_some(),
-                "--flip-bit",
-                MemoryPart::Stress,
-                "stress",
-            ),
+            (self.duration.is_some(), "--for", MemoryPart::Stress),
+            (self.flip_bit.is_some(), "--flip-bit", MemoryPart::Stress),
         ];
-        let mut idle = flags
-            .into_iter()
-            .filter(|(given, _, part, _)| *given && !self.wants(*part));
-        idle.next().map(|(_, flag, _, part)| (flag, part))
+        let mut given = flags.into_iter().filter(|(given, ..)| *given);
+        let idle = given.find(|(_, _, part)| !self.wants(*part));
+        idle.map(|(_, flag, part)| (flag, part))
     }
 }
 

@@ -18,6 +18,8 @@ use assay_model::storage::Storage;
 use assay_model::work::Work;
 use assay_model::work::memory::{Bandwidth, Latency, Memory, Stress};
 use assay_target::Target;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -25,11 +27,10 @@ use std::process::ExitCode;
 const TRIALS: u32 = 5;
 
 /// Measures the memory of a target.
-///
-/// # Errors
-/// When it cannot be measured.
 pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if let Some((flag, part)) = args.without_its_part() {
+        let part = part.to_possible_value();
+        let part = part.as_ref().map_or("", PossibleValue::get_name);
         return Err(Failure::usage(format!(
             "{flag} is for the part {part}, which is not asked for: add {part}"
         )));

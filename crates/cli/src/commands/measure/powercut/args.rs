@@ -1,10 +1,9 @@
 //! The command line of `assay powercut`.
 
 use super::cut::{Method, Words, words};
+use crate::driver::measuring::MeasureArgs;
 use crate::exit::Failure;
-use crate::stored::keep::KeepArgs;
-use crate::targets::on::OnArgs;
-use crate::ui::values::parse_time;
+use crate::ui::values::{one_of, parse_time};
 use assay_model::units::Nanos;
 use assay_model::work::powercut::{DurabilityKind, Mounting};
 use clap::Args;
@@ -52,9 +51,9 @@ pub struct PowercutArgs {
     /// Mount this at PATH, before the writes and after each cut [default: the board does].
     #[arg(long, value_name = "DEVICE:TYPE[:OPTIONS]", value_parser = mounting)]
     pub mount: Option<Mounting>,
-    /// Write methods, separated by commas, which run at the same time: fsync, fdatasync, dsync,
-    /// fua, rename, append, sqlite [default: all that the path takes].
-    #[arg(long, value_name = "WAYS", value_delimiter = ',', value_parser = way)]
+    /// Write methods, separated by commas, which run at the same time [default: all that the path
+    /// takes].
+    #[arg(long, value_name = "WAYS", value_delimiter = ',', value_parser = one_of(&DurabilityKind::ALL, DurabilityKind::name))]
     pub ways: Vec<DurabilityKind>,
     /// Size that the device guarantees to write completely or not at all.
     #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
@@ -71,19 +70,11 @@ pub struct PowercutArgs {
         ]
     )]
     pub resume: Option<String>,
-    /// Repeat the times, places and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: KeepArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl PowercutArgs {
@@ -123,14 +114,6 @@ fn mounting(text: &str) -> Result<Mounting, String> {
             "write DEVICE:TYPE or DEVICE:TYPE:OPTIONS, such as /dev/sda1:ext4:noatime".to_owned(),
         ),
     }
-}
-
-fn way(text: &str) -> Result<DurabilityKind, String> {
-    let all = DurabilityKind::ALL.map(DurabilityKind::name).join(", ");
-    let known = DurabilityKind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == text);
-    known.ok_or(format!("one of {all}"))
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ mod session;
 
 use crate::checks::admission::{Need, admit, can_be_stored};
 use crate::driver::host::Host;
-use crate::driver::runs;
-use crate::driver::runs::{header, run_id};
+use crate::driver::runs::{self, header, run_id};
 use crate::exit::Failure;
 use crate::stored::owner;
 use args::PowercutArgs;
@@ -41,7 +40,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let name = named(target)?;
     let switch = Switch::new(args.cut()?, args.restore.as_ref(), &name)?;
     target.needs_larger_agent();
-    let path = args.store.path()?;
+    let path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(to)?;
     let place = admit(&inspection, Need::written(args.destroy_data))?;
@@ -50,9 +49,9 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         inspection = host.inspect(&mount.device)?;
     }
     let work = work(args, &place)?;
-    let seed = args.seed.unwrap_or_else(runs::random);
+    let seed = args.shared.seed.unwrap_or_else(runs::random);
     let header = header(plan(args, place, seed), inspection, host.names());
-    let mut store = args.store.open(&path)?;
+    let mut store = args.shared.store.open(&path)?;
     store.begin_run(&header, &owner::this_process())?;
     let journal = Journal::create(&path, &header.id, work.kinds.len())?;
     let session = Session {
@@ -62,7 +61,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         header,
         trials: Vec::new(),
     };
-    session.run(args, args.json, host)
+    session.run(args, args.shared.json, host)
 }
 
 /// The name of a target that is not this machine.

@@ -2,13 +2,10 @@
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
-use super::journal::Planned;
-use super::journal::{Journal, Left};
+use super::journal::{Journal, Left, Planned};
 use super::session::{Session, planned};
-use crate::checks::admission;
-use crate::checks::admission::Need;
-use crate::commands;
-use crate::commands::resume;
+use crate::checks::admission::{self, Need};
+use crate::commands::{Command, resume};
 use crate::driver::host::Host;
 use crate::driver::leftovers;
 use crate::exit::Failure;
@@ -21,19 +18,15 @@ use assay_target::Target;
 use std::process::ExitCode;
 
 /// Goes on with a run.
-///
-/// # Errors
-/// As [`super::run`].
 pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let path = args.store.path()?;
-    let mut store = Store::open_existing(&path)?;
+    let mut store = args.shared.store.store.open_existing()?;
     let id = run_id(&store, name)?;
     let run = whole_run(&store, &id)?;
     let began = began(&run)?;
     let there = super::named(target)?;
     resume::is_on(&run, Some(&there))?;
     if run.status == RunStatus::Finished {
-        return resume::nothing_missing(&run, args.json);
+        return resume::nothing_missing(&run, args.shared.json);
     }
     if !is_free(&store, &run)? {
         return Err(resume::still_under_way(&id));
@@ -42,7 +35,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     let switch = Switch::new(began.cut()?, began.restore.as_ref(), &there)?;
     let written_to = run.header.plan.place.clone();
     let work = super::work(&began, &written_to)?;
-    let (journal, left) = Journal::reopen(&path, &id, work.kinds.len())?;
+    let (journal, left) = Journal::reopen(store.path(), &id, work.kinds.len())?;
     let mut cycles = super::cycles(&began, target, work, switch, &id);
     tell(&run, began.cycles);
     // Whoever was killed may have left the power off.
@@ -69,7 +62,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     if let Some(left) = left {
         session.finish(&began, &left, &mut host)?;
     }
-    session.run(&began, args.json, host)
+    session.run(&began, args.shared.json, host)
 }
 
 impl Session<'_> {
@@ -102,7 +95,7 @@ impl Session<'_> {
 /// The words that it was begun with.
 fn began(run: &Run) -> Result<PowercutArgs, Failure> {
     match resume::began(run)? {
-        Some(commands::Command::Powercut(began)) => Ok(*began),
+        Some(Command::Powercut(began)) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} cut no power: assay list shows the runs",
             run.header.id

@@ -3,19 +3,18 @@
 use super::args::PowercutArgs;
 use super::cut::Switch;
 use super::cycle::Cycles;
-use super::journal::Journal;
-use super::journal::Planned;
+use super::journal::{Journal, Planned};
 use crate::driver::host::Host;
-use crate::driver::runs::{self, of_store, unix_ms};
-use crate::exit::{DONE, Failure};
+use crate::driver::runs::{Done, Ending, unix_ms};
+use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::ui::progress::Voice;
 use assay_lang::tr;
-use assay_model::annotation::Annotation;
 use assay_model::rng::SplitMix64;
-use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::wire::RunEnd;
 use assay_model::work::StepDetail;
 use assay_model::work::powercut::CutStep;
 use assay_report::findings::powercut::{in_brief, total};
@@ -50,9 +49,6 @@ pub fn planned(args: &PowercutArgs, seed: u64) -> impl Iterator<Item = Planned> 
 
 impl Session<'_> {
     /// Carries out the cycles that are missing, and closes the run.
-    ///
-    /// # Errors
-    /// When something acknowledged is lost, or it cannot go on.
     pub fn run(mut self, args: &PowercutArgs, json: bool, host: Host) -> Result<ExitCode, Failure> {
         let interrupt = Interrupt::catch(|| {
             say(
@@ -60,30 +56,28 @@ impl Session<'_> {
             );
         })?;
         let ended = self.all(args, host, &interrupt);
-        let status = match (&ended, interrupt.exit_code()) {
-            (Err(failure), _) => RunStatus::Failed {
-                error: failure.to_string(),
-            },
-            (Ok(()), Some(_)) => RunStatus::Interrupted,
-            (Ok(()), None) => RunStatus::Finished,
+        let signal = interrupt.exit_code();
+        let ending = match (ended, signal) {
+            (Err(failure), _) => Ending::of_failure(failure),
+            (Ok(()), Some(_)) => Ending::of(RunEnd::Cancelled, signal),
+            (Ok(()), None) => Ending::of(RunEnd::Finished, None),
         };
-        let (run, noted) = self.close(status);
-        if !run.trials.is_empty() {
-            runs::present(&run, json)?;
+        let none = self.trials.is_empty();
+        let store = Some(&mut self.store);
+        let mut done = Done::close(store, self.header, self.trials, ending, none)?;
+        // What failed in a cycle goes on with it.
+        if none || done.ending.failure.is_none() {
+            self.journal.remove();
         }
         // A loss that was found is the result, whatever befell the rest.
-        if let Some(lost) = total(&run).and_then(|total| total.failure()) {
-            let lost = Failure::mismatch(lost);
-            return Err(match &noted {
-                Err(noted) => lost.and(noted),
-                Ok(()) => lost,
+        if let Some(lost) = total(&done.run).and_then(|total| total.failure()) {
+            let (lost, rest) = (Failure::mismatch(lost), done.ending.failure.take());
+            done.ending.failure = Some(match rest {
+                Some(rest) => lost.and(&rest),
+                None => lost,
             });
         }
-        match (ended, noted) {
-            (Err(first), Err(noted)) => return Err(first.and(&noted)),
-            (ended, noted) => ended.and(noted)?,
-        }
-        Ok(interrupt.exit_code().map_or(DONE, ExitCode::from))
+        done.present(json)
     }
 
     /// Runs all cycles that are not stored yet.
@@ -118,9 +112,6 @@ impl Session<'_> {
     }
 
     /// Stores and tells a cycle.
-    ///
-    /// # Errors
-    /// When it cannot be stored.
     pub fn keep(
         &mut self,
         args: &PowercutArgs,
@@ -144,29 +135,8 @@ impl Session<'_> {
         };
         let saved = self.store.save_trial(&self.header.id, &record);
         self.trials.push(record);
-        saved.map_err(of_store)?;
+        saved.map_err(Failure::failed)?;
         say(&told);
         Ok(())
-    }
-
-    /// The run is in the store; without a cycle there is none.
-    fn close(mut self, status: RunStatus) -> (Run, Result<(), Failure>) {
-        let run = Run {
-            header: self.header,
-            status,
-            finished_unix_ms: Some(unix_ms()),
-            annotation: Annotation::default(),
-            trials: self.trials,
-        };
-        let none = run.trials.is_empty();
-        let noted = match none {
-            true => self.store.forget_run(&run.header.id).map_err(of_store),
-            false => runs::finish(&mut self.store, &run),
-        };
-        // What failed in a cycle goes on with it.
-        if noted.is_ok() && (none || !matches!(run.status, RunStatus::Failed { .. })) {
-            self.journal.remove();
-        }
-        (run, noted)
     }
 }

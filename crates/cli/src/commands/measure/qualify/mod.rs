@@ -1,30 +1,27 @@
 //! `assay qualify PATH`: what is this storage, how fast is it really, and can
 //! I believe it?
 
-mod claims;
 pub mod profile;
 
-use crate::checks::admission::Need;
-use crate::checks::{admission, estimate};
+use crate::checks::admission::{self, Need};
+use crate::checks::part::bus_mode;
+use crate::checks::{estimate, input, toml_file};
 use crate::driver::announce::announce;
-use crate::driver::host::Host;
 use crate::driver::measuring::MeasureArgs;
-use crate::driver::runs::{header, random, run_id};
-use crate::driver::{leftovers, plans};
+use crate::driver::plans::{self, Prepared, interleaved, never_enough};
+use crate::driver::runs::{header, random};
 use crate::exit::{EXIT_CODES, Failure};
 use crate::jobs::suite::{self, Scale, SuiteOptions};
 use crate::stored::owner;
 use crate::ui::values::parse_size;
-use assay_model::condition::Restore;
-use assay_model::plan::{Place, Plan, interleave};
-use assay_model::run::{RunHeader, RunStatus};
-use assay_model::units::Bytes;
-use assay_model::units::Nanos;
+use assay_model::plan::{Place, Plan};
+use assay_model::run::{Claims, Datasheet, RunHeader, RunStatus};
+use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Inspection;
 use assay_target::Target;
 use clap::Args;
 use profile::Profile;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `assay qualify`.
@@ -84,20 +81,17 @@ impl QualifyArgs {
 
 /// Qualifies a path on a target.
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    admission::can_be_stored(&args.path)?;
-    let claims = claims::of(args)?;
-    let store_path = args.shared.store.path()?;
+    let claims = claims(args)?;
     if args.profile.is_some() {
         target.needs_larger_agent();
     }
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(&args.path)?;
-    let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
-    // Only now: a path that is refused leaves no store behind.
-    let mut store = args.shared.store.open(&store_path)?;
-    leftovers::clear(&mut host, &mut store, &place)?;
-    // Leftovers took room that is free now.
-    let inspection = host.inspect(&args.path)?;
+    let admit = |found: &_| admission::admit(found, Need::anything(args.destroy_data));
+    let Prepared {
+        mut host,
+        inspection,
+        place,
+        mut store,
+    } = Prepared::new(&args.path, &args.shared.store, target, admit)?;
 
     let scale = Scale::new(&args.suite(), &inspection)?;
     let more = profile::more(args, &place, &mut host)?;
@@ -112,12 +106,12 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         ..header.clone()
     };
     store.begin_run(&whole, &owner::this_process())?;
-    let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), never_enough);
     let done = plans::close(whole, &mut store, executed, target)?;
     if more.is_empty() || done.run.status != RunStatus::Finished {
         return done.present(args.shared.json);
     }
+    let store_path = store.path().to_owned();
     drop(store);
     let done = more.carry_out(args, done.run, &store_path, (&mut host, target))?;
     done.present(args.shared.json)
@@ -139,15 +133,27 @@ fn plan(
 ) -> Result<Plan, Failure> {
     let seed = args.shared.seed.unwrap_or_else(random);
     let jobs = suite::jobs(&args.suite(), inspection, &place, scale)?;
-    let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
-    Ok(Plan {
-        run_id: run_id(),
-        seed,
-        place,
-        file_size: scale.file,
-        conditions: Vec::new(),
-        restore: Restore::default(),
-        order: interleave(&trials, seed),
-        jobs,
-    })
+    Ok(interleaved(seed, place, scale.file, jobs))
+}
+
+/// Claims of the user about the device: `--bus` and `--datasheet`.
+fn claims(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
+    if args.bus.is_none() && args.datasheet.is_none() {
+        return Ok(None);
+    }
+    args.bus.as_deref().map(bus_mode).transpose()?;
+    Ok(Some(Claims {
+        bus: args.bus.clone(),
+        datasheet: args.datasheet.as_deref().map(datasheet).transpose()?,
+    }))
+}
+
+fn datasheet(path: &Path) -> Result<Datasheet, Failure> {
+    let refused = |why: String| Failure::in_file(path, why);
+    let sheet: Datasheet = toml_file::read(&input::text(path)?)
+        .map_err(|mistake| refused(format!("it is not a datasheet: {mistake}")))?;
+    match sheet.problem() {
+        Some(field) => Err(refused(format!("{field} must be a number above 0"))),
+        None => Ok(sheet),
+    }
 }

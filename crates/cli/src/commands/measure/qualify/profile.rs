@@ -4,13 +4,11 @@
 use super::QualifyArgs;
 use crate::checks::estimate;
 use crate::driver::host::Host;
-use crate::driver::runs;
-use crate::driver::runs::Done;
+use crate::driver::runs::{self, Done};
 use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::works::{self, Request};
 use crate::exit::Failure;
-use crate::jobs::memory;
-use crate::jobs::suite;
+use crate::jobs::{memory, suite};
 use crate::output::say;
 use crate::scenarios::{self, Built};
 use assay_lang::tr;
@@ -143,9 +141,6 @@ impl More {
 
     /// Carries all of it out, and appends what was measured to the run, which has come to
     /// its end so far. The first that does not come to its end is the last.
-    ///
-    /// # Errors
-    /// When one cannot begin.
     pub fn carry_out(
         self,
         args: &QualifyArgs,

@@ -11,13 +11,13 @@ use crate::driver::runs;
 use crate::exit::{DONE, Failure};
 use crate::jobs::load_trials::RepeatedLoad;
 use crate::jobs::records::entries;
-use crate::output::{print, say, style};
+use crate::output::{print_json, say, show, style};
 use crate::stored::guard::keep_apart;
 use args::ReplayArgs;
 use assay_lang::tr;
 use assay_model::load::PerDirection;
 use assay_model::units::Bytes;
-use assay_report::{json, terminal, views};
+use assay_report::{json, views};
 use assay_target::Target;
 use assay_trace::Action;
 use assay_trace::describe::{Description, describe};
@@ -63,8 +63,8 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         args::ShrinkBy::Wrap => Shrink::Wrap,
         args::ShrinkBy::Scale => Shrink::Scale,
     };
-    let fitted = fit(&recording, size, shrink)
-        .map_err(|error| Failure::usage(format!("{}: {error}", args.trace.display())))?;
+    let fitted =
+        fit(&recording, size, shrink).map_err(|error| Failure::in_file(&args.trace, error))?;
     let replay = load::step(args, &described, &fitted, recorded_extent, trims);
     if replay.shrunk.is_some() {
         say(&tr!(
@@ -77,10 +77,8 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     let load = load::load(args, &described, &fitted, &found)?;
     let entries = entries(&load);
     if entries.is_empty() {
-        return Err(Failure::usage(format!(
-            "{}: it only trims: a run keeps no figures of trims",
-            args.trace.display()
-        )));
+        let why = "it only trims: a run keeps no figures of trims";
+        return Err(Failure::in_file(&args.trace, why));
     }
     let asked = RepeatedLoad {
         load,
@@ -95,9 +93,9 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 
 /// Reads a trace, which is a file of this machine.
 fn read(path: &Path) -> Result<Recording, Failure> {
-    let of = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
-    let file = input::open(path).map_err(of)?;
-    Recording::read(BufReader::new(file)).map_err(of)
+    let file = input::open(path).map(BufReader::new);
+    let read = file.and_then(Recording::read);
+    read.map_err(|error| Failure::in_file(path, error))
 }
 
 /// The recording, or two of them side by side.
@@ -112,14 +110,8 @@ fn describe_all(
         all.push((name(path), describe(&read(path)?)));
     }
     match args.json {
-        true => {
-            let value = json::recordings(&all);
-            print(|out| writeln!(out, "{value:#}"))?;
-        }
-        false => {
-            let document = views::recordings::document(&all, style().ascii);
-            print(|out| terminal::write(&document, style(), &[], out))?;
-        }
+        true => print_json(&json::recordings(&all))?,
+        false => show(&views::recordings::document(&all, style().ascii))?,
     }
     Ok(DONE)
 }

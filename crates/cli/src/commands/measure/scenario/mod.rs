@@ -7,9 +7,9 @@ use crate::driver::measuring::{Bench, MeasuringCommand};
 use crate::driver::step_progress::Counted;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
-use crate::scenarios::library::{BUILT_IN, LibraryScenario};
+use crate::scenarios::library::{self, BUILT_IN, LibraryScenario};
 use crate::scenarios::resolve::{Resolved, Wanted};
-use crate::scenarios::{admit, file, library, measured, resolve_in, tools};
+use crate::scenarios::{admit, file, measured, resolve_in, tools};
 pub use args::ScenarioArgs;
 use assay_lang::tr;
 use assay_model::job::Job;
@@ -23,9 +23,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Lists, shows or carries out scenarios.
-///
-/// # Errors
-/// When it cannot be carried out, or ends with a failure.
 pub fn run(args: &ScenarioArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if args.list {
         return list();
@@ -82,9 +79,6 @@ fn play(
 
 /// A scenario that a sweep repeats, and its measured acts. Whether the place may be
 /// written is the sweep's to ask.
-///
-/// # Errors
-/// When it cannot be played there.
 pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
     let name = args.scenario.as_deref().unwrap_or_default();
     let found = library::find(name)?;

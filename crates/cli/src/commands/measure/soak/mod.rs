@@ -4,8 +4,8 @@ mod args;
 mod outlook;
 mod resume;
 
-use crate::checks::admission;
-use crate::checks::admission::Need;
+use crate::checks::admission::{self, Need};
+use crate::checks::free_space::HEADROOM;
 use crate::driver::measuring::{MeasuringCommand, Planned};
 use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
@@ -23,13 +23,8 @@ use std::process::ExitCode;
 
 /// Without any other end.
 const DURATION: Nanos = Nanos::secs(3600);
-/// Space that a file system needs besides the file itself.
-const HEADROOM: u64 = 16 << 20;
 
 /// Soaks a path on a target.
-///
-/// # Errors
-/// When it cannot be carried out.
 pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     // The small agent of boards has no room for it.
     target.needs_larger_agent();
@@ -80,16 +75,22 @@ fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Resul
         return Err(Failure::usage("--checkpoint is a time above 0"));
     }
     let area = area(args, inspection)?;
-    let blocks = area / block_bytes;
-    if blocks == 0 {
+    if area < block_bytes {
         return Err(Failure::usage(format!(
             "an area of {} has no block of {}",
             Bytes(area),
             args.block
         )));
     }
+    Ok(soak(args, place, area, seed))
+}
+
+/// A soak of an area, from its beginning.
+fn soak(args: &Args, place: &Place, area: u64, seed: u64) -> Soak {
+    let block_bytes = args.block.0.max(1);
+    let blocks = area / block_bytes;
     let endless = args.passes.is_none() && args.duration.is_none();
-    Ok(Soak {
+    Soak {
         path: data_of(place, seed),
         own_file: matches!(place, Place::Directory { .. }),
         block_bytes,
@@ -101,7 +102,7 @@ fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Resul
         memory_bytes: args.memory.map(|bytes| bytes.0),
         keep: args.keep,
         from: None,
-    })
+    }
 }
 
 /// Returns the path that is written: a file in a folder, or the device.
@@ -118,7 +119,7 @@ fn area(args: &Args, inspection: &Inspection) -> Result<u64, Failure> {
         PathKind::Device { size } => (size.0, size.0),
         _ => {
             let free = inspection.storage.available.map_or(0, |free| free.0);
-            (free.saturating_sub(HEADROOM), free / 2)
+            (free.saturating_sub(HEADROOM.0), free / 2)
         }
     };
     let area = args.size.map_or(usual, |size| size.0);

@@ -1,9 +1,8 @@
 //! Flags of `assay sweep`.
 
+use crate::driver::measuring::MeasureArgs;
 use crate::exit::EXIT_CODES;
 use crate::rounds::args::RoundArgs;
-use crate::stored::keep::KeepArgs;
-use crate::targets::on::OnArgs;
 use crate::ui::values::{parse_margin, parse_time};
 use assay_model::units::Nanos;
 use clap::Args;
@@ -76,13 +75,8 @@ pub struct SweepArgs {
     #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
     pub margin: Option<f64>,
     /// Resume an interrupted sweep: run its missing trials.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "max_trials", "margin", "name", "tag", "note"], conflicts_with_all = RoundArgs::NAMES)]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "max_trials", "margin", "name", "tag", "note"], conflicts_with_all = RoundArgs::NAMES, conflicts_with = "seed")]
     pub resume: Option<String>,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: KeepArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }

@@ -7,18 +7,18 @@ mod repeated;
 mod resume;
 mod talk;
 
-use crate::checks::admission::Need;
-use crate::checks::{admission, estimate};
+use crate::checks::admission::{self, Need};
+use crate::checks::estimate;
 use crate::driver::announce::{announce, tell};
 use crate::driver::host::Host;
 use crate::driver::runs::{header, random};
 use crate::driver::{leftovers, plans};
 use crate::exit::Failure;
-use crate::rounds::jobs::{JobSource, Jobs};
+use crate::rounds::jobs::{self, JobSource, Jobs};
 use crate::rounds::outlook::{LevelAndMargin, Spread};
-use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
+use crate::rounds::plan;
+use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
 use crate::rounds::stopper::{ComparisonsSoFar, Stopper};
-use crate::rounds::{jobs, plan, schedule};
 use crate::stored::owner;
 use crate::ui::progress::Voice;
 use args::SweepArgs;
@@ -70,7 +70,7 @@ fn begin(
     }
     let varied = conditions::parse(args)?;
     let source = source(args, path, read)?;
-    let store_path = args.store.path()?;
+    let store_path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
@@ -96,7 +96,7 @@ fn begin(
         }
     };
     // Only now: a sweep that is refused leaves no store behind.
-    let mut store = args.store.open(&store_path)?;
+    let mut store = args.shared.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
@@ -109,7 +109,7 @@ fn begin(
         _ => jobs::choose(&args.rounds, &source, &bench, &place)?,
     };
     let schedule = schedule(args, &jobs, &conditions, &place)?;
-    let seed = args.rounds.seed.unwrap_or_else(random);
+    let seed = args.shared.seed.unwrap_or_else(random);
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
@@ -204,7 +204,7 @@ fn execute(
 ) -> Result<ExitCode, Failure> {
     let enough = enough(header, &done);
     let executed = plans::execute(&mut host, header, &mut store, done, enough);
-    plans::close(header.clone(), &mut store, executed, target)?.present(args.json)
+    plans::close(header.clone(), &mut store, executed, target)?.present(args.shared.json)
 }
 
 /// Returns a function that decides if a sweep may end, to be called after each trial.

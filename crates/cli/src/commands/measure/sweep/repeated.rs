@@ -5,10 +5,8 @@ use super::command::SweptWork;
 use super::talk::Talk;
 use crate::driver::announce::announce_work;
 use crate::driver::host::Host;
-use crate::driver::runs::Done;
-use crate::driver::runs::{random, run_id};
-use crate::driver::works;
-use crate::driver::works::{Request, Sweep};
+use crate::driver::runs::{Done, random, run_id};
+use crate::driver::works::{self, Request, Sweep};
 use crate::exit::Failure;
 use crate::output::say;
 use crate::stored::guard;
@@ -53,9 +51,9 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     let (work, _) = (tool.make)(&bed.bench)?;
     check_place(&mut host, &work, bed)?;
-    let store_path = args.store.path()?;
+    let store_path = args.shared.store.path()?;
     guard::keep_apart(&store_path, work.spec().writes())?;
-    let (run_id, seed) = (run_id(), args.rounds.seed.unwrap_or_else(random));
+    let (run_id, seed) = (run_id(), args.shared.seed.unwrap_or_else(random));
     let request = request(args, tool, bed, (run_id, seed), &mut host)?;
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
     announce_work(&words.join(" "), &request, &bed.inspection, &store_path);
@@ -66,11 +64,11 @@ pub fn run(
         &mut host,
         inspection,
         &request,
-        &args.store,
+        &args.shared.store,
         &mut talk,
     );
     talk.close();
-    done?.present(args.json)
+    done?.present(args.shared.json)
 }
 
 /// The work in its place, under conditions each of which has been made once.

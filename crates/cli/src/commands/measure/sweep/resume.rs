@@ -2,17 +2,14 @@
 
 use super::args::SweepArgs;
 use super::command::{ReadCommand, Swept, SweptWork};
-use super::repeated::Bed;
-use super::{conditions, execute, repeated};
-use crate::checks::admission::Need;
-use crate::checks::{admission, estimate};
-use crate::commands;
-use crate::commands::resume;
+use super::repeated::{self, Bed};
+use super::{conditions, execute};
+use crate::checks::estimate;
+use crate::commands::Command;
+use crate::commands::resume::{self, Resumed};
 use crate::driver::host::Host;
-use crate::driver::leftovers;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::lookup::{run_id, whole_run};
 use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
@@ -28,17 +25,11 @@ pub fn run(
     read: ReadCommand,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let mut store = Store::open_existing(&args.store.path()?)?;
-    let id = run_id(&store, name)?;
-    let mut host = Host::start(target)?;
-    let run = whole_run(&store, &id)?;
-    resume::is_on(&run, host.target())?;
-    leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
-    // One whose owner is gone is marked as interrupted by now.
-    let mut runs = store.runs()?.into_iter();
-    if runs.any(|run| run.id == id && run.status == RunStatus::Running) {
-        return Err(resume::still_under_way(&id));
-    }
+    let Resumed {
+        mut store,
+        mut host,
+        run,
+    } = Resumed::find(&args.shared.store, name, target)?;
     if let Some((began, tool)) = of_command(&run, read)? {
         return resume_work(args, &began, &tool, (run, store), host, target);
     }
@@ -46,7 +37,7 @@ pub fn run(
     let plan = &done.header.plan;
     let missing = plan.order.len().saturating_sub(done.trials.len());
     if missing == 0 || done.status == RunStatus::Finished {
-        return resume::nothing_missing(&done, args.json);
+        return resume::nothing_missing(&done, args.shared.json);
     }
     inspect(args, &done, &mut host)?;
     let left: u64 = estimate::of_trials(plan)
@@ -55,11 +46,12 @@ pub fn run(
         .map(|t| t.0)
         .sum();
     say(&format!(
-        "assay: resumes run {id}: {missing} of {} trials are missing, about {}",
+        "assay: resumes run {}: {missing} of {} trials are missing, about {}",
+        done.header.id,
         plan.order.len(),
         Nanos(left)
     ));
-    store.reopen_run(&id, &owner::this_process(), done.trials.len())?;
+    store.reopen_run(&done.header.id, &owner::this_process(), done.trials.len())?;
     execute(args, host, &done.header, store, done.trials, target)
 }
 
@@ -73,7 +65,7 @@ fn resume_work(
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
     if run.status == RunStatus::Finished {
-        return resume::nothing_missing(&run, args.json);
+        return resume::nothing_missing(&run, args.shared.json);
     }
     let inspection = inspect(args, &run, &mut host)?;
     let plan = &run.header.plan;
@@ -83,7 +75,7 @@ fn resume_work(
         place: plan.place.clone(),
         conditions: plan.conditions.clone(),
     };
-    repeated::go_on(began, tool, &bed, (run, store), host, target)?.present(args.json)
+    repeated::go_on(began, tool, &bed, (run, store), host, target)?.present(args.shared.json)
 }
 
 /// The words that a sweep of a work was begun with, and the work; `None` when it is
@@ -92,7 +84,7 @@ fn of_command(run: &Run, read: ReadCommand) -> Result<Option<(SweepArgs, SweptWo
     if !run.header.command.iter().any(|word| word == "--") {
         return Ok(None);
     }
-    let Some(commands::Command::Sweep(began)) = resume::began(run)? else {
+    let Some(Command::Sweep(began)) = resume::began(run)? else {
         return Ok(None);
     };
     let path = run.header.plan.place.path();
@@ -104,10 +96,8 @@ fn of_command(run: &Run, read: ReadCommand) -> Result<Option<(SweepArgs, SweptWo
 
 /// Looks at the storage again: it must be the same.
 fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
-    let (id, plan) = (&done.header.id, &done.header.plan);
-    let inspection = host.inspect(plan.place.path())?;
-    admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
-    admission::is_that_of(done, &inspection)?;
+    let id = &done.header.id;
+    let inspection = resume::inspect(done, args.rounds.destroy_data, host)?;
     if done.header.system.kernel != inspection.system.kernel {
         say(&format!(
             "assay: warning: run {id} began under Linux {}, and this is Linux {}",

@@ -1,13 +1,11 @@
 //! Display of a work that is repeated under conditions.
 
-use crate::driver::notes::in_words;
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::ui::progress::{Forecast, Voice, in_brief, name_of, time_left};
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
-use assay_model::wire::LoadNote;
 use assay_model::work::WorkReport;
 use std::time::Instant;
 
@@ -84,9 +82,8 @@ fn is_completed(step: &TrialRecord) -> bool {
 }
 
 impl Listener for Talk {
-    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        self.voice.say(&in_words(note));
-        Ok(())
+    fn voice(&self) -> Option<&Voice> {
+        Some(&self.voice)
     }
 
     fn started(&mut self, job: &Job) -> Result<(), Failure> {

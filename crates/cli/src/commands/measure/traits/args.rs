@@ -4,7 +4,7 @@ use crate::exit::EXIT_CODES;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
-use crate::ui::values::parse_size;
+use crate::ui::values::{one_of, parse_size};
 use assay_flash::traits::Trait;
 use assay_model::units::Bytes;
 use clap::Args;
@@ -27,37 +27,25 @@ pub struct TraitsArgs {
     /// Size of the test file or region, for example 4G; a larger one shows more traits.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
-    /// Measure only these traits, separated by commas (read-costs, boundaries, map-unit,
-    /// open-units, map-span, flush, slc, break, deferred, recovery, queue).
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = by_name)]
+    /// Measure only these traits, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = one_of(&Trait::ALL, Trait::name))]
     pub only: Vec<Trait>,
-    /// Trials of each point.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=100))]
-    pub trials: u32,
     /// Repeat the order, offsets and contents of an earlier run.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Trials of each point.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub trials: u32,
     /// Show a stored run of assay traits: `last`, or the first letters of its id.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "trials", "seed", "name", "tag", "note"])]
     pub of: Option<String>,
     /// Draw each series into this folder, as SVG.
     #[arg(long, value_name = "DIR")]
     pub plots: Option<PathBuf>,
-    /// Print the traits as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
     #[command(flatten)]
     pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
-}
-
-fn by_name(word: &str) -> Result<Trait, String> {
-    let all = Trait::ALL.into_iter();
-    all.clone().find(|what| what.name() == word).ok_or_else(|| {
-        let known: Vec<&str> = all.map(Trait::name).collect();
-        format!("no such trait; there are {}", known.join(", "))
-    })
 }

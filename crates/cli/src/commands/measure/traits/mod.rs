@@ -7,23 +7,17 @@ mod head;
 mod show;
 mod words;
 
-use crate::checks::admission::Need;
+use crate::checks::admission::{self, Need};
 use crate::checks::free_space::file_size;
-use crate::checks::{admission, estimate};
-use crate::driver::announce::announce;
-use crate::driver::host::Host;
-use crate::driver::runs::{header, random, run_id};
-use crate::driver::{leftovers, plans};
+use crate::driver::plans::{Prepared, interleaved, never_enough};
+use crate::driver::runs::random;
 use crate::exit::{DONE, Failure};
-use crate::output::print;
 use crate::stored::lookup::{Stored, load};
-use crate::stored::owner;
 use args::TraitsArgs;
 use assay_flash::traits::Trait;
 use assay_flash::traits::ask::{Scope, TraitJob};
-use assay_model::condition::Restore;
 use assay_model::job::EngineKind;
-use assay_model::plan::{Place, Plan, PlannedJob, interleave};
+use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::run::Run;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
@@ -47,27 +41,16 @@ pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 }
 
 fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    admission::can_be_stored(path)?;
     target.needs_larger_agent();
-    let store_path = args.store.path()?;
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(path)?;
-    let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
-    is_on_device(&inspection)?;
-    let mut store = args.store.open(&store_path)?;
-    leftovers::clear(&mut host, &mut store, &place)?;
-    let inspection = host.inspect(path)?;
-    let plan = plan(args, &inspection, place)?;
+    let prepared = Prepared::new(path, &args.store, target, |found| {
+        let place = admission::admit(found, Need::anything(args.destroy_data))?;
+        is_on_device(found).map(|()| place)
+    })?;
+    let plan = plan(args, &prepared)?;
     if plan.jobs.is_empty() {
-        return Err(nothing_to_ask(args, &inspection));
+        return Err(nothing_to_ask(args, &prepared.inspection));
     }
-    let duration = estimate::of_plan(&plan);
-    announce(&plan, &inspection, host.target(), duration, store.path());
-    let header = header(plan, inspection, host.names());
-    store.begin_run(&header, &owner::this_process())?;
-    let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
-    let done = plans::close(header, &mut store, executed, target)?;
+    let done = prepared.run(plan, target, never_enough)?;
     if done.stored {
         present(&done.run, args)?;
     }
@@ -100,10 +83,8 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.plots {
         draw::all(&found, folder)?;
     }
-    match args.json {
-        true => print(|out| writeln!(out, "{:#}", show::value(run, &found))),
-        false => args.output.show(&show::document(run, &found)),
-    }
+    args.output
+        .present(|| show::value(run, &found), || show::document(run, &found))
 }
 
 /// Why nothing is left of what was to be asked.
@@ -120,9 +101,10 @@ fn nothing_to_ask(args: &TraitsArgs, inspection: &Inspection) -> Failure {
 }
 
 /// Each point as a job, in rounds.
-fn plan(args: &TraitsArgs, inspection: &Inspection, place: Place) -> Result<Plan, Failure> {
+fn plan(args: &TraitsArgs, prepared: &Prepared) -> Result<Plan, Failure> {
+    let (inspection, place) = (&prepared.inspection, &prepared.place);
     let seed = args.seed.unwrap_or_else(random);
-    let scope = scope(args, inspection, &place)?;
+    let scope = scope(args, inspection, place)?;
     let wanted = |asked: &TraitJob| {
         is_asked(asked.what, &args.only)
             && found::no_flash(asked.what, &inspection.storage).is_none()
@@ -141,17 +123,7 @@ fn plan(args: &TraitsArgs, inspection: &Inspection, place: Place) -> Result<Plan
             job: asked.job,
         })
         .collect();
-    let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
-    Ok(Plan {
-        run_id: run_id(),
-        seed,
-        place,
-        file_size: scope.size,
-        conditions: Vec::new(),
-        restore: Restore::default(),
-        order: interleave(&trials, seed),
-        jobs,
-    })
+    Ok(interleaved(seed, place.clone(), scope.size, jobs))
 }
 
 /// `true` if a trait is among these, or one of them is compared with it; an empty list means all.
@@ -161,35 +133,31 @@ fn is_asked(what: Trait, only: &[Trait]) -> bool {
 }
 
 fn scope(args: &TraitsArgs, inspection: &Inspection, place: &Place) -> Result<Scope, Failure> {
-    let simulated = matches!(inspection.kind, PathKind::Simulated { .. });
-    let usual = if simulated {
-        Bytes::gib(4)
-    } else {
-        Bytes::gib(1)
-    };
-    let size = file_size(args.size, usual, Bytes(0), inspection)?;
     let layers = inspection.storage.layers.iter();
     let sectors = layers.filter_map(|layer| layer.identity.logical_block);
-    let least = if simulated { Bytes(512) } else { Bytes(4096) };
-    Ok(Scope {
-        size,
-        sector: sectors.max().unwrap_or(least),
-        trial: if simulated {
-            Nanos::millis(500)
-        } else {
-            Nanos::millis(150)
-        },
-        fill: if simulated {
-            Nanos::secs(60)
-        } else {
-            Nanos::secs(30)
-        },
+    let sector = sectors.max();
+    let size = |usual| file_size(args.size, usual, Bytes(0), inspection);
+    let scope = Scope {
+        size: Bytes(0),
+        sector: sector.unwrap_or(Bytes(4096)),
+        trial: Nanos::millis(150),
+        fill: Nanos::secs(30),
         writes: !args.read_only && !matches!(place, Place::File { .. }),
-        engine: if simulated {
-            EngineKind::Sim
-        } else {
-            EngineKind::Psync
-        },
+        engine: EngineKind::Psync,
         deep: inspection.async_engines.first().copied(),
+    };
+    Ok(match inspection.kind {
+        PathKind::Simulated { .. } => Scope {
+            size: size(Bytes::gib(4))?,
+            sector: sector.unwrap_or(Bytes(512)),
+            trial: Nanos::millis(500),
+            fill: Nanos::secs(60),
+            engine: EngineKind::Sim,
+            ..scope
+        },
+        _ => Scope {
+            size: size(Bytes::gib(1))?,
+            ..scope
+        },
     })
 }

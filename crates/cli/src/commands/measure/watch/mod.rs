@@ -4,21 +4,19 @@
 
 pub mod args;
 mod signals;
-mod voice;
 
 use crate::driver::host::Host;
 use crate::driver::trials::{Listener, follow};
 use crate::exit::{DONE, Failure, SIGNALLED};
-use crate::output::{print, say};
+use crate::output::{print_json, print_while_read, say};
 use args::WatchArgs;
 use assay_model::wire::RunEnd;
 use assay_model::work::watch::{CommandEnd, Watch, WatchReport, WatchSample};
 use assay_model::work::{Work, WorkOrder, WorkReport};
-use assay_report::watch::{Name, document, sentences};
+use assay_report::watch::{Csv, Name, WatchTable, document, sentences};
 use assay_target::Target;
 use signals::Stop;
 use std::process::ExitCode;
-use voice::Voice;
 
 /// Runs the command and looks on.
 pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -46,8 +44,8 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
         return Err(Failure::failed(error));
     }
     if args.json {
-        let document = document(&watch.command, watch.interval_ns, &seen.samples, &report);
-        print(|out| writeln!(out, "{document:#}"))?;
+        let (command, interval) = (&watch.command, watch.interval_ns);
+        print_json(&document(command, interval, &seen.samples, &report))?;
     }
     for line in sentences(&Name::of(&watch.command), &seen.samples, &report) {
         say(&line);
@@ -114,4 +112,44 @@ fn exit_code(ended: Option<CommandEnd>, stop: &Stop) -> ExitCode {
         (None, signal) => signal.and_then(signalled),
     };
     code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// Tells of samples.
+pub enum Voice {
+    /// A table on standard error.
+    Talk(WatchTable),
+    /// A table on standard output.
+    Table(WatchTable),
+    /// CSV on standard output.
+    Csv(Csv),
+    /// Nothing: a document follows.
+    Silent,
+}
+
+impl Voice {
+    /// The one that was asked for.
+    pub fn of(args: &WatchArgs) -> Self {
+        match (args.csv, args.json, args.command.is_empty()) {
+            (true, ..) => Self::Csv(Csv::default()),
+            (_, true, _) => Self::Silent,
+            (.., true) => Self::Table(WatchTable::default()),
+            _ => Self::Talk(WatchTable::default()),
+        }
+    }
+
+    /// Tells of the next sample; whether somebody still reads.
+    pub fn tell(&mut self, sample: &WatchSample) -> Result<bool, Failure> {
+        match self {
+            Self::Silent => Ok(true),
+            Self::Csv(csv) => print_while_read(|out| csv.write(sample, out)),
+            Self::Talk(table) => {
+                table.lines(sample).iter().for_each(|line| say(line));
+                Ok(true)
+            }
+            Self::Table(table) => {
+                let lines = table.lines(sample);
+                print_while_read(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
+            }
+        }
+    }
 }

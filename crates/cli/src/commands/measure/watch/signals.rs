@@ -24,9 +24,6 @@ pub struct Stop {
 
 impl Stop {
     /// From now on signals are caught.
-    ///
-    /// # Errors
-    /// When they cannot be.
     pub fn listen(requests: Requests, command_runs: bool) -> Result<Self, Failure> {
         let stop = Self {
             requests,

@@ -3,7 +3,7 @@
 use crate::exit::{DONE, Failure};
 use crate::judging::ranking;
 use crate::output::say;
-use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path, write_file};
+use crate::stored::lookup::{StoreArgs, Stored, load_from, write_file};
 use crate::ui::progress::Voice;
 use assay_lang::{counted, tr};
 use assay_report::html::{self, IndexEntry};
@@ -17,7 +17,7 @@ use std::thread::{available_parallelism, scope};
 
 /// Writes the folder; pages that are there are replaced, other files are left alone.
 pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
-    let store = Store::open_existing(&store_path(store)?)?;
+    let store = store.open_existing()?;
     let runs = store.runs()?.into_iter().map(|run| run.id);
     let imports = store.imports()?.into_iter().map(|import| import.id);
     let ids: Vec<String> = runs.chain(imports).collect();

@@ -15,8 +15,7 @@ use assay_report::gate::{Suite, junit, kcidb, lava, tap};
 use assay_report::import::{write_csv, write_json};
 use assay_report::render::{Form, write_mail};
 use assay_report::sweep::by_condition;
-use assay_report::views;
-use assay_report::{csv, html, json, xlsx};
+use assay_report::{csv, html, json, views, xlsx};
 use clap::Args;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -85,14 +84,16 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     }
     match load(&args.store, first)? {
         Stored::Run(run) => {
-            let write = writer_for(format)?;
             let output = output(&run.header.id)?;
-            output.write(format, |out| write(*run, args, out))?;
+            output.write(format, |out| write_run(*run, (format, args), out))?;
         }
         Stored::Import(import) => {
-            let write = import_writer_for(format)?;
+            if !OF_IMPORTS.contains(&format) {
+                let what = "an import, which has no evidence to judge,";
+                return Err(format.refused(what, &OF_IMPORTS));
+            }
             let output = output(&import.id)?;
-            output.write(format, |out| write(&import, args, out))?;
+            output.write(format, |out| write_import(&import, (format, args), out))?;
         }
     }
     Ok(DONE)
@@ -140,8 +141,6 @@ fn is_free(path: &Path) -> bool {
     }
 }
 
-type ImportWriter = fn(&Import, &ReportArgs, &mut dyn Write) -> io::Result<()>;
-
 /// Formats that an import can be written in. Gates ask for evidence.
 const OF_IMPORTS: &[Format] = &[
     Format::Html,
@@ -152,61 +151,50 @@ const OF_IMPORTS: &[Format] = &[
     Format::Markdown,
 ];
 
-fn import_writer_for(format: Format) -> Result<ImportWriter, Failure> {
-    Ok(match format {
-        Format::Html => |import, args, out| {
-            let verdicts = verdicts_of_import(import, args.terms.margin);
-            html::write_import(import, verdicts.as_ref(), out)
-        },
-        Format::Json => |import, _, out| write_json(import, out),
-        Format::Csv => |import, _, out| write_csv(import, out),
-        Format::Xlsx => |import, args, out| {
-            let judged = Judged::of_import(import, args.terms.margin);
-            let ranked = judged.as_ref().map(Judged::ranked);
-            xlsx::write_import(import, ranked.as_ref(), out)
-        },
-        Format::Text => {
-            |import, args, out| write_mail(&mail_of_import(import, args), Form::Text, out)
-        }
-        Format::Markdown => {
-            |import, args, out| write_mail(&mail_of_import(import, args), Form::Markdown, out)
-        }
-        Format::Junit | Format::Tap | Format::Lava | Format::Kcidb => {
-            let what = "an import, which has no evidence to judge,";
-            return Err(format.refused(what, OF_IMPORTS));
-        }
-    })
-}
-
-fn mail_of_import(import: &Import, args: &ReportArgs) -> Document {
+fn write_import(
+    import: &Import,
+    (format, args): (Format, &ReportArgs),
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let judged = Judged::of_import(import, args.terms.margin);
     let ranked = judged.as_ref().map(Judged::ranked);
-    views::import::mail(import, ranked.as_ref())
+    let mail = || views::import::mail(import, ranked.as_ref());
+    match format {
+        Format::Json => write_json(import, out),
+        Format::Csv => write_csv(import, out),
+        Format::Xlsx => xlsx::write_import(import, ranked.as_ref(), out),
+        Format::Text => write_mail(&mail(), Form::Text, out),
+        Format::Markdown => write_mail(&mail(), Form::Markdown, out),
+        _ => {
+            let verdicts = verdicts_of_import(import, args.terms.margin);
+            html::write_import(import, verdicts.as_ref(), out)
+        }
+    }
 }
 
-type RunWriter = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;
-
-fn writer_for(format: Format) -> Result<RunWriter, Failure> {
-    Ok(match format {
-        Format::Html => |run, _, out| html::write(&run, out),
-        Format::Json => |run, _, out| json::write(&run, out),
-        Format::Csv => |run, _, out| csv::write(&run, out),
-        Format::Xlsx => |run, args, out| match Judged::of_run(&run, args.terms.margin) {
+fn write_run(
+    run: Run,
+    (format, args): (Format, &ReportArgs),
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        Format::Html => html::write(&run, out),
+        Format::Json => json::write(&run, out),
+        Format::Csv => csv::write(&run, out),
+        Format::Xlsx => match Judged::of_run(&run, args.terms.margin) {
             Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
             None => xlsx::write(&run, out),
         },
-        Format::Text => |run, args, out| write_mail(&mail_of_run(&run, args), Form::Text, out),
-        Format::Markdown => {
-            |run, args, out| write_mail(&mail_of_run(&run, args), Form::Markdown, out)
-        }
-        Format::Junit => |run, _, out| junit::write(&Suite::of_run(&by_condition(run)), out),
-        Format::Tap => |run, _, out| tap::write(&Suite::of_run(&by_condition(run)), out),
-        Format::Lava => |run, _, out| lava::write(&Suite::of_run(&by_condition(run)), out),
-        Format::Kcidb => |run, args, out| {
+        Format::Text => write_mail(&mail_of_run(&run, args), Form::Text, out),
+        Format::Markdown => write_mail(&mail_of_run(&run, args), Form::Markdown, out),
+        Format::Junit => junit::write(&Suite::of_run(&by_condition(run)), out),
+        Format::Tap => tap::write(&Suite::of_run(&by_condition(run)), out),
+        Format::Lava => lava::write(&Suite::of_run(&by_condition(run)), out),
+        Format::Kcidb => {
             let suite = Suite::of_run(&by_condition(run));
             kcidb::write(&suite, &args.output.submission(), out)
-        },
-    })
+        }
+    }
 }
 
 /// A sweep with what came of its conditions.

@@ -3,12 +3,11 @@
 mod session;
 mod setup;
 
-use super::args::CompareArgs;
+use super::CompareArgs;
 use crate::checks::estimate;
 use crate::driver::announce::tell;
 use crate::driver::plans::{self, Executed, Recorder};
 use crate::driver::runs::Done;
-use crate::driver::runs::Ending;
 use crate::exit::{DONE, Failure};
 use crate::judging::comparison::NamedSide;
 use crate::judging::written::present;
@@ -42,8 +41,14 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     let store_path = lookup::store_path(&args.shown.store)?;
     let mut setup = Setup::new(args, paths, &store_path, target)?;
+    let annotations = [args.annotation.of_side("A")?, args.annotation.of_side("B")?];
+    for annotation in &annotations {
+        // A name that is taken is told before anything is stored.
+        setup.store.annotate_next(annotation.clone())?;
+    }
     tell(&setup.facts()?);
-    for header in &setup.headers {
+    for (header, annotation) in setup.headers.iter().zip(annotations) {
+        setup.store.annotate_next(annotation)?;
         setup.store.begin_run(header, &owner::this_process())?;
     }
     let executed = measure(&mut setup)?;
@@ -101,8 +106,9 @@ fn side(run: &Run) -> NamedSide {
 /// Runs both plans in turn.
 fn measure(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
     let progress = Progress::new(in_turn(&setup.headers));
-    let mut recorder = Recorder::new(&mut setup.store, progress);
-    let voice = recorder.voice();
+    let voice = progress.voice.clone();
+    let store = &mut setup.store;
+    let mut recorder = Recorder { store, progress };
     let [a, b] = &mut setup.hosts;
     let agents = vec![a.requests(), b.requests()];
     let [header_a, header_b] = &setup.headers;
@@ -111,10 +117,7 @@ fn measure(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
     let ((), signal) = plans::interruptible(agents, &voice, |interrupt| {
         session.run(&setup.turns, &mut recorder, interrupt, &mut enough);
     })?;
-    Ok(session.finish().map(|outcome| Executed {
-        trials: outcome.trials,
-        ended: outcome.end.map(|end| Ending::of(end, signal)),
-    }))
+    Ok(session.finish(signal))
 }
 
 /// The trials of both, in the order of the session.

@@ -2,7 +2,8 @@
 //! its last trial is stored, so whoever is not told so stands still.
 
 use crate::driver::host::Host;
-use crate::driver::plans::{Execution, Recorder};
+use crate::driver::plans::{Executed, Execution, Recorder};
+use crate::driver::runs::Ending;
 use crate::driver::trials::Heard;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -17,14 +18,6 @@ struct Arm<'a> {
     /// `true` if its agent was asked for anything.
     begun: bool,
     end: Option<Result<RunEnd, Failure>>,
-}
-
-/// Outcome of a side.
-pub struct SideOutcome {
-    /// Trials of the side.
-    pub trials: Vec<TrialRecord>,
-    /// End of the side's run.
-    pub end: Result<RunEnd, Failure>,
 }
 
 /// Both sides.
@@ -76,11 +69,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Ends the session and returns the outcome of both sides.
-    pub fn finish(self) -> [SideOutcome; 2] {
-        self.arms.map(|arm| SideOutcome {
+    /// Ends the session, which a signal may have stopped.
+    pub fn finish(self, signal: Option<u8>) -> [Executed; 2] {
+        self.arms.map(|arm| Executed {
             trials: arm.execution.finish(),
-            end: arm.end.unwrap_or(Ok(RunEnd::Cancelled)),
+            ended: match arm.end {
+                Some(end) => end.map(|end| Ending::of(end, signal)),
+                None => Ok(Ending::of(RunEnd::Cancelled, signal)),
+            },
         })
     }
 }

@@ -1,17 +1,17 @@
 //! Setup before the first turn: the targets, the jobs, the number of trials, and their order.
 
-use super::super::args::CompareArgs;
-use crate::checks::admission::Need;
-use crate::checks::{admission, estimate};
+use crate::checks::admission::{self, Need};
+use crate::checks::estimate;
+use crate::commands::judge::compare::CompareArgs;
 use crate::driver::host::Host;
 use crate::driver::runs::{Names, header, random};
 use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::rounds::args::RoundArgs;
-use crate::rounds::jobs::{JobSource, Jobs};
+use crate::rounds::jobs::{self, JobSource, Jobs};
 use crate::rounds::outlook::{LevelAndMargin, Spread, deciding};
-use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
-use crate::rounds::{jobs, plan, schedule};
+use crate::rounds::plan;
+use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
 use assay_lang::{counted, tr};
 use assay_model::job::Job;
 use assay_model::plan::{Place, turns};
@@ -67,7 +67,7 @@ impl Setup {
         let schedule = schedule(args, &jobs, [&a.place, &b.place])?;
 
         // The same I/Os in the same order on both sides.
-        let seed = args.rounds.seed.unwrap_or_else(random);
+        let seed = args.seed.unwrap_or_else(random);
         let mut order = vec![Side::A, Side::B];
         order.extend(turns(schedule.trials, &mut SplitMix64::new(seed)));
         let begun = |jobs: Jobs, side: &Admitted| {

@@ -5,7 +5,6 @@ mod text;
 
 use super::args::CompareArgs;
 use crate::exit::{DONE, Failure};
-use crate::output::print;
 use assay_flash::FlashError;
 use assay_flash::check::{Checked, check};
 use assay_flash::experiment::{Experiment, PublishedFigure, mean_and_worst};
@@ -25,12 +24,8 @@ const ALTERNATIVES: [Policy; 4] = [
 /// Fits, and shows all that follows.
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     let outcome = Outcome::of(&policies(args))?;
-    if args.json {
-        let value = json::value(&outcome);
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else {
-        args.output.show(&text::document(&outcome))?;
-    }
+    args.output
+        .present(|| json::value(&outcome), || text::document(&outcome))?;
     Ok(DONE)
 }
 
@@ -88,7 +83,7 @@ impl Errors {
 impl Outcome {
     fn of(policies: &[Policy]) -> Result<Self, Failure> {
         let experiment = Experiment::of_table();
-        let experiment = experiment.map_err(|error| Failure::failed(error.to_string()))?;
+        let experiment = experiment.map_err(Failure::failed)?;
         // The errors are those of the whole fit, whatever was asked for.
         let published = tables(&experiment, &PUBLISHED)?;
         let of_all = |of: fn(&PublishedFigure) -> Option<f64>| {
@@ -109,7 +104,7 @@ impl Outcome {
 fn tables(experiment: &Experiment, policies: &[Policy]) -> Result<Vec<Table>, Failure> {
     let table = |policy: &Policy| {
         let cells = experiment.cells(*policy);
-        let cells = cells.map_err(|error| Failure::usage(error.to_string()))?;
+        let cells = cells.map_err(Failure::usage)?;
         Ok(Table {
             policy: *policy,
             cells,

@@ -6,7 +6,7 @@ mod show;
 use super::args::FitArgs;
 use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, say};
+use crate::output::say;
 use crate::stored::lookup::{Stored, load, write_file};
 use crate::stored::sources::split_condition;
 use assay_explain::fit_input::{self, FittedRate, LeftOut, is_told};
@@ -41,7 +41,7 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
     };
     let seen: Vec<Observation> = source.lines.iter().map(|line| line.seen).collect();
     let estimated = estimate(&source.start, source.policy, &seen);
-    let estimated = estimated.map_err(|error| Failure::usage(error.to_string()))?;
+    let estimated = estimated.map_err(Failure::usage)?;
     let fit = Fit {
         source: &source,
         estimated,
@@ -51,10 +51,7 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
         let part = fit.part(&name)?;
         write_file(path, |out| out.write_all(part.to_toml().as_bytes()))?;
     }
-    match args.json {
-        true => print(|out| writeln!(out, "{:#}", fit.value()))?,
-        false => args.output.show(&fit.document())?,
-    }
+    args.output.present(|| fit.value(), || fit.document())?;
     if let Some(path) = &args.write_part {
         say(&format!(
             "wrote {0}: simulate it as sim:{0}",
@@ -113,7 +110,7 @@ fn of_store(args: &FitArgs) -> Result<Source, Failure> {
 fn no_source(word: &str, failure: &Failure) -> Failure {
     match failure.is_usage() {
         true => Failure::usage(format!("{word} is not a file of rates, and {failure}")),
-        false => Failure::failed(failure.to_string()),
+        false => Failure::failed(failure),
     }
 }
 

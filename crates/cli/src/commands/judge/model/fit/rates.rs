@@ -1,5 +1,6 @@
 //! A file of rates.
 
+use crate::checks::input::small_text;
 use crate::exit::Failure;
 use crate::ui::values::parse_size;
 use assay_explain::fit_input::FittedRate;
@@ -7,20 +8,12 @@ use assay_explain::on_bus::parse_rate;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::Observation;
 use assay_model::job::Direction;
-use std::fs;
 use std::path::Path;
-
-/// The longest file of rates.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// Reads it.
 pub fn read(file: &Path) -> Result<Vec<FittedRate>, Failure> {
-    let refused = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    let meta = fs::metadata(file).map_err(|error| refused(error.to_string()))?;
-    if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
-    }
-    let text = fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
+    let refused = |why: String| Failure::in_file(file, why);
+    let text = small_text(file).map_err(|error| Failure::in_file(file, error))?;
     let mut lines = Vec::new();
     for (number, text) in text.lines().enumerate() {
         let text = text.trim();

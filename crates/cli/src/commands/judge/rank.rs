@@ -2,7 +2,7 @@
 
 use crate::exit::{DONE, Failure};
 use crate::judging::ranking::Judged;
-use crate::output::{print, say};
+use crate::output::say;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::sources::FigureSource;
@@ -35,9 +35,6 @@ pub struct RankArgs {
     /// Also rank by exploratory metrics.
     #[arg(long)]
     pub all: bool,
-    /// Print the ranking as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
     #[command(flatten)]
@@ -51,12 +48,10 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
     let judged = Judged::of(&source, args.baseline.clone(), args.margin)
         .map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;
     let ranked = judged.ranked();
-    if args.json {
-        let value = json::ranking(&ranked);
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else {
-        args.output.show(&views::ranking::document(&ranked))?;
-    }
+    args.output.present(
+        || json::ranking(&ranked),
+        || views::ranking::document(&ranked),
+    )?;
     for note in &source.notes {
         say(&format!("assay: {}: {note}", source.name));
     }

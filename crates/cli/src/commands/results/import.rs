@@ -1,18 +1,52 @@
 //! `assay import FILE...`: results that were made elsewhere.
 
-pub mod args;
-
 use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
 use crate::stored::files::{name, only_once, read_file};
-use args::ImportArgs;
-use assay_dialects::import::together;
+use crate::stored::keep::KeepArgs;
+use crate::ui::values::one_of;
+use assay_dialects::import::{Format, together};
 use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_report::import::write_json;
 use assay_report::{terminal, views};
+use clap::Args;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+const AFTER: &str = "\
+Examples:
+  assay import before.json                       fio's JSON
+  assay import --condition bfq bfq-*.json        three files, three trials
+  fio job.fio | assay import -                   its normal output
+  assay import --condition 'unit A' iozone.txt   the table, -R blocks, throughput
+  assay import androbench.csv                    condition,metric,unit,n,mean,stdev
+
+Facts that the files do not contain are unknown: above all, whether the device or the
+page cache was measured. Exit codes: 0 done, 1 failed, 2 a file cannot be read or
+understood; nothing is stored then.";
+
+/// `assay import`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub struct ImportArgs {
+    /// Files written by fio, iozone, dd or vmstat, or tables (CSV); - is standard input. The
+    /// same metric in several files gives several trials.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Format of the files, if it is not detected.
+    #[arg(long, value_name = "FORMAT", value_parser = one_of(&Format::ALL, Format::word))]
+    pub format: Option<Format>,
+    /// Condition of all figures, such as bfq or 'unit A'.
+    #[arg(long, value_name = "NAME")]
+    pub condition: Option<String>,
+    /// Print the import as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: KeepArgs,
+}
 
 /// Takes files in: all of them or none.
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {

@@ -2,7 +2,6 @@
 
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure};
-use crate::output::print;
 use crate::stored::formats::DocumentArgs;
 use crate::targets::on::OnArgs;
 use assay_model::device::{DeviceList, ListedDevice};
@@ -15,6 +14,7 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Nothing is written. As root it shows more: modes of card buses, registers, wear.
+docs/devices.md describes the JSON.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 target lost.";
@@ -29,9 +29,6 @@ pub struct DevicesArgs {
     /// Include unused RAM disks.
     #[arg(long)]
     pub all: bool,
-    /// Print the disks as JSON on standard output (docs/devices.md).
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
     #[command(flatten)]
@@ -45,16 +42,12 @@ pub fn run(args: &DevicesArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     if !args.devices.is_empty() {
         list.devices = chosen(&list, &args.devices)?;
     }
-    if args.json {
-        let value = json::devices(&list, host.target());
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else {
-        let document = match args.devices.is_empty() {
-            true => views::devices::list(&list, host.target(), args.all),
-            false => views::devices::details(&list.devices, &list.system, host.target()),
-        };
-        args.output.show(&document)?;
-    }
+    let document = || match args.devices.is_empty() {
+        true => views::devices::list(&list, host.target(), args.all),
+        false => views::devices::details(&list.devices, &list.system, host.target()),
+    };
+    args.output
+        .present(|| json::devices(&list, host.target()), document)?;
     Ok(DONE)
 }
 

@@ -3,16 +3,16 @@
 
 use crate::checks::admission::can_be_stored;
 use crate::driver::host::Host;
-use crate::driver::loads::{self};
+use crate::driver::loads;
 use crate::exit::Failure;
-use crate::jobs::job_file::{Elsewhere, Machine, of_fio, warn};
+use crate::jobs::job_file::{machine, warn};
 use crate::jobs::load_trials::RepeatedLoad;
 use crate::jobs::records::{entries, left_out};
 use crate::output::say;
 use crate::stored::guard::keep_apart;
 use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
-use assay_dialects::fio::{self, Invocation};
+use assay_dialects::fio;
 use assay_model::load::Load;
 use assay_model::wire::{Inspection, PathKind};
 use assay_target::Target;
@@ -49,7 +49,8 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     can_be_stored(&args.file)?;
     target.needs_larger_agent();
     let mut host = Host::start(target)?;
-    let invocation = parse(&args.file, &mut host)?;
+    let machine = machine(Some(&mut host))?;
+    let invocation = fio::parse_job_file(&args.file, machine.as_ref()).map_err(Failure::usage)?;
     warn(&invocation.warnings, say);
     for remark in &invocation.notes {
         say(&format!("assay: {remark}"));
@@ -57,10 +58,8 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     let load = loads::at_its_word(invocation.load);
     let entries = entries(&load);
     if entries.is_empty() {
-        return Err(Failure::usage(format!(
-            "{}: no job reads or writes: there is nothing to repeat",
-            args.file.display()
-        )));
+        let why = "no job reads or writes: there is nothing to repeat";
+        return Err(Failure::in_file(&args.file, why));
     }
     warn(&left_out(&load), say);
     let store_path = args.store.path()?;
@@ -80,19 +79,6 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         json: args.json,
     };
     asked.carry_out(&mut host, store)
-}
-
-/// The job file, which is read here; what it may ask of the machine is that of the
-/// machine where it runs.
-fn parse(file: &Path, host: &mut Host) -> Result<Invocation, Failure> {
-    let parsed = match host.target() {
-        None => fio::parse_job_file(file, &Machine),
-        Some(_) => {
-            let system = host.inspect(Path::new("/"))?.system;
-            fio::parse_job_file(file, &Elsewhere(&system))
-        }
-    };
-    parsed.map_err(of_fio)
 }
 
 /// The first device of a load, or the folder that its first file is or will be in.

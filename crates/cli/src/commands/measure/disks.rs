@@ -1,13 +1,11 @@
 //! `assay disks PATH`: the benchmark of GNOME Disks, with evidence.
 
-mod args;
-
-use crate::checks::admission;
-use crate::checks::admission::Need;
-use crate::driver::measuring::MeasuringCommand;
+use crate::checks::admission::{self, Need};
+use crate::checks::free_space::HEADROOM;
+use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
 use crate::driver::step_progress::Counted;
-use crate::exit::Failure;
-pub use args::DisksArgs;
+use crate::exit::{EXIT_CODES, Failure};
+use crate::ui::values::parse_size;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
@@ -15,17 +13,47 @@ use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::Work;
 use assay_model::work::extent::Extent;
 use assay_target::Target;
+use clap::Args;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Space that a file system needs besides the file itself.
-const HEADROOM: u64 = 16 << 20;
+/// `assay disks`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct DisksArgs {
+    /// Block device or file (only read), or folder (a test file is made in it and removed).
+    pub path: PathBuf,
+    /// Number of samples of the rate, spread evenly over the extent.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub samples: u32,
+    /// Size of each sample, at most 1G.
+    #[arg(long, value_name = "SIZE", default_value = "10M", value_parser = parse_size)]
+    pub sample_size: Bytes,
+    /// Number of single pages read for the access time, the first of which does
+    /// not count; 0: none.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub access_samples: u32,
+    /// Write too: each sample is written back as it was read. A block device has
+    /// to be unused, and needs --destroy-data.
+    #[arg(long)]
+    pub write: bool,
+    /// Size of the test file in a folder [default: 1G].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// Number of repetitions.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Allow --write on a block device. Data is lost if it fails in between.
+    #[arg(long)]
+    pub destroy_data: bool,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
 /// Samples are whole pages, of whatever size the target has them.
 const LARGEST_PAGE: u64 = 64 << 10;
 
 /// Takes the samples of a path on a target.
-///
-/// # Errors
-/// When they cannot be taken.
 pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let command = MeasuringCommand {
         path: &args.path,
@@ -89,7 +117,7 @@ fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> 
         .size
         .map_or(Extent::default().file_bytes, |size| size.0);
     let free = inspection.storage.available.map(|free| free.0);
-    if in_folder && free.is_some_and(|free| free < file_bytes.saturating_add(HEADROOM)) {
+    if in_folder && free.is_some_and(|free| free < file_bytes.saturating_add(HEADROOM.0)) {
         return Err(Failure::usage(format!(
             "not enough space for a test file of {} in {}: choose a smaller --size",
             Bytes(file_bytes),

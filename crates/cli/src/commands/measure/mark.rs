@@ -1,36 +1,72 @@
 //! `assay mark PATH`: the usual disk marks, SD card classes, and rounds until a
 //! steady state.
 
-pub mod args;
-
-use crate::checks::admission::Need;
+use crate::checks::admission::{self, Need};
 use crate::checks::free_space::file_size;
-use crate::checks::{admission, estimate};
-use crate::driver::announce::announce;
-use crate::driver::host::Host;
-use crate::driver::runs::{header, random, run_id};
-use crate::driver::{leftovers, plans};
+use crate::driver::measuring::MeasureArgs;
+use crate::driver::plans::{Prepared, interleaved};
+use crate::driver::runs::random;
 use crate::exit::{DONE, Failure, MISSED};
-use crate::output::{print, say, style};
+use crate::output::{print, say, show};
 use crate::rounds::jobs::on_place;
-use crate::stored::owner;
-use args::MarkArgs;
-use assay_dialects::mark;
-use assay_dialects::mark::{FILL, MarkProfile, ROUND, SdClass};
+use crate::ui::values::parse_size;
+use assay_dialects::mark::{self, FILL, MarkProfile, ROUND, SdClass};
 use assay_lang::{counted, tr};
-use assay_model::condition::Restore;
 use assay_model::job::Job;
-use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
+use assay_report::json;
 use assay_report::views::marks::{self, CheckedClass};
-use assay_report::{json, terminal};
 use assay_stats::requirement::RequirementFinding;
 use assay_stats::rounds::Window;
 use assay_target::Target;
+use clap::Args;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 wrong usage,
+3 the class is missed, 5 device or target lost, 130 or 143 stopped by Ctrl-C or
+SIGTERM. Finished trials are kept in every case.";
+
+/// `assay mark`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct MarkArgs {
+    /// A directory (a test file is made in it and removed), a file (it is only
+    /// read), or a block device (needs --destroy-data).
+    pub path: PathBuf,
+    /// Check a speed class of SD cards: A1, A2, C10, U1, U3, V6, V10, V30, V60
+    /// or V90.
+    #[arg(long, value_name = "CLASS", conflicts_with = "steady_state", value_parser = parse_class)]
+    pub class: Option<SdClass>,
+    /// Write a whole device twice, then at random in rounds until five of them
+    /// are steady (SNIA).
+    #[arg(long)]
+    pub steady_state: bool,
+    /// Trials of each test, for marks after one warm-up; for a steady state the maximum number
+    /// of rounds [default: 5, for a class 3, 25 rounds].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
+    /// Seconds per trial [default: 5, for a class 10, for a round 60].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: Option<u64>,
+    /// Size of the test file or region [default: 1G, for a steady state the whole device].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// Overwrite the block device. All data on it is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+    #[command(flatten)]
+    pub shared: MeasureArgs,
+}
+
+fn parse_class(text: &str) -> Result<SdClass, String> {
+    text.parse()
+}
 
 /// The file of a mark or a class, where there is room.
 const CLASS_FILE: Bytes = Bytes::gib(1);
@@ -74,24 +110,12 @@ impl Question {
 
 /// Marks a path on a target.
 pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    admission::can_be_stored(&args.path)?;
-    let store_path = args.shared.store.path()?;
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(&args.path)?;
     let question = Question::of(args);
-    let place = admit(args, question, &inspection)?;
-    let mut store = args.shared.store.open(&store_path)?;
-    leftovers::clear(&mut host, &mut store, &place)?;
-    let inspection = host.inspect(&args.path)?;
-
-    let plan = plan(args, question, &inspection, place)?;
-    let duration = estimate::of_plan(&plan);
-    announce(&plan, &inspection, host.target(), duration, store.path());
-    let header = header(plan, inspection, host.names());
-    store.begin_run(&header, &owner::this_process())?;
+    let (path, keep) = (&args.path, &args.shared.store);
+    let prepared = Prepared::new(path, keep, target, |found| admit(args, question, found))?;
+    let plan = plan(args, question, &prepared)?;
     let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
-    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), enough);
-    let done = plans::close(header, &mut store, executed, target)?;
+    let done = prepared.run(plan, target, enough)?;
     if done.stored {
         present(&done.run, question, args.shared.json)?;
     }
@@ -125,14 +149,10 @@ fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result
 
 /// The trials: for marks in rounds of random order, the first of which is a
 /// warm-up; rounds of a steady state after the whole capacity was written.
-fn plan(
-    args: &MarkArgs,
-    question: Question,
-    inspection: &Inspection,
-    place: Place,
-) -> Result<Plan, Failure> {
+fn plan(args: &MarkArgs, question: Question, prepared: &Prepared) -> Result<Plan, Failure> {
+    let place = prepared.place.clone();
     let seed = args.shared.seed.unwrap_or_else(random);
-    let scale = scale(args, question, inspection)?;
+    let scale = scale(args, question, &prepared.inspection)?;
     let (mut jobs, trials) = match question {
         Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),
         Question::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(CLASS_TRIALS)),
@@ -151,23 +171,11 @@ fn plan(
             job,
         })
         .collect();
-    let order = match question {
-        Question::SteadyState => in_sequence(&jobs),
-        Question::Marks | Question::Class(_) => {
-            let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
-            interleave(&trials, seed)
-        }
-    };
-    Ok(Plan {
-        run_id: run_id(),
-        seed,
-        place,
-        file_size: scale.file,
-        jobs,
-        conditions: Vec::new(),
-        restore: Restore::default(),
-        order,
-    })
+    let mut plan = interleaved(seed, place, scale.file, jobs);
+    if question == Question::SteadyState {
+        plan.order = in_sequence(&plan.jobs);
+    }
+    Ok(plan)
 }
 
 fn scale(
@@ -269,7 +277,7 @@ fn present(run: &Run, question: Question, as_json: bool) -> Result<(), Failure> 
         (Question::SteadyState, None) => marks::rounds(run, ROUND),
         (_, None) => marks::marks(run),
     };
-    print(|out| terminal::write(&document, style(), &[], out))?;
+    show(&document)?;
     let id = &run.header.id;
     say(&tr!("Stored as run {id}: assay show {id}", id));
     Ok(())

@@ -1,14 +1,12 @@
 //! `assay power`: which differences so many trials can show.
 
 use crate::exit::{DONE, Failure};
-use crate::output::print;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::sources::FigureSource;
 use crate::ui::values::parse_margin;
 use assay_report::comparison::Power;
-use assay_report::json;
-use assay_report::views;
+use assay_report::{json, views};
 use assay_stats::verdict::arm::Arm;
 use assay_stats::verdict::line::Options;
 use clap::Args;
@@ -42,9 +40,6 @@ pub struct PowerArgs {
     /// Largest difference that counts as equivalent, in percent [default: 5].
     #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
     pub margin: Option<f64>,
-    /// Print the tables as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
     #[command(flatten)]
@@ -59,12 +54,8 @@ pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
         (None, Some(cv)) => vec![Power::of("CV".to_owned(), cv, 1, margin)],
         (None, None) => return Err(Failure::usage("name a run, or a spread with --cv")),
     };
-    if args.json {
-        let value = json::power(&tables);
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else {
-        args.output.show(&views::ranking::power(&tables))?;
-    }
+    args.output
+        .present(|| json::power(&tables), || views::ranking::power(&tables))?;
     Ok(DONE)
 }
 

@@ -2,7 +2,6 @@
 
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure, MISSED};
-use crate::output::print;
 use crate::stored::formats::DocumentArgs;
 use crate::targets::on::OnArgs;
 use assay_model::checkup::Severity;
@@ -17,6 +16,7 @@ const AFTER_HELP: &str = "\
 Observes the machine for a second; nothing is written or changed. A finding spoils
 figures (they would measure something else, or nothing), disturbs them (they vary, or
 are below the device's best), or is a note to be published with them.
+docs/devices.md describes the JSON.
 
 Exit codes: 0 done, whatever was found, 3 with --strict when something spoils or
 disturbs, 1 failed, 2 wrong usage, 5 target lost.";
@@ -30,9 +30,6 @@ pub struct DoctorArgs {
     /// Exit with 3 if something spoils or disturbs a measurement.
     #[arg(long)]
     pub strict: bool,
-    /// Print the findings as JSON on standard output (docs/devices.md).
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
     #[command(flatten)]
@@ -44,13 +41,10 @@ pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     let mut host = Host::start(target)?;
     let checkup = host.checkup(args.path.as_deref())?;
     let findings = findings(&checkup);
-    if args.json {
-        let value = json::doctor(&checkup, &findings, host.target());
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else {
-        let document = views::checkup::document(&checkup, &findings, host.target());
-        args.output.show(&document)?;
-    }
+    args.output.present(
+        || json::doctor(&checkup, &findings, host.target()),
+        || views::checkup::document(&checkup, &findings, host.target()),
+    )?;
     let matters = |severity: Severity| severity >= Severity::Disturbs;
     let ill = findings.iter().any(|finding| matters(finding.severity()));
     Ok(match args.strict && ill {

@@ -1,0 +1,67 @@
+//! Targets that answer, and the machines that they are.
+
+use crate::driver::host::Host;
+use crate::targets::on::{On, target};
+use assay_model::system::System;
+use assay_target::WhenLost;
+use serde_json::Value;
+use std::path::Path;
+
+/// Reached at the same time at most.
+const AT_A_TIME: usize = 8;
+
+/// Result of reaching a target: the machine, or the reason why not.
+pub type Reached = Result<System, String>;
+
+/// Starts an agent on each and asks what the machine is. A board of a labgrid would have
+/// to be acquired for that: it is left to those who need it.
+pub fn reach(targets: &[&On]) -> Vec<Option<Reached>> {
+    let mut reached = Vec::new();
+    for group in targets.chunks(AT_A_TIME) {
+        reached.extend(std::thread::scope(|scope| {
+            let asking = group.iter().map(|on| scope.spawn(|| ask(on)));
+            let asking: Vec<_> = asking.collect();
+            let answers = asking.into_iter().map(|thread| thread.join());
+            answers
+                .map(|answer| answer.unwrap_or_else(|_| Some(Err("it panicked".to_owned()))))
+                .collect::<Vec<_>>()
+        }));
+    }
+    reached
+}
+
+fn ask(on: &On) -> Option<Reached> {
+    if matches!(on, On::Labgrid(_)) {
+        return None;
+    }
+    let asked = target(on, WhenLost::Stop).and_then(|mut there| {
+        let mut host = Host::start(there.as_mut())?;
+        Ok(host.inspect(Path::new("/"))?.system)
+    });
+    Some(asked.map_err(|failure| failure.to_string()))
+}
+
+/// `aarch64, Linux 6.1.0, root`, or why it is not reached.
+pub fn in_words(reached: &Reached) -> String {
+    let system = match reached {
+        Ok(system) => system,
+        Err(why) => return format!("not reached: {why}"),
+    };
+    let board = system.board.as_ref().or(system.hostname.as_ref());
+    let user = if system.root { "root" } else { "not root" };
+    let mut words: Vec<&str> = board.map(String::as_str).into_iter().collect();
+    let kernel = format!("Linux {}", system.kernel);
+    words.extend([system.machine.as_str(), kernel.as_str(), user]);
+    words.join(", ")
+}
+
+/// Adds what is known of a target to its JSON; `None`: it was not asked.
+pub fn describe(value: &mut Value, reached: Option<&Reached>) {
+    let system = reached.and_then(|reached| reached.as_ref().ok());
+    value["reached"] = reached.map(Result::is_ok).into();
+    value["error"] = reached.and_then(|reached| reached.clone().err()).into();
+    value["machine"] = system.map(|system| system.machine.clone()).into();
+    value["kernel"] = system.map(|system| system.kernel.clone()).into();
+    value["board"] = system.and_then(|system| system.board.clone()).into();
+    value["root"] = system.map(|system| system.root).into();
+}
