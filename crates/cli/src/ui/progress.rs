@@ -12,7 +12,7 @@ use assay_model::plan::{Plan, Slot};
 use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
-use assay_report::text::pad_left;
+use assay_report::text::{numbered, pad_left};
 use assay_stats::derive;
 pub use brief::in_brief;
 pub use forecast::Forecast;
@@ -190,10 +190,7 @@ fn name(plan: &Plan, slot: &Slot) -> String {
 
 /// `rand-read-4k #2`, with the condition where there is one.
 pub fn name_of(job: &str, trial: u32, condition: Option<&str>) -> String {
-    let number = match trial {
-        0 => tr!("conditioning").to_owned(),
-        trial => format!("#{trial}"),
-    };
+    let number = numbered(trial);
     let under = condition.map_or_else(String::new, |name| tr!(" under {name}", name));
     clean(&format!("{job} {number}{under}"))
 }
