@@ -60,7 +60,8 @@ impl IoBuf {
         }
     }
 
-    fn all_mut(&mut self) -> &mut [u8] {
+    /// All windows.
+    pub(crate) fn all_mut(&mut self) -> &mut [u8] {
         // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
         // at allocation) that only this value owns, and `self` is borrowed
         // mutably for as long as the slice lives. The kernel has no claim on

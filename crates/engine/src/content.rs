@@ -58,6 +58,14 @@ impl Filler {
         self
     }
 
+    /// Makes the random content of a buffer that only gets marks later: before the clock starts,
+    /// since it takes longer than many devices take for a block.
+    pub(crate) fn prepare(&mut self, buffer: &mut [u8]) {
+        if let Content::Kept(kept) = &mut self.content {
+            kept.prepare(buffer);
+        }
+    }
+
     /// Fills a block that will be written at `offset`.
     #[inline]
     pub(crate) fn fill(&mut self, block: &mut [u8], offset: u64) {
@@ -109,9 +117,23 @@ impl Kept {
         }
     }
 
+    fn prepare(&mut self, buffer: &mut [u8]) {
+        if !self.is_changed_whole(buffer.len()) {
+            buffer
+                .chunks_mut(SECTOR)
+                .for_each(|sector| self.mark(sector));
+        }
+    }
+
+    /// Returns true if every byte of a block so long is changed for each write.
+    #[inline]
+    const fn is_changed_whole(&self, length: usize) -> bool {
+        self.scramble && length <= self.base.len()
+    }
+
     #[inline]
     fn fill(&mut self, block: &mut [u8]) {
-        if self.scramble && block.len() <= self.base.len() {
+        if self.is_changed_whole(block.len()) {
             combine(block, &self.base, self.numbers.next_u64());
         } else {
             for sector in block.chunks_mut(SECTOR) {

@@ -69,9 +69,8 @@ fn requests(one: &Observed<'_>) -> Option<String> {
 /// Time between I/Os that no I/O takes.
 fn between(one: &Observed<'_>) -> Option<String> {
     const MUCH: f64 = 0.1;
-    let one_by_one = one.depth == 1 && !matches!(one.job.rw, Rw::Rw | Rw::RandRw);
     let us = one.interval_us - one.mean_us - one.flush_us;
-    (one_by_one && us > one.interval_us * MUCH).then(|| {
+    (one.is_one_by_one() && us > one.interval_us * MUCH).then(|| {
         tr!(
             "Between two I/Os {us} pass outside of them (contents of writes, pace, pauses): rates have that time, latencies do not.",
             us = time(us)

@@ -189,7 +189,7 @@ impl<'a> Group<'a> {
             };
             let account = Account::of(one, context);
             Explanation {
-                helps: suggestions::of(one, &account, own),
+                helps: suggestions::of(one, &account, context),
                 on_bus: facts::on_bus(one, bus, request, flash),
                 facts: facts::of(one),
                 of: one.clone(),

@@ -2,7 +2,7 @@
 
 use crate::as_f64;
 use crate::requests::Requests;
-use assay_model::job::{Direction, Job};
+use assay_model::job::{Direction, Job, Rw};
 use assay_model::latency::LatencyRecord;
 use assay_model::trial::{CpuUse, DirectionTotals, Measurement};
 use assay_report::summary::{Group, JobSummary, JudgedTrial, Summary};
@@ -180,6 +180,12 @@ impl<'a> Observed<'a> {
             && (a.pattern, a.pause, a.purpose) == (b.pattern, b.pause, b.purpose)
             && a.rate.is_none()
             && b.rate.is_none()
+    }
+
+    /// `true` if each I/O follows the one before it, all in one direction: the time from one to the
+    /// next is then that of an I/O and what passes outside of it.
+    pub fn is_one_by_one(&self) -> bool {
+        self.depth == 1 && !matches!(self.job.rw, Rw::Rw | Rw::RandRw)
     }
 
     /// `true` if a model of a device computed the result.

@@ -1,12 +1,13 @@
 //! Changes that would help most, each with the number that bounds its effect.
 
-use crate::account::Account;
+use crate::account::{Account, Context};
 use crate::facts::governors;
 use crate::kinds::Kind;
 use crate::observed::Observed;
 use crate::words::{percent, time};
 use assay_lang::tr;
 use assay_model::job::{Job, Rw};
+use assay_model::limits;
 use assay_model::units::BytesPerSec;
 use assay_report::text::clean;
 
@@ -23,9 +24,12 @@ pub struct Help {
 const MOST: usize = 3;
 /// A rate that is less than this higher is no gain to speak of.
 const GAIN: f64 = 1.2;
+/// A mode of the bus that carries less than this more is no faster one.
+const FASTER_MODE: f64 = 1.05;
 
 /// Returns the changes that would help a result, the most effective first.
-pub fn of(one: &Observed<'_>, account: &Account, others: &[Observed<'_>]) -> Vec<Help> {
+pub fn of(one: &Observed<'_>, account: &Account, context: Context<'_>) -> Vec<Help> {
+    let others = context.others;
     if one.label == Some("page-cache") {
         let sentence = match one.job.direct {
             true => tr!(
@@ -44,12 +48,12 @@ pub fn of(one: &Observed<'_>, account: &Account, others: &[Observed<'_>]) -> Vec
         return Vec::new();
     }
     let all = [
-        bus(account),
+        bus(one, account, context),
         in_flight(one, others),
         larger(one, others),
         in_order(one, others),
-        flushes(account),
-        file_system(account),
+        flushes(one, account),
+        file_system(one, account),
         stalls(one, account),
         fewer_in_flight(one, account, others),
         software(one, account),
@@ -60,15 +64,37 @@ pub fn of(one: &Observed<'_>, account: &Account, others: &[Observed<'_>]) -> Vec
     all
 }
 
-/// A share that is worth a word.
-fn share(account: &Account, kinds: &[Kind], least: f64) -> Option<f64> {
-    let us: f64 = kinds.iter().map(|kind| account.of_kind(*kind)).sum();
-    let share = us / account.total_us.max(1e-9);
-    (share >= least).then_some(share)
+/// Part of the time that could be saved.
+struct Saving {
+    us: f64,
+    /// Time from one I/O to the next, which it is a part of.
+    of_us: f64,
 }
 
-fn bus(account: &Account) -> Option<Help> {
-    let share = share(account, &[Kind::Bus], 0.3)?;
+impl Saving {
+    /// Time of these kinds, where its share is worth a word. Where I/Os follow each other, the time
+    /// outside of them counts: no rate gains more than the share of the whole.
+    fn of(one: &Observed<'_>, account: &Account, kinds: &[Kind], least: f64) -> Option<Self> {
+        let us = kinds.iter().map(|kind| account.of_kind(*kind)).sum();
+        let whole_us = match one.is_one_by_one() {
+            true => account.total_us.max(one.interval_us),
+            false => account.total_us,
+        };
+        let of_us = whole_us.max(1e-9);
+        (us / of_us >= least).then_some(Self { us, of_us })
+    }
+
+    fn share(&self) -> f64 {
+        self.us / self.of_us
+    }
+}
+
+fn bus(one: &Observed<'_>, account: &Account, context: Context<'_>) -> Option<Help> {
+    let share = Saving::of(one, account, &[Kind::Bus], 0.3)?.share();
+    let ceiling = &context.bus?.ceiling;
+    let rate = ceiling.rate(one.direction);
+    let mut modes = limits::all().into_iter();
+    modes.find(|mode| mode.bus == ceiling.bus && mode.rate(one.direction) > FASTER_MODE * rate)?;
     let sentence = tr!(
         "A faster mode of the bus, where host and device have one: {share} of the time are data on it.",
         share = percent(share)
@@ -145,29 +171,33 @@ fn in_order(one: &Observed<'_>, others: &[Observed<'_>]) -> Option<Help> {
     Some(Help { share, sentence })
 }
 
-fn flushes(account: &Account) -> Option<Help> {
+fn flushes(one: &Observed<'_>, account: &Account) -> Option<Help> {
     let kinds = [Kind::Flush, Kind::FlushDevice, Kind::FlushRest];
-    let share = share(account, &kinds, 0.1)?;
+    let part = Saving::of(one, account, &kinds, 0.1)?;
+    let share = part.share();
     let sentence = tr!(
         "Fewer flushes: {share} of the time of a write is spent on them ({flush} of {total}).",
         share = percent(share),
-        flush = time(share * account.total_us),
-        total = time(account.total_us)
+        flush = time(part.us),
+        total = time(part.of_us)
     );
     Some(Help { share, sentence })
 }
 
-fn file_system(account: &Account) -> Option<Help> {
-    let share = share(account, &[Kind::FlushRest], 0.1)?;
+fn file_system(one: &Observed<'_>, account: &Account) -> Option<Help> {
+    let part = Saving::of(one, account, &[Kind::FlushRest], 0.1)?;
     let sentence = tr!(
         "Less work in a flush call beside the device's flush ({us}: data, journal): fdatasync, blocks that are there already, or another file system (assay sweep --vary mkfs).",
-        us = time(share * account.total_us)
+        us = time(part.us)
     );
-    Some(Help { share, sentence })
+    Some(Help {
+        share: part.share(),
+        sentence,
+    })
 }
 
 fn stalls(one: &Observed<'_>, account: &Account) -> Option<Help> {
-    let share = share(account, &[Kind::Stalls], 0.1)?;
+    let share = Saving::of(one, account, &[Kind::Stalls], 0.1)?.share();
     let sentence = tr!(
         "Fewer slow I/Os: half of them take at most {median}, on average they take {mean}. What slows them cannot be told from times alone.",
         median = time(one.median_us),
@@ -177,7 +207,7 @@ fn stalls(one: &Observed<'_>, account: &Account) -> Option<Help> {
 }
 
 fn fewer_in_flight(one: &Observed<'_>, account: &Account, others: &[Observed<'_>]) -> Option<Help> {
-    let share = share(account, &[Kind::Wait, Kind::Queue], 0.3)?;
+    let share = Saving::of(one, account, &[Kind::Wait, Kind::Queue], 0.3)?.share();
     let fits = |other: &&Observed<'_>| {
         one.is_like(other) && other.depth == 1 && other.job.bs == one.job.bs
     };
@@ -193,10 +223,11 @@ fn fewer_in_flight(one: &Observed<'_>, account: &Account, others: &[Observed<'_>
 }
 
 fn software(one: &Observed<'_>, account: &Account) -> Option<Help> {
-    let share = share(account, &[Kind::Software], 0.15)?;
+    let part = Saving::of(one, account, &[Kind::Software], 0.15)?;
+    let share = part.share();
     let mut slow = governors(one);
     slow.retain(|governor| governor != "performance");
-    let us = time(share * account.total_us);
+    let us = time(part.us);
     let worked_us = one.cpu_us.0 + one.cpu_us.1;
     if worked_us < account.of_kind(Kind::Software) / 2.0 {
         let worked = time(worked_us);

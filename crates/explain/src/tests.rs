@@ -75,6 +75,21 @@ fn account(one: &Observed<'_>, costs: &Costs, others: &[Observed<'_>]) -> Accoun
     account
 }
 
+/// What would help it, on a bus of this mode.
+fn helps(one: &Observed<'_>, mode: &str, others: &[Observed<'_>]) -> Vec<suggestions::Help> {
+    let bus = Bus {
+        ceiling: find(mode).expect("it is known"),
+        given: true,
+    };
+    let costs = untold();
+    let context = Context {
+        bus: Some(&bus),
+        costs: &costs,
+        others,
+    };
+    suggestions::of(one, &Account::of(one, context), context)
+}
+
 fn is(account: &Account, kind: Kind, us: f64) {
     let found = account.of_kind(kind);
     assert!(
@@ -149,7 +164,7 @@ fn many_in_flight_are_held_against_one_alone() {
     let without = account(&one, &untold(), &[]);
     is(&without, Kind::Overlap, 620.0);
     assert_eq!(without.untold.len(), 1, "{without:?}");
-    let told = suggestions::of(&others[0], &account(&others[0], &untold(), &[]), &[one]);
+    let told = helps(&others[0], "hs400", &[one]);
     assert!(told[0].sentence.contains("with 32"), "{told:?}");
     assert!(
         (told[0].share - (1.0 - 20.0 / 150.0)).abs() < 1e-9,
@@ -167,8 +182,30 @@ fn flush_calls_belong_to_the_writes() {
     };
     let account = account(&one, &untold(), &[]);
     is(&account, Kind::Flush, 900.0);
-    let told = suggestions::of(&one, &account, &[]);
+    let told = helps(&one, "hs400", &[]);
     assert!(told[0].sentence.contains("90.0 %"), "{told:?}");
+    // As much again passes between two writes.
+    let slowly = Observed {
+        interval_us: 2000.0,
+        ..one
+    };
+    let told = helps(&slowly, "hs400", &[]);
+    assert!(told[0].sentence.contains("45.0 %"), "{told:?}");
+    assert!(told[0].sentence.contains("of 2.00 ms"), "{told:?}");
+}
+
+/// Nothing is faster than HS400 on an eMMC.
+#[test]
+fn a_faster_mode_of_the_bus_is_advised_where_there_is_one() {
+    let job = job(Rw::Read, Bytes::mib(1));
+    let one = observed(&job, 1e6 / 150.0);
+    let about_bus = |mode| {
+        let told = helps(&one, mode, &[]);
+        told.iter()
+            .any(|help| help.sentence.contains("mode of the bus"))
+    };
+    assert!(about_bus("hs200"));
+    assert!(!about_bus("hs400") && !about_bus("hs400es"));
 }
 
 #[test]
@@ -260,8 +297,8 @@ fn a_bus_that_cannot_have_carried_the_data_takes_no_part_of_the_time() {
     is(&found, Kind::Device, 150.0);
     let said = found.untold.iter().any(|why| why.contains("Another bus"));
     assert!(said, "{found:?}");
-    let helps = suggestions::of(&one, &found, &[]);
-    assert!(helps.is_empty(), "{helps:?}");
+    let told = helps(&one, "hs400", &[]);
+    assert!(told.is_empty(), "{told:?}");
 }
 
 /// Of a sweep, the name of what was left out has its condition.

@@ -78,6 +78,7 @@ impl Judged {
         let options = Options {
             budget: terms.max_trials.unwrap_or(held.budget),
             same_session: same_session(&a, &b),
+            same_model: same_model(&a, &b),
             ..held
         };
         let figures = unit_figures::Figures::of(&a.units, &b.units);
@@ -160,6 +161,14 @@ pub fn two_conditions(source: &FigureSource) -> Result<(NamedSide, NamedSide), F
         }],
     };
     Ok((side(a), side(b)))
+}
+
+/// `true` if all figures are of runs of one version of the program.
+fn same_model(a: &NamedSide, b: &NamedSide) -> bool {
+    let version = |unit: &FigureSource| Some(unit.run.as_ref()?.header.assay_version.clone());
+    let mut versions = a.units.iter().chain(&b.units).map(version);
+    let first = versions.next().flatten();
+    first.is_some() && versions.all(|other| other == first)
 }
 
 /// `true` if the positions of trials count in one session: both sides are of the same run, or of

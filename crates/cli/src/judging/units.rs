@@ -34,6 +34,21 @@ fn groups(sources: &[FigureSource]) -> Vec<UnitSources<'_>> {
     groups
 }
 
+/// Returns true if both sides are known to be of one device: of one unit, or of one run.
+fn are_one_device(a: &[FigureSource], b: &[FigureSource]) -> bool {
+    let (of_a, of_b) = (groups(a), groups(b));
+    let ([of_a], [of_b]) = (of_a.as_slice(), of_b.as_slice()) else {
+        return false;
+    };
+    let known = !matches!(of_a.unit, None | Some(Unit::Unknown));
+    let run = |source: &FigureSource| source.run.as_ref().map(|run| run.header.id.clone());
+    let one_run = match (a, b) {
+        ([a], [b]) => run(a).is_some() && run(a) == run(b),
+        _ => false,
+    };
+    one_run || known && of_a.unit == of_b.unit
+}
+
 /// Figures of two sides, and how they are compared.
 #[derive(Debug)]
 pub struct Figures {
@@ -41,6 +56,7 @@ pub struct Figures {
     /// run.
     pub sides: [Vec<Vec<Figure>>; 2],
     are_runs: bool,
+    are_one_device: bool,
 }
 
 impl Figures {
@@ -53,27 +69,34 @@ impl Figures {
             };
             groups(sources).into_iter().map(of).collect::<Vec<_>>()
         });
+        let are_one_device = are_one_device(a, b);
         match (of_a.as_slice(), of_b.as_slice()) {
             ([a], [b]) if are_enough(a, b) => Self {
                 sides: [a.clone(), b.clone()],
                 are_runs: true,
+                are_one_device,
             },
             _ => Self {
                 sides: [of_a, of_b].map(|units| units.iter().map(|runs| pooled(runs)).collect()),
                 are_runs: false,
+                are_one_device,
             },
         }
     }
 
     /// Compares the figures.
     pub fn compare(&self, options: &Options) -> Comparison {
-        match &self.sides {
+        let mut compared = match &self.sides {
             [a, b] if self.are_runs => compare_runs(a, b, options),
             [a, b] => match (a.as_slice(), b.as_slice()) {
                 ([a], [b]) => compare_figures(a, b, options),
                 _ => compare_units(a, b, options),
             },
+        };
+        if self.are_one_device {
+            compared.scope = compared.scope.of_one_device();
         }
+        compared
     }
 }
 

@@ -15,7 +15,7 @@ use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
 use assay_report::describe;
 use assay_report::format::quantity;
-use assay_report::text::pad_left;
+use assay_report::text::{numbered, pad_left};
 use assay_stats::derive::{self, label_of, measured_of};
 use assay_stats::figures::measured_in_words;
 pub use forecast::Forecast;
@@ -188,10 +188,7 @@ fn name(plan: &Plan, slot: &Slot) -> String {
 
 /// `rand-read-4k #2`, with the condition where there is one.
 pub fn name_of(job: &str, trial: u32, condition: Option<&str>) -> String {
-    let number = match trial {
-        0 => tr!("conditioning").to_owned(),
-        trial => format!("#{trial}"),
-    };
+    let number = numbered(trial);
     let under = condition.map_or_else(String::new, |name| tr!(" under {name}", name));
     clean(&format!("{job} {number}{under}"))
 }

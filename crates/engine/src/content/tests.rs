@@ -61,6 +61,21 @@ fn by_default_no_sector_ever_repeats_whatever_the_buffer_held() {
     }
 }
 
+/// What is written first is not made while the clock runs.
+#[test]
+fn a_prepared_buffer_only_gets_marks() {
+    let mut filler = Filler::new(&WriteContent::default(), 1 << 20, 1);
+    let mut buffer = vec![0; 1 << 20];
+    filler.prepare(&mut buffer);
+    let before = buffer.clone();
+    filler.fill(&mut buffer, 0);
+    let pairs = buffer.chunks(SECTOR).zip(before.chunks(SECTOR));
+    for (sector, before) in pairs {
+        assert_ne!(sector[..MARK], before[..MARK]);
+        assert_eq!(sector[MARK..], before[MARK..]);
+    }
+}
+
 #[test]
 fn by_default_blocks_look_random_together() {
     let mut filler = Filler::new(&WriteContent::default(), 4096, 1);

@@ -302,7 +302,13 @@ impl Post<'_> {
             let create = |path| TraceWriter::create(&folder.join(path), &self.plan.paths());
             stream.trace.write.as_ref().map(create).transpose()
         })?;
-        let filler = has_buffers(stream).then(|| self.filler(largest));
+        let mut filler = has_buffers(stream).then(|| self.filler(largest));
+        let mut buffers = self.buffers(largest)?;
+        if let Some(filler) = filler.as_mut().filter(|_| stream.blocks.rw.write) {
+            buffers
+                .iter_mut()
+                .for_each(|buf| filler.prepare(buf.all_mut()));
+        }
         Ok(Parts {
             clock,
             stream,
@@ -312,7 +318,7 @@ impl Post<'_> {
             files: FileTable::new(stream, self.plan, self.files),
             source,
             pass_bytes: self.pass_bytes(),
-            buffers: self.buffers(largest)?,
+            buffers,
             filler,
             checks,
             pacing: Pacing::new(&stream.pace, clock.now(), seeds.next_u64()),

@@ -113,6 +113,64 @@ fn the_board_is_as_fast_as_it_was_measured() {
     }
 }
 
+/// Figures that a part's source states, with their unit's bytes per second or I/Os per second.
+struct Stated {
+    part: &'static str,
+    words: &'static str,
+    job: SimulatedJob,
+    policy: Policy,
+    per_s: f64,
+    /// Of an I/O, in that unit.
+    each: f64,
+}
+
+#[test]
+fn each_known_part_reaches_the_figures_that_it_states() {
+    let (mib, mb) = (1.0, 1.048_576);
+    let all = |part, words, job, policy, per_s, each| Stated {
+        part,
+        words,
+        job,
+        policy,
+        per_s,
+        each,
+    };
+    let fresh = |read_percent| SimulatedJob {
+        warm: 4,
+        ios: 50,
+        ..job(read_percent, false, 2048)
+    };
+    let full = |warm| SimulatedJob { warm, ..fresh(0) };
+    let random = SimulatedJob {
+        warm: 1000,
+        ios: 10_000,
+        ..job(100, true, 8)
+    };
+    let (emmc, ufs) = ("emmc-8gb-hs400", "ufs-128gb-g3x2");
+    let (one, queued) = (Policy::SetCount, Policy::Queued);
+    for stated in [
+        all(emmc, "275 MiB/s", fresh(100), one, 275.0, mib),
+        all(emmc, "61 MiB/s", fresh(0), one, 61.0, mib),
+        all(emmc, "54.3 MiB/s", full(1000), one, 54.3, mib),
+        all(ufs, "860 MB/s", fresh(100), one, 860.0, mb),
+        all(ufs, "510 MB/s", fresh(0), one, 510.0, mb),
+        all(ufs, "250 MB/s", full(8000), one, 250.0, mb),
+        all(ufs, "50 k IOPS", random, queued, 50_000.0, 1.0),
+    ] {
+        let part = part(stated.part);
+        let source = part.source.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(source.contains(stated.words), "{source}");
+        let found = stated.each * 1e6 / mean_us(&part, stated.policy, &stated.job);
+        let off = found / stated.per_s - 1.0;
+        assert!(
+            off.abs() < 0.1,
+            "{}: {found}, not {}",
+            stated.part,
+            stated.words
+        );
+    }
+}
+
 #[test]
 fn a_queue_gains_where_the_card_has_units() {
     let part = part("ufs-128gb-g3x2");

@@ -219,7 +219,7 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
     let (primary, exploratory): (Vec<&VerdictRow>, Vec<&VerdictRow>) =
         lines.partition(|line| line.primary);
     let shared = SharedNotes::of(compared.comparison);
-    let mut deciding = Section::new("metrics", tr!("Metrics that decide"));
+    let mut deciding = Section::new("metrics", tr!("Metrics that decide, geometric means"));
     let layout = (detail, interval);
     let mut table = table(compared, &primary, &shared, layout);
     if let (Some(composite), false) = (&compared.comparison.composite, compared.qualify) {
@@ -230,7 +230,7 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
         ));
     }
     deciding.table(table);
-    let mut explored = Section::new("exploratory", tr!("Exploratory"));
+    let mut explored = Section::new("exploratory", tr!("Exploratory, geometric means"));
     if exploratory.is_empty() || compared.qualify {
         return vec![deciding];
     }

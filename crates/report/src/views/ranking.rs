@@ -37,12 +37,10 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
     }));
     let mut answer = Section::new("verdict", "");
     conclude(ranking, &mut answer);
-    if ranking.metrics.len() > 1 {
-        let alone = tr!(
-            "Each metric is judged by itself: the more there are, the more often conditions that are alike differ on one of them."
-        );
-        answer.say(alone, Some(Tone::Soft));
-    }
+    let together = tr!(
+        "What is said holds for all pairs and metrics together. assay compare of two of the conditions never contradicts it, but may find more."
+    );
+    answer.say(together, Some(Tone::Soft));
     for warning in &ranked.warnings {
         answer.blocks.push(note(&warning.to_string()));
     }
@@ -96,7 +94,7 @@ pub(crate) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> 
     section.say(
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
              equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition. \
-             Higher is better for rates, lower for times. Intervals are unadjusted, letters hold for all pairs of a metric together. A bar \
+             Higher is better for rates, lower for times. Intervals are unadjusted, letters hold for all pairs and metrics together. A bar \
              without an end goes on. CV is that of trials without the drift that all conditions share.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
         Some(Tone::Soft),
     );
@@ -177,7 +175,7 @@ fn table(metric: &MetricRanking, sweep: &Sweep<'_>) -> Table {
 fn columns() -> Vec<Column> {
     vec![
         Column::text(tr!("condition")),
-        Column::number(tr!("mean")),
+        Column::number(tr!("geometric mean")),
         Column::number("n"),
         Column::number("CV"),
         Column::number(tr!("delta")),

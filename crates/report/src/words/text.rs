@@ -13,6 +13,24 @@ pub(crate) const MAIL_COLUMNS: usize = 72;
 /// A name with a value, safe to show.
 pub type Fact = (&'static str, String);
 
+/// Number of a trial for people, who count from 1; trial 0 makes no figure.
+#[must_use]
+pub fn numbered(trial: u32) -> String {
+    match trial {
+        0 => tr!("conditioning").to_owned(),
+        trial => format!("#{trial}"),
+    }
+}
+
+/// A trial in a sentence: `trial 3`.
+#[must_use]
+pub fn trial_named(trial: u32) -> String {
+    match trial {
+        0 => tr!("the conditioning trial").to_owned(),
+        trial => tr!("trial {trial}", trial),
+    }
+}
+
 /// Breaks `text` at spaces, and between the characters of a script without
 /// spaces, into lines of at most `width` columns; a longer word stands on a line
 /// of its own.

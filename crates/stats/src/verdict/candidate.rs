@@ -3,7 +3,7 @@
 use super::adjust::Adjusted;
 use super::arm::Arm;
 use super::combined::{Estimate, Level};
-use super::estimate::{Difference, in_one_session};
+use super::estimate::{Difference, NoEstimate, in_one_session};
 use super::judge::Qualification;
 use super::judge::{Judgement, Rule, Word, judge, qualify};
 use super::line::{Options, SHOWN, Summary, VerdictRow, change, none};
@@ -28,16 +28,22 @@ pub(crate) struct Candidate {
     drift_within: Option<f64>,
     /// True if the positions of both sides are known, each in a session of its own.
     has_places: bool,
+    /// Smallest p value that the test may have.
+    least_p: f64,
+    /// True if the figures are those of a model.
+    simulated: bool,
+    /// Difference of figures that are known to be exact.
+    exact: Option<f64>,
 }
 
 impl Candidate {
     /// `line` carries the names and what is already to be said; with `barred`
-    /// there will be no verdict.
+    /// there will be no verdict. `simulated` figures are those of a model.
     pub fn new(
         mut line: VerdictRow,
         (mut a, mut b): (Arm, Arm),
         level: Level,
-        barred: bool,
+        (barred, simulated): (bool, bool),
         options: &Options,
         tables: &mut Tables,
     ) -> Self {
@@ -64,12 +70,20 @@ impl Candidate {
             barred,
             drift_within,
             has_places,
+            least_p: 0.0,
+            simulated,
+            exact: None,
         };
         if confounded {
             candidate.bar(Note::OrderConfounded);
         }
         match Estimate::of(&candidate.a, &candidate.b, tables) {
             Ok(estimate) => candidate.take(estimate),
+            Err(NoEstimate::NoSpread) if simulated && options.same_model => {
+                candidate.exact = Some(candidate.b.mean - candidate.a.mean);
+                candidate.line.notes.push(Note::Deterministic);
+            }
+            Err(NoEstimate::NoSpread) if simulated => candidate.bar(Note::OtherModels),
             Err(why) => candidate.bar(Note::NoEstimate(why)),
         }
         candidate.check_number(options);
@@ -113,6 +127,16 @@ impl Candidate {
         Some(estimate.p_difference())
     }
 
+    /// Takes no p value for smaller than this one, which other comparisons left of it.
+    pub fn hold_to(&mut self, least_p: f64) {
+        self.least_p = least_p;
+    }
+
+    /// The p value with what other comparisons left of it.
+    pub fn corrected_p(&self) -> Option<f64> {
+        Some(self.p()?.max(self.least_p))
+    }
+
     /// Returns true if the trials of both sides are known to come from one session.
     pub fn is_ordered(&self) -> bool {
         in_one_session(&self.a, &self.b)
@@ -133,6 +157,11 @@ impl Candidate {
         &self.line
     }
 
+    /// Returns true if the figures are those of a model.
+    pub fn is_simulated(&self) -> bool {
+        self.simulated
+    }
+
     /// Returns true if a reason forbids a verdict.
     pub fn is_barred(&self) -> bool {
         self.barred
@@ -145,10 +174,24 @@ impl Candidate {
         options: &Options,
         tables: &mut Tables,
     ) -> VerdictRow {
+        if let (Some(d), Some(change), false) = (self.exact, self.line.change, self.barred) {
+            let margin = options.log_margin();
+            self.line.verdict = match d {
+                d if d.abs() <= margin => Verdict::Equivalent(change),
+                d if d > 0.0 => Verdict::Faster(change),
+                _ => Verdict::Slower(change),
+            };
+            self.line.qualification = match d > -margin {
+                true => Qualification::Pass,
+                false => Qualification::Fail,
+            };
+            return self.line;
+        }
         let Some(estimate) = self.estimate.take().filter(|_| !self.barred) else {
             self.line.verdict = none(self.line.change);
             return self.line;
         };
+        let estimate = estimate.held_to(self.least_p);
         let rule = Rule {
             alpha_difference: adjusted.map_or(options.alpha, |adjusted| adjusted.level),
             alpha_equivalence: options.alpha,
@@ -224,7 +267,7 @@ impl Candidate {
             Side::A => Estimate::of(&self.a.without(index)?, &self.b, tables),
             Side::B => Estimate::of(&self.a, &self.b.without(index)?, tables),
         };
-        Some(judge(&estimate.ok()?, rule).word)
+        Some(judge(&estimate.ok()?.held_to(self.least_p), rule).word)
     }
 
     fn verdict(

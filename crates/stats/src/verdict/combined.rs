@@ -26,6 +26,8 @@ pub(crate) struct Estimate {
     /// Estimate by means for arms spread unevenly over the session; it accounts for the uncertainty
     /// of the drift.
     uneven: Option<Linear>,
+    /// Smallest p value of a difference that a correction for other comparisons allows.
+    least_p: f64,
 }
 
 impl Estimate {
@@ -38,7 +40,13 @@ impl Estimate {
             alternating: neighbours::alternating(a, b, &linear),
             uneven: is_uneven(a, b).then_some(linear),
             linear,
+            least_p: 0.0,
         })
+    }
+
+    /// The same with no p value of a difference below `least_p`.
+    pub fn held_to(self, least_p: f64) -> Self {
+        Self { least_p, ..self }
     }
 
     /// The same with the means in place of the ranks; `None` where means decide
@@ -92,7 +100,7 @@ impl Difference for Estimate {
 
     fn p_difference(&self) -> f64 {
         let others = self.others().map(Difference::p_difference);
-        others.fold(self.first().p_difference(), f64::max)
+        others.fold(self.first().p_difference().max(self.least_p), f64::max)
     }
 
     fn p_equivalence(&self, margin: f64) -> f64 {

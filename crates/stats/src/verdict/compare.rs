@@ -11,6 +11,7 @@ use super::shift::Tables;
 use crate::derive::decides_between;
 use crate::figures::may_decide;
 use crate::unit::converted;
+use assay_judge::Measured;
 use assay_lang::tr;
 use assay_model::figures::Figure;
 use std::collections::{HashMap, HashSet};
@@ -21,18 +22,38 @@ use std::fmt::{self, Display, Formatter};
 pub enum Scope {
     /// One unit of each part.
     TwoUnits,
+    /// One unit, which is on both sides.
+    OneDevice,
     /// These units, too few of each part to stand for it.
     Units(usize),
     /// One unit of each part, by so many runs of each.
     Runs(usize, usize),
+    /// One unit, which is on both sides, by so many runs of each.
+    RunsOfOne(usize, usize),
     /// The parts, by so many units of each.
     Parts(usize, usize),
+}
+
+impl Scope {
+    /// The same where both sides are one device.
+    #[must_use]
+    pub const fn of_one_device(self) -> Self {
+        match self {
+            Self::TwoUnits => Self::OneDevice,
+            Self::Runs(a, b) => Self::RunsOfOne(a, b),
+            other => other,
+        }
+    }
 }
 
 impl Display for Scope {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
             Self::TwoUnits => f.write_str(tr!("these two units")),
+            Self::OneDevice => f.write_str(tr!("this one device")),
+            Self::RunsOfOne(a, b) => {
+                f.write_str(&tr!("this one device, by {a} and {b} runs", a, b))
+            }
             Self::Units(n) => f.write_str(&tr!("these {n} units", n)),
             Self::Runs(a, b) => f.write_str(&tr!("these two units, by {a} and {b} runs", a, b)),
             Self::Parts(a, b) => f.write_str(&tr!("the parts, by {a} and {b} units", a, b)),
@@ -89,14 +110,7 @@ pub(crate) fn compare_at(
         });
     }
     let joined = composite::candidate(&ready().collect::<Vec<_>>(), level, options, &mut tables);
-    let adjusted = adjust(&candidates, options);
-    let mut lines = Vec::new();
-    for (candidate, adjusted) in candidates.into_iter().zip(adjusted) {
-        lines.push(match candidate {
-            Ok(candidate) => candidate.conclude(adjusted, options, &mut tables),
-            Err(line) => *line,
-        });
-    }
+    let lines = conclude_all(candidates, options, &mut tables);
     let composite = composite::conclude(joined, &lines, options, &mut tables, &mut notes);
     Comparison {
         scope: Scope::TwoUnits,
@@ -166,9 +180,9 @@ fn has_twice(figures: &[Figure]) -> bool {
 }
 
 /// Boxed, since a line is much larger than what it stands for.
-type Unjudged = Box<VerdictRow>;
+pub(crate) type Unjudged = Box<VerdictRow>;
 
-fn candidate(
+pub(crate) fn candidate(
     a: &Figure,
     b: &Figure,
     level: Level,
@@ -203,11 +217,42 @@ fn candidate(
         false => VerdictRow::new(a.metric.clone(), a.unit.clone(), primary),
     };
     line.notes.extend(Note::beside(&[a, b]));
-    Ok(Candidate::new(line, arms, level, barred, options, tables))
+    let simulated = a.measured.as_deref() == Some(Measured::Simulated.label());
+    let kind = (barred, simulated);
+    Ok(Candidate::new(line, arms, level, kind, options, tables))
+}
+
+/// Judges metrics of two sides together. Each is held to the level of its family, by its own p
+/// value and by what other comparisons left of it: the smaller level counts, so that these
+/// take words away and give none.
+pub(crate) fn conclude_all(
+    candidates: Vec<Result<Candidate, Unjudged>>,
+    options: &Options,
+    tables: &mut Tables,
+) -> Vec<VerdictRow> {
+    let own = adjust(&candidates, options, Candidate::p);
+    let corrected = adjust(&candidates, options, Candidate::corrected_p);
+    let mut rows = Vec::new();
+    for (candidate, (own, corrected)) in candidates.into_iter().zip(own.into_iter().zip(corrected))
+    {
+        let adjusted = own.zip(corrected).map(|(own, corrected)| Adjusted {
+            p: own.p.max(corrected.p),
+            level: own.level.min(corrected.level),
+        });
+        rows.push(match candidate {
+            Ok(candidate) => candidate.conclude(adjusted, options, tables),
+            Err(line) => *line,
+        });
+    }
+    rows
 }
 
 /// Adjusts the p values of each family of tests.
-fn adjust(candidates: &[Result<Candidate, Unjudged>], options: &Options) -> Vec<Option<Adjusted>> {
+fn adjust(
+    candidates: &[Result<Candidate, Unjudged>],
+    options: &Options,
+    p: fn(&Candidate) -> Option<f64>,
+) -> Vec<Option<Adjusted>> {
     let mut all = vec![None; candidates.len()];
     for primary in [true, false] {
         let family: Vec<(usize, f64)> = candidates
@@ -217,9 +262,7 @@ fn adjust(candidates: &[Result<Candidate, Unjudged>], options: &Options) -> Vec<
                 let candidate = candidate.as_ref().ok()?;
                 Some((
                     i,
-                    candidate
-                        .p()
-                        .filter(|_| candidate.line().primary == primary)?,
+                    p(candidate).filter(|_| candidate.line().primary == primary)?,
                 ))
             })
             .collect();

@@ -1,10 +1,10 @@
-//! Composite of all primary metrics, with a veto of those that got worse.
+//! Composite of all primary metrics: a summary of their words, which decides nothing itself.
 
 use super::adjust::Adjusted;
 use super::arm::Arm;
 use super::candidate::Candidate;
 use super::combined::Level;
-use super::line::{Options, VerdictRow};
+use super::line::{Options, VerdictRow, none};
 use super::note::Note;
 use super::shift::Tables;
 use assay_lang::key;
@@ -27,11 +27,13 @@ pub(crate) fn candidate(
     }
     let a = join(&primary.iter().map(|c| c.arms().0).collect::<Vec<_>>())?;
     let b = join(&primary.iter().map(|c| c.arms().1).collect::<Vec<_>>())?;
-    let mut line = VerdictRow::new(key!("all primary metrics").to_owned(), String::new(), true);
+    let mut line = VerdictRow::new(key!("all primary metrics").to_owned(), String::new(), false);
     if primary.iter().any(|c| c.arms().0.better != a.better) {
         line.notes.push(Note::AsSpeed);
     }
-    Some(Candidate::new(line, (a, b), level, false, options, tables))
+    let simulated = primary.iter().all(|c| c.is_simulated());
+    let kind = (false, simulated);
+    Some(Candidate::new(line, (a, b), level, kind, options, tables))
 }
 
 /// Mean of the metrics, trial by trial; the place of a trial is that of its
@@ -60,8 +62,9 @@ fn direction(arms: &[&Arm]) -> Better {
     common.map_or(Better::Higher, |arm| arm.better)
 }
 
-/// Judges the composite at the full level. It is never "faster" while a
-/// primary metric is slower by more than the margin.
+/// Judges the composite at the full level. It repeats a word that a primary metric has: alone it
+/// would be one more test, at a level of its own. And it has none that another primary metric
+/// contradicts: that is a trade-off.
 pub(crate) fn conclude(
     candidate: Option<Candidate>,
     lines: &[VerdictRow],
@@ -69,8 +72,9 @@ pub(crate) fn conclude(
     tables: &mut Tables,
     notes: &mut Vec<Note>,
 ) -> Option<VerdictRow> {
+    let primary: Vec<&VerdictRow> = lines.iter().filter(|line| line.primary).collect();
     let Some(candidate) = candidate else {
-        if lines.iter().filter(|line| line.primary).count() >= 2 {
+        if primary.len() >= 2 {
             notes.push(Note::NoComposite);
         }
         return None;
@@ -80,27 +84,26 @@ pub(crate) fn conclude(
         level: options.alpha,
     });
     let mut line = candidate.conclude(adjusted, options, tables);
-    let worse = worse(lines, options);
-    if let (Verdict::Faster(change), false) = (&line.verdict, worse.is_empty()) {
-        line.verdict = Verdict::NoConclusion {
-            change: Some(*change),
-            trials_needed: None,
-        };
-        line.notes
-            .retain(|note| !matches!(note, Note::BeyondMargin(_)));
-        line.notes.push(Note::TradeOff(worse));
-    }
-    Some(line)
-}
-
-fn worse(lines: &[VerdictRow], options: &Options) -> Vec<String> {
-    let is_worse = |line: &&VerdictRow| match &line.verdict {
-        Verdict::Slower(change) => line.primary && change.log().abs() > options.log_margin(),
-        _ => false,
+    let word = line.verdict.word();
+    let (alike, others): (Vec<&VerdictRow>, Vec<&VerdictRow>) = primary
+        .into_iter()
+        .partition(|line| line.verdict.word() == word);
+    let differs =
+        |line: &&VerdictRow| matches!(line.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+    let contrary: Vec<(String, &str)> = others
+        .into_iter()
+        .filter(differs)
+        .map(|line| (line.metric.clone(), line.verdict.word()))
+        .collect();
+    let why = match &line.verdict {
+        Verdict::NoConclusion { .. } => return Some(line),
+        _ if !contrary.is_empty() => Note::TradeOff(contrary),
+        _ if alike.is_empty() => Note::OnlyTogether(word),
+        _ => return Some(line),
     };
-    lines
-        .iter()
-        .filter(is_worse)
-        .map(|line| line.metric.clone())
-        .collect()
+    line.verdict = none(line.change);
+    line.notes
+        .retain(|note| !matches!(note, Note::BeyondMargin(_) | Note::TinyDifference));
+    line.notes.push(why);
+    Some(line)
 }

@@ -25,6 +25,9 @@ pub struct Options {
     pub budget: u32,
     /// True if the positions of both sides count in one session.
     pub same_session: bool,
+    /// True if both sides are runs of one version of the program: figures that its models compute
+    /// without any spread are then exact.
+    pub same_model: bool,
     /// Share of false findings among exploratory metrics (0.10).
     pub false_discovery: f64,
 }
@@ -37,6 +40,7 @@ impl Default for Options {
             min_trials: 4,
             budget: 100,
             same_session: true,
+            same_model: false,
             false_discovery: 0.10,
         }
     }

@@ -3,7 +3,7 @@
 use super::arm::ArmError;
 use super::estimate::NoEstimate;
 use crate::figures::{may_decide, measured_in_words};
-use assay_lang::{counted, tr};
+use assay_lang::{counted, tr, translated};
 use assay_model::figures::Figure;
 pub use assay_model::verdict::Side;
 use std::fmt::{self, Display, Formatter};
@@ -36,6 +36,10 @@ pub enum Note {
     MeasuredNotRecorded,
     /// No error of the difference.
     NoEstimate(NoEstimate),
+    /// Figures of a model that computes the same in every trial.
+    Deterministic,
+    /// The same of models that may differ.
+    OtherModels,
     /// Too few trials for a verdict: those of the smaller side, and what it
     /// takes.
     TooFew(usize, usize),
@@ -67,8 +71,10 @@ pub enum Note {
     /// Out of reach: trials per side that may be made, the CV and the smallest
     /// difference that they show, both in percent.
     OutOfReach(u32, f64, f64),
-    /// Better over all, but a metric is worse.
-    TradeOff(Vec<String>),
+    /// One word over all, but metrics with another one.
+    TradeOff(Vec<(String, &'static str)>),
+    /// A word over all that no metric has by itself.
+    OnlyTogether(&'static str),
     /// The composite of rates and times.
     AsSpeed,
     /// No composite, and why.
@@ -233,6 +239,8 @@ impl Display for Note {
                 tr!("what results that were made elsewhere measured is not recorded: the device, or a page cache"),
             ),
             Self::NoEstimate(why) => write!(f, "{why}"),
+            Self::Deterministic => f.write_str(tr!("deterministic, no spread: a simulated device computes the same in every trial, so the figures are compared as they are")),
+            Self::OtherModels => f.write_str(tr!("deterministic, no spread, but simulated by different versions of assay: a change of the model would look like a difference; simulate both sides with one version")),
             Self::TooFew(n, floor) => {
                 let few = counted!(
                     *n,
@@ -263,7 +271,13 @@ impl Display for Note {
             Self::BeyondMargin(margin) => f.write_str(&tr!("by at least {margin} %", margin = format_args!("{margin:.1}"))),
             Self::MoreTrials(n) => f.write_str(&tr!("{n} more trials per side would probably settle it", n)),
             Self::OutOfReach(n, cv, percent) => f.write_str(&tr!("not decidable within {n} trials per side at CV {cv} %; they would show a difference of {percent} %", n, cv = format_args!("{cv:.1}"), percent = format_args!("{percent:.1}"))),
-            Self::TradeOff(metrics) => f.write_str(&tr!("trade-off: {metrics} slower", metrics = metrics.join(", "))),
+            Self::TradeOff(metrics) => {
+                let told = metrics.iter();
+                let told = told.map(|(metric, word)| format!("{metric} {}", translated(word)));
+                let metrics = told.collect::<Vec<_>>().join(", ");
+                f.write_str(&tr!("trade-off: {metrics}", metrics))
+            }
+            Self::OnlyTogether(word) => f.write_str(&tr!("{word} only taken together: no metric that decides is by itself", word = translated(word))),
             Self::AsSpeed => f.write_str(tr!("of speed: where less is better the inverse counts")),
             Self::NoComposite => f.write_str(
                 tr!("no composite: it takes the values of all trials, as many for each primary metric"),

@@ -17,7 +17,7 @@ use crate::unit::converted;
 use anova::Omnibus;
 use assay_model::figures::{Better, Figure};
 use assay_model::verdict::{Change, Verdict};
-use pairs::{PairResults, Refusals};
+use pairs::PairResults;
 use thiserror::Error;
 
 /// Ranking of several conditions over all metrics.
@@ -25,7 +25,8 @@ use thiserror::Error;
 pub struct Ranking {
     /// A table for each metric, in the order of the figures.
     pub metrics: Vec<MetricRanking>,
-    /// Metrics on which any two conditions differ.
+    /// Metrics on which any two conditions differ, by more than a tiny difference within the
+    /// margin.
     pub deciding: Vec<String>,
     /// Summary of the ranking in one sentence.
     pub sentence: Standings,
@@ -64,7 +65,7 @@ pub struct Ranked {
     pub summary: Summary,
     /// Difference from the median of the conditions, in percent.
     pub delta_percent: f64,
-    /// Conditions without a common letter differ (Games-Howell). A common
+    /// Conditions without a common letter differ, if only within the margin. A common
     /// letter does not say that they are equal. `None` when no pair with it could be
     /// judged.
     pub letters: Option<String>,
@@ -83,7 +84,7 @@ pub struct Pair {
     pub b: String,
     /// Difference of B from A, with its unadjusted interval.
     pub change: Option<Change>,
-    /// p value after correction for the other pairs.
+    /// p value after correction for the other conditions and the other metrics.
     pub p_adjusted: Option<f64>,
     /// The word for B.
     pub verdict: Verdict,
@@ -109,9 +110,11 @@ pub enum RankError {
 
 /// Ranks the conditions of `figures`, all pairs or each against `baseline`.
 ///
-/// Where the order of the trials is known, a common drift is taken out first;
-/// where conditions were run one after another there are no letters and no
-/// verdicts, since a drift of 10 % makes differences of 70 % of such tables.
+/// Each pair is judged as [`compare_figures`](super::compare::compare_figures) judges these two
+/// conditions, corrected for the number of conditions besides: of two conditions the words are
+/// the same, of more a pair has that word or "no conclusion". Where conditions were run one after
+/// another there are no letters and no verdicts, since a drift of 10 % makes differences of 70 %
+/// of such tables.
 ///
 /// # Errors
 /// With fewer than two conditions, or without the baseline.
@@ -128,22 +131,32 @@ pub fn rank_figures(
         let name = name.to_owned();
         return Err(RankError::UnknownBaseline { name, known });
     }
-    let mut tables = Vec::new();
-    for metric in names(figures.iter().map(|figure| &figure.metric)) {
-        let of_metric = figures.iter().filter(|figure| figure.metric == metric);
-        let of_metric = in_one_unit(&of_metric.collect::<Vec<_>>());
-        tables.push(rank_metric(
-            &of_metric.iter().collect::<Vec<_>>(),
-            baseline,
-            options,
-        ));
+    let of_metrics: Vec<Vec<Figure>> = names(figures.iter().map(|figure| &figure.metric))
+        .into_iter()
+        .map(|metric| in_one_unit(figures.iter().filter(|figure| figure.metric == metric)))
+        .collect();
+    let tables = of_metrics.iter();
+    let mut tables: Vec<RankingTable<'_>> =
+        tables.map(|of| RankingTable::of(of, options)).collect();
+    let all = pairs::judge(&tables, &pairs::all(&known), pairs::games_howell, options);
+    for (table, pairs) in tables.iter_mut().zip(all) {
+        table.take(pairs);
     }
-    let of_device: Vec<&RankingTable> = tables.iter().filter(|t| t.ranking.of_device).collect();
+    let of_device: Vec<&RankingTable<'_>> = tables.iter().filter(|t| t.ranking.of_device).collect();
     let sentence = sentence::of(&of_device, &known);
     let deciding = of_device.iter().filter(|table| table.decides());
+    let deciding = deciding.map(|table| table.ranking.metric.clone()).collect();
+    let against = baseline.map(|name| {
+        let pairs = pairs::against(&known, name);
+        pairs::judge(&tables, &pairs, pairs::holm_of_conditions, options)
+    });
+    let mut metrics: Vec<MetricRanking> = tables.into_iter().map(|table| table.ranking).collect();
+    for (metric, pairs) in metrics.iter_mut().zip(against.into_iter().flatten()) {
+        metric.pairs = pairs;
+    }
     Ok(Ranking {
-        deciding: deciding.map(|table| table.ranking.metric.clone()).collect(),
-        metrics: tables.into_iter().map(|table| table.ranking).collect(),
+        metrics,
+        deciding,
         sentence,
     })
 }
@@ -159,37 +172,86 @@ fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
 }
 
 /// The figures in the unit of the first, those of another quantity as they are.
-fn in_one_unit(figures: &[&Figure]) -> Vec<Figure> {
-    let told = |figure: &&Figure| converted(figure, &figures[0].unit);
-    let figures = figures.iter();
-    figures
-        .map(|figure| told(figure).unwrap_or_else(|| Figure::clone(figure)))
-        .collect()
+fn in_one_unit<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<Figure> {
+    let mut figures = figures.peekable();
+    let unit = figures
+        .peek()
+        .map_or_else(String::new, |first| first.unit.clone());
+    let told = |figure: &Figure| converted(figure, &unit).unwrap_or_else(|| figure.clone());
+    figures.map(told).collect()
 }
 
 /// A condition's trials.
-struct ConditionTrials {
-    condition: String,
+struct ConditionTrials<'a> {
+    figure: &'a Figure,
+    /// The trials, without the drift of the session once that was taken out.
     arm: Arm,
     /// Places of its trials, before the drift was taken out.
     places: Vec<f64>,
 }
 
 /// A metric's ranking with what was found of all pairs.
-struct RankingTable {
+struct RankingTable<'a> {
     ranking: MetricRanking,
-    /// In the order of `names`.
+    entries: Vec<ConditionTrials<'a>>,
+    /// In the order of `entries`.
     found: PairResults,
-    names: Vec<String>,
 }
 
-impl RankingTable {
+impl<'a> RankingTable<'a> {
+    /// All but the pairs; `figures` are those of one metric.
+    fn of(figures: &'a [Figure], options: &Options) -> Self {
+        let (mut entries, mut notes) = entries(figures, options);
+        let confounded = order::straighten(&mut entries, options);
+        notes.extend(confounded.into_iter().chain(differently_measured(figures)));
+        notes.extend(Note::beside(&figures.iter().collect::<Vec<_>>()));
+        let (metric, unit) = match figures.first() {
+            Some(figure) => (figure.metric.clone(), figure.unit.clone()),
+            None => (String::new(), String::new()),
+        };
+        let arms: Vec<&Arm> = entries.iter().map(|entry| &entry.arm).collect();
+        let ranking = MetricRanking {
+            metric,
+            unit,
+            of_device: figures.iter().all(|f| may_decide(f.measured.as_deref())),
+            better: better(figures),
+            omnibus: anova::of_arms(&arms),
+            omnibus_raw: anova::of_figures(figures),
+            conditions: Vec::new(),
+            pairs: Vec::new(),
+            notes,
+        };
+        Self {
+            ranking,
+            found: PairResults::of(Vec::new(), &entries),
+            entries,
+        }
+    }
+
+    /// Takes the words on all pairs, and puts the conditions in order.
+    fn take(&mut self, pairs: Vec<Pair>) {
+        let notes = &mut self.ranking.notes;
+        for note in pairs.iter().flat_map(|pair| &pair.notes) {
+            if note.is_on_trials() && !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        self.found = PairResults::of(pairs, &self.entries);
+        self.ranking.pairs.clone_from(&self.found.pairs);
+        self.ranking.conditions = places(&self.entries, &self.found);
+    }
+
     fn decides(&self) -> bool {
-        self.found.worse.iter().flatten().any(|worse| *worse)
+        self.found.slower.iter().flatten().any(|slower| *slower)
+    }
+
+    fn entry(&self, name: &str) -> Option<&ConditionTrials<'a>> {
+        self.entries.get(self.index(name)?)
     }
 
     fn index(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|known| known == name)
+        let mut entries = self.entries.iter();
+        entries.position(|entry| entry.figure.condition == name)
     }
 
     fn find(&self, table: &[Vec<bool>], a: &str, b: &str) -> bool {
@@ -203,8 +265,8 @@ impl RankingTable {
         self.index(name).is_some_and(|i| self.found.is_judged(i))
     }
 
-    fn is_worse(&self, a: &str, b: &str) -> bool {
-        self.find(&self.found.worse, a, b)
+    fn is_slower(&self, a: &str, b: &str) -> bool {
+        self.find(&self.found.slower, a, b)
     }
 
     fn is_equivalent(&self, a: &str, b: &str) -> bool {
@@ -212,58 +274,13 @@ impl RankingTable {
     }
 }
 
-fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -> RankingTable {
-    let (mut entries, mut notes) = entries(figures, options);
-    let confounded = order::straighten(&mut entries, options);
-    let refused = differently_measured(figures);
-    let refusals = Refusals {
-        all: refused.as_ref(),
-        confounded: confounded.as_ref(),
-    };
-    let found = pairs::all(&entries, options, &refusals);
-    let pairs = match baseline {
-        Some(name) => pairs::against(&entries, name, options, &refusals),
-        None => found.pairs.clone(),
-    };
-    let conditions = places(&entries, &found);
-    notes.extend(confounded.clone().into_iter().chain(refused.clone()));
-    notes.extend(Note::beside(figures));
-    for note in found.pairs.iter().flat_map(|pair| &pair.notes) {
-        if note.is_on_trials() && !notes.contains(note) {
-            notes.push(note.clone());
-        }
-    }
-    let (metric, unit) = match figures.first() {
-        Some(figure) => (figure.metric.clone(), figure.unit.clone()),
-        None => (String::new(), String::new()),
-    };
-    let arms: Vec<&Arm> = entries.iter().map(|entry| &entry.arm).collect();
-    let ranking = MetricRanking {
-        metric,
-        unit,
-        of_device: figures.iter().all(|f| may_decide(f.measured.as_deref())),
-        better: better(figures),
-        omnibus: anova::of_arms(&arms),
-        omnibus_raw: anova::of_figures(figures),
-        conditions,
-        pairs,
-        notes,
-    };
-    let names = entries.into_iter().map(|entry| entry.condition).collect();
-    RankingTable {
-        ranking,
-        found,
-        names,
-    }
-}
-
-fn better(figures: &[&Figure]) -> Option<Better> {
+fn better(figures: &[Figure]) -> Option<Better> {
     figures.iter().find_map(|figure| figure.better)
 }
 
 /// The conditions that can be compared; notes of the others.
-fn entries(figures: &[&Figure], options: &Options) -> (Vec<ConditionTrials>, Vec<Note>) {
-    let (mut entries, mut notes): (Vec<ConditionTrials>, Vec<Note>) = (Vec::new(), Vec::new());
+fn entries<'a>(figures: &'a [Figure], options: &Options) -> (Vec<ConditionTrials<'a>>, Vec<Note>) {
+    let (mut entries, mut notes): (Vec<ConditionTrials<'_>>, Vec<Note>) = (Vec::new(), Vec::new());
     let better = better(figures);
     for figure in figures {
         let unit = &figures[0].unit;
@@ -277,7 +294,7 @@ fn entries(figures: &[&Figure], options: &Options) -> (Vec<ConditionTrials>, Vec
         }
         if entries
             .iter()
-            .any(|entry| entry.condition == figure.condition)
+            .any(|entry| entry.figure.condition == figure.condition)
         {
             notes.push(Note::Twice(Side::A, figure.metric.clone()));
             continue;
@@ -288,9 +305,8 @@ fn entries(figures: &[&Figure], options: &Options) -> (Vec<ConditionTrials>, Vec
                 if !options.same_session {
                     arm.positions.clear();
                 }
-                let condition = figure.condition.clone();
                 entries.push(ConditionTrials {
-                    condition,
+                    figure,
                     places: arm.positions.clone(),
                     arm,
                 });
@@ -300,7 +316,7 @@ fn entries(figures: &[&Figure], options: &Options) -> (Vec<ConditionTrials>, Vec
     (entries, notes)
 }
 
-fn differently_measured(figures: &[&Figure]) -> Option<Note> {
+fn differently_measured(figures: &[Figure]) -> Option<Note> {
     let first = figures.first()?;
     let other = figures
         .iter()
@@ -311,25 +327,25 @@ fn differently_measured(figures: &[&Figure]) -> Option<Note> {
     ))
 }
 
-fn places(entries: &[ConditionTrials], found: &PairResults) -> Vec<Ranked> {
-    let worse = &found.worse;
+fn places(entries: &[ConditionTrials<'_>], found: &PairResults) -> Vec<Ranked> {
+    let below = &found.below;
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by(|&i, &j| entries[j].arm.mean.total_cmp(&entries[i].arm.mean));
     let differ: Vec<Vec<bool>> = order
         .iter()
-        .map(|&i| order.iter().map(|&j| worse[i][j] || worse[j][i]).collect())
+        .map(|&i| order.iter().map(|&j| below[i][j] || below[j][i]).collect())
         .collect();
     let letters = letters::assign(&differ);
     let centres: Vec<f64> = entries.iter().map(|entry| entry.arm.centre).collect();
     let centre = median(&centres);
     let k = entries.len();
     let ranked = |(place, &i): (usize, &usize)| Ranked {
-        condition: entries[i].condition.clone(),
+        condition: entries[i].figure.condition.clone(),
         summary: Summary::of(&entries[i].arm),
         delta_percent: 100.0 * (centres[i] / centre - 1.0),
         letters: found.is_judged(i).then(|| letters[place].clone()),
-        best_rank: 1 + (0..k).filter(|&j| worse[i][j]).count(),
-        worst_rank: k - (0..k).filter(|&j| worse[j][i]).count(),
+        best_rank: 1 + (0..k).filter(|&j| below[i][j]).count(),
+        worst_rank: k - (0..k).filter(|&j| below[j][i]).count(),
     };
     order.iter().enumerate().map(ranked).collect()
 }

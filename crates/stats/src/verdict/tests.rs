@@ -1,5 +1,6 @@
 //! The tables of the method, and what must never happen.
 
+mod agree;
 mod hard;
 mod looks;
 mod tables;

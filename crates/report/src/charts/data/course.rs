@@ -8,7 +8,7 @@ use crate::charts::draw::{
 };
 use crate::results::describe;
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
-use crate::words::text::clean;
+use crate::words::text::{clean, trial_named};
 use assay_lang::tr;
 use assay_model::evidence::{Evidence, Glance, Snapshot};
 use assay_model::metric::Unit;
@@ -99,9 +99,9 @@ pub fn chart(told: &ToldCourse<'_, '_>) -> Chart {
     Chart {
         name: format!("rate-{}-{number}", slug(&job.job.name)),
         title: tr!(
-            "Rate over time of {job}, trial {number}",
+            "Rate over time of {job}, {trial}",
             job = clean(&job.job.name),
-            number
+            trial = trial_named(number)
         ),
         description: describe::course(trial, course),
         body: over_time(panels),

@@ -7,6 +7,7 @@ use crate::charts::draw::{
 use crate::results::extent::{jobs, metric, name, of};
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use crate::words::format::quantity;
+use crate::words::text::trial_named;
 use assay_lang::{in_english, tr};
 use assay_model::metric::Unit;
 use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
@@ -42,9 +43,9 @@ fn chart(
     Chart {
         name: format!("extent-{}-{number}", slug(in_english(|| name(kind)))),
         title: tr!(
-            "{kind} over the extent, trial {number}",
+            "{kind} over the extent, {trial}",
             kind = name(kind),
-            number
+            trial = trial_named(number)
         ),
         description: words(kind, trial),
         body: Body::Plane(Plane {

@@ -4,7 +4,7 @@ use super::parts;
 use crate::results::describe;
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use crate::words::format::{celsius, percent};
-use crate::words::text::clean;
+use crate::words::text::{clean, numbered};
 use assay_judge::{DirectionEvidence, Measured};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::evidence::{CpuState, Evidence, Snapshot};
@@ -112,7 +112,7 @@ const COLUMNS: [&str; 10] = [
 const CONDITIONS: [&str; 2] = [key!("Queue"), key!("CPU and heat")];
 
 fn of_trial(trial: &JudgedTrial<'_>) -> Markup {
-    let number = trial.record.trial;
+    let number = numbered(trial.record.trial);
     let rows: Vec<(Direction, &DirectionEvidence)> = trial.directions().collect();
     let outcome = trial.record.outcome.word();
     html! {

@@ -47,6 +47,7 @@ fn in_short(digest: &KeyFigures) -> Markup {
         Belief::No => "no",
     };
     html! {
+        @if !digest.lines.is_empty() { p.soft { (tr!("Medians of the trials.")) } }
         dl.digest {
             @for line in &digest.lines {
                 dt { (line.subject) }

@@ -49,7 +49,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
                     tr {
                         th scope="col" { (tr!("Job")) }
                         th scope="col" { (tr!("Figure")) }
-                        th.n scope="col" { (tr!("Result")) }
+                        th.n scope="col" { (tr!("Median")) }
                         th scope="col" { (tr!("Measured")) }
                         th.n scope="col" { (tr!("Lowest .. highest")) }
                         th.n scope="col" { (tr!("Trials")) }

@@ -2,7 +2,7 @@
 //! left out silently.
 
 use crate::results::summary::{JobSummary, Summary};
-use crate::words::text::clean;
+use crate::words::text::{clean, numbered};
 use assay_lang::{counted, tr, translated};
 use assay_model::trial::{Outcome, TrialRecord};
 use maud::{Markup, html};
@@ -56,10 +56,12 @@ fn rows(job: &JobSummary<'_>) -> Vec<UnfinishedRow> {
             .iter_mut()
             .find(|r| r.outcome == outcome && r.why == why)
         {
-            Some(row) => row.trials.push_str(&format!(", {}", record.trial)),
+            Some(row) => row
+                .trials
+                .push_str(&format!(", {}", numbered(record.trial))),
             None => rows.push(UnfinishedRow {
                 job: name.clone(),
-                trials: record.trial.to_string(),
+                trials: numbered(record.trial),
                 outcome,
                 why,
             }),

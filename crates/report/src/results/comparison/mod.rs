@@ -101,7 +101,11 @@ impl<'a> Compared<'a> {
     /// Returns true if a value of a side is the mean of a unit or of a run, not a trial.
     #[must_use]
     pub fn is_of_means(&self) -> bool {
-        matches!(self.comparison.scope, Scope::Parts(..) | Scope::Runs(..))
+        let scope = self.comparison.scope;
+        matches!(
+            scope,
+            Scope::Parts(..) | Scope::Runs(..) | Scope::RunsOfOne(..)
+        )
     }
 
     /// So many values of a side, as what they are: `5 trials`, `3 units`, `3 runs`.
@@ -109,8 +113,10 @@ impl<'a> Compared<'a> {
     pub fn counted(&self, n: usize) -> String {
         match self.comparison.scope {
             Scope::Parts(..) => counted!(n, "{n} unit", "{n} units"),
-            Scope::Runs(..) => counted!(n, "{n} run", "{n} runs"),
-            Scope::TwoUnits | Scope::Units(_) => counted!(n, "{n} trial", "{n} trials"),
+            Scope::Runs(..) | Scope::RunsOfOne(..) => counted!(n, "{n} run", "{n} runs"),
+            Scope::TwoUnits | Scope::OneDevice | Scope::Units(_) => {
+                counted!(n, "{n} trial", "{n} trials")
+            }
         }
     }
 

@@ -8,7 +8,7 @@ pub mod scenario;
 pub mod soak;
 
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
-use crate::words::text::clean;
+use crate::words::text::{clean, numbered};
 use assay_lang::tr;
 use assay_model::work::StepDetail;
 
@@ -178,7 +178,8 @@ fn of_each(summary: &Summary<'_>, found: impl Fn(&StepDetail) -> Option<Finding>
     let mut trials: Vec<_> = summary.jobs.iter().flat_map(|job| &job.trials).collect();
     trials.sort_by_key(|trial| trial.record.position);
     let name = |trial: &JudgedTrial<'_>| {
-        format!("{} #{}", clean(&trial.record.job.name), trial.record.trial)
+        let (job, number) = (&trial.record.job.name, numbered(trial.record.trial));
+        format!("{} {number}", clean(job))
     };
     let each = |trial: &JudgedTrial<'_>| {
         let detail = trial.record.detail.as_deref()?;

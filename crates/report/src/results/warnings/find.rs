@@ -9,7 +9,7 @@ use crate::results::write_mode::WriteMode;
 use crate::words::text::clean;
 use assay_judge::Measured;
 use assay_lang::tr;
-use assay_model::job::Direction;
+use assay_model::job::{Direction, Job};
 use assay_model::run::RunStatus;
 use assay_model::storage::Backing;
 use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
@@ -200,8 +200,24 @@ fn mixed(summary: &Summary<'_>) -> Option<Warning> {
     (!jobs.is_empty()).then_some(Warning::Mixed { jobs })
 }
 
+/// From this share of the clock on, the tool cannot be excluded as the limit of a job with one
+/// I/O at a time: its processor time and the device's follow each other, and from one half on the
+/// tool's is the longer one. What a faster tool would give may be up to twice as much.
+const LIMITS_ONE_BY_ONE_FROM: f64 = 0.5;
+
+/// The share of the clock from which on the tool cannot be excluded as the limit of a job. With
+/// several I/Os in flight the device works while the tool does, so only threads that hardly
+/// wait at all hold it up.
+fn limits_from(job: &Job) -> f64 {
+    let queued = job.ioengine.is_asynchronous() && job.iodepth > 1;
+    match queued || job.numjobs > 1 {
+        true => TOOL_LIMITS_FROM,
+        false => LIMITS_ONE_BY_ONE_FROM,
+    }
+}
+
 /// Jobs whose figures claim the device, or may be the device's, while the threads that
-/// measure had hardly time to wait for it.
+/// measure had little time to wait for it.
 fn tool_limit(summary: &Summary<'_>) -> Option<Warning> {
     let processors = summary.run.header.system.cpus.max(1);
     let claims = |label: &Measured| {
@@ -219,7 +235,7 @@ fn tool_limit(summary: &Summary<'_>) -> Option<Warning> {
         let measured = job.completed().filter_map(JudgedTrial::measured);
         let shares = measured.filter_map(|m| processor_share(m.cpu, m.elapsed_ns, threads));
         let share = Statistics::of(&shares.collect::<Vec<_>>())?.median.min(1.0);
-        (device && share >= TOOL_LIMITS_FROM).then(|| crate::words::format::percent(share))
+        (device && share >= limits_from(job.job)).then(|| crate::words::format::percent(share))
     });
     (!jobs.is_empty()).then_some(Warning::ToolLimit { jobs })
 }

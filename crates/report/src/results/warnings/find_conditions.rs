@@ -3,7 +3,7 @@
 
 use super::Warning;
 use crate::results::summary::{JudgedTrial, Summary};
-use crate::words::text::clean;
+use crate::words::text::{clean, numbered};
 use assay_judge::ForeignIo;
 use assay_lang::tr;
 use assay_model::condition::Subject;
@@ -41,10 +41,10 @@ fn evidence<'s, 'a>(
 
 /// Adds a trial to its job: `seq-read-1m #1 #3`.
 fn name(named: &mut Vec<(String, String)>, trial: &JudgedTrial<'_>) {
-    let (job, number) = (&trial.record.job.name, trial.record.trial);
+    let (job, number) = (&trial.record.job.name, numbered(trial.record.trial));
     match named.last_mut() {
-        Some((last, text)) if last == job => text.push_str(&format!(" #{number}")),
-        _ => named.push((job.clone(), format!("{} #{number}", clean(job)))),
+        Some((last, text)) if last == job => text.push_str(&format!(" {number}")),
+        _ => named.push((job.clone(), format!("{} {number}", clean(job)))),
     }
 }
 

@@ -3,7 +3,7 @@ use crate::results::summary::Summary;
 use crate::testing::fixture;
 use crate::testing::samples;
 use assay_model::evidence::{ProcessIo, WriteCache};
-use assay_model::job::Direction;
+use assay_model::job::{Direction, EngineKind};
 use assay_model::run::Run;
 use assay_model::storage::{Backing, DeviceKind};
 use assay_model::trial::{IoErrorRecord, Outcome, TrialRecord};
@@ -48,7 +48,7 @@ fn threads_that_fill_the_clock_are_the_limit_of_what_claims_the_device() {
     let busy = |percent: u64| {
         let mut run = calm();
         for measured in run.trials.iter_mut().filter_map(|t| t.measured.as_mut()) {
-            measured.cpu.user_ns = measured.elapsed_ns / 2;
+            measured.cpu.user_ns = measured.elapsed_ns * percent / 200;
             measured.cpu.system_ns = measured.elapsed_ns * percent / 100 - measured.cpu.user_ns;
         }
         run
@@ -61,8 +61,20 @@ fn threads_that_fill_the_clock_are_the_limit_of_what_claims_the_device() {
     assert!(text.contains("seq-read-1m (97 %)"), "{text}");
     assert!(warning.remedy().contains("may be faster"));
     assert!(warning.is_severe());
-    // A device that is waited for a seventh of the clock.
-    assert_eq!(warnings(&busy(86)), []);
+    // One I/O at a time: the tool takes longer than the device.
+    let found = warnings(&busy(56));
+    assert!(
+        matches!(&found[..], [Warning::ToolLimit { .. }]),
+        "{found:?}"
+    );
+    assert_eq!(warnings(&busy(46)), []);
+    // With several in flight the device works meanwhile.
+    let mut queued = busy(86);
+    for trial in &mut queued.trials {
+        trial.job.ioengine = EngineKind::Libaio;
+        trial.job.iodepth = 32;
+    }
+    assert_eq!(warnings(&queued), []);
     let is_limit = |w: &Warning| matches!(w, Warning::ToolLimit { .. });
     // The share is that of as many threads as there are processors.
     let mut two = busy(97);
@@ -88,6 +100,22 @@ fn each_kind_in_the_fixture_is_found_once_with_all_its_jobs() {
     let found = warnings(&fixture::run());
     let texts: Vec<String> = found.iter().map(|w| w.message(usize::MAX)).collect();
     insta::assert_snapshot!(texts.join("\n"));
+}
+
+/// The first of a sweep's trials only conditions the storage.
+#[test]
+fn trials_are_counted_from_one() {
+    let mut run = fixture::run();
+    for trial in &mut run.trials {
+        trial.trial -= 1;
+    }
+    let texts: Vec<String> = warnings(&run)
+        .iter()
+        .map(|w| w.message(usize::MAX))
+        .collect();
+    let all = texts.join("\n");
+    assert!(!all.contains("trial 0") && !all.contains("#0"), "{all}");
+    assert!(all.contains("conditioning"), "{all}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Stalled, Warning};
 use crate::words::format::{celsius, percent};
-use crate::words::text::enumerate;
+use crate::words::text::{enumerate, trial_named};
 use assay_lang::{counted, tr};
 use assay_model::job::Direction;
 use assay_model::units::Bytes;
@@ -56,7 +56,7 @@ impl Warning {
             }
             Self::ToolLimit { jobs } => {
                 tr!(
-                    "the tool was the limit, its threads used the processor for nearly all of the clock: {jobs}",
+                    "the tool may have been the limit, its threads used the processor for most of the clock: {jobs}",
                     jobs = list(&in_brackets(jobs))
                 )
             }
@@ -250,10 +250,10 @@ impl Warning {
 impl Stalled {
     fn describe(&self) -> String {
         tr!(
-            "{job} ({longest} in trial {trial}, at {start})",
+            "{job} ({longest} in {trial}, at {start})",
             job = self.job,
             longest = self.longest,
-            trial = self.trial,
+            trial = trial_named(self.trial),
             start = self.start
         )
     }

@@ -54,7 +54,10 @@ pub fn ping(run: &Run) -> Document {
     let found = warnings::collect(&summary);
     let mut digest = KeyFigures::of(&summary, &found);
     digest.lines = summary.jobs.iter().filter_map(latency).collect();
-    document.push(in_short(&digest));
+    document.push(Section {
+        title: tr!("In short").to_owned(),
+        ..in_short(&digest)
+    });
     document.push(Section {
         title: tr!("Run").to_owned(),
         ..origin(&summary)
@@ -119,7 +122,7 @@ pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
 
 /// The key figures and whether to believe them.
 fn in_short(digest: &KeyFigures) -> Section {
-    let mut section = Section::new("summary", tr!("In short"));
+    let mut section = Section::new("summary", tr!("In short, medians of the trials"));
     let tone = match digest.belief {
         Belief::Yes => Tone::Good,
         Belief::WithCare | Belief::InPart => Tone::Care,

@@ -11,7 +11,7 @@ use crate::results::tails::{JobTail, Operation, of_run};
 use crate::results::write_mode::WriteMode;
 use crate::words::format::{self, percent, quantity};
 use crate::words::labels::Labels;
-use crate::words::text::{clean, shorten, width};
+use crate::words::text::{clean, numbered, shorten, width};
 use assay_lang::{tr, translated};
 use assay_model::metric::Unit;
 use assay_model::units::{Bytes, Nanos};
@@ -320,7 +320,7 @@ pub(super) fn extent(summary: &Summary<'_>) -> Section {
             section
                 .blocks
                 .extend(extent::of(trial).map(|step| Block::Curve {
-                    name: format!("{} #{}", extent::name(*kind), trial.record.trial),
+                    name: format!("{} {}", extent::name(*kind), numbered(trial.record.trial)),
                     values: curve(step, POINTS),
                     end: String::new(),
                 }));
@@ -349,7 +349,7 @@ pub(super) fn over_time(job: &JobSummary<'_>) -> Section {
         };
         let elapsed = trial.measured().map_or(Nanos(0), |m| Nanos(m.elapsed_ns));
         section.blocks.push(Block::Curve {
-            name: format!("#{}", trial.record.trial),
+            name: numbered(trial.record.trial),
             values: course.rates.values.iter().copied().map(Some).collect(),
             end: elapsed.to_string(),
         });

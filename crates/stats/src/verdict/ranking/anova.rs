@@ -29,7 +29,7 @@ pub(super) fn of_arms(arms: &[&Arm]) -> Option<Omnibus> {
 }
 
 /// Runs the test on untransformed figures.
-pub(super) fn of_figures(figures: &[&Figure]) -> Option<Omnibus> {
+pub(super) fn of_figures(figures: &[Figure]) -> Option<Omnibus> {
     let moments = figures.iter().map(|figure| moments(&figure.sample));
     welch(&moments.collect::<Option<Vec<_>>>()?)
 }

@@ -11,7 +11,7 @@ use crate::verdict::order::is_confounded;
 /// Takes the drift that all conditions share out of the trials; nothing is done where the
 /// order is not known. Tells what is said of pairs of which one was run after the other,
 /// where there are any.
-pub(super) fn straighten(entries: &mut [ConditionTrials], options: &Options) -> Option<Note> {
+pub(super) fn straighten(entries: &mut [ConditionTrials<'_>], options: &Options) -> Option<Note> {
     let mut places: Vec<f64> = Vec::new();
     for ConditionTrials { arm, .. } in entries.iter() {
         places.extend(&arm.positions);

@@ -47,9 +47,10 @@ struct Slower {
 }
 
 /// Finds out who stands where.
-pub(super) fn of(tables: &[&RankingTable], conditions: &[String]) -> Standings {
+pub(super) fn of(tables: &[&RankingTable<'_>], conditions: &[String]) -> Standings {
     let loses = |name: &str, others: &[&String]| {
-        let lost = |table: &&&RankingTable| others.iter().any(|other| table.is_worse(name, other));
+        let lost =
+            |table: &&&RankingTable<'_>| others.iter().any(|other| table.is_slower(name, other));
         tables.iter().filter(lost).count()
     };
     let judged = |name: &&String| tables.iter().any(|table| table.is_judged(name));
@@ -71,7 +72,10 @@ pub(super) fn of(tables: &[&RankingTable], conditions: &[String]) -> Standings {
     Standings {
         front: match (all.is_empty(), others.is_empty()) {
             (true, _) => Front::Unjudged,
-            (false, true) => Front::Everyone(owned(&all)),
+            (false, true) => match front(tables, &all) {
+                equivalent @ Front::Equivalent(_) => equivalent,
+                _ => Front::Everyone(owned(&all)),
+            },
             (false, false) => front(tables, &leaders),
         },
         unjudged: owned(&unjudged),
@@ -82,8 +86,8 @@ pub(super) fn of(tables: &[&RankingTable], conditions: &[String]) -> Standings {
 }
 
 /// Which rivals beat a condition; none where all do, which goes without saying.
-fn than(tables: &[&RankingTable], name: &str, rivals: &[&String]) -> Vec<String> {
-    let beats = |rival: &&&String| tables.iter().any(|table| table.is_worse(name, rival));
+fn than(tables: &[&RankingTable<'_>], name: &str, rivals: &[&String]) -> Vec<String> {
+    let beats = |rival: &&&String| tables.iter().any(|table| table.is_slower(name, rival));
     let better: Vec<&String> = rivals.iter().filter(beats).copied().collect();
     match better.len() == rivals.len() {
         true => Vec::new(),
@@ -91,7 +95,7 @@ fn than(tables: &[&RankingTable], name: &str, rivals: &[&String]) -> Vec<String>
     }
 }
 
-fn front(tables: &[&RankingTable], leaders: &[&String]) -> Front {
+fn front(tables: &[&RankingTable<'_>], leaders: &[&String]) -> Front {
     let pairs = || {
         let of = |i: usize| leaders[i + 1..].iter().map(move |b| (leaders[i], *b));
         (0..leaders.len()).flat_map(of)

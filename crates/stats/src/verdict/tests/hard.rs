@@ -303,8 +303,37 @@ fn a_composite_is_vetoed_by_what_got_worse() {
     assert_eq!(words, ["faster", "faster", "slower"]);
     let composite = found.composite.unwrap();
     assert_eq!(text(&composite), "no conclusion: trade-off: z slower");
+    assert!(!composite.primary, "it decides nothing");
     let all_faster = compare(&a[..2], &b[..2]).composite.unwrap();
     assert_eq!(all_faster.verdict.word(), "faster");
+    // What is gained and lost is equal in sum.
+    let b = [around(125.0, "x"), around(80.0, "y")];
+    let equal = compare(&a[..2], &b).composite.unwrap();
+    assert_eq!(text(&equal), "no conclusion: trade-off: x faster, y slower");
+}
+
+/// Two metrics with noise of opposite signs: together they are steady, each alone is not.
+#[test]
+fn a_composite_repeats_a_word_and_has_none_of_its_own() {
+    let noisy = |centre: f64, metric: &str, sign: f64| {
+        let values = [0.3, -0.3, 0.2, -0.2, 0.01, -0.01].map(|x: f64| centre * (sign * x).exp());
+        Figure {
+            metric: metric.to_owned(),
+            ..of_values(&values)
+        }
+    };
+    let a = [noisy(100.0, "x", 1.0), noisy(100.0, "y", -1.0)];
+    // As much noise beyond what is common to both, so that the composite has a spread.
+    let b = [noisy(90.0, "x", 1.0), noisy(91.0, "y", -0.99)];
+    let found = compare(&a, &b);
+    let words: Vec<_> = found.lines.iter().map(|line| line.verdict.word()).collect();
+    assert_eq!(words, ["no conclusion", "no conclusion"]);
+    let composite = found.composite.unwrap();
+    assert_eq!(composite.verdict.word(), "no conclusion");
+    assert!(
+        text(&composite).contains("slower only taken together"),
+        "{composite:?}"
+    );
 }
 
 #[test]
@@ -413,6 +442,35 @@ fn a_latency_that_rises_is_slower_by_its_own_change() {
     assert!(metric.conditions[1].delta_percent > 0.0);
     assert!(metric.pairs[0].change.unwrap().percent > 0.0);
     assert_eq!(metric.pairs[0].verdict.word(), "slower");
+}
+
+/// A model of a device computes one figure, whatever the trial.
+#[test]
+fn simulated_figures_without_spread_are_compared_as_they_are() {
+    let of = |value: f64, measured: &str| Figure {
+        measured: Some(measured.to_owned()),
+        ..of_values(&[value; 4])
+    };
+    let word = |factor: f64, measured: &str, same_model: bool| {
+        let options = Options {
+            same_model,
+            ..Options::default()
+        };
+        let found = compare_figures(&[of(100.0, measured)], &[of(factor, measured)], &options);
+        (found.lines[0].verdict.word(), text(&found.lines[0]))
+    };
+    for (factor, expected) in [(800.0, "faster"), (96.0, "equivalent"), (50.0, "slower")] {
+        let (found, text) = word(factor, "simulated", true);
+        assert_eq!(found, expected);
+        assert!(text.contains("deterministic, no spread"), "{text}");
+    }
+    let (found, text) = word(800.0, "simulated", false);
+    assert_eq!(found, "no conclusion");
+    assert!(text.contains("different versions"), "{text}");
+    // A real device hides its spread.
+    let (found, text) = word(800.0, "device", true);
+    assert_eq!(found, "no conclusion");
+    assert!(text.contains("hidden by rounding"), "{text}");
 }
 
 #[test]

@@ -163,7 +163,10 @@ fn enough<'a>(
 fn found(headers: &[RunHeader; 2], trials: [&[TrialRecord]; 2]) -> ComparisonsSoFar {
     let a = of_trials(&headers[0], trials[0]);
     let b = of_trials(&headers[1], trials[1]);
-    let options = Options::of_run(&headers[0].stopping);
+    let options = Options {
+        same_model: true,
+        ..Options::of_run(&headers[0].stopping)
+    };
     let standing = Standing::of_comparison(&compare_figures(&a, &b, &options));
     ComparisonsSoFar {
         standing,
