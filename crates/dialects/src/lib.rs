@@ -8,3 +8,6 @@ pub mod fio;
 pub mod import;
 pub mod iozone;
 pub mod mark;
+mod nearest;
+
+pub use nearest::nearest;

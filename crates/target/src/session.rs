@@ -128,7 +128,7 @@ impl AgentSession {
                 let id = child.id();
                 Box::new(move || kill_group(id))
             }
-            Carrier::Kept(kept) => Box::new(kept.cutter("it was cut".to_owned())),
+            Carrier::Kept(kept) => Box::new(kept.cutter("the connection was cut".to_owned())),
         }
     }
 
@@ -146,7 +146,7 @@ impl AgentSession {
             self.reader = Box::new(std::io::empty());
         }
         if let Carrier::Kept(kept) = &self.carrier {
-            kept.cutter("it was given up".to_owned())();
+            kept.cutter("the connection was given up".to_owned())();
         }
     }
 

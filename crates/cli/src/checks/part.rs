@@ -12,12 +12,9 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Mode of a bus by its name.
 pub fn bus_mode(word: &str) -> Result<Ceiling, Failure> {
     limits::find(word).ok_or_else(|| {
-        let modes: Vec<String> = limits::all()
-            .into_iter()
-            .map(|ceiling| ceiling.mode)
-            .collect();
-        let modes: Vec<&str> = modes.iter().map(String::as_str).collect();
-        let meant = meant(&word.to_ascii_lowercase(), &modes);
+        let all = limits::all();
+        let modes = all.iter().map(|ceiling| ceiling.mode.as_str());
+        let meant = meant(&word.to_ascii_lowercase(), modes);
         Failure::usage(format!(
             "no bus is called '{word}'{meant}: assay model limits lists all"
         ))
@@ -32,7 +29,8 @@ pub fn device_model(word: &str) -> Result<DeviceModel, Failure> {
     let refused = |why: String| Failure::usage(format!("{word}: {why}"));
     let meta = fs::metadata(word).map_err(|error| {
         refused(format!(
-            "no part is called so (--parts lists them), and as a file: {error}"
+            "no part is called so: there are {}; as a file it cannot be read: {error}",
+            DeviceModel::known_names()
         ))
     })?;
     if !meta.is_file() || meta.len() > MOST_BYTES {

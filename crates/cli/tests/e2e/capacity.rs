@@ -225,7 +225,7 @@ fn what_makes_no_sense_is_refused_by_name() {
             &["--probe", "--limit", "1M"],
             "cannot be used together",
         ),
-        (&folder, &["--verify-only"], "no file like 1.h2w"),
+        (&folder, &["--verify-only"], "no files to check (1.h2w"),
         (&folder, &["--start", "0"], "'0'"),
         (&file, &[], "is a file"),
         (

@@ -75,8 +75,8 @@ pub const MOST_AFTER: u32 = 2;
 /// No transfer would ever be left open in the small world, and every rule hold for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0} cannot be checked: not enough room for so many requests in a row, up to {MOST_AFTER} \
-     there is (what follows once a transfer is open is the same)"
+    "policy {0} cannot be checked: the checked model has room for {MOST_AFTER} requests in a row \
+     before a transfer is left open (check open-after-{MOST_AFTER}: all later states are the same)"
 )]
 pub struct OutOfReach(Policy);
 

@@ -12,7 +12,7 @@ use assay_model::plan::Place;
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_model::work::StepDetail;
-use assay_model::work::memory::Kernel;
+use assay_model::work::memory::{Kernel, MemoryStepResult};
 use assay_stats::course::Course;
 use assay_stats::derive::{self, measured_of};
 use assay_stats::summary::Summary as Statistics;
@@ -307,6 +307,16 @@ impl<'a> JobSummary<'a> {
     #[must_use]
     pub fn is_soak(&self) -> bool {
         self.has(|detail| detail.soak().is_some())
+    }
+
+    /// Returns true if the trials search for faults of storage or memory.
+    #[must_use]
+    pub fn is_check(&self) -> bool {
+        self.has(|detail| match detail {
+            StepDetail::Capacity(_) => true,
+            StepDetail::Memory(step) => matches!(step.found, MemoryStepResult::Stress(_)),
+            _ => false,
+        })
     }
 
     fn has(&self, wanted: fn(&StepDetail) -> bool) -> bool {

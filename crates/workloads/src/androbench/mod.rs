@@ -25,7 +25,7 @@ pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<WorkRe
     rules::check(work)?;
     let Some(folder) = context.folder else {
         return Err(WorkError::Refused(
-            "there is no folder to make test files in".to_owned(),
+            "no folder was given for the test files".to_owned(),
         ));
     };
     let mut files = TestFiles::new(folder);
@@ -60,7 +60,7 @@ fn transact(
 /// Writes back all that is dirty on the file system of a folder, so that it
 /// does not fall into the step that comes.
 fn settle(folder: &Path) -> Result<(), WorkError> {
-    let doing = || format!("cannot write back what is in {}", shown(folder));
+    let doing = || format!("cannot write back the dirty pages of {}", shown(folder));
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = held::open(folder, flags, Mode::empty());
     let opened = opened.map_err(|errno| WorkError::call(doing(), errno))?;

@@ -49,7 +49,7 @@ pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), Work
     match context.stopped() {
         true => Err(WorkError::Stopped),
         false => Err(WorkError::Failed {
-            message: "no stream writes any more".to_owned(),
+            message: "all writing streams have ended".to_owned(),
             errno: None,
         }),
     }

@@ -49,7 +49,7 @@ impl Area {
         let wanted = work.blocks.saturating_mul(work.block_bytes);
         if store.bytes() < wanted {
             return Err(WorkError::Refused(format!(
-                "{} has {} bytes, and the area {wanted}: it is not what the run began with",
+                "{} has {} bytes instead of {wanted}: it has changed since the run began",
                 shown(&work.path),
                 store.bytes()
             )));
@@ -119,7 +119,7 @@ impl Area {
                 meter.failed(None, 0, 0, &error);
                 checkpoint.errors += 1;
                 Err(WorkError::Failed {
-                    message: format!("what was written cannot be flushed: {error}"),
+                    message: format!("cannot flush the written blocks: {error}"),
                     errno: error.raw_os_error(),
                 })
             }

@@ -90,7 +90,7 @@ impl Blocks {
         }
         for (figure, record) in figures.iter().zip(&self.records) {
             let value: f64 = figure.parse().map_err(|_| {
-                ImportError::at(Some(line), format!("'{figure}' is no figure of iozone"))
+                ImportError::at(Some(line), format!("'{figure}' is not a figure of iozone"))
             })?;
             // 0 stands for what was not run.
             if value != 0.0 {

@@ -89,7 +89,7 @@ impl IozoneTable {
         })?;
         for (figure, test) in figures.iter().zip(tests) {
             let value: f64 = figure.parse().map_err(|_| {
-                let problem = format!("'{figure}' is no figure of iozone");
+                let problem = format!("'{figure}' is not a figure of iozone");
                 ImportError::at(Some(line.number), problem)
             })?;
             // 0 stands for what was not run.

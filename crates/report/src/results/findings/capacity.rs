@@ -1,9 +1,11 @@
 //! Results of filling, checking or probing, in words.
 
-use crate::results::findings::Finding;
+use crate::results::findings::{Finding, Sentence};
+use crate::results::summary::Summary;
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
+use assay_model::work::StepDetail;
 use assay_model::work::capacity::{
     CapacityPart, CapacityStep, Counts, Probed, ProbedKind, SECTOR_BYTES, Tally,
 };
@@ -14,6 +16,110 @@ const FILES_NAMED: usize = 10;
 const MANY: u64 = 100;
 /// So many runs of displaced sectors are named.
 const ALIASES_NAMED: usize = 3;
+
+/// Answers whether the storage holds what it claims; `None` if the run tested no capacity.
+#[must_use]
+pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
+    let details = summary
+        .run
+        .trials
+        .iter()
+        .filter_map(|trial| match trial.detail.as_deref() {
+            Some(StepDetail::Capacity(step)) => Some(step),
+            _ => None,
+        });
+    let steps: Vec<&CapacityStep> = details.collect();
+    let last = steps.last()?;
+    let is_checked = |step: &&&CapacityStep| step.probed.is_some() || step.total().is_some();
+    let bad = steps.iter().find(|step| step.differs());
+    let decisive = bad.or_else(|| steps.iter().rev().find(is_checked));
+    let step = decisive.unwrap_or(last);
+    let storage = &summary.run.header.storage;
+    let claimed = storage.device().and_then(|device| device.size);
+    let text = match (&step.probed, step.total()) {
+        (Some(probed), _) => probe_answer(probed),
+        (None, Some(found)) if step.differs() => defect(&found),
+        (None, Some(found)) => held(found.bytes(), claimed.or(storage.total)),
+        (None, None) => tr!(
+            "Not known yet: {bytes} written and not checked; --verify-only checks them",
+            bytes = Bytes(step.parts.iter().map(|part| part.bytes).sum())
+        ),
+    };
+    Some(Sentence {
+        bad: step.differs(),
+        text,
+    })
+}
+
+/// Everything that was checked is as it was written.
+fn held(checked: u64, claimed: Option<Bytes>) -> String {
+    match claimed {
+        // A file system keeps a little for itself.
+        Some(claimed) if checked >= claimed.0 - claimed.0 / 100 => {
+            tr!("Genuine: holds the {claimed} it claims", claimed)
+        }
+        Some(claimed) => tr!(
+            "No sign of a fake: all {checked} that were checked hold their data; it claims {claimed}",
+            checked = Bytes(checked),
+            claimed
+        ),
+        None => tr!(
+            "No sign of a fake: all {checked} that were checked hold their data",
+            checked = Bytes(checked)
+        ),
+    }
+}
+
+fn defect(found: &Tally) -> String {
+    let holds = of_all(found.held_bytes(), found.bytes());
+    match (is_fake(found), found.all_ok()) {
+        (true, _) => tr!("Fake: holds {holds}", holds),
+        (false, true) => {
+            tr!("Data lost: what is there is correct, but files are missing or too short")
+                .to_owned()
+        }
+        (false, false) => tr!("Defective or a fake: holds {holds}", holds),
+    }
+}
+
+/// `7.4 of 59.6 GiB`.
+fn of_all(held: u64, all: u64) -> String {
+    let (held, all) = (Bytes(held).to_string(), Bytes(all).to_string());
+    let unit = all.find(' ').map_or("", |at| &all[at..]);
+    let held = held.strip_suffix(unit).unwrap_or(&held);
+    tr!("{held} of {all}", held, all)
+}
+
+/// A few sectors in the wrong place are no sign of a fake.
+fn is_fake(found: &Tally) -> bool {
+    let sectors = &found.sectors;
+    found.shortest_alias.is_some() && sectors.overwritten >= sectors.all() / MANY
+}
+
+fn probe_answer(probed: &Probed) -> String {
+    let says = probed.announced_bytes;
+    match probed.kind {
+        ProbedKind::Good if probed.is_good() => tr!(
+            "No sign of a fake: {places} probed over {says}, and each holds its data",
+            places = counted!(probed.blocks_written, "{n} place", "{n} places"),
+            says = Bytes(says)
+        ),
+        ProbedKind::Good => {
+            tr!("No sign of a fake, but some blocks could not be read or put back").to_owned()
+        }
+        ProbedKind::Limbo { real_bytes }
+        | ProbedKind::Wraparound { real_bytes }
+        | ProbedKind::Chain { real_bytes, .. } => {
+            tr!("Fake: holds {holds}", holds = of_all(real_bytes, says))
+        }
+        ProbedKind::Damaged => tr!(
+            "Defective: {blocks} of {says} do not hold their data",
+            blocks = counted!(probed.lost, "{n} block", "{n} blocks"),
+            says = Bytes(says)
+        ),
+        ProbedKind::Dead => tr!("Dead: no block that was written came back").to_owned(),
+    }
+}
 
 /// Returns the result of a step; `None` if it did nothing.
 #[must_use]
@@ -83,9 +189,7 @@ fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
             bytes = Bytes(alias.bytes)
         ));
     }
-    // A few sectors in the wrong place are no sign of it.
-    let many = sectors.overwritten >= sectors.all() / MANY;
-    if let Some(distance) = found.shortest_alias.filter(|_| many) {
+    if let Some(distance) = found.shortest_alias.filter(|_| is_fake(found)) {
         lines.push(tr!("storage that repeats itself every {distance} would look like this: it is likely to be a fake", distance = Bytes(distance)));
     }
     if !step.missing.is_empty() {

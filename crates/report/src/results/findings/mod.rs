@@ -105,6 +105,16 @@ impl Topic {
     }
 }
 
+/// Answers the question that a search for faults asks, in one sentence; `None` for runs that
+/// measure rates alone.
+#[must_use]
+pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
+    capacity::answer(summary)
+        .or_else(|| soak::answer(summary))
+        .or_else(|| memory::answer(summary))
+        .or_else(|| powercut::answer(summary.run))
+}
+
 /// Topics of a run in reading order.
 #[must_use]
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {

@@ -26,7 +26,7 @@ use assay_model::storage::Backing;
 #[must_use]
 pub fn document(run: &Run) -> Document {
     let summary = Summary::of(run);
-    let mut document = Document::new(identity::name(&run.header.storage));
+    let mut document = titled(&summary);
     document.push(origin(&summary));
     if !run.header.plan.conditions.is_empty() {
         document.sections.extend(tables::sweep(&Sweep::of(run)));
@@ -43,6 +43,19 @@ pub fn document(run: &Run) -> Document {
     if !summary.is_of_memory() {
         document.push(in_short(&KeyFigures::of(&summary, &found)));
     }
+    document
+}
+
+/// The title is the answer of a search for faults, with the device below it; else the device.
+fn titled(summary: &Summary<'_>) -> Document {
+    let device = identity::name(&summary.run.header.storage);
+    let Some(answer) = findings::answer(summary) else {
+        return Document::new(device);
+    };
+    let mut document = Document::new(answer.text);
+    let mut section = Section::new("device", "");
+    section.say(device, None);
+    document.push(section);
     document
 }
 
@@ -84,7 +97,7 @@ fn latency(job: &JobSummary<'_>) -> Option<KeyFigure> {
 #[must_use]
 pub fn mail(run: &Run) -> Document {
     let summary = Summary::of(run);
-    let mut document = Document::new(identity::name(&run.header.storage));
+    let mut document = titled(&summary);
     let found = warnings::collect(&summary);
     document.push(in_short(&KeyFigures::of(&summary, &found)));
     figures(&summary, &mut document);
