@@ -239,7 +239,9 @@ impl<'a> Boot<'a> {
                 None => {}
             }
         }
-        Err(Fault::Failed("its login shell prints output without end".to_owned()))
+        Err(Fault::Failed(
+            "its login shell prints output without end".to_owned(),
+        ))
     }
 
     /// Sees to it that the agent is in the folder of that name. The path of one that
@@ -301,7 +303,9 @@ impl<'a> Boot<'a> {
             }
             chatter += line.len() + 1;
         }
-        Err(Fault::Failed("its login shell prints output without end".to_owned()))
+        Err(Fault::Failed(
+            "its login shell prints output without end".to_owned(),
+        ))
     }
 
     fn answer(&mut self) -> Result<String, Fault> {

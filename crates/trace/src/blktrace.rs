@@ -170,7 +170,10 @@ impl<R: Read> BlktraceSource<R> {
             .map_err(|error| self.failed(error))?;
         let record = Record::parse(&raw, self.order);
         if record.magic & !0xff != MAGIC {
-            return Err(self.bad(&format!("not a blktrace record (magic number {:#010x})", record.magic)));
+            return Err(self.bad(&format!(
+                "not a blktrace record (magic number {:#010x})",
+                record.magic
+            )));
         }
         if record.magic & 0xff != VERSION {
             return Err(self.bad(&format!(

@@ -266,7 +266,10 @@ mod tests {
                 "sector",
             ),
             ("x-1 [0] 1.5: block_rq_issue: 8,0", "device"),
-            ("8,0 3 1 0.5 697 Q W 18446744073709551615 + 8 [x]", "no valid range"),
+            (
+                "8,0 3 1 0.5 697 Q W 18446744073709551615 + 8 [x]",
+                "no valid range",
+            ),
         ];
         for (line, words) in lines {
             let problem = parse(line, 7).unwrap_err().to_string();

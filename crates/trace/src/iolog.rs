@@ -207,7 +207,9 @@ fn io_action(action: &[u8], offset: u64, length: u64) -> Result<Action, String> 
     };
     let length = u32::try_from(length).map_err(|_| format!("length {length} is above 4 GiB"))?;
     if offset.checked_add(u64::from(length)).is_none() {
-        return Err(format!("{length} bytes at offset {offset} end beyond the largest offset (2^64)"));
+        return Err(format!(
+            "{length} bytes at offset {offset} end beyond the largest offset (2^64)"
+        ));
     }
     Ok(Action::Io {
         ddir,

@@ -87,8 +87,7 @@ fn unknown(subject: &str, word: &str, known: &[&str]) -> String {
 
 /// Asks for the known word that is nearest to one that is not known; empty where none is near.
 pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(word, known)
-        .map_or_else(String::new, |known| format!(" (did you mean {known}?)"))
+    nearest(word, known).map_or_else(String::new, |known| format!(" (did you mean {known}?)"))
 }
 
 /// Keys of a table with their lines, for rules that serde does not know.

@@ -202,21 +202,42 @@ impl FigureSource {
         Some(run)
     }
 
-    /// Leaves only one condition.
-    fn keep(&mut self, condition: &str) -> Result<(), Failure> {
-        let figures = self.under(condition);
-        if figures.is_empty() {
-            return Err(Failure::usage(format!(
-                "{} has no condition {condition}: it has {}",
-                self.name,
-                match self.conditions().as_slice() {
-                    [] | [""] => "none".to_owned(),
-                    some => enumerate(some),
-                }
-            )));
-        }
-        self.figures = figures;
-        self.condition = Some(condition.to_owned());
+    /// Leaves only one condition: the one of that name, or the only one that has these settings.
+    fn keep(&mut self, wanted: &str) -> Result<(), Failure> {
+        let known = self.conditions();
+        let has_all = |name: &&str| {
+            let has = |setting| name.split(',').any(|own| own == setting);
+            wanted.split(',').all(has)
+        };
+        let matching: Vec<&str> = match known.contains(&wanted) {
+            true => vec![wanted],
+            false => known.iter().copied().filter(has_all).collect(),
+        };
+        let condition = match (matching.as_slice(), known.as_slice()) {
+            ([one], _) => (*one).to_owned(),
+            ([], [] | [""]) => {
+                return Err(Failure::usage(format!(
+                    "{} has no condition {wanted}: it has none",
+                    self.name
+                )));
+            }
+            ([], known) => {
+                return Err(Failure::usage(format!(
+                    "{} has no condition {wanted}: it has {}",
+                    self.name,
+                    enumerate(known)
+                )));
+            }
+            (several, _) => {
+                return Err(Failure::usage(format!(
+                    "{} has several conditions with {wanted}: name one of {}",
+                    self.name,
+                    enumerate(several)
+                )));
+            }
+        };
+        self.figures = self.under(&condition);
+        self.condition = Some(condition);
         Ok(())
     }
 

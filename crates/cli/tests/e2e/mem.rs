@@ -136,7 +136,10 @@ fn what_cannot_be_is_refused_before_anything_is_stored() {
             vec!["mem", "stress", "--stress-size", "1000T"],
             "--stress-size",
         ),
-        (vec!["mem", "stress", "--stress-size", "1K"], "too few"),
+        (
+            vec!["mem", "stress", "--stress-size", "1K"],
+            "too little to test",
+        ),
         (vec!["mem", "disk"], "it takes bandwidth, latency, stress"),
     ];
     for (words, why) in cases {

@@ -325,7 +325,10 @@ fn a_hostile_agent_neither_fills_nor_holds_its_host() {
         ),
         ("yes", "at most 67108864 are taken"),
         ("cat /dev/zero", "not a message of this version"),
-        ("printf '\\377\\377\\377\\003'; sleep 1", "the connection was lost"),
+        (
+            "printf '\\377\\377\\377\\003'; sleep 1",
+            "the connection was lost",
+        ),
         (
             &say(r#"{"type":"hello","version":1}"#),
             "update the older one",

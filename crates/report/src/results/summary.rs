@@ -4,12 +4,13 @@
 use crate::results::derived::Derived;
 use crate::results::write_mode::WriteMode;
 use crate::words::labels::Labels;
+use crate::words::text::clean;
 use assay_judge::{DirectionEvidence, Measured};
 use assay_lang::tr;
 use assay_model::job::{Direction, Job, Purpose, Rw};
 use assay_model::metric::Unit;
 use assay_model::plan::Place;
-use assay_model::run::Run;
+use assay_model::run::{Run, RunStatus};
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 use assay_model::work::memory::{Kernel, MemoryStepResult};
@@ -186,6 +187,24 @@ impl<'a> Summary<'a> {
     #[must_use]
     pub fn is_of_memory(&self) -> bool {
         matches!(self.run.header.plan.place, Place::Memory)
+    }
+
+    /// Says that nothing was measured, if the run ended before its first trial did.
+    #[must_use]
+    pub fn nothing_measured(&self) -> Option<String> {
+        let mut trials = self.run.trials.iter();
+        if !trials.all(|trial| trial.outcome == Outcome::Interrupted) {
+            return None;
+        }
+        let why = match &self.run.status {
+            RunStatus::Finished => return None,
+            RunStatus::Running => tr!("the first trial is still under way").to_owned(),
+            RunStatus::Interrupted => {
+                tr!("the run was stopped before its first trial ended").to_owned()
+            }
+            RunStatus::Failed { error } => clean(error),
+        };
+        Some(tr!("Nothing was measured: {why}", why))
     }
 
     /// Counts the trials by outcome: `completed`, `skipped`, `failed`, `interrupted`.

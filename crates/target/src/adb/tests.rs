@@ -62,7 +62,10 @@ fn without_the_only_device_nothing_is_tried() {
         ("echo '$(touch x)'", "that is not a serial"),
         ("echo 0123; echo 4567", "that is not a serial"),
         ("yes", "adb ended without an error message"),
-        ("exit 0", "adb ended without an error message: try adb shell by hand"),
+        (
+            "exit 0",
+            "adb ended without an error message: try adb shell by hand",
+        ),
     ] {
         let (_scratch, _, seen) = started("adb:", script);
         assert!(seen.starts_with("get-serialno|\n"), "{seen}");

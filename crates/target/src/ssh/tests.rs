@@ -128,7 +128,10 @@ fn what_went_wrong_is_said_in_one_line() {
             "board is pdp11, and there is no agent",
         ),
         ("yes", "its login shell prints output without end"),
-        ("tr '\\0' x </dev/zero", "its login shell prints output without end"),
+        (
+            "tr '\\0' x </dev/zero",
+            "its login shell prints output without end",
+        ),
         (
             "echo assay-boot 2 $(uname -m); read x; echo assay-boot nowhere",
             "noexec",

@@ -63,7 +63,8 @@ impl ExtentFile {
         };
         let (file, direct) = open(&path, flags)?;
         if !direct {
-            let text = "the file system refuses direct I/O: cached pages are dropped before each sample";
+            let text =
+                "the file system refuses direct I/O: cached pages are dropped before each sample";
             context.observer.note(NoteWeight::Warning, text.to_owned());
         }
         // Unlike its metadata, this is the length of a device too.

@@ -103,7 +103,8 @@ pub(crate) fn no_room(bytes: u64, error: &io::Error) -> WorkError {
 /// Threads that were to measure are gone.
 fn lost_threads() -> WorkError {
     WorkError::Failed {
-        message: "a measuring thread ended unexpectedly: it is a bug in assay, please report it".to_owned(),
+        message: "a measuring thread ended unexpectedly: it is a bug in assay, please report it"
+            .to_owned(),
         errno: None,
     }
 }

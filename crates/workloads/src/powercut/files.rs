@@ -138,9 +138,13 @@ pub(super) fn verify_appended(
             (Sector::Of(_), _) if record.len() == length => {
                 findings.there(sequence, known.acknowledged);
             }
-            (Sector::Torn(_), _) => findings.torn(format!("record {sequence} has a partly written sector")),
+            (Sector::Torn(_), _) => {
+                findings.torn(format!("record {sequence} has a partly written sector"))
+            }
             (Sector::Garbage, _) => {
-                findings.garbage(format!("record {sequence} holds data that was never written"));
+                findings.garbage(format!(
+                    "record {sequence} holds data that was never written"
+                ));
             }
             (_, true) => {
                 let what = format!("only {} of its bytes are there", record.len());

@@ -23,12 +23,17 @@ pub(super) fn check(work: &Scenario) -> Result<(), WorkError> {
         }
         let alone = |act: &Act| matches!(act.action, Action::Format { .. });
         if stage.acts.len() > 1 && stage.acts.iter().any(alone) {
-            return Err(refused("making a file system must be the only act of its stage"));
+            return Err(refused(
+                "making a file system must be the only act of its stage",
+            ));
         }
         for act in &stage.acts {
             check_act(act, work)?;
             if !names.insert(&act.job.name) {
-                return Err(refused(&format!("two acts are called {}: give each its own name", act.job.name)));
+                return Err(refused(&format!(
+                    "two acts are called {}: give each its own name",
+                    act.job.name
+                )));
             }
         }
     }

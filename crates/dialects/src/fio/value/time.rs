@@ -52,7 +52,9 @@ pub(in crate::fio) fn duration(text: &str, unit: TimeUnit) -> Result<Nanos, Stri
         .parse()
         .map_err(|_| format!("'{text}' is not a time: write a number, as in 10s"))?;
     let factor = factor(suffix, unit).ok_or_else(|| match unit {
-        TimeUnit::Millis => format!("'{text}' is not a number of milliseconds, which has no suffix"),
+        TimeUnit::Millis => {
+            format!("'{text}' is not a number of milliseconds, which has no suffix")
+        }
         _ => format!("'{text}' has the unknown suffix '{suffix}': use d, h, m, s, ms or us"),
     })?;
     within(text, number.checked_mul(factor))

@@ -1,7 +1,6 @@
 //! Overview for the reader: the number of trials, the measured storage, and the warnings.
 
 use crate::results::describe;
-use crate::results::findings::answer;
 use crate::results::key_figures::{Belief, KeyFigures};
 use crate::results::summary::Summary;
 use crate::results::warnings::{self, Warning};
@@ -15,14 +14,14 @@ use maud::{Markup, html};
 const NAMES: usize = 8;
 
 pub fn markup(summary: &Summary<'_>) -> Markup {
+    if let Some(nothing) = summary.nothing_measured() {
+        return html! { p.unfinished { strong { (nothing) } } };
+    }
     let warnings = warnings::collect(summary);
     let digest = KeyFigures::of(summary, &warnings);
     let took = identity::took(summary.run).map_or(String::new(), |took| tr!(", in {took}", took));
     html! {
         @if let Some(words) = unfinished(&summary.run.status) { p.unfinished { strong { (tr!("Not finished: ")) } (words) } }
-        @if let Some(answer) = answer(summary) {
-            p class={ "belief " (if answer.bad { "no" } else { "yes" }) } { strong { (answer.text) } }
-        }
         (in_short(&digest))
         p.soft { (tr!("Trials: {trials}{took}.", trials = describe::trials(summary), took)) }
         @if !warnings.is_empty() {

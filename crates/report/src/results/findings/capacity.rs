@@ -353,6 +353,7 @@ fn of_probe(probed: &Probed) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::fixture;
     use assay_model::work::capacity::content::Class;
 
     fn part(name: &str, offset: u64, classes: &[Class]) -> CapacityPart {
@@ -374,6 +375,55 @@ mod tests {
             parts,
             ..CapacityStep::default()
         }
+    }
+
+    fn answered(step: CapacityStep) -> Sentence {
+        let mut run = fixture::run();
+        run.trials[0].detail = Some(Box::new(StepDetail::Capacity(step)));
+        answer(&Summary::of(&run)).unwrap()
+    }
+
+    fn probed(kind: ProbedKind) -> CapacityStep {
+        CapacityStep {
+            probed: Some(Probed {
+                kind,
+                announced_bytes: 64 << 20,
+                block_bytes: 4_096,
+                blocks_written: 256,
+                unreadable: Vec::new(),
+                lost: 3,
+                first_lost: Some(0),
+                not_restored: Vec::new(),
+            }),
+            ..CapacityStep::default()
+        }
+    }
+
+    #[test]
+    fn a_fill_and_a_probe_are_answered_in_a_sentence() {
+        assert_eq!(
+            held(60 << 30, Some(Bytes::gib(60))),
+            "Genuine: holds the 60 GiB it claims"
+        );
+        let some = answered(step(vec![part("1.h2w", 0, &[Class::Ok; 4])]));
+        assert!(some.text.starts_with("No sign of a fake: all 2 KiB that"));
+        let wrapped = Class::Overwritten {
+            belongs_to: 1 << 30,
+        };
+        let classes = [wrapped, wrapped, Class::Ok, Class::Ok];
+        let fake = answered(step(vec![part("1.h2w", 0, &classes)]));
+        assert_eq!((fake.bad, &*fake.text), (true, "Fake: holds 1 of 2 KiB"));
+        let real_bytes = 16 << 20;
+        for kind in [
+            ProbedKind::Limbo { real_bytes },
+            ProbedKind::Wraparound { real_bytes },
+        ] {
+            assert_eq!(answered(probed(kind)).text, "Fake: holds 16 of 64 MiB");
+        }
+        assert_eq!(
+            answered(probed(ProbedKind::Good)).text,
+            "No sign of a fake: 256 places probed over 64 MiB, and each holds its data"
+        );
     }
 
     #[test]
@@ -422,22 +472,12 @@ mod tests {
 
     #[test]
     fn a_probe_says_what_it_came_to_and_what_it_wrote() {
-        let probed = Probed {
-            kind: ProbedKind::Wraparound {
-                real_bytes: 16 << 20,
-            },
-            announced_bytes: 64 << 20,
-            block_bytes: 4_096,
-            blocks_written: 256,
-            unreadable: Vec::new(),
-            lost: 3,
-            first_lost: Some(0),
-            not_restored: vec![8_192],
-        };
-        let step = CapacityStep {
-            probed: Some(probed),
-            ..CapacityStep::default()
-        };
+        let mut step = probed(ProbedKind::Wraparound {
+            real_bytes: 16 << 20,
+        });
+        if let Some(probed) = &mut step.probed {
+            probed.not_restored = vec![8_192];
+        }
         let found = finding(&step).unwrap();
         assert!(
             found.sentences[0].bad

@@ -259,6 +259,11 @@ mod tests {
             written(|out| html::write(&run, out)),
         ] {
             assert!(text.contains("data was not kept"), "{text}");
+            let title = text.find("Data lost: what is there is correct").unwrap();
+            assert!(
+                title < text.find("seq-read-1m").unwrap_or(usize::MAX),
+                "{text}"
+            );
         }
         let document = written(|out| json::write(&run, out));
         assert!(document.contains("\"data_lost\": true"), "{document}");

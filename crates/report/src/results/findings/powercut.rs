@@ -159,11 +159,18 @@ pub fn answer(run: &Run) -> Option<Sentence> {
     let total = total(run)?;
     let cuts = counted!(total.cycles, "{n} cut", "{n} cuts");
     let text = if total.bad > 0 {
-        tr!("NOT SAFE: acknowledged data was lost in {bad} of {cuts}", bad = total.bad, cuts)
+        tr!(
+            "NOT SAFE: acknowledged data was lost in {bad} of {cuts}",
+            bad = total.bad,
+            cuts
+        )
     } else if total.idle == total.cycles {
         tr!("Not known: before no cut had a write been acknowledged").to_owned()
     } else {
-        tr!("Safe so far: nothing that was acknowledged was lost in {cuts}", cuts)
+        tr!(
+            "Safe so far: nothing that was acknowledged was lost in {cuts}",
+            cuts
+        )
     };
     Some(Sentence {
         bad: total.bad > 0,

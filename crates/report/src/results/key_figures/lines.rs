@@ -99,7 +99,9 @@ fn small_random(views: &[View<'_>], deep: bool) -> Vec<KeyFigure> {
         }
     }
     let lines = told_of.iter();
-    lines.filter_map(|(subject, words)| line(subject, words)).collect()
+    lines
+        .filter_map(|(subject, words)| line(subject, words))
+        .collect()
 }
 
 fn smallest<'v, 'a>(view: &'v View<'a>, of: Group, deep: bool) -> Option<&'v JobSummary<'a>> {

@@ -325,7 +325,9 @@ fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
         (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained
     });
     let few: Vec<&JobSummary<'_>> = few.collect();
-    let counts = few.iter().map(|job| (name(job), job.completed().count() as u64));
+    let counts = few
+        .iter()
+        .map(|job| (name(job), job.completed().count() as u64));
     (!few.is_empty()).then(|| Warning::FewTrials {
         jobs: counts.collect(),
         checks: few.iter().all(|job| job.is_check()),

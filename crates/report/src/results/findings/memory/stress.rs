@@ -26,7 +26,10 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let tested = Bytes(all.iter().map(|step| step.tested_bytes).max()?);
     let flips: u64 = all.iter().map(|step| step.flips).sum();
     let text = match flips {
-        0 => tr!("No errors: {tested} of memory hold what is written to them", tested),
+        0 => tr!(
+            "No errors: {tested} of memory hold what is written to them",
+            tested
+        ),
         _ => tr!(
             "MEMORY IS FAULTY: {words} of {tested} did not hold what had been written",
             words = counted!(flips, "{n} word", "{n} words"),

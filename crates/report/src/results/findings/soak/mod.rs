@@ -56,7 +56,7 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     };
     let (before, after) = healths(summary, &steps);
     let wear = match (before, after) {
-        (None, None) => tr!("wear unknown, the device does not report it").to_owned(),
+        (None, None) => tr!("wear unknown").to_owned(),
         (before, after) => {
             let words = |health: Option<Health>| {
                 health.map_or_else(|| tr!("unknown").to_owned(), |health| in_words(&health))
@@ -69,7 +69,7 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
         }
     };
     let text = tr!(
-        "{found}: {written} written, {verified} read back and compared in {time}; {wear}",
+        "{found}: {written} written, {verified} read back in {time}; {wear}",
         found,
         written = Bytes(state.written_bytes),
         verified = Bytes(state.verified_bytes),
