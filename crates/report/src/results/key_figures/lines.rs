@@ -52,7 +52,7 @@ fn sequential(views: &[View<'_>]) -> Option<KeyFigure> {
     words.extend(written.map(|written| tr!("write {figure}", figure = told(&written))));
     words.extend(flushed.map(|flushed| {
         let figure = flushed.value() + &flushed.under();
-        tr!("write and one flush at the end {figure}", figure)
+        tr!("write with one flush at the end {figure}", figure)
     }));
     line(tr!("Sequential"), &words)
 }

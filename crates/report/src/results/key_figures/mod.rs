@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(
             told(&digest, "Sequential"),
             Some(
-                "read 166 MB/s; write 15.9 MB/s not flushed; write and one flush at the end 15.9 MB/s"
+                "read 166 MB/s; write 15.9 MB/s not flushed; write with one flush at the end 15.9 MB/s"
             )
         );
     }
