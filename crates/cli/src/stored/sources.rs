@@ -256,3 +256,60 @@ impl FigureSource {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::figures::Sample;
+
+    fn source(conditions: &[&str]) -> FigureSource {
+        let figure = |condition: &&str| Figure {
+            condition: (*condition).to_owned(),
+            metric: "read_bw".to_owned(),
+            unit: "B/s".to_owned(),
+            better: None,
+            primary: true,
+            sample: Sample::Moments {
+                n: 3,
+                mean: 1.0,
+                sd: 0.1,
+            },
+            measured: None,
+        };
+        let figures = conditions.iter().map(figure).collect();
+        FigureSource::of_results(
+            "r".to_owned(),
+            Results {
+                figures,
+                ..Results::default()
+            },
+        )
+    }
+
+    #[test]
+    fn a_setting_names_the_only_condition_that_has_it_or_all_are_listed() {
+        let all = [
+            "scheduler=none,read_ahead_kb=128",
+            "scheduler=none,read_ahead_kb=512",
+            "scheduler=bfq,read_ahead_kb=512",
+        ];
+        let kept = |wanted| {
+            let mut source = source(&all);
+            let kept = source.keep(wanted).map_err(|failure| failure.to_string());
+            kept.map(|()| source.condition.unwrap_or_default())
+        };
+        assert_eq!(kept(all[0]).as_deref(), Ok(all[0]));
+        assert_eq!(kept("scheduler=bfq").as_deref(), Ok(all[2]));
+        assert_eq!(
+            kept("read_ahead_kb=512,scheduler=none").as_deref(),
+            Ok(all[1])
+        );
+        let several = kept("scheduler=none").unwrap_err();
+        assert!(
+            several.contains(all[0]) && several.contains(all[1]),
+            "{several}"
+        );
+        assert!(!several.contains(all[2]), "{several}");
+        assert!(kept("bfq").unwrap_err().contains("has no condition bfq"));
+    }
+}
