@@ -272,7 +272,7 @@ mod tests {
             sample: Sample::Moments {
                 n: 3,
                 mean: 1.0,
-                sd: 0.1,
+                stdev: None,
             },
             measured: None,
         };

@@ -14,6 +14,8 @@ use assay_model::work::capacity::{
 const FILES_NAMED: usize = 10;
 /// This part of all sectors in the wrong place is the work of a fake.
 const MANY: u64 = 100;
+/// A fake loses more than this part of all sectors; a worn device loses less.
+const FEW: u64 = 10;
 /// So many runs of displaced sectors are named.
 const ALIASES_NAMED: usize = 3;
 
@@ -78,7 +80,10 @@ fn defect(found: &Tally) -> String {
             tr!("Data lost: what is there is correct, but files are missing or too short")
                 .to_owned()
         }
-        (false, false) => tr!("Defective or a fake: holds {holds}", holds),
+        (false, false) if found.sectors.bad() < found.sectors.all() / FEW => {
+            tr!("Defective: holds {holds}", holds)
+        }
+        (false, false) => tr!("Fake or defective: holds {holds}", holds),
     }
 }
 
