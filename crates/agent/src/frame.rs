@@ -19,7 +19,7 @@ const MOST_ARE_SHORTER: u32 = 64 << 10;
 #[derive(Debug, Error)]
 pub enum FrameError {
     /// The stream broke.
-    #[error("the link broke: {0}")]
+    #[error("the connection was lost: {0}")]
     Link(#[from] io::Error),
     /// A length beyond [`MAX_FRAME`].
     #[error("the other side announced a message of {0} bytes; at most {MAX_FRAME} are taken")]

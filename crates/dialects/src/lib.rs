@@ -42,3 +42,6 @@ impl Default for OwnOptions {
         }
     }
 }
+mod nearest;
+
+pub use nearest::nearest;

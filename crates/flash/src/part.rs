@@ -198,6 +198,13 @@ impl DeviceModel {
         parts.collect()
     }
 
+    /// The names of the parts that assay knows, for a message.
+    #[must_use]
+    pub fn known_names() -> String {
+        let names = Self::known().into_iter().map(|part| part.name);
+        names.collect::<Vec<_>>().join(", ")
+    }
+
     /// The known part of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {

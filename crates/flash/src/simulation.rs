@@ -61,8 +61,8 @@ fn part(
     match read(name) {
         Ok(text) => DeviceModel::parse(&text).map_err(|error| format!("{name}: {error}")),
         Err(error) => Err(format!(
-            "no part is called '{name}' (assay model simulate --parts lists them), and as a file: \
-             {error}"
+            "no simulated part is called '{name}': there are {}; as a file it cannot be read: {error}",
+            DeviceModel::known_names()
         )),
     }
     .map_err(FlashError)
@@ -111,7 +111,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (words, expected) in [
-            ("nothing", "no part is called 'nothing'"),
+            (
+                "nothing",
+                "no simulated part is called 'nothing': there are rtsx-sd-pro-plus-128, emmc-8gb-hs400",
+            ),
             ("bad.toml", "bad.toml: it is not a valid part"),
             ("emmc-8gb-hs400,speed=2", "'speed=2' is not known"),
             ("emmc-8gb-hs400,policy=no", "no policy is called 'no'"),

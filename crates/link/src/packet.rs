@@ -68,7 +68,7 @@ pub struct NotOfThisVersion;
 
 impl fmt::Display for NotOfThisVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what comes from the other side is no stream of this version")
+        f.write_str("the other side sends a stream of another version")
     }
 }
 

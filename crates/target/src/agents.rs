@@ -59,7 +59,7 @@ pub(crate) fn agent_for(
 
 fn find(machine: &str, agents: &Agents) -> Result<PathBuf, String> {
     let Some((_, small)) = MACHINES.iter().find(|(known, _)| *known == machine) else {
-        return Err("none is made for such a machine".to_owned());
+        return Err("assay is not built for this architecture".to_owned());
     };
     let large = format!("{small}{SQLITE}");
     let names: &[&str] = match agents.larger {

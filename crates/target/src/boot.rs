@@ -239,7 +239,9 @@ impl<'a> Boot<'a> {
                 None => {}
             }
         }
-        Err(Fault::Failed("it sends output without end".to_owned()))
+        Err(Fault::Failed(
+            "its login shell prints output without end".to_owned(),
+        ))
     }
 
     /// Sees to it that the agent is in the folder of that name. The path of one that
@@ -283,7 +285,7 @@ impl<'a> Boot<'a> {
             return Ok(());
         }
         Err(Fault::Failed(format!(
-            "of its {} bytes not all arrived: is there room? ({got})",
+            "not all {} bytes of the agent arrived: check the free space there ({got})",
             agent.len()
         )))
     }
@@ -301,7 +303,9 @@ impl<'a> Boot<'a> {
             }
             chatter += line.len() + 1;
         }
-        Err(Fault::Failed("it sends output without end".to_owned()))
+        Err(Fault::Failed(
+            "its login shell prints output without end".to_owned(),
+        ))
     }
 
     fn answer(&mut self) -> Result<String, Fault> {
@@ -325,7 +329,7 @@ impl<'a> Boot<'a> {
                 Ok(1) if line.len() < LONGEST_LINE => line.extend(byte),
                 Ok(1) => return Ok(String::from_utf8_lossy(&line).into_owned()),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Ok(_) | Err(_) => return Err(Fault::Failed("the link broke".to_owned())),
+                Ok(_) | Err(_) => return Err(Fault::Failed("the connection was lost".to_owned())),
             }
         }
     }
@@ -344,19 +348,19 @@ impl<'a> Boot<'a> {
                 self.watchdog.restart(self.silence);
                 Ok(())
             }
-            _ => Err(Fault::Failed("the link broke".to_owned())),
+            _ => Err(Fault::Failed("the connection was lost".to_owned())),
         }
     }
 }
 
-const NOWHERE: &str = "no folder there takes a program: neither /dev/shm, /tmp, /var/tmp nor the \
-                       home of the user (all are full, read-only or mounted noexec)";
+const NOWHERE: &str = "no folder there can hold and run the agent: /dev/shm, /tmp, /var/tmp and \
+                       the home of the user are all full, read-only or mounted noexec";
 
-const NOWHERE_TO_STAY: &str = "no folder there keeps a program: neither the home of the user nor \
-                               /data/local/tmp (all are full, read-only or mounted noexec)";
+const NOWHERE_TO_STAY: &str = "no folder there can keep and run the agent: the home of the user \
+                               and /data/local/tmp are full, read-only or mounted noexec";
 
 fn unexpected(answer: &str) -> Fault {
-    Fault::Failed(format!("its shell answers '{answer}'"))
+    Fault::Failed(format!("unexpected answer of its shell: '{answer}'"))
 }
 
 /// Nobody else can have made a folder of that name.

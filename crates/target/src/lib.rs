@@ -151,7 +151,7 @@ pub enum TargetError {
     #[error("{0} has no access to this terminal: this command runs only without --on")]
     NotInFront(String),
     /// No agent is put onto the machine.
-    #[error("this machine needs no agent: name another one (--on)")]
+    #[error("this machine needs no agent: name another one with --on")]
     NothingThere,
     /// A board of a lab cannot be had.
     #[error(transparent)]

@@ -223,7 +223,7 @@ impl Failed {
             (_, true) => TargetError::Unreachable {
                 target,
                 why: format!(
-                    "it is silent: it may be off, busy or hang; does {} work?",
+                    "no answer: it may be off, busy or hanging; try {} by hand",
                     program.by_hand()
                 ),
             },
@@ -233,7 +233,7 @@ impl Failed {
             },
             (Fault::Gone, false) => TargetError::Unreachable {
                 target,
-                why: "the agent there is gone".to_owned(),
+                why: "the agent there has ended".to_owned(),
             },
             (Fault::Failed(why), false) => TargetError::NotStarted {
                 target,

@@ -141,7 +141,7 @@ impl AgentSession {
             self.reader = Box::new(std::io::empty());
         }
         if let Carrier::Kept(kept) = &self.carrier {
-            kept.cutter("it was given up".to_owned())();
+            kept.cutter("the connection was given up".to_owned())();
         }
     }
 

@@ -148,7 +148,7 @@ impl<R: Read> BlktraceSource<R> {
 
     fn failed(&self, source: io::Error) -> io::Error {
         if source.kind() == io::ErrorKind::UnexpectedEof {
-            return self.bad("the file ends in the middle of it");
+            return self.bad("truncated: the file ends within it");
         }
         source
     }
@@ -170,7 +170,10 @@ impl<R: Read> BlktraceSource<R> {
             .map_err(|error| self.failed(error))?;
         let record = Record::parse(&raw, self.order);
         if record.magic & !0xff != MAGIC {
-            return Err(self.bad(&format!("does not begin as one ({:#010x})", record.magic)));
+            return Err(self.bad(&format!(
+                "not a blktrace record (magic number {:#010x})",
+                record.magic
+            )));
         }
         if record.magic & 0xff != VERSION {
             return Err(self.bad(&format!(
@@ -199,7 +202,7 @@ impl<R: Read> BlktraceSource<R> {
         }
         let Some(io) = self.io_of(record) else {
             return Err(self.bad(&format!(
-                "{} bytes at sector {} are no I/O",
+                "no valid range: {} bytes at sector {}",
                 record.bytes, record.sector
             )));
         };
@@ -252,7 +255,7 @@ impl<R: Read> BlktraceSource<R> {
         let (major, minor) = (device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1));
         let path = (self.names)(major, minor).ok_or_else(|| {
             self.bad(&format!(
-                "there is no device {major}:{minor} here: name the one to use \
+                "this machine has no device {major}:{minor}: name the one to use \
                  (replay_redirect)"
             ))
         })?;

@@ -73,7 +73,7 @@ fn tracepoint(line: &str) -> Option<(BlockStage, &str, &str)> {
 fn of_tracepoint(stage: BlockStage, time: &str, rest: &str) -> Result<Option<BlockEvent>, String> {
     let mut words = rest.split_whitespace();
     let (Some(device), Some(rwbs)) = (words.next(), words.next()) else {
-        return Err("an event without a device".to_owned());
+        return Err("the event names no device".to_owned());
     };
     line_of(stage, time, device, rwbs, words)
 }
@@ -128,7 +128,7 @@ fn line_of<'a>(
         None => None,
         Some(ddir) => {
             let io = io(ddir);
-            let io = io.ok_or_else(|| format!("{sectors} sectors at {sector} are no I/O"))?;
+            let io = io.ok_or_else(|| format!("no valid range: {sectors} sectors at sector {sector}"))?;
             Some(match stage {
                 BlockStage::Done => Action::Done(io),
                 BlockStage::Queued | BlockStage::Issued => Action::Io(io),
@@ -168,7 +168,7 @@ fn whole(word: &str, what: &str) -> Result<u64, String> {
 
 /// `SECONDS.FRACTION` with up to nine digits behind the point.
 fn nanoseconds(word: &str) -> Result<u64, String> {
-    let bad = || format!("time '{}' is not in seconds", word.escape_debug());
+    let bad = || format!("time '{}' is not a number of seconds", word.escape_debug());
     let (seconds, fraction) = word.split_once('.').ok_or_else(bad)?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if fraction.is_empty() || fraction.len() > 9 || !digits(fraction) || !digits(seconds) {
@@ -261,7 +261,10 @@ mod tests {
                 "sector",
             ),
             ("x-1 [0] 1.5: block_rq_issue: 8,0", "device"),
-            ("8,0 3 1 0.5 697 Q W 18446744073709551615 + 8 [x]", "no I/O"),
+            (
+                "8,0 3 1 0.5 697 Q W 18446744073709551615 + 8 [x]",
+                "no valid range",
+            ),
         ];
         for (line, words) in lines {
             let problem = parse(line, 7).unwrap_err().to_string();

@@ -62,7 +62,7 @@ pub fn fit(recording: &Recording, size: u64, shrink: Shrink) -> io::Result<Fitte
                 let there = bases[step.file].saturating_add(offset);
                 let last = size.checked_sub(u64::from(length)).ok_or_else(|| {
                     damaged(&format!(
-                        "it has an I/O of {length} bytes, and there are only {size}"
+                        "an I/O of {length} bytes does not fit: the storage has {size} bytes"
                     ))
                 })?;
                 let placed = place(there, total, size, shrink).min(last);

@@ -146,7 +146,7 @@ impl<R: BufRead> IologSource<R> {
             [_, b"wait", time, _] if self.version == Version::Two => {
                 Ok(IologLine::Wait(number(time, "wait")?))
             }
-            [_, b"wait", ..] => Err("version 3 has times and no 'wait'".to_owned()),
+            [_, b"wait", ..] => Err("version 3 has timestamps instead of 'wait'".to_owned()),
             [name, action, offset, length] => {
                 let offset = number(offset, "offset")?;
                 let action = io_action(action, offset, number(length, "length")?)?;
@@ -207,7 +207,9 @@ fn io_action(action: &[u8], offset: u64, length: u64) -> Result<Action, String> 
     };
     let length = u32::try_from(length).map_err(|_| format!("length {length} is above 4 GiB"))?;
     if offset.checked_add(u64::from(length)).is_none() {
-        return Err(format!("{length} bytes at {offset} end behind all offsets"));
+        return Err(format!(
+            "{length} bytes at offset {offset} end beyond the largest offset (2^64)"
+        ));
     }
     Ok(Action::Io(RecordedIo {
         ddir,

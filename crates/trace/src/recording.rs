@@ -56,7 +56,7 @@ impl Recording {
                 "neither an iolog of fio (version 2 or 3), nor a trace of blktrace, nor text of \
                  blkparse, trace-cmd report, perf script or /sys/kernel/tracing/trace with block events"
             }
-            _ => "it holds no I/O",
+            _ => "the recording contains no I/O",
         }))
     }
 

@@ -48,12 +48,12 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
         Work::Powercut(work) => powercut::run(work, context),
         #[cfg(not(feature = "sqlite"))]
         Work::Scenario(_) | Work::Powercut(_) => Err(WorkError::Refused(
-            "this is the small agent: such works take the larger one (assay-agent-...-sqlite)"
+            "this agent was built without scenarios and power cuts: use the larger one (assay-agent-...-sqlite)"
                 .to_owned(),
         )),
         // What they need of the machine is the agent's to look up.
         Work::Memory(_) | Work::Soak(_) | Work::Watch(_) => {
-            Err(WorkError::Refused("this is no work on files".to_owned()))
+            Err(WorkError::Refused("this work is not carried out on files: it is a bug in assay, please report it".to_owned()))
         }
     }
 }

@@ -93,7 +93,7 @@ pub trait Observer {
     /// When there is no such device, or it cannot be done.
     fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
         Err(WorkError::Refused(format!(
-            "{kind}: there is no scratch device to make a file system on"
+            "{kind}: no scratch device was given to make a file system on"
         )))
     }
     /// Unmounts the one that was made before, if there is one.

@@ -4,6 +4,7 @@ use assay_model::condition::Restore;
 use assay_model::job::{EngineKind, Job};
 use assay_model::plan::{Place, Plan};
 use assay_model::units::{Bytes, MIB, Nanos};
+use assay_model::work::memory::MemoryPattern;
 
 /// Opening, evicting, flushing and looking around a trial.
 const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
@@ -19,6 +20,8 @@ const SIMULATED_TRIAL: Nanos = Nanos::millis(3);
 const MEMORY_STEP: Nanos = Nanos::millis(200);
 /// Speed of storage, for how long writing takes.
 const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
+/// Speed of main memory, for how long a stress takes.
+const ASSUMED_MEMORY_BYTES_PER_SEC: u64 = 4_096 * MIB;
 
 /// Estimates the time of each trial, in the plan's order.
 pub fn of_trials(plan: &Plan) -> Vec<Nanos> {
@@ -75,6 +78,13 @@ fn pauses(job: &Job) -> u64 {
 /// Estimates the time of `assay mem` steps.
 pub const fn of_memory(steps: usize) -> Nanos {
     Nanos(MEMORY_STEP.0.saturating_mul(steps as u64))
+}
+
+/// Estimates the time to write and check every pattern of a stress once in so much memory.
+pub fn of_stress(bytes: Bytes) -> Nanos {
+    let sweeps = MemoryPattern::ALL.map(|pattern| u64::from(pattern.phases()));
+    let swept = bytes.0.saturating_mul(sweeps.iter().sum());
+    Nanos(swept / (ASSUMED_MEMORY_BYTES_PER_SEC / 1_000) * 1_000_000)
 }
 
 /// Estimates the time of flushes.

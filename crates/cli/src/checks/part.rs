@@ -11,8 +11,8 @@ use std::path::Path;
 pub fn bus_mode(word: &str) -> Result<Ceiling, Failure> {
     limits::find(word).ok_or_else(|| {
         let all = limits::all();
-        let modes: Vec<&str> = all.iter().map(|ceiling| ceiling.mode.as_str()).collect();
-        let meant = meant(&word.to_ascii_lowercase(), &modes);
+        let modes = all.iter().map(|ceiling| ceiling.mode.as_str());
+        let meant = meant(&word.to_ascii_lowercase(), modes);
         Failure::usage(format!(
             "no bus is called '{word}'{meant}: assay model limits lists all"
         ))
@@ -26,7 +26,8 @@ pub fn device_model(word: &str) -> Result<DeviceModel, Failure> {
     }
     let path = Path::new(word);
     let text = small_text(path).map_err(|error| {
-        let why = "no part is called so (--parts lists them), and as a file";
+        let known = DeviceModel::known_names();
+        let why = format!("no part is called so: there are {known}; as a file it cannot be read");
         Failure::in_file(path, format_args!("{why}: {error}"))
     })?;
     DeviceModel::parse(&text).map_err(|error| Failure::in_file(path, error))

@@ -2,13 +2,11 @@
 //! and the nearest known word.
 
 use crate::ui::values::parse_time;
+use assay_dialects::nearest;
 use assay_model::units::{Bytes, Nanos};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use std::fmt;
 use toml::de::DeTable;
-
-/// Words with at least this Jaro-Winkler similarity are taken for each other's typing mistakes.
-const ALIKE: f64 = 0.7;
 
 /// Mistake in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,18 +81,13 @@ fn in_words(message: &str) -> String {
 }
 
 fn unknown(subject: &str, word: &str, known: &[&str]) -> String {
-    let meant = meant(word, known);
+    let meant = meant(word, known.iter().copied());
     format!("{subject} {word}{meant}; there is {}", known.join(", "))
 }
 
 /// Asks for the known word that is nearest to one that is not known; empty where none is near.
-pub fn meant(word: &str, known: &[&str]) -> String {
-    let alike = known.iter().map(|k| (strsim::jaro_winkler(word, k), *k));
-    let best = alike.max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        Some((score, known)) if score >= ALIKE => format!(" (did you mean {known}?)"),
-        _ => String::new(),
-    }
+pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or_else(String::new, |known| format!(" (did you mean {known}?)"))
 }
 
 /// Keys of a table with their lines, for rules that serde does not know.

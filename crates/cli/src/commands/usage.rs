@@ -4,6 +4,7 @@ use crate::commands::Cli;
 use crate::commands::language::localized;
 use crate::exit::Failure;
 use crate::output::print;
+use assay_dialects::nearest;
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;
@@ -63,12 +64,12 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
         ErrorKind::UnknownArgument => {
             format!(
                 "unknown argument '{named}'{}",
-                nearest(error, ContextKind::SuggestedArg, &named)
+                meant(error, ContextKind::SuggestedArg, &named)
             )
         }
         ErrorKind::InvalidSubcommand => {
             let word = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-            let near = nearest(error, ContextKind::SuggestedSubcommand, &word);
+            let near = meant(error, ContextKind::SuggestedSubcommand, &word);
             format!("unknown command '{word}'{near}")
         }
         ErrorKind::MissingRequiredArgument if name == Some("compare") && words.len() == 2 => {
@@ -108,22 +109,16 @@ fn first_line(error: &Error) -> String {
     first.trim_start_matches("error: ").to_owned()
 }
 
-/// The word that was meant, where one differs in a few letters; clap also offers words
-/// that only sound alike.
-fn nearest(error: &Error, kind: ContextKind, given: &str) -> String {
+/// Asks for the word that was meant; clap also offers words that only sound alike.
+fn meant(error: &Error, kind: ContextKind, given: &str) -> String {
     let known = match error.get(kind) {
-        Some(ContextValue::String(text)) => vec![text.as_str()],
-        Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
-        _ => Vec::new(),
+        Some(ContextValue::String(text)) => std::slice::from_ref(text),
+        Some(ContextValue::Strings(texts)) => texts,
+        _ => &[],
     };
     let given = given.split('=').next().unwrap_or_default();
-    let near = |known: &&str| {
-        let letters = given.trim_start_matches('-').chars().count();
-        strsim::osa_distance(given, known) <= (letters / 3).max(1)
-    };
-    let nearest = known.into_iter().filter(near);
-    let nearest = nearest.min_by_key(|known| strsim::osa_distance(given, known));
-    nearest.map_or_else(String::new, |known| format!(": did you mean '{known}'?"))
+    nearest(given, known.iter().map(String::as_str))
+        .map_or_else(String::new, |known| format!(": did you mean '{known}'?"))
 }
 
 fn text(error: &Error, kind: ContextKind) -> Option<String> {

@@ -52,9 +52,10 @@ impl StepTalk {
             (Counted::Items, Some(total)) => format!("{done} of {total}"),
             (Counted::Items, None) => done.to_string(),
         };
+        // Before the first interval there is no rate.
         let rate = match self.counted {
-            Counted::Bytes => format!(", {}", BytesPerSec(rate(done, elapsed_ns))),
-            Counted::Items => String::new(),
+            Counted::Bytes if done > 0 && elapsed_ns > 0 => format!(", {}", rate(done, elapsed_ns)),
+            _ => String::new(),
         };
         // Nothing is guessed from nothing.
         let left = total.filter(|_| done > 0).map(|total| {
@@ -71,11 +72,9 @@ impl StepTalk {
     }
 }
 
-fn rate(done: u64, elapsed_ns: u64) -> f64 {
-    if elapsed_ns == 0 {
-        return 0.0;
-    }
-    done as f64 * 1e9 / elapsed_ns as f64
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn rate(done: u64, elapsed_ns: u64) -> BytesPerSec {
+    BytesPerSec(done as f64 * 1e9 / elapsed_ns as f64)
 }
 
 impl Listener for StepTalk {
@@ -144,6 +143,6 @@ mod tests {
             elapsed_ns: 0,
         };
         let words = StepTalk::new(Counted::Bytes, 1).far(&progress);
-        assert_eq!(words, "probe #1: 0 B of 10 B, 0.00 B/s");
+        assert_eq!(words, "probe #1: 0 B of 10 B");
     }
 }

@@ -69,7 +69,7 @@ pub fn built_in(name: &str) -> Option<&'static str> {
 /// No scenario is called so.
 pub fn unknown(wanted: &str) -> Failure {
     let names = BUILT_IN.map(|(name, _)| name);
-    let meant = meant(wanted, &names);
+    let meant = meant(wanted, names);
     Failure::usage(format!(
         "no scenario is called {wanted}{meant}; there is {}, and any FILE.toml",
         names.join(", ")

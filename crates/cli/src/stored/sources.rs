@@ -202,21 +202,42 @@ impl FigureSource {
         Some(run)
     }
 
-    /// Leaves only one condition.
-    fn keep(&mut self, condition: &str) -> Result<(), Failure> {
-        let figures = self.under(condition);
-        if figures.is_empty() {
-            return Err(Failure::usage(format!(
-                "{} has no condition {condition}: it has {}",
-                self.name,
-                match self.conditions().as_slice() {
-                    [] | [""] => "none".to_owned(),
-                    some => enumerate(some),
-                }
-            )));
-        }
-        self.figures = figures;
-        self.condition = Some(condition.to_owned());
+    /// Leaves only one condition: the one of that name, or the only one that has these settings.
+    fn keep(&mut self, wanted: &str) -> Result<(), Failure> {
+        let known = self.conditions();
+        let has_all = |name: &&str| {
+            let has = |setting| name.split(',').any(|own| own == setting);
+            wanted.split(',').all(has)
+        };
+        let matching: Vec<&str> = match known.contains(&wanted) {
+            true => vec![wanted],
+            false => known.iter().copied().filter(has_all).collect(),
+        };
+        let condition = match (matching.as_slice(), known.as_slice()) {
+            ([one], _) => (*one).to_owned(),
+            ([], [] | [""]) => {
+                return Err(Failure::usage(format!(
+                    "{} has no condition {wanted}: it has none",
+                    self.name
+                )));
+            }
+            ([], known) => {
+                return Err(Failure::usage(format!(
+                    "{} has no condition {wanted}: it has {}",
+                    self.name,
+                    enumerate(known)
+                )));
+            }
+            (several, _) => {
+                return Err(Failure::usage(format!(
+                    "{} has several conditions with {wanted}: name one of {}",
+                    self.name,
+                    enumerate(several)
+                )));
+            }
+        };
+        self.figures = self.under(&condition);
+        self.condition = Some(condition);
         Ok(())
     }
 
@@ -233,5 +254,62 @@ impl FigureSource {
                 enumerate(several)
             ))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::figures::Sample;
+
+    fn source(conditions: &[&str]) -> FigureSource {
+        let figure = |condition: &&str| Figure {
+            condition: (*condition).to_owned(),
+            metric: "read_bw".to_owned(),
+            unit: "B/s".to_owned(),
+            better: None,
+            primary: true,
+            sample: Sample::Moments {
+                n: 3,
+                mean: 1.0,
+                stdev: None,
+            },
+            measured: None,
+        };
+        let figures = conditions.iter().map(figure).collect();
+        FigureSource::of_results(
+            "r".to_owned(),
+            Results {
+                figures,
+                ..Results::default()
+            },
+        )
+    }
+
+    #[test]
+    fn a_setting_names_the_only_condition_that_has_it_or_all_are_listed() {
+        let all = [
+            "scheduler=none,read_ahead_kb=128",
+            "scheduler=none,read_ahead_kb=512",
+            "scheduler=bfq,read_ahead_kb=512",
+        ];
+        let kept = |wanted| {
+            let mut source = source(&all);
+            let kept = source.keep(wanted).map_err(|failure| failure.to_string());
+            kept.map(|()| source.condition.unwrap_or_default())
+        };
+        assert_eq!(kept(all[0]).as_deref(), Ok(all[0]));
+        assert_eq!(kept("scheduler=bfq").as_deref(), Ok(all[2]));
+        assert_eq!(
+            kept("read_ahead_kb=512,scheduler=none").as_deref(),
+            Ok(all[1])
+        );
+        let several = kept("scheduler=none").unwrap_err();
+        assert!(
+            several.contains(all[0]) && several.contains(all[1]),
+            "{several}"
+        );
+        assert!(!several.contains(all[2]), "{several}");
+        assert!(kept("bfq").unwrap_err().contains("has no condition bfq"));
     }
 }

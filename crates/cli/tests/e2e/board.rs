@@ -447,7 +447,7 @@ fn a_run_on_a_board_goes_on_when_its_link_comes_back() {
     signal_to(running.agent(), Signal::KILL);
     let ended = running.end();
     ended.assert_code(0);
-    ended.assert_says(&[&board.url(), "the link is back"]);
+    ended.assert_says(&[&board.url(), "connected again"]);
     assert_eq!(ended.json()["trials"].as_array().map(Vec::len), Some(4));
     assert_clean(&board);
 }

@@ -225,7 +225,7 @@ fn what_makes_no_sense_is_refused_by_name() {
             &["--probe", "--limit", "1M"],
             "cannot be used together",
         ),
-        (&folder, &["--verify-only"], "no file like 1.h2w"),
+        (&folder, &["--verify-only"], "no files to check (1.h2w"),
         (&folder, &["--start", "0"], "'0'"),
         (&file, &[], "is a file"),
         (
@@ -363,6 +363,11 @@ fn filling_a_wrapped_fake_finds_what_is_left() {
         Fake::new(16 * MIB, Lie::Wraparound(8 * MIB))
     ));
     let ended = capacity(fake.device().node(), &["--destroy-data"], 4);
+    assert!(
+        ended.out.starts_with("Fake: holds 8 of 16 MiB"),
+        "{}",
+        ended.out
+    );
     for words in [
         "8 MiB OK, 8 MiB DATA LOST",
         "the first difference is at offset 0",
@@ -418,6 +423,12 @@ fn the_run_is_shown_again_and_reported() {
         "{}",
         shown.out
     );
+    assert!(
+        shown.out.starts_with("No sign of a fake: all 1 MiB"),
+        "{}",
+        shown.out
+    );
+    assert!(!shown.out.contains("--trials"), "{}", shown.out);
     let page = bed.join("page.html");
     bed.run(&["report", "last", "-o", text(&page)])
         .assert_code(0);

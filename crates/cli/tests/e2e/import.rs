@@ -308,7 +308,7 @@ fn what_cannot_be_taken_in_is_said_in_one_line_and_nothing_is_stored() {
     for (path, words) in [
         (&empty, "it is empty"),
         (&half, "half.json: line 3: the JSON ends in the middle"),
-        (&odd, "odd.csv: line 2: 'NaN' is no number"),
+        (&odd, "odd.csv: line 2: 'NaN' is not a number"),
         (
             &other,
             "the files together: seq_read is in 'IOPS', and was in 'MB/s' before",

@@ -151,7 +151,7 @@ fn files_that_hold_something_are_left_alone_and_missing_ones_named() {
     let ended = bed.run(&["iozone", "-i", "0", "-s", "64", "-f", path]);
     assert_eq!(ended.code, Some(2), "{:?}", ended.err);
     assert!(
-        ended.err.join("\n").contains("is left alone"),
+        ended.err.join("\n").contains("is not overwritten"),
         "{:?}",
         ended.err
     );

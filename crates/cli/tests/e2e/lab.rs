@@ -356,5 +356,5 @@ fn a_missing_coordinator_is_named() {
     let mut command = desk.near(&mut desk.bed.command(&["qualify", "--on", "labgrid:a00", "/"]));
     let ended = Running::start(command.env("LG_COORDINATOR", "127.0.0.1:1")).end();
     ended.assert_code(5);
-    ended.assert_says(&["no coordinator at 127.0.0.1:1", "LG_COORDINATOR"]);
+    ended.assert_says(&["no coordinator answers at 127.0.0.1:1", "LG_COORDINATOR"]);
 }

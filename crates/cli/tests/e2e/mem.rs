@@ -104,7 +104,17 @@ fn a_flipped_bit_is_found_with_its_address_and_ends_with_4() {
     assert_eq!(flip["wrong_reads"], flip["reads"]);
     assert_eq!(after["flips"], 0, "and it went on");
     let shown = bed.run(&["show", "last"]);
-    assert!(shown.out.contains("MEMORY IS FAULTY"), "{}", shown.out);
+    assert!(
+        shown.out.starts_with("MEMORY IS FAULTY: 1 word of 2 MiB"),
+        "{}",
+        shown.out
+    );
+    assert!(!shown.out.contains("--trials"), "{}", shown.out);
+    let said = ended.err.join("\n");
+    assert!(
+        said.contains("Measures patterns") && said.contains("Takes    about"),
+        "{said}"
+    );
     assert!(shown.out.contains("on purpose"), "{}", shown.out);
 }
 
@@ -136,7 +146,10 @@ fn what_cannot_be_is_refused_before_anything_is_stored() {
             vec!["mem", "stress", "--stress-size", "1000T"],
             "--stress-size",
         ),
-        (vec!["mem", "stress", "--stress-size", "1K"], "too few"),
+        (
+            vec!["mem", "stress", "--stress-size", "1K"],
+            "too little to test",
+        ),
         (vec!["mem", "disk"], "it takes bandwidth, latency, stress"),
     ];
     for (words, why) in cases {

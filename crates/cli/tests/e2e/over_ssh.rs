@@ -138,7 +138,7 @@ fn a_run_over_a_link_is_as_one_here_and_says_where_it_was() {
         assert_eq!(run["run"]["target"], "ssh://board");
         assert_eq!(run["run"]["status"], "finished");
         assert!(ended.out.contains("ssh://board"), "{}", ended.out);
-        assert!(!ended.says(&["the link is lost"]), "{:#?}", ended.err);
+        assert!(!ended.says(&["connection lost"]), "{:#?}", ended.err);
         assert!(test_folders(&folder).is_empty());
         machine.assert_clean();
     }
@@ -325,7 +325,10 @@ fn a_hostile_agent_neither_fills_nor_holds_its_host() {
         ),
         ("yes", "at most 67108864 are taken"),
         ("cat /dev/zero", "not a message of this version"),
-        ("printf '\\377\\377\\377\\003'; sleep 1", "the link broke"),
+        (
+            "printf '\\377\\377\\377\\003'; sleep 1",
+            "the connection was lost",
+        ),
         (
             &say(r#"{"type":"hello","version":1}"#),
             "update the older one",

@@ -208,7 +208,7 @@ fn what_a_simulated_device_cannot_do_is_refused_with_the_reason() {
     for (words, expected) in [
         (
             &["qualify", "sim:nothing"][..],
-            "no part is called 'nothing'",
+            "no simulated part is called 'nothing': there are rtsx-sd-pro-plus-128",
         ),
         (
             &["qualify", "sim:emmc-8gb-hs400,speed=3"],

@@ -75,6 +75,13 @@ fn a_sound_device_is_written_and_checked_without_a_fault() {
         "{}",
         shown.out
     );
+    assert!(
+        shown
+            .out
+            .starts_with("No errors: 24 MiB written, 24 MiB read back in"),
+        "{}",
+        shown.out
+    );
     // Stretches are no repetitions: more of them would be no remedy.
     assert!(!shown.out.contains("--trials"), "{}", shown.out);
 }

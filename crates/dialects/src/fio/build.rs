@@ -9,6 +9,7 @@ use super::names;
 use super::options::{self, OptionDef, OptionReader, Support};
 use super::resolve::resolve;
 use super::substitute::substitute;
+use crate::nearest;
 use assay_model::load::Stream;
 use assay_model::load::stats::SteadyCriterion;
 use std::collections::{BTreeSet, HashMap};
@@ -434,7 +435,7 @@ fn at_option(place: OptionLocation, name: &str, value: Option<&str>, problem: St
 
 fn unknown(name: &str) -> String {
     let shown: String = name.chars().take(60).collect();
-    match options::nearest(name, options::names()) {
+    match nearest(name, options::names()) {
         Some(near) => format!("there is no option '{shown}'; did you mean '{near}'?"),
         None => format!("there is no option '{shown}'; 'assay fio --cmdhelp' lists them"),
     }

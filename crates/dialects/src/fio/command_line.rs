@@ -8,6 +8,7 @@ use super::output::TerseVersion;
 use super::output_options::{Eta, Formats, OutputOptions};
 use super::value::time::{TimeUnit, duration};
 use super::{FioCommand, help};
+use crate::nearest;
 use assay_model::units::Nanos;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -160,7 +161,7 @@ fn recognise(dashed: &str) -> Result<ArgumentKind, FioError> {
     meant.dedup_by_key(|name| options::find(name).map_or(*name, |option| option.name));
     match meant[..] {
         [one] => exact(one).ok_or_else(|| unknown(dashed, None)),
-        [] => Err(unknown(dashed, options::nearest(name, everything()))),
+        [] => Err(unknown(dashed, nearest(name, everything()))),
         _ => {
             let list = meant
                 .iter()
@@ -297,13 +298,13 @@ impl Arguments {
             "eta-newline" => self.output.eta_newline = Some(at_least(value, Nanos::millis(1))?),
             "eta-interval" => self.output.eta_interval = at_least(value, Nanos::millis(250))?,
             "section" if value == "global" => {
-                return Err("'global' is no job".to_owned());
+                return Err("'global' is not a job".to_owned());
             }
             "section" => self.wanted.push(value.to_owned()),
             "max-jobs" => {
                 let jobs = value
                     .parse()
-                    .map_err(|_| format!("'{value}' is no number"))?;
+                    .map_err(|_| format!("'{value}' is not a number"))?;
                 self.most_jobs = Some(jobs);
             }
             "aux-path" => self.aux_path = Some(PathBuf::from(value)),

@@ -2,6 +2,7 @@
 
 use super::flags::{FLAGS, Takes};
 use super::options::{self, ENGINES, GROUPS, OptionDef, OptionType, Support};
+use crate::nearest;
 use std::fmt::Write as _;
 
 /// `--help`.
@@ -36,7 +37,7 @@ pub(super) fn option(name: Option<&str>) -> Result<String, String> {
     };
     match options::find(name) {
         Some(option) => Ok(describe(option)),
-        None => Err(match options::nearest(name, options::names()) {
+        None => Err(match nearest(name, options::names()) {
             Some(near) => format!("there is no option '{name}'; did you mean '{near}'?"),
             None => format!("there is no option '{name}'"),
         }),

@@ -72,7 +72,7 @@ impl Formats {
                 }
                 other => {
                     return Err(format!(
-                        "'{other}' is no format: use normal, terse, json or json+"
+                        "'{other}' is not a format: use normal, terse, json or json+"
                     ));
                 }
             }

@@ -116,7 +116,7 @@ impl Collector {
     ) -> Result<(), ImportError> {
         let ReportedMean { n, mean, stdev } = moments;
         if n == 0 {
-            let problem = format!("{}: n is 0: a mean of no trials is no figure", name(&key));
+            let problem = format!("{}: n is 0: there is no mean of 0 trials", name(&key));
             return Err(ImportError::at(line, problem));
         }
         let factor = self.same_unit(&mut key, line)?;
@@ -258,7 +258,7 @@ fn add(lines: &mut Vec<String>, line: String) {
 
 fn check(key: &Key, value: f64, line: Option<usize>) -> Result<(), ImportError> {
     let problem = match value {
-        v if !v.is_finite() => format!("{}: '{v}' is no number", name(key)),
+        v if !v.is_finite() => format!("{}: '{v}' is not a number", name(key)),
         v if v < 0.0 => format!("{}: {v} is negative, and no measurement is", name(key)),
         _ => return Ok(()),
     };

@@ -90,10 +90,10 @@ fn broken(error: &serde_json::Error, text: &str, first: usize) -> ImportError {
              still; take its whole output"
             .to_owned(),
         _ if odd.starts_with("nan") || odd.starts_with("inf") => {
-            format!("'{}' is no number", value)
+            format!("'{}' is not a number", value)
         }
         _ => format!(
-            "this is no JSON ({}): a message may stand within fio's output; --output=FILE keeps \
+            "this is not JSON ({}): a message may stand within fio's output; --output=FILE keeps \
              them apart",
             without_place(&error.to_string())
         ),

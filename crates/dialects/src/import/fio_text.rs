@@ -326,7 +326,7 @@ fn number<'a>(text: &'a str, line: &Whole) -> Result<(f64, &'a str), ImportError
         let start: String = text.trim_start().chars().take(20).collect();
         ImportError::at(
             Some(line.number),
-            format!("'{start}' is no number where fio has one"),
+            format!("'{start}' is not a number where fio has one"),
         )
     })
 }

@@ -118,7 +118,7 @@ impl TableReader<'_> {
             return Ok(Some(word.to_owned()));
         }
         let problem = format!(
-            "column {} says that '{word}' was measured, which is no label: use {}, or leave it empty",
+            "column {} says that '{word}' was measured, which is not a label: use {}, or leave it empty",
             self.head.column_of(Role::Measured),
             Measured::LABELS.join(", ")
         );
@@ -167,7 +167,7 @@ impl TableReader<'_> {
     ) -> Result<(), ImportError> {
         let n = match self.head.cell(row, Role::Count) {
             Some(cell) => cell.parse().map_err(|_| {
-                let problem = format!("'{cell}' is no number of trials");
+                let problem = format!("'{cell}' is not a number of trials");
                 ImportError::at(Some(row.line), problem)
             })?,
             None => {

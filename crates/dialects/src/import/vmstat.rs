@@ -95,7 +95,7 @@ fn figure(words: &[&str], place: usize, line: usize) -> Result<f64, ImportError>
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err(ImportError::at(
             Some(line),
-            format!("'{word}' is no rate of vmstat"),
+            format!("'{word}' is not a rate of vmstat"),
         )),
     }
 }

@@ -298,11 +298,8 @@ pub(super) fn find(name: &str) -> Option<&'static Flag> {
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let supported = FLAGS.iter().filter(|flag| flag.supported);
     if name.starts_with('-') {
-        return supported
-            .map(|flag| (strsim::jaro_winkler(flag.name, name), flag.name))
-            .filter(|(similar, known)| known.len() > 2 && *similar > 0.8)
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, known)| known);
+        let long = supported.filter(|flag| flag.name.len() > 2);
+        return crate::nearest(name, long.map(|flag| flag.name));
     }
     let letter = name.trim_start_matches('+');
     supported

@@ -92,8 +92,8 @@ fn throughput_mode_names_a_file_for_each_child() {
 fn what_cannot_be_done_is_refused_by_name() {
     for (line, part) in [
         ("-k 4", "assay fio"),
-        ("-1", "-1 is no flag"),
-        ("-+f", "-+f is no flag of iozone; did you mean -f?"),
+        ("-1", "-1 is not a flag"),
+        ("-+f", "-+f is not a flag of iozone; did you mean -f?"),
         ("--trial 3", "did you mean --trials?"),
         ("--trials", "needs a value"),
         ("-i 13", "numbers from 0 to 12"),

@@ -73,7 +73,9 @@ fn known(name: &str) -> Result<&'static Flag, IozoneError> {
             Some(near) => format!("did you mean -{near}?"),
             None => "see assay iozone -h".to_owned(),
         };
-        return Err(IozoneError(format!("-{name} is no flag of iozone; {hint}")));
+        return Err(IozoneError(format!(
+            "-{name} is not a flag of iozone; {hint}"
+        )));
     };
     if flag.supported {
         Ok(flag)

@@ -138,7 +138,7 @@ fn what_cannot_be_simulated_is_refused() {
     let refused = run(&several, EMMC, 1).unwrap_err();
     assert!(refused.contains("one stream at a time"), "{refused}");
     for (path, expected) in [
-        ("sim:nothing", "no part is called"),
+        ("sim:nothing", "no simulated part is called"),
         ("/dev/null", "needs a device"),
     ] {
         let refused = run(&job(Rw::Read, Bytes::kib(4)), path, 1).unwrap_err();

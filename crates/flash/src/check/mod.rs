@@ -81,8 +81,9 @@ pub fn check(policy: Policy) -> Result<Checked, FlashError> {
     match policy {
         // No transfer would ever be left open, and every rule hold for nothing.
         Policy::Open { after, .. } if after > MOST_AFTER => Err(FlashError(format!(
-            "{policy} cannot be checked: not enough room for so many requests in a row, up to \
-             {MOST_AFTER} there is (what follows once a transfer is open is the same)"
+            "policy {policy} cannot be checked: the checked model has room for {MOST_AFTER} \
+             requests in a row before a transfer is left open (check open-after-{MOST_AFTER}: all \
+             later states are the same)"
         ))),
         _ => Ok(search(policy)),
     }

@@ -4,15 +4,16 @@
 use crate::results::derived::Derived;
 use crate::results::write_mode::WriteMode;
 use crate::words::labels::Labels;
+use crate::words::text::clean;
 use assay_judge::{DirectionEvidence, Measured};
 use assay_lang::tr;
 use assay_model::job::{Direction, Job, Purpose, Rw};
 use assay_model::metric::Unit;
 use assay_model::plan::Place;
-use assay_model::run::Run;
+use assay_model::run::{Run, RunStatus};
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_model::work::StepDetail;
-use assay_model::work::memory::Kernel;
+use assay_model::work::memory::{Kernel, MemoryStepResult};
 use assay_stats::course::Course;
 use assay_stats::derive::{self, measured_of};
 use assay_stats::summary::Summary as Statistics;
@@ -188,6 +189,24 @@ impl<'a> Summary<'a> {
         matches!(self.run.header.plan.place, Place::Memory)
     }
 
+    /// Says that nothing was measured, if the run ended before its first trial did.
+    #[must_use]
+    pub fn nothing_measured(&self) -> Option<String> {
+        let mut trials = self.run.trials.iter();
+        if !trials.all(|trial| trial.outcome == Outcome::Interrupted) {
+            return None;
+        }
+        let why = match &self.run.status {
+            RunStatus::Finished => return None,
+            RunStatus::Running => tr!("the first trial is still under way").to_owned(),
+            RunStatus::Interrupted => {
+                tr!("the run was stopped before its first trial ended").to_owned()
+            }
+            RunStatus::Failed { error } => clean(error),
+        };
+        Some(tr!("Nothing was measured: {why}", why))
+    }
+
     /// Counts the trials by outcome: `completed`, `skipped`, `failed`, `interrupted`.
     #[must_use]
     pub fn outcomes(&self) -> Vec<(&'static str, usize)> {
@@ -307,6 +326,16 @@ impl<'a> JobSummary<'a> {
     #[must_use]
     pub fn is_soak(&self) -> bool {
         self.has(|detail| detail.soak().is_some())
+    }
+
+    /// Returns true if the trials search for faults of storage or memory.
+    #[must_use]
+    pub fn is_check(&self) -> bool {
+        self.has(|detail| match detail {
+            StepDetail::Capacity(_) => true,
+            StepDetail::Memory(step) => matches!(step.found, MemoryStepResult::Stress(_)),
+            _ => false,
+        })
     }
 
     fn has(&self, wanted: fn(&StepDetail) -> bool) -> bool {

@@ -403,7 +403,7 @@ pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
     if detail == Detail::Brief {
         notes.extend(reasons(compared, &shared));
     }
-    notes.extend(compared.all_warnings());
+    notes.extend(compared.told_warnings());
     if let Some(drift) = drift(compared.comparison) {
         notes.push(clean(&drift));
     }

@@ -1,6 +1,7 @@
 //! Findings of trials: capacity, memory, soak, power cuts, replays.
 
 use crate::document::{Block, Section};
+pub(super) use crate::results::findings::answer;
 use crate::results::findings::topics;
 use crate::results::summary::Summary;
 

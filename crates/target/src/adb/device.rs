@@ -14,7 +14,7 @@ pub struct AdbDevice(Option<String>);
 /// Why a text names no device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "no device to reach by adb: {0}; write adb:SERIAL, as adb devices lists it, or adb: for the only one"
+    "not a valid adb target: {0}; write adb:SERIAL, as adb devices lists it, or adb: for the only one"
 )]
 pub struct DeviceError(&'static str);
 

@@ -53,16 +53,19 @@ fn without_the_only_device_nothing_is_tried() {
     for (script, expected) in [
         (
             "echo 'error: no devices/emulators found' >&2; exit 1",
-            "is its cable in",
+            "check its cable",
         ),
         (
             "echo 'error: more than one device/emulator' >&2; exit 1",
-            "there are several",
+            "several devices are connected",
         ),
         ("echo '$(touch x)'", "that is not a serial"),
         ("echo 0123; echo 4567", "that is not a serial"),
-        ("yes", "adb ended without a word"),
-        ("exit 0", "adb ended without a word; does adb shell work?"),
+        ("yes", "adb ended without an error message"),
+        (
+            "exit 0",
+            "adb ended without an error message: try adb shell by hand",
+        ),
     ] {
         let (_scratch, _, seen) = started("adb:", script);
         assert!(seen.starts_with("get-serialno|\n"), "{seen}");

@@ -7,32 +7,32 @@ use crate::complaint::Complaints;
 const MEANINGS: [(&str, &str); 7] = [
     (
         "unauthorized",
-        "it does not let adb in: unlock it and allow debugging from this machine on its screen",
+        "adb is not authorized: unlock the device and allow debugging from this machine on its screen",
     ),
     (
         "more than one device",
-        "there are several: name one of those that adb devices lists (adb:SERIAL)",
+        "several devices are connected: name one that adb devices lists (adb:SERIAL)",
     ),
     (
         "no devices",
-        "there is none: is its cable in, and debugging switched on? adb devices lists what there is",
+        "no device found: check its cable and that debugging is switched on; adb devices lists all",
     ),
     (
         "not found",
-        "adb does not know it: adb devices lists what there is; a device on the network needs \
-         adb connect first",
+        "adb does not know this device: adb devices lists all; one on the network needs adb connect \
+         first",
     ),
     (
         "offline",
-        "it does not answer adb: is it up? adb reconnect, or its cable out and in again, may help",
+        "the device is offline: wait until it has booted, try adb reconnect, or reconnect its cable",
     ),
     (
         "no permissions",
-        "this user may not use it: install the rules of udev for adb, or add the user to their group",
+        "no permission to use the device: install adb's udev rules, or add this user to their group",
     ),
     (
         "doesn't support",
-        "its adb daemon is too old for 8-bit streams: Android 7 is the first that has them",
+        "its adb daemon is too old for 8-bit streams: they need Android 7 or later",
     ),
 ];
 
@@ -52,7 +52,7 @@ pub(super) fn of(complaints: &Complaints, device: &AdbDevice) -> String {
         .filter(|line| !line.starts_with(OWN_AFFAIRS));
     last.unwrap_or_else(|| {
         let by_hand = device.by_hand();
-        format!("adb ended without a word; does {by_hand} work?")
+        format!("adb ended without an error message: try {by_hand} by hand")
     })
 }
 
@@ -66,9 +66,9 @@ mod tests {
             (
                 "* daemon not running; starting now at tcp:5037\n* daemon started successfully\n\
                  adb: no devices/emulators found\n",
-                "is its cable in",
+                "check its cable",
             ),
-            ("adb: device '0123' not found\n", "adb connect first"),
+            ("adb: device '0123' not found\n", "adb connect"),
             (
                 "adb: device unauthorized.\nThis adb server's $ADB_VENDOR_KEYS is not set\n\
                  Try 'adb kill-server' if that seems wrong.\n",
@@ -80,7 +80,7 @@ mod tests {
             ("error: closed\n", "error: closed"),
             (
                 "* daemon started successfully\n",
-                "does adb -s 0123 shell work?",
+                "try adb -s 0123 shell by hand",
             ),
         ] {
             let said = of(&Complaints::of(stderr), &"adb:0123".parse().unwrap());

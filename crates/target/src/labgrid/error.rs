@@ -8,8 +8,8 @@ use thiserror::Error;
 pub enum LabError {
     /// There is no labgrid here.
     #[error(
-        "labgrid cannot be used here ({0}): install it (pip install labgrid) so that labgrid-client \
-         is found, or its python3"
+        "labgrid cannot be used here ({0}): install it (pip install labgrid), and put labgrid-client \
+         or its python3 into PATH"
     )]
     Missing(String),
     /// The coordinator has no such thing.
@@ -47,7 +47,7 @@ impl LabError {
     pub(super) fn at(self, coordinator: &str) -> Self {
         match self {
             Self::Lost(why) => Self::Lost(format!(
-                "no coordinator at {coordinator} ({why}); LG_COORDINATOR names another"
+                "no coordinator answers at {coordinator} ({why}); set LG_COORDINATOR to use another"
             )),
             other => other,
         }

@@ -13,7 +13,7 @@ use thiserror::Error;
 pub enum Trouble {
     /// It was not this process's alone.
     #[error(
-        "somebody released or took it meanwhile: what was measured may be of two jobs at a time"
+        "somebody else released or acquired it meanwhile: another job may have run during the measurement"
     )]
     Taken,
     /// It is still held.

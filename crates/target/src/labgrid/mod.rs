@@ -232,7 +232,9 @@ impl Wire {
         let hello: Hello = wire.hear().map_err(|error| error.at(coordinator))?;
         match hello.version == VERSION {
             true => Ok((wire, hello.name)),
-            false => Err(LabError::Lost("it speaks another version".to_owned())),
+            false => Err(LabError::Lost(
+                "its session script is of another version of assay".to_owned(),
+            )),
         }
     }
 

@@ -25,7 +25,9 @@ pub enum BoardFilter {
 
 /// Why a text asks for no board.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no board of a lab: {0}; write labgrid:PLACE or labgrid:reserve?TAG=VALUE&TAG=VALUE")]
+#[error(
+    "not a valid labgrid target: {0}; write labgrid:PLACE or labgrid:reserve?TAG=VALUE&TAG=VALUE"
+)]
 pub struct WantedError(&'static str);
 
 impl BoardFilter {

@@ -57,7 +57,7 @@ impl<P: Program> Links<P> {
         loop {
             match self.carry(session) {
                 Err(error) => {
-                    let why = format!("{error}: agent and program must be of the same one");
+                    let why = format!("{error}: agent and program must be of the same version");
                     return self.link.give_up(Some(why));
                 }
                 Ok(Broken::Done) => return self.link.give_up(None),
@@ -105,7 +105,7 @@ impl<P: Program> Links<P> {
         let target = self.remote.program.target();
         let grace = self.times.grace.as_secs();
         self.tell(&format!(
-            "{target}: the link is lost; going there again, for at most {grace} s"
+            "{target}: connection lost; reconnecting for at most {grace} s"
         ));
         let mut pause = FIRST_PAUSE;
         let mut why = String::new();
@@ -115,11 +115,11 @@ impl<P: Program> Links<P> {
             }
             match self.remote.reach_again(&self.folder, ATTEMPT) {
                 Ok(session) => {
-                    self.tell(&format!("{target}: the link is back"));
+                    self.tell(&format!("{target}: connected again"));
                     return Some(session);
                 }
                 Err(failed) if matches!(failed.fault, Fault::Gone) => {
-                    let gone = "the agent there is gone: it was ended, or the machine was";
+                    let gone = "the agent there has ended, or the machine was restarted";
                     self.link.give_up(Some(gone.to_owned()));
                     return None;
                 }
@@ -127,7 +127,7 @@ impl<P: Program> Links<P> {
             }
             pause = LAST_PAUSE.min(pause * 2);
         }
-        let why = format!("no link came back within {grace} s ({why})");
+        let why = format!("no new connection within {grace} s ({why})");
         self.link.give_up(Some(why));
         None
     }

@@ -14,7 +14,7 @@ pub struct SshAddress {
 
 /// Why a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no machine to reach by ssh: {0}; write ssh://user@host:port")]
+#[error("not a valid ssh target: {0}; write ssh://user@host:port")]
 pub struct AddressError(&'static str);
 
 impl SshAddress {
@@ -65,14 +65,14 @@ fn parse(text: &str) -> Result<SshAddress, &'static str> {
     let rest = rest.ok_or("it does not begin with ssh://")?;
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     if rest.contains('/') {
-        return Err("it has a path, which belongs after it");
+        return Err("it contains a path, which is an argument of its own");
     }
     let (user, place) = match rest.rsplit_once('@') {
         Some((user, place)) => (Some(user), place),
         None => (None, rest),
     };
     if user.is_some_and(|user| user.contains(':')) {
-        return Err("it has a password; let ssh log in with a key");
+        return Err("it contains a password; log in with a key instead");
     }
     let (host, port) = host_and_port(place)?;
     if !is_word(host, |c| matches!(c, '.' | ':' | '%')) {

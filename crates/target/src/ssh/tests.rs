@@ -118,17 +118,20 @@ fn what_went_wrong_is_said_in_one_line() {
             "echo 'Host key verification failed.' >&2; exit 255",
             "look at it (ssh board)",
         ),
-        ("exit 255", "ssh ended without a word"),
+        ("exit 255", "ssh ended without an error message"),
         (
             "echo assay-boot 3 x86_64; exit",
-            "its shell answers '3 x86_64'",
+            "unexpected answer of its shell: '3 x86_64'",
         ),
         (
             "echo assay-boot 2 pdp11; exit",
             "board is pdp11, and there is no agent",
         ),
-        ("yes", "it sends output without end"),
-        ("tr '\\0' x </dev/zero", "it sends output without end"),
+        ("yes", "its login shell prints output without end"),
+        (
+            "tr '\\0' x </dev/zero",
+            "its login shell prints output without end",
+        ),
         (
             "echo assay-boot 2 $(uname -m); read x; echo assay-boot nowhere",
             "noexec",
@@ -139,7 +142,7 @@ fn what_went_wrong_is_said_in_one_line() {
         ),
         (
             "echo assay-boot 2 $(uname -m); read x; echo assay-boot send; echo assay-boot got 3; cat >/dev/null",
-            "not all arrived",
+            "of the agent arrived",
         ),
     ] {
         let mut machine = Machine::new(&format!("{before}\nexit"), "t").with_agent(AGENT);
@@ -160,7 +163,7 @@ fn an_agent_that_changed_on_its_way_does_not_run() {
     );
     write_program(&machine.scratch.join("ssh"), &script).unwrap();
     let said = why(machine.start());
-    assert!(said.contains("not all arrived"), "{said}");
+    assert!(said.contains("of the agent arrived"), "{said}");
     assert!(machine.left("t").is_empty());
 }
 
@@ -275,7 +278,7 @@ fn an_agent_cannot_stay_where_no_folder_takes_it() {
     }
     let error = machine.ssh.agents(AgentOrder::Push).unwrap_err();
     assert!(
-        error.to_string().contains("no folder there keeps"),
+        error.to_string().contains("no folder there can keep"),
         "{error}"
     );
     assert!(machine.left("t").is_empty());

@@ -9,25 +9,25 @@ pub(super) fn of(complaints: &Complaints, address: &SshAddress) -> String {
     let by_hand = address.by_hand();
     if says("REMOTE HOST IDENTIFICATION HAS CHANGED") {
         return format!(
-            "its host key has changed: it was set up anew, or it is not the machine that it \
-             was. If you know why, forget the old key: ssh-keygen -R '{}'",
+            "its host key has changed: it was reinstalled, or it is another machine. If that is \
+             expected, remove the old key: ssh-keygen -R '{}'",
             address.known_as()
         );
     }
     if says("Host key verification failed") {
         return format!(
-            "its host key is not known here: go there once by hand and look at it ({by_hand})"
+            "its host key is not known here: log in once by hand and confirm it ({by_hand})"
         );
     }
     if let Some(line) = complaints.with("Permission denied") {
         return format!(
-            "ssh is not let in ({line}); assay asks for no password, so {by_hand} has to work \
-             with a key"
+            "login refused ({line}); assay does not ask for passwords, so {by_hand} has to \
+             work with a key"
         );
     }
     complaints
         .last()
-        .unwrap_or_else(|| format!("ssh ended without a word; does {by_hand} work?"))
+        .unwrap_or_else(|| format!("ssh ended without an error message: try {by_hand} by hand"))
 }
 
 #[cfg(test)]
@@ -53,13 +53,13 @@ mod tests {
             ),
             (
                 "root@board: Permission denied (publickey).\n",
-                "no password",
+                "does not ask for passwords",
             ),
             (
                 "ssh: connect to host board port 2222: Connection refused\n",
                 "port 2222: Connection refused",
             ),
-            ("", "without a word"),
+            ("", "without an error message"),
         ] {
             let said = words(stderr);
             assert!(said.contains(expected), "{said}");

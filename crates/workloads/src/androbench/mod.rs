@@ -20,7 +20,7 @@ pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<WorkRe
     rules::check(work)?;
     let Some(folder) = context.folder else {
         return Err(WorkError::Refused(
-            "there is no folder to make test files in".to_owned(),
+            "no folder was given for the test files".to_owned(),
         ));
     };
     let mut files = TestFiles::new(folder);

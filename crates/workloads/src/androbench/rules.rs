@@ -17,7 +17,7 @@ const SPARE: u64 = 16 << 20;
 /// Refuses what cannot be carried out here, before anything is written.
 pub(super) fn check(work: &AndroBench) -> Result<(), WorkError> {
     if work.phases.is_empty() {
-        return Err(refused("there is nothing to measure"));
+        return Err(refused("no step was given to measure"));
     }
     let mut names = HashSet::new();
     for phase in &work.phases {
@@ -40,14 +40,14 @@ fn check_files(phase: &FilePhase) -> Result<(), WorkError> {
         format!("there must be 1 to {MAX_FILES} files")
     } else if !(1..=phase.files).contains(&phase.threads) {
         format!(
-            "each of {} threads needs a file of its own, and there are {}",
+            "{} threads need a file each, but there are only {} files",
             phase.threads, phase.files
         )
     } else if phase.bs.0 == 0 || phase.bs.0 > u64::from(u32::MAX) {
         "the block size must be between 1 byte and 4 GiB".to_owned()
     } else if phase.file_size.0 < phase.bs.0 {
         format!(
-            "not one block of {} fits into a file of {}",
+            "a block of {} does not fit into a file of {}",
             phase.bs, phase.file_size
         )
     } else if phase.direct && !phase.bs.0.is_multiple_of(512) {

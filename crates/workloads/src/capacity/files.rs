@@ -59,7 +59,7 @@ pub(super) fn check_range(fill: &Fill) -> Result<(), WorkError> {
     let first = fill.first_file;
     if let Some(last) = fill.last_file.filter(|last| *last < first) {
         return Err(WorkError::Refused(format!(
-            "there is no file from number {first} to {last}: --end must not be below --start"
+            "no file number lies from {first} to {last}: --end must not be below --start"
         )));
     }
     match fill.limit_bytes {
@@ -114,7 +114,7 @@ pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), WorkError> {
         return Ok(());
     }
     Err(WorkError::Refused(format!(
-        "{} is not of f3, H2testw or assay: move it away, or choose files with --start and --end",
+        "{} was not written by f3, H2testw or assay: move it away, or choose files with --start and --end",
         shown(path)
     )))
 }

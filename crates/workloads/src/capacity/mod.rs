@@ -135,7 +135,7 @@ fn write_files(
     let wanted = fill.limit_bytes.unwrap_or(u64::MAX).min(LEAST_ROOM);
     if announced < wanted {
         return Err(WorkError::Refused(format!(
-            "not enough space in {}: it has {} free, and a file to check takes at least {}",
+            "not enough space in {}: {} are free, and a test file needs at least {}",
             shown(folder),
             Bytes(announced),
             Bytes(wanted)
@@ -164,7 +164,7 @@ fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<
     let files = files::list(folder, fill)?;
     let Some(first) = files.values().next() else {
         return Err(WorkError::Refused(format!(
-            "there is no file like 1.h2w in {}: run without --verify-only first",
+            "no files to check (1.h2w, ...) in {}: run without --verify-only first",
             shown(folder)
         )));
     };

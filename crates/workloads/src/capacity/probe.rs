@@ -85,7 +85,7 @@ pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, ProbeEnd> {
     let blocks = probe.store.bytes() / BLOCK;
     if blocks < LEAST_BLOCKS {
         return Err(WorkError::Refused(format!(
-            "{} bytes are too few to probe: fill the device instead (without --probe)",
+            "a device of {} bytes is too small to probe: fill it instead (without --probe)",
             probe.store.bytes()
         ))
         .into());

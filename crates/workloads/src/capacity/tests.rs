@@ -218,7 +218,7 @@ fn a_file_of_somebody_else_is_refused_and_nothing_removed() {
         let refused = with_context(&mut observer, true, |context| run(&work, context));
         let refused = refused.unwrap_err().to_string();
         assert!(
-            refused.contains("3.h2w is not of f3, H2testw or assay"),
+            refused.contains("3.h2w was not written by f3, H2testw or assay"),
             "{refused}"
         );
         assert_eq!(fs::read(&one).unwrap(), sector(0));
@@ -250,7 +250,7 @@ fn nothing_to_check_is_refused_with_the_remedy() {
         refused
             .unwrap_err()
             .to_string()
-            .contains("no file like 1.h2w")
+            .contains("no files to check (1.h2w")
     );
 }
 

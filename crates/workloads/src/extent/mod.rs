@@ -29,7 +29,7 @@ const LARGEST_SAMPLE: u64 = 1 << 30;
 pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     if work.sample_bytes > LARGEST_SAMPLE {
         return Err(WorkError::Refused(format!(
-            "a sample of {} is too large, {} is the most: choose a smaller --sample-size",
+            "a sample of {} is too large: the largest --sample-size is {}",
             Bytes(work.sample_bytes),
             Bytes(LARGEST_SAMPLE)
         )));
@@ -38,7 +38,7 @@ pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport
     let length = place.bytes();
     if length < work.sample_bytes {
         return Err(WorkError::Refused(format!(
-            "{} has {}, less than one sample of {}: choose a smaller --sample-size",
+            "{} has {}, which is less than one sample of {}: choose a smaller --sample-size",
             shown(&work.path),
             Bytes(length),
             Bytes(work.sample_bytes)

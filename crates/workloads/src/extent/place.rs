@@ -52,7 +52,7 @@ impl ExtentFile {
         }
         if work.write && !device && context.folder.is_none() {
             return Err(WorkError::Refused(format!(
-                "{} is a file of yours, which is only read: to write, name a folder or an unused block device",
+                "{} is an existing file, which is only read: to write, name a folder or an unused block device",
                 shown(&path)
             )));
         }
@@ -64,7 +64,8 @@ impl ExtentFile {
         let (file, direct) = open_direct(&path, flags | OFlags::SYNC)
             .map_err(|errno| WorkError::io("open", &path, &errno.into()))?;
         if !direct {
-            let text = "the file system refuses direct I/O: pages are dropped before each sample";
+            let text =
+                "the file system refuses direct I/O: cached pages are dropped before each sample";
             context.observer.note(NoteWeight::Warning, text.to_owned());
         }
         // Unlike its metadata, this is the length of a device too.

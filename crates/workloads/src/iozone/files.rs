@@ -112,13 +112,13 @@ fn look(work: &Iozone, path: &Path) -> Result<TestFile, WorkError> {
     if (device || !makes(work)) && length < needed {
         let of = if device { "the device" } else { "the file" };
         return Err(WorkError::Refused(format!(
-            "{shown}: tests that read {needed} bytes need {of} to be that long, and it has {length}: write it first with -i 0 -w, or give a smaller -s or -g"
+            "{shown}: the tests read {needed} bytes, and {of} has only {length}: write it first with -i 0 -w, or give a smaller -s or -g"
         )));
     }
     let ours = device || length == 0 || has_mark(path);
     if writes && !ours {
         return Err(WorkError::Refused(format!(
-            "{shown} has {length} bytes that no run of iozone's tests wrote, and is left alone: name another file with -f, or remove it"
+            "{shown} has {length} bytes that were not written by iozone's tests, so it is not overwritten: name another file with -f, or remove it"
         )));
     }
     Ok(TestFile {

@@ -31,7 +31,7 @@ pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
             Ok(true) => {}
             Ok(false) => {
                 return Err(WorkError::Refused(format!(
-                    "{} is not a file of latencies and is left alone: move it away, or start -Q in another folder",
+                    "{} is not a file of latencies, so it is not overwritten: move it away, or start -Q in another folder",
                     shown(&path)
                 )));
             }

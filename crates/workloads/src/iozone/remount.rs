@@ -47,7 +47,7 @@ fn mount_again(
     let read_only = options.split(',').any(|option| option == "ro");
     let left = match call(&mut mount.command(if read_only { "ro" } else { "rw" })) {
         Ok(()) => format!(
-            "{target} is mounted without its options now: mount it with mount -o remount,{options} {target}"
+            "{target} is now mounted without its options: restore them with mount -o remount,{options} {target}"
         ),
         Err(_) => format!(
             "{target} is now unmounted: mount it with mount -t {kind} -o {options} {source} {target}"

@@ -64,7 +64,7 @@ fn array_bytes(work: &Bandwidth, machine: &Machine, context: &mut Context<'_>) -
         context.observer.note(
             NoteWeight::Warning,
             format!(
-                "arrays of {wanted} would be beyond the caches, but there is room for {has} only"
+                "arrays of {wanted} would exceed the caches, but only {has} of memory are free"
             ),
         );
     }

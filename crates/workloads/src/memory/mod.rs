@@ -102,7 +102,7 @@ pub(crate) fn no_room(bytes: u64, error: &io::Error) -> WorkError {
 
 /// Threads that were to measure are gone.
 fn lost_threads() -> WorkError {
-    WorkError::failed("a thread that measures memory ended too early")
+    WorkError::failed("a measuring thread ended unexpectedly: it is a bug in assay, please report it")
 }
 
 #[cfg(test)]

@@ -138,12 +138,16 @@ pub(super) fn verify_appended(
             (Sector::Of(_), _) if record.len() == length => {
                 findings.there(sequence, known.acknowledged);
             }
-            (Sector::Torn(_), _) => findings.torn(format!("half a sector of record {sequence}")),
+            (Sector::Torn(_), _) => {
+                findings.torn(format!("record {sequence} has a partly written sector"))
+            }
             (Sector::Garbage, _) => {
-                findings.garbage(format!("record {sequence} is nothing that was written"));
+                findings.garbage(format!(
+                    "record {sequence} holds data that was never written"
+                ));
             }
             (_, true) => {
-                let what = format!("{} of its bytes are there", record.len());
+                let what = format!("only {} of its bytes are there", record.len());
                 findings.lost(sequence, &what);
             }
             // Zeros, or a part: what was under way.

@@ -148,13 +148,13 @@ fn open(work: &Powercut) -> Result<Option<HeldFolder>, String> {
     }
     let made = HeldFolder::open(&folder(work)).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
-            "is not there: another file system than before is mounted, or none".to_owned()
+            "is missing: no file system is mounted, or not the one of before".to_owned()
         }
         _ => format!("cannot be opened: {error}"),
     })?;
     match is_own(&made) {
         true => Ok(Some(made)),
-        false => Err("is of another user, who has put it there".to_owned()),
+        false => Err("belongs to another user: remove it, or choose another folder".to_owned()),
     }
 }
 

@@ -142,11 +142,17 @@ fn look_at(
     for (index, sector) in found.iter().enumerate() {
         match *sector {
             Sector::Torn(sequence) => {
-                findings.torn(format!("{}: half of write {sequence}", at(index)));
+                findings.torn(format!(
+                    "{}: holds only a part of write {sequence}",
+                    at(index)
+                ));
                 return;
             }
             Sector::Garbage => {
-                findings.garbage(format!("{}: nothing that was written there", at(index)));
+                findings.garbage(format!(
+                    "{}: holds data that was never written there",
+                    at(index)
+                ));
                 return;
             }
             Sector::Zero => {

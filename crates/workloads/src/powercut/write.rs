@@ -48,7 +48,7 @@ pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), Work
     });
     match context.stopped() {
         true => Err(WorkError::Stopped),
-        false => Err(WorkError::failed("no stream writes any more")),
+        false => Err(WorkError::failed("all writing streams have ended")),
     }
 }
 

@@ -59,7 +59,7 @@ impl<'a> Program<'a> {
 
     fn start(&self) -> Result<Running, WorkError> {
         let Some((program, arguments)) = self.wanted.words.split_first() else {
-            return Err(self.failed("there is no program"));
+            return Err(self.failed("names no program to start"));
         };
         let said = self.said.try_clone();
         let said = said.map_err(|error| self.failed(&error.to_string()))?;
@@ -87,7 +87,7 @@ impl<'a> Program<'a> {
             }
             if began.elapsed() >= limit {
                 let limit = Nanos(self.wanted.limit_ns);
-                return Err(self.failed(&format!("still runs after {limit}, and was ended")));
+                return Err(self.failed(&format!("was killed because it still ran after {limit}")));
             }
             turn.sleep(LOOK)?;
         }

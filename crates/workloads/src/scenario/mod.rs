@@ -105,7 +105,7 @@ fn prepare<'a>(
         // Only whoever stands around the steps can; it never comes here.
         Action::Format { .. } => {
             return Err(WorkError::Refused(
-                "a file system is made by itself".to_owned(),
+                "making a file system must be the only act of its stage".to_owned(),
             ));
         }
     })

@@ -18,22 +18,27 @@ pub(super) fn check(work: &Scenario) -> Result<(), WorkError> {
         let foreground = stage.acts.iter().filter(|act| !act.background).count();
         if foreground == 0 || stage.acts.len() > MOST_TOGETHER {
             return Err(refused(&format!(
-                "a stage has 1 to {MOST_TOGETHER} acts, one of them in the foreground"
+                "a stage must have 1 to {MOST_TOGETHER} acts, one of them in the foreground"
             )));
         }
         let alone = |act: &Act| matches!(act.action, Action::Format { .. });
         if stage.acts.len() > 1 && stage.acts.iter().any(alone) {
-            return Err(refused("a file system is made by itself"));
+            return Err(refused(
+                "making a file system must be the only act of its stage",
+            ));
         }
         for act in &stage.acts {
             check_act(act, work)?;
             if !names.insert(&act.job.name) {
-                return Err(refused(&format!("{} is there twice", act.job.name)));
+                return Err(refused(&format!(
+                    "two acts are called {}: give each its own name",
+                    act.job.name
+                )));
             }
         }
     }
     match names.is_empty() {
-        true => Err(refused("there is nothing to do")),
+        true => Err(refused("the scenario has no step")),
         false => Ok(()),
     }
 }
@@ -50,7 +55,7 @@ fn check_act(act: &Act, work: &Scenario) -> Result<(), WorkError> {
     let block = block_of(&act.action);
     if block.is_some_and(|block| !(1..=MOST_BLOCK).contains(&block)) {
         return Err(refused(&format!(
-            "{name}: a block has 1 byte to {} MiB",
+            "{name}: a block must have 1 byte to {} MiB",
             MOST_BLOCK >> 20
         )));
     }

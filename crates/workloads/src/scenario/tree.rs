@@ -36,7 +36,7 @@ pub(super) fn prepare<'a>(
         TreeAct::Create => sow(spec, scene, &root, &mut rng)?,
         _ => scene.planted(&spec.folder).ok_or_else(|| {
             WorkError::Refused(format!(
-                "{}: no step before has made files in it",
+                "{}: no earlier step has made files in it",
                 spec.folder
             ))
         })?,

@@ -48,7 +48,7 @@ impl Area {
         let wanted = work.blocks.saturating_mul(work.block_bytes);
         if store.bytes() < wanted {
             return Err(WorkError::Refused(format!(
-                "{} has {} bytes, and the area {wanted}: it is not what the run began with",
+                "{} has {} bytes instead of {wanted}: it has changed since the run began",
                 shown(&work.path),
                 store.bytes()
             )));
@@ -108,7 +108,7 @@ impl Area {
         self.store.flush_counted(meter, 0).map_err(|error| {
             checkpoint.errors += 1;
             WorkError::Failed {
-                message: format!("what was written cannot be flushed: {error}"),
+                message: format!("cannot flush the written blocks: {error}"),
                 errno: error.raw_os_error(),
             }
         })

@@ -1,5 +1,6 @@
 //! `assay plot`: one chart, in the terminal or as a file.
 
+use crate::checks::toml_file::meant;
 use crate::exit::{DONE, Failure};
 use crate::judging::comparison::Judged;
 use crate::judging::ranking;
@@ -169,24 +170,15 @@ fn pick(charts: Vec<Chart>, name: Option<&str>) -> Result<Wanted, Failure> {
     }
 }
 
-/// Nearest names that are told.
-const TOLD: usize = 3;
-
 fn unknown(name: &str, known: &[String]) -> String {
     if known.is_empty() {
         return "there is nothing to draw".to_owned();
     }
-    let mut nearest: Vec<&String> = known.iter().collect();
-    nearest.sort_by(|a, b| {
-        let likeness = |known: &str| strsim::jaro_winkler(name, known);
-        likeness(b).total_cmp(&likeness(a))
-    });
-    nearest.truncate(TOLD);
+    let meant = meant(name, known.iter().map(String::as_str));
     format!(
-        "there is no chart {}; the nearest of {} are {} (without --chart all are listed)",
+        "there is no chart {}{meant}; without --chart all {} are listed",
         clean(name),
-        known.len(),
-        enumerate(&nearest)
+        known.len()
     )
 }
 

@@ -163,7 +163,7 @@ fn rw(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> Result<
             pattern.every = u32::try_from(reader.count(every)?)
                 .ok()
                 .filter(|every| *every > 0)
-                .ok_or_else(|| format!("'{every}' is no number of I/Os"))?;
+                .ok_or_else(|| format!("'{every}' is not a number of I/Os"))?;
         }
         Some(skip) => pattern.skip_bytes = reader.signed(skip)?,
     }
@@ -178,7 +178,7 @@ fn bs_range(job: &mut JobDraft, reader: &mut OptionReader<'_>, value: &str) -> R
         let (low, high) = text
             .split_once('-')
             .or_else(|| text.split_once(':'))
-            .ok_or_else(|| format!("'{text}' is no range: write as in 1k-4k"))?;
+            .ok_or_else(|| format!("'{text}' is not a range: write as in 1k-4k"))?;
         let (low, high) = (
             first_number(reader, text, low)?,
             first_number(reader, text, high)?,
@@ -298,7 +298,7 @@ fn percent(text: &str) -> Result<u8, String> {
         .parse::<u8>()
         .ok()
         .filter(|percent| *percent <= 100)
-        .ok_or_else(|| format!("'{text}' is no percentage"))
+        .ok_or_else(|| format!("'{text}' is not a percentage"))
 }
 
 /// `zipf:1.2:0.5`, `zoned:60/10:30/20:...`.

@@ -221,6 +221,6 @@ fn needed(value: Option<&str>) -> Result<&str, String> {
 fn time_of(kind: OptionType, text: &str) -> Result<Nanos, String> {
     match kind {
         OptionType::Time(unit) => duration(text, unit),
-        _ => Err("is no time".to_owned()),
+        _ => Err("is not a time".to_owned()),
     }
 }

@@ -3,6 +3,7 @@
 use super::define::OptionDef;
 use super::make::{flag, no_effect, refused, switch, text};
 use super::priorities;
+use crate::nearest;
 use assay_model::job::EngineKind;
 use std::path::PathBuf;
 
@@ -134,7 +135,7 @@ pub(in crate::fio) fn simulated(value: &str) -> Result<PathBuf, String> {
 
 /// That there is no such engine, and which was probably meant.
 pub(super) fn unknown(name: &str) -> String {
-    match super::nearest(name, ENGINES.iter().map(|engine| engine.name)) {
+    match nearest(name, ENGINES.iter().map(|engine| engine.name)) {
         Some(near) => format!("there is no engine '{name}'; did you mean '{near}'?"),
         None => format!("there is no engine '{name}'; 'assay fio --enghelp' lists them"),
     }

@@ -158,7 +158,7 @@ fn file_service(
                     .parse()
                     .ok()
                     .filter(|every| *every > 0)
-                    .ok_or_else(|| format!("'{number}' is no number of I/Os"))?;
+                    .ok_or_else(|| format!("'{number}' is not a number of I/Os"))?;
             }
             match kind {
                 "random" => FileService::Random,

@@ -121,21 +121,10 @@ pub(super) fn find(name: &str) -> Option<&'static OptionDef> {
     index.get(name).copied()
 }
 
-/// The one of `names` that `name` was probably meant to be.
-pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 64;
-    let name: String = name.chars().take(LONGEST).collect();
-    let farthest = name.chars().count().div_ceil(2);
-    names
-        .map(|known| (strsim::damerau_levenshtein(&name, known), known))
-        .min()
-        .filter(|(distance, _)| *distance <= farthest)
-        .map(|(_, known)| known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nearest;
     use std::collections::HashSet;
 
     #[test]

@@ -187,7 +187,7 @@ pub(super) fn processors(reader: &OptionReader<'_>, list: &str) -> Result<Vec<u3
         let number = |text: &str| {
             text.trim()
                 .parse::<u32>()
-                .map_err(|_| format!("'{text}' is no number of a processor"))
+                .map_err(|_| format!("'{text}' is not a number of a processor"))
         };
         let (first, last) = (number(first)?, number(last)?);
         check_processors(reader, last)?;

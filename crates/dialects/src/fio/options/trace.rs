@@ -78,7 +78,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         |job, reader, value| {
             let align = u32::try_from(reader.count(value)?).unwrap_or(0);
             if !align.is_power_of_two() {
-                return Err(format!("'{value}' is no power of 2"));
+                return Err(format!("'{value}' is not a power of 2"));
             }
             job.stream.trace.align = align;
             Ok(())

@@ -94,7 +94,7 @@ fn errors_say_where_what_and_what_to_do() {
     for (text, expected) in [
         (
             "[a]\nbs=4q\n",
-            "job.fio:2: [a] bs=4q: '4q' is not a size; 'q' is no suffix: use k, m, g, t or p (fio would cut it off in silence)",
+            "job.fio:2: [a] bs=4q: '4q' is not a size; 'q' is not a suffix: use k, m, g, t or p (fio would cut it off in silence)",
         ),
         (
             "[a]\niodpeth=4\n",

@@ -210,7 +210,7 @@ impl FormulaParser<'_> {
         self.rest = rest;
         factor(&word.to_ascii_lowercase(), self.domain)
             .map(Some)
-            .ok_or_else(|| format!("'{word}' is no suffix in a formula"))
+            .ok_or_else(|| format!("'{word}' is not a suffix in a formula"))
     }
 }
 

@@ -61,7 +61,7 @@ fn unknown(text: &str, suffix: &str) -> String {
     } else if suffix == "z" {
         "zones of a zoned device are not supported".to_owned()
     } else {
-        format!("'{suffix}' is no suffix: use k, m, g, t or p")
+        format!("'{suffix}' is not a suffix: use k, m, g, t or p")
     };
     format!("'{text}' is not a size; {end} (fio would cut it off in silence)")
 }

@@ -105,7 +105,7 @@ fn hex_bytes(digits: &str) -> Vec<u8> {
 
 /// A number of up to 32 bits, lowest byte first, as many bytes as it needs.
 fn decimal<'a>(text: &'a str, into: &mut Vec<u8>) -> Result<&'a str, String> {
-    let wrong = || format!("'{text}' is no pattern: write as in 0xdeadbeef, \"text\" or 42");
+    let wrong = || format!("'{text}' is not a pattern: write as in 0xdeadbeef, \"text\" or 42");
     let sign = usize::from(text.starts_with(['-', '+']));
     let digits = text[sign..]
         .find(|c: char| !c.is_ascii_digit())

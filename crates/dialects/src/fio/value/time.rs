@@ -52,7 +52,9 @@ pub(in crate::fio) fn duration(text: &str, unit: TimeUnit) -> Result<Nanos, Stri
         .parse()
         .map_err(|_| format!("'{text}' is not a time: write a number, as in 10s"))?;
     let factor = factor(suffix, unit).ok_or_else(|| match unit {
-        TimeUnit::Millis => format!("'{text}' is no number of milliseconds, which has no suffix"),
+        TimeUnit::Millis => {
+            format!("'{text}' is not a number of milliseconds, which has no suffix")
+        }
         _ => format!("'{text}' has the unknown suffix '{suffix}': use d, h, m, s, ms or us"),
     })?;
     within(text, number.checked_mul(factor))
@@ -77,7 +79,7 @@ fn within(text: &str, nanos: Option<i128>) -> Result<Nanos, String> {
     nanos
         .and_then(|nanos| u64::try_from(nanos).ok())
         .map(Nanos)
-        .ok_or_else(|| format!("'{text}' is no time that can be waited for"))
+        .ok_or_else(|| format!("'{text}' is not a time that can be waited for"))
 }
 
 #[cfg(test)]

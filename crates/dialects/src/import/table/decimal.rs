@@ -69,7 +69,7 @@ impl Marks {
     }
 
     fn number_and_unit<'a>(self, text: &'a str, cell: &str) -> Result<(f64, &'a str), String> {
-        let odd = || format!("'{cell}' is no number");
+        let odd = || format!("'{cell}' is not a number");
         let number = text.split_whitespace().next().unwrap_or_default();
         let unit = text[number.len()..].trim();
         let is_number = |c: char| c.is_ascii_digit() || ",.-+eE".contains(c);
@@ -109,7 +109,7 @@ impl Marks {
                     }
                 });
         if !decimal && !has_groups(number) {
-            return Err(format!("'{number}' is no number"));
+            return Err(format!("'{number}' is not a number"));
         }
         let (whole, fraction) = number.split_at(last);
         let whole = whole.replace([',', '.'], "");

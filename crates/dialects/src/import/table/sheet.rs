@@ -140,5 +140,5 @@ fn same_length(head: &SheetRow, rows: &mut [SheetRow]) -> Result<(), ImportError
 fn broken(error: &csv::Error) -> ImportError {
     let line = error.position().map(csv::Position::line);
     let line = line.and_then(|line| usize::try_from(line).ok());
-    ImportError::at(line, format!("this is no row of a table: {error}"))
+    ImportError::at(line, format!("this is not a row of a table: {error}"))
 }

@@ -275,12 +275,12 @@ fn broken_json_is_said_with_its_line() {
         "{said}"
     );
     let said = error(&format!("text\n{}", document("nan", "")));
-    assert!(said.starts_with("line 12: 'nan' is no number"), "{said}");
+    assert!(said.starts_with("line 12: 'nan' is not a number"), "{said}");
     let said = error(&document("-5", ""));
     assert!(said.contains("j: read_bw: -5 is negative"), "{said}");
     let said = error(&document("1", "").replace("\"groupid\"", "oops \"groupid\""));
     assert!(
-        said.starts_with("line 8: this is no JSON (key must be"),
+        said.starts_with("line 8: this is not JSON (key must be"),
         "{said}"
     );
 }

@@ -165,8 +165,11 @@ fn what_cannot_be_is_said_with_its_line() {
     let head = "condition,metric,unit,n,mean,stdev\na,seq,MB/s,3,65,1\n";
     for (row, words) in [
         ("b,seq,MB/s,0,65,1\n", "line 3: seq under b: n is 0"),
-        ("b,seq,MB/s,x,65,1\n", "line 3: 'x' is no number of trials"),
-        ("b,seq,MB/s,3,nan,1\n", "line 3: 'nan' is no number"),
+        (
+            "b,seq,MB/s,x,65,1\n",
+            "line 3: 'x' is not a number of trials",
+        ),
+        ("b,seq,MB/s,3,nan,1\n", "line 3: 'nan' is not a number"),
         (
             "b,seq,MB/s,3,-65,1\n",
             "line 3: seq under b: -65 is negative",
@@ -194,7 +197,7 @@ fn what_cannot_be_is_said_with_its_line() {
         ("b,,MB/s,3,65,1\n", "line 3: the metric has no name"),
         (
             "b,seq,MB/s,3,1e999,1\n",
-            "line 3: seq under b: 'inf' is no number",
+            "line 3: seq under b: 'inf' is not a number",
         ),
     ] {
         let said = error(&format!("{head}{row}"));

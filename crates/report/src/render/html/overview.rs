@@ -14,6 +14,9 @@ use maud::{Markup, html};
 const NAMES: usize = 8;
 
 pub fn markup(summary: &Summary<'_>) -> Markup {
+    if let Some(nothing) = summary.nothing_measured() {
+        return html! { p.unfinished { strong { (nothing) } } };
+    }
     let warnings = warnings::collect(summary);
     let digest = KeyFigures::of(summary, &warnings);
     let took = identity::took(summary.run).map_or(String::new(), |took| tr!(", in {took}", took));

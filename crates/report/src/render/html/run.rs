@@ -15,7 +15,6 @@ use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use crate::views;
 use crate::words::format::utc;
-use crate::words::identity;
 use crate::words::text::clean;
 use assay_lang::{Language, current, in_english, tr};
 use assay_model::run::Run;
@@ -42,7 +41,7 @@ pub fn page(run: &Run) -> io::Result<Page> {
         })
     });
     Ok(Page {
-        title: identity::name(&run.header.storage),
+        title: views::run::title(&summary),
         subtitle: subtitle(run),
         sections: sections(&summary, &gallery, verdicts.as_ref()),
         data: Some(match &data {

@@ -193,7 +193,12 @@ fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
 
 #[test]
 fn a_run_that_did_not_end_says_so() {
-    let page = written(&samples::empty());
+    let nothing = written(&samples::empty());
+    assert!(section(&nothing, "summary").contains("Nothing was measured: the run was stopped"));
+    let mut run = fixture::run();
+    run.trials.truncate(3);
+    run.status = samples::empty().status;
+    let page = written(&run);
     let summary = section(&page, "summary");
     assert!(
         summary.contains("Not finished: </strong>the run was stopped from outside"),

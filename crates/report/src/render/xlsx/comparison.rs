@@ -94,7 +94,7 @@ fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), X
     );
     sheet.write_string(3, 0, how)?;
     let below = table::write(sheet, 5, &views::comparison::workbook(compared))? + 1;
-    for (row, warning) in (below..).zip(compared.all_warnings()) {
+    for (row, warning) in (below..).zip(compared.told_warnings()) {
         sheet.write_string(row, 0, format!("! {warning}"))?;
     }
     Ok(())

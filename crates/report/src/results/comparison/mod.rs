@@ -147,6 +147,19 @@ impl<'a> Compared<'a> {
         warnings
     }
 
+    /// The same for people: that labels are not recorded is left to results which say it
+    /// themselves.
+    #[must_use]
+    pub fn told_warnings(&self) -> Vec<String> {
+        let mut warnings = self.all_warnings();
+        let general = clean(&Note::MeasuredNotRecorded.to_string());
+        let own = |warning: &String| *warning != general && warning.contains("is not recorded");
+        if warnings.iter().any(own) {
+            warnings.retain(|warning| *warning != general);
+        }
+        warnings
+    }
+
     /// Returns the reasons to doubt figures of a side, with the side, one sentence each, safe to
     /// show.
     #[must_use]

@@ -1,9 +1,11 @@
 //! Results of filling, checking or probing, in words.
 
-use crate::results::findings::Finding;
+use crate::results::findings::{Finding, Sentence};
+use crate::results::summary::Summary;
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
+use assay_model::work::StepDetail;
 use assay_model::work::capacity::{
     CapacityPart, CapacityStep, Counts, Probed, ProbedKind, SECTOR_BYTES, Tally,
 };
@@ -12,8 +14,117 @@ use assay_model::work::capacity::{
 const FILES_NAMED: usize = 10;
 /// This part of all sectors in the wrong place is the work of a fake.
 const MANY: u64 = 100;
+/// A fake loses more than this part of all sectors; a worn device loses less.
+const FEW: u64 = 10;
 /// So many runs of displaced sectors are named.
 const ALIASES_NAMED: usize = 3;
+
+/// Answers whether the storage holds what it claims; `None` if the run tested no capacity.
+#[must_use]
+pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
+    let details = summary
+        .run
+        .trials
+        .iter()
+        .filter_map(|trial| match trial.detail.as_deref() {
+            Some(StepDetail::Capacity(step)) => Some(step),
+            _ => None,
+        });
+    let steps: Vec<&CapacityStep> = details.collect();
+    let last = steps.last()?;
+    let is_checked = |step: &&&CapacityStep| step.probed.is_some() || step.total().is_some();
+    let bad = steps.iter().find(|step| step.differs());
+    let decisive = bad.or_else(|| steps.iter().rev().find(is_checked));
+    let step = decisive.unwrap_or(last);
+    let storage = &summary.run.header.storage;
+    let claimed = storage.device().and_then(|device| device.size);
+    let text = match (&step.probed, step.total()) {
+        (Some(probed), _) => probe_answer(probed),
+        (None, Some(found)) if step.differs() => defect(&found),
+        (None, Some(found)) => held(found.bytes(), claimed.or(storage.total)),
+        (None, None) => tr!(
+            "Not known yet: {bytes} written and not checked; --verify-only checks them",
+            bytes = Bytes(step.parts.iter().map(|part| part.bytes).sum())
+        ),
+    };
+    Some(Sentence {
+        bad: step.differs(),
+        text,
+    })
+}
+
+/// Everything that was checked is as it was written.
+fn held(checked: u64, claimed: Option<Bytes>) -> String {
+    match claimed {
+        // A file system keeps a little for itself.
+        Some(claimed) if checked >= claimed.0 - claimed.0 / 100 => {
+            tr!("Genuine: holds the {claimed} it claims", claimed)
+        }
+        Some(claimed) => tr!(
+            "No sign of a fake: all {checked} that were checked hold their data; it claims {claimed}",
+            checked = Bytes(checked),
+            claimed
+        ),
+        None => tr!(
+            "No sign of a fake: all {checked} that were checked hold their data",
+            checked = Bytes(checked)
+        ),
+    }
+}
+
+fn defect(found: &Tally) -> String {
+    let holds = of_all(found.held_bytes(), found.bytes());
+    match (is_fake(found), found.all_ok()) {
+        (true, _) => tr!("Fake: holds {holds}", holds),
+        (false, true) => {
+            tr!("Data lost: what is there is correct, but files are missing or too short")
+                .to_owned()
+        }
+        (false, false) if found.sectors.bad() < found.sectors.all() / FEW => {
+            tr!("Defective: holds {holds}", holds)
+        }
+        (false, false) => tr!("Fake or defective: holds {holds}", holds),
+    }
+}
+
+/// `7.4 of 59.6 GiB`.
+fn of_all(held: u64, all: u64) -> String {
+    let (held, all) = (Bytes(held).to_string(), Bytes(all).to_string());
+    let unit = all.find(' ').map_or("", |at| &all[at..]);
+    let held = held.strip_suffix(unit).unwrap_or(&held);
+    tr!("{held} of {all}", held, all)
+}
+
+/// A few sectors in the wrong place are no sign of a fake.
+fn is_fake(found: &Tally) -> bool {
+    let sectors = &found.sectors;
+    found.shortest_alias.is_some() && sectors.overwritten >= sectors.all() / MANY
+}
+
+fn probe_answer(probed: &Probed) -> String {
+    let says = probed.announced_bytes;
+    match probed.kind {
+        ProbedKind::Good if probed.is_good() => tr!(
+            "No sign of a fake: {places} probed over {says}, and each holds its data",
+            places = counted!(probed.blocks_written, "{n} place", "{n} places"),
+            says = Bytes(says)
+        ),
+        ProbedKind::Good => {
+            tr!("No sign of a fake, but some blocks could not be read or put back").to_owned()
+        }
+        ProbedKind::Limbo { real_bytes }
+        | ProbedKind::Wraparound { real_bytes }
+        | ProbedKind::Chain { real_bytes, .. } => {
+            tr!("Fake: holds {holds}", holds = of_all(real_bytes, says))
+        }
+        ProbedKind::Damaged => tr!(
+            "Defective: {blocks} of {says} do not hold their data",
+            blocks = counted!(probed.lost, "{n} block", "{n} blocks"),
+            says = Bytes(says)
+        ),
+        ProbedKind::Dead => tr!("Dead: no block that was written came back").to_owned(),
+    }
+}
 
 /// Returns the result of a step; `None` if it did nothing.
 #[must_use]
@@ -83,9 +194,7 @@ fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
             bytes = Bytes(alias.bytes)
         ));
     }
-    // A few sectors in the wrong place are no sign of it.
-    let many = sectors.overwritten >= sectors.all() / MANY;
-    if let Some(distance) = found.shortest_alias.filter(|_| many) {
+    if let Some(distance) = found.shortest_alias.filter(|_| is_fake(found)) {
         lines.push(tr!("storage that repeats itself every {distance} would look like this: it is likely to be a fake", distance = Bytes(distance)));
     }
     if !step.missing.is_empty() {
@@ -249,6 +358,7 @@ fn of_probe(probed: &Probed) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::fixture;
     use assay_model::work::capacity::content::Class;
 
     fn part(name: &str, offset: u64, classes: &[Class]) -> CapacityPart {
@@ -270,6 +380,55 @@ mod tests {
             parts,
             ..CapacityStep::default()
         }
+    }
+
+    fn answered(step: CapacityStep) -> Sentence {
+        let mut run = fixture::run();
+        run.trials[0].detail = Some(Box::new(StepDetail::Capacity(step)));
+        answer(&Summary::of(&run)).unwrap()
+    }
+
+    fn probed(kind: ProbedKind) -> CapacityStep {
+        CapacityStep {
+            probed: Some(Probed {
+                kind,
+                announced_bytes: 64 << 20,
+                block_bytes: 4_096,
+                blocks_written: 256,
+                unreadable: Vec::new(),
+                lost: 3,
+                first_lost: Some(0),
+                not_restored: Vec::new(),
+            }),
+            ..CapacityStep::default()
+        }
+    }
+
+    #[test]
+    fn a_fill_and_a_probe_are_answered_in_a_sentence() {
+        assert_eq!(
+            held(60 << 30, Some(Bytes::gib(60))),
+            "Genuine: holds the 60 GiB it claims"
+        );
+        let some = answered(step(vec![part("1.h2w", 0, &[Class::Ok; 4])]));
+        assert!(some.text.starts_with("No sign of a fake: all 2 KiB that"));
+        let wrapped = Class::Overwritten {
+            belongs_to: 1 << 30,
+        };
+        let classes = [wrapped, wrapped, Class::Ok, Class::Ok];
+        let fake = answered(step(vec![part("1.h2w", 0, &classes)]));
+        assert_eq!((fake.bad, &*fake.text), (true, "Fake: holds 1 of 2 KiB"));
+        let real_bytes = 16 << 20;
+        for kind in [
+            ProbedKind::Limbo { real_bytes },
+            ProbedKind::Wraparound { real_bytes },
+        ] {
+            assert_eq!(answered(probed(kind)).text, "Fake: holds 16 of 64 MiB");
+        }
+        assert_eq!(
+            answered(probed(ProbedKind::Good)).text,
+            "No sign of a fake: 256 places probed over 64 MiB, and each holds its data"
+        );
     }
 
     #[test]
@@ -318,22 +477,12 @@ mod tests {
 
     #[test]
     fn a_probe_says_what_it_came_to_and_what_it_wrote() {
-        let probed = Probed {
-            kind: ProbedKind::Wraparound {
-                real_bytes: 16 << 20,
-            },
-            announced_bytes: 64 << 20,
-            block_bytes: 4_096,
-            blocks_written: 256,
-            unreadable: Vec::new(),
-            lost: 3,
-            first_lost: Some(0),
-            not_restored: vec![8_192],
-        };
-        let step = CapacityStep {
-            probed: Some(probed),
-            ..CapacityStep::default()
-        };
+        let mut step = probed(ProbedKind::Wraparound {
+            real_bytes: 16 << 20,
+        });
+        if let Some(probed) = &mut step.probed {
+            probed.not_restored = vec![8_192];
+        }
         let found = finding(&step).unwrap();
         assert!(
             found.sentences[0].bad

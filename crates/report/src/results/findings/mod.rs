@@ -105,6 +105,16 @@ impl Topic {
     }
 }
 
+/// Answers the question that a search for faults asks, in one sentence; `None` for runs that
+/// measure rates alone.
+#[must_use]
+pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
+    capacity::answer(summary)
+        .or_else(|| soak::answer(summary))
+        .or_else(|| memory::answer(summary))
+        .or_else(|| powercut::answer(summary.run))
+}
+
 /// Topics of a run in reading order.
 #[must_use]
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
@@ -250,6 +260,11 @@ mod tests {
             written(|out| html::write(&run, out)),
         ] {
             assert!(text.contains("data was not kept"), "{text}");
+            let title = text.find("Data lost: what is there is correct").unwrap();
+            assert!(
+                title < text.find("seq-read-1m").unwrap_or(usize::MAX),
+                "{text}"
+            );
         }
         let document = written(|out| json::write(&run, out));
         assert!(document.contains("\"data_lost\": true"), "{document}");

@@ -1,6 +1,6 @@
 //! Results of power cuts, in words and in counts.
 
-use crate::results::findings::Finding;
+use crate::results::findings::{Finding, Sentence};
 use crate::words::format::percent;
 use crate::words::text::clean;
 use assay_lang::{counted, in_english, tr};
@@ -151,6 +151,31 @@ fn join(known: &mut StreamFound, found: &StreamFound) {
     known.misordered += found.misordered;
     known.garbage += found.garbage;
     known.beyond += found.beyond;
+}
+
+/// Answers whether acknowledged data survives a cut of the power; `None` if there was none.
+#[must_use]
+pub fn answer(run: &Run) -> Option<Sentence> {
+    let total = total(run)?;
+    let cuts = counted!(total.cycles, "{n} cut", "{n} cuts");
+    let text = if total.bad > 0 {
+        tr!(
+            "NOT SAFE: acknowledged data was lost in {bad} of {cuts}",
+            bad = total.bad,
+            cuts
+        )
+    } else if total.idle == total.cycles {
+        tr!("Not known: before no cut had a write been acknowledged").to_owned()
+    } else {
+        tr!(
+            "Safe so far: nothing that was acknowledged was lost in {cuts}",
+            cuts
+        )
+    };
+    Some(Sentence {
+        bad: total.bad > 0,
+        text,
+    })
 }
 
 /// Returns the finding over all power cuts of a run.

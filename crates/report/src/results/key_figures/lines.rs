@@ -19,16 +19,14 @@ use std::cmp::Reverse;
 /// Returns every line that the run has figures for.
 pub fn all(summary: &Summary<'_>) -> Vec<KeyFigure> {
     let views = views(summary);
-    let lines = [
-        lost(summary),
-        sequential(&views),
-        small_random(&views, false),
-        small_random(&views, true),
-        durable_append(&views),
-        sustained(&views),
-        scenarios(summary),
-    ];
-    lines.into_iter().flatten().collect()
+    let mut lines: Vec<KeyFigure> = lost(summary).into_iter().collect();
+    lines.extend(sequential(&views));
+    lines.extend(small_random(&views, false));
+    lines.extend(small_random(&views, true));
+    lines.extend(durable_append(&views));
+    lines.extend(sustained(&views));
+    lines.extend(scenarios(summary));
+    lines
 }
 
 /// Data that was not kept, before any rate.
@@ -51,10 +49,11 @@ fn sequential(views: &[View<'_>]) -> Option<KeyFigure> {
     let flushed = Over::of(views, flushed_write);
     let mut words: Vec<String> = Vec::new();
     words.extend(read.map(|read| tr!("read {figure}", figure = told(&read))));
-    let writes: Vec<String> = flushed.iter().chain(&written).map(told).collect();
-    if !writes.is_empty() {
-        words.push(tr!("write {figure}", figure = writes.join(", ")));
-    }
+    words.extend(written.map(|written| tr!("write {figure}", figure = told(&written))));
+    words.extend(flushed.map(|flushed| {
+        let figure = flushed.value() + &flushed.under();
+        tr!("write with one flush at the end {figure}", figure)
+    }));
     line(tr!("Sequential"), &words)
 }
 
@@ -79,22 +78,30 @@ fn flushed_write(view: &View<'_>) -> Option<Figure> {
     (is_durable(&flushed) && is_news).then_some(flushed)
 }
 
-/// Random I/O of the smallest blocks, one at a time or at the largest depth.
-fn small_random(views: &[View<'_>], deep: bool) -> Option<KeyFigure> {
-    let mut subject = None;
-    let mut words = Vec::new();
+/// Random I/O of the smallest blocks, one at a time or at the largest depth. Reads and writes
+/// stand together if block size and depth are the same.
+fn small_random(views: &[View<'_>], deep: bool) -> Vec<KeyFigure> {
+    let mut told_of: Vec<(String, Vec<String>)> = Vec::new();
     for group in [Group::RandomRead, Group::RandomWrite] {
-        let job = |view| smallest(view, group, deep);
         let figure = |view: &View<'_>| smallest(view, group, deep)?.headlines().into_iter().next();
-        if let Some(found) = Over::of(views, figure) {
-            words.push(match group {
-                Group::RandomRead => tr!("read {figure}", figure = told(&found)),
-                _ => tr!("write {figure}", figure = told(&found)),
-            });
-            subject = subject.or_else(|| views.iter().find_map(job));
+        let job = views.iter().find_map(|view| smallest(view, group, deep));
+        let (Some(job), Some(found)) = (job, Over::of(views, figure)) else {
+            continue;
+        };
+        let words = match group {
+            Group::RandomRead => tr!("read {figure}", figure = told(&found)),
+            _ => tr!("write {figure}", figure = told(&found)),
+        };
+        let subject = random_subject(job.job);
+        match told_of.iter_mut().find(|(known, _)| *known == subject) {
+            Some((_, all)) => all.push(words),
+            None => told_of.push((subject, vec![words])),
         }
     }
-    line(&random_subject(subject?.job), &words)
+    let lines = told_of.iter();
+    lines
+        .filter_map(|(subject, words)| line(subject, words))
+        .collect()
 }
 
 fn smallest<'v, 'a>(view: &'v View<'a>, of: Group, deep: bool) -> Option<&'v JobSummary<'a>> {

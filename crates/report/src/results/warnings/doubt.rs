@@ -64,12 +64,9 @@ impl Warning {
                 jobs = jobs(list.len())
             )),
             Self::ForeignIo { device, .. } => Doubt::Exactness(tr!("others used {device}", device)),
-            Self::Spread { jobs: list, of } => Doubt::Exactness(tr!(
-                "trials vary by more than 10 % in {number} of {jobs}",
-                number = list.len(),
-                jobs = jobs(*of)
-            )),
-            Self::FewTrials { jobs: list } => Doubt::Exactness(tr!(
+            Self::Spread { jobs: list, of } => spread(list, *of),
+            Self::FewTrials { checks: true, .. } => return None,
+            Self::FewTrials { jobs: list, .. } => Doubt::Exactness(tr!(
                 "fewer than 3 trials in {jobs}",
                 jobs = jobs(list.len())
             )),
@@ -86,5 +83,29 @@ impl Warning {
             | Self::Worn { .. }
             | Self::SlowBus { .. } => return None,
         })
+    }
+}
+
+/// A figure whose trials differ by more than 100 % says nothing.
+fn spread(list: &[(String, f64)], of: usize) -> Doubt {
+    let wild = list.iter().filter(|(_, cv)| *cv > 1.0).count();
+    let jobs = counted!(of, "{n} job", "{n} jobs");
+    match wild {
+        0 => Doubt::Exactness(tr!(
+            "trials vary by more than 10 % in {number} of {jobs}",
+            number = list.len(),
+            jobs
+        )),
+        wild => {
+            let why = tr!(
+                "trials differ by more than 100 % in {number} of {jobs}",
+                number = wild,
+                jobs
+            );
+            match wild == of {
+                true => Doubt::All(why),
+                false => Doubt::Some(why),
+            }
+        }
     }
 }

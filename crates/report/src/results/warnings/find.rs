@@ -336,13 +336,18 @@ fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
     }
     let measured = summary.jobs.iter();
     let measured = measured.filter(|job| !job.is_cuts() && !job.is_soak());
-    let jobs = measured.filter_map(|job| {
+    let few = measured.filter(|job| {
         let completed = job.completed().count();
-        let few = (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained;
-        few.then(|| (name(job), completed as u64))
+        (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained
     });
-    let jobs: Vec<(String, u64)> = jobs.collect();
-    (!jobs.is_empty()).then_some(Warning::FewTrials { jobs })
+    let few: Vec<&JobSummary<'_>> = few.collect();
+    let counts = few
+        .iter()
+        .map(|job| (name(job), job.completed().count() as u64));
+    (!few.is_empty()).then(|| Warning::FewTrials {
+        jobs: counts.collect(),
+        checks: few.iter().all(|job| job.is_check()),
+    })
 }
 
 fn short_transfers(summary: &Summary<'_>) -> Option<Warning> {

@@ -126,6 +126,8 @@ pub enum Warning {
     FewTrials {
         /// Jobs and their completed trials.
         jobs: Vec<(String, u64)>,
+        /// All of them search for faults, which one trial is enough for.
+        checks: bool,
     },
     /// The kernel moved less than was asked for.
     ShortTransfers {

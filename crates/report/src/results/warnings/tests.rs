@@ -295,6 +295,17 @@ fn only_those_who_can_have_done_it_are_named() {
 }
 
 #[test]
+fn figures_whose_trials_differ_by_more_than_100_percent_are_not_believed() {
+    let doubt = |cvs: &[f64]| {
+        let jobs = cvs.iter().map(|cv| ("read".to_owned(), *cv)).collect();
+        Warning::Spread { jobs, of: 2 }.doubt().unwrap()
+    };
+    assert!(matches!(doubt(&[0.9]), Doubt::Exactness(_)));
+    assert!(matches!(doubt(&[1.1, 0.2]), Doubt::Some(_)));
+    assert!(matches!(doubt(&[1.5, 1.1]), Doubt::All(_)));
+}
+
+#[test]
 fn memory_speed_may_vary() {
     let mut run = samples::with_read_ladder();
     run.trials.retain(|t| t.job.name == "read-cached");

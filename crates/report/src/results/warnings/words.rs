@@ -107,7 +107,7 @@ impl Warning {
                     widest = list(&widest)
                 )
             }
-            Self::FewTrials { jobs } => {
+            Self::FewTrials { jobs, .. } => {
                 tr!(
                     "fewer than 3 trials in {number}: {jobs}",
                     number = counted!(jobs.len(), "{n} job", "{n} jobs"),
@@ -217,6 +217,9 @@ impl Warning {
             }
             Self::Spread { .. } => {
                 tr!("measure more trials (assay power tells how many), on an idle, cool machine")
+            }
+            Self::FewTrials { checks: true, .. } => {
+                tr!("one is enough to find faults; their rates have no spread")
             }
             Self::FewTrials { .. } => tr!("use --trials 3 or more: one figure has no spread"),
             Self::ShortTransfers { .. } => tr!("they were continued and counted; check free space"),

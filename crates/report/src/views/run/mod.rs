@@ -26,7 +26,12 @@ use assay_model::storage::Backing;
 #[must_use]
 pub fn document(run: &Run) -> Document {
     let summary = Summary::of(run);
-    let mut document = Document::new(identity::name(&run.header.storage));
+    let mut document = Document::new(title(&summary));
+    if let Some(nothing) = nothing(&summary) {
+        document.push(nothing);
+        document.push(origin(&summary));
+        return document;
+    }
     document.push(origin(&summary));
     if !run.header.plan.conditions.is_empty() {
         document.sections.extend(tables::sweep(&Sweep::of(run)));
@@ -44,6 +49,16 @@ pub fn document(run: &Run) -> Document {
         document.push(in_short(&KeyFigures::of(&summary, &found)));
     }
     document
+}
+
+/// The device; after the answer where the run searched for faults.
+#[must_use]
+pub fn title(summary: &Summary<'_>) -> String {
+    let device = identity::name(&summary.run.header.storage);
+    match findings::answer(summary) {
+        Some(answer) => format!("{} ({device})", answer.text),
+        None => device,
+    }
 }
 
 /// A run of single reads with pauses: their latency first.
@@ -87,15 +102,26 @@ fn latency(job: &JobSummary<'_>) -> Option<KeyFigure> {
 #[must_use]
 pub fn mail(run: &Run) -> Document {
     let summary = Summary::of(run);
-    let mut document = Document::new(identity::name(&run.header.storage));
-    let found = warnings::collect(&summary);
-    document.push(in_short(&KeyFigures::of(&summary, &found)));
-    figures(&summary, &mut document);
-    document.push(warnings_of(&found));
+    let mut document = Document::new(title(&summary));
+    if let Some(nothing) = nothing(&summary) {
+        document.push(nothing);
+    } else {
+        let found = warnings::collect(&summary);
+        document.push(in_short(&KeyFigures::of(&summary, &found)));
+        figures(&summary, &mut document);
+        document.push(warnings_of(&found));
+    }
     for section in provenance::of_run(run) {
         document.push(section);
     }
     document
+}
+
+/// A run that ended before its first trial did has no tables.
+fn nothing(summary: &Summary<'_>) -> Option<Section> {
+    let mut section = Section::new("summary", "");
+    section.say(summary.nothing_measured()?, Some(Tone::Bad));
+    Some(section)
 }
 
 fn figures(summary: &Summary<'_>, document: &mut Document) {

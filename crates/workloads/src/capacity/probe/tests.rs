@@ -137,7 +137,7 @@ fn a_device_that_keeps_nothing_is_dead() {
 fn what_is_too_small_is_refused() {
     let mut fake = Fake::new(MIB - 4096, Lie::None);
     let refused = probed(&mut fake).unwrap_err().error.to_string();
-    assert!(refused.contains("too few to probe"), "{refused}");
+    assert!(refused.contains("too small to probe"), "{refused}");
     assert_eq!(fake.writes, 0);
 }
 

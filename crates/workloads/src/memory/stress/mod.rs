@@ -102,7 +102,7 @@ fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
     let bytes = match (work.bytes, safe) {
         (Some(wanted), Some(safe)) if wanted > safe => {
             return Err(WorkError::Refused(format!(
-                "{} are more than the {} that can be taken without harm to others: choose a \
+                "{} are more than the {} that can be used without starving other processes: choose a \
                  smaller --stress-size",
                 Bytes(wanted),
                 Bytes(safe)
@@ -112,7 +112,7 @@ fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
         (None, Some(safe)) => safe,
         (None, None) => {
             return Err(WorkError::Refused(
-                "the kernel does not tell how much memory is available: say how much to test \
+                "the kernel does not report the available memory: give the amount to test \
                  with --stress-size"
                     .to_owned(),
             ));
@@ -120,7 +120,7 @@ fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
     };
     if bytes < LEAST {
         return Err(WorkError::Refused(format!(
-            "{} are too few to test: {} is the least",
+            "{} is too little to test: give {} or more",
             Bytes(bytes),
             Bytes(LEAST)
         )));
@@ -133,7 +133,7 @@ fn warn(parts: &[MemoryPlacement], machine: &Machine, context: &mut Context<'_>)
     let mut note = |text| context.observer.note(NoteWeight::Warning, text);
     if parts.iter().any(|part| !part.locked) {
         note(
-            "this user may not lock so much memory: pages may be swapped meanwhile, and are then \
+            "the memory could not be locked (limit of this user): pages may be swapped out, and are then \
              tested in part (ulimit -l)"
                 .to_owned(),
         );
@@ -142,7 +142,7 @@ fn warn(parts: &[MemoryPlacement], machine: &Machine, context: &mut Context<'_>)
     if let Some(last) = machine.last_level_bytes().filter(|last| tested <= *last) {
         let (tested, last) = (Bytes(tested), Bytes(last));
         note(format!(
-            "{tested} fit into the caches of {last}: memory itself is hardly tested"
+            "the tested {tested} fit into the CPU caches ({last}): main memory itself is hardly tested"
         ));
     }
 }

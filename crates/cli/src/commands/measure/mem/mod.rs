@@ -3,20 +3,20 @@
 mod args;
 
 use crate::checks::estimate;
-use crate::driver::announce::minutes;
+use crate::driver::announce::{minutes, tell};
 use crate::driver::measuring::MeasuringCommand;
 use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 use crate::jobs::memory::steps;
-use crate::output::say;
 pub use args::MemArgs;
 use args::MemoryPart;
-use assay_lang::tr;
+use assay_lang::{counted, tr};
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::storage::Storage;
+use assay_model::units::{Bytes, Nanos};
 use assay_model::work::Work;
-use assay_model::work::memory::{Bandwidth, Latency, Memory, Stress};
+use assay_model::work::memory::{Bandwidth, Latency, Memory, MemoryPattern, Stress};
 use assay_target::Target;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -49,30 +49,45 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         // The storage of the root file system takes no part.
         let memory = bench.inspection.system.memory;
         bench.inspection.storage = Storage::main_memory(Some(memory));
-        say(&expected(args, steps.len(), command.trials));
+        announce(args, memory, steps.len(), command.trials);
         Ok((Place::Memory, Work::Memory(Box::new(work)), steps))
     })?;
     done.present(args.shared.json)
 }
 
-/// Said before it starts.
-fn expected(args: &MemArgs, steps: usize, trials: u32) -> String {
-    let all = usize::try_from(trials).map_or(usize::MAX, |trials| steps.saturating_mul(trials));
-    let stress = args.wants(MemoryPart::Stress);
-    let limit = args.duration.filter(|_| stress);
-    match limit {
-        None if stress => tr!(
-            "assay: main memory, {steps} steps, {trials} times; a pass over all free memory takes minutes",
-            steps,
-            trials
-        ),
-        limit => tr!(
-            "assay: main memory, {steps} steps, {trials} times, about {time}",
-            steps,
-            trials,
-            time = minutes(limit.unwrap_or_else(|| estimate::of_memory(all)))
-        ),
+/// Says what is measured and how long that takes, before it begins.
+fn announce(args: &MemArgs, memory: Bytes, steps: usize, trials: u32) {
+    let mut measures = Vec::new();
+    if args.wants(MemoryPart::Bandwidth) {
+        measures.push(tr!("bandwidth, with one thread and with all").to_owned());
     }
+    if args.wants(MemoryPart::Latency) {
+        let largest = args.largest_set;
+        measures.push(tr!("latency of working sets up to {largest}", largest));
+    }
+    let mut timed = steps;
+    let mut stress = Nanos(0);
+    if args.wants(MemoryPart::Stress) {
+        let size = args.stress_size.unwrap_or(memory);
+        measures.push(tr!("patterns written and checked in up to {size}", size));
+        timed -= MemoryPattern::ALL.len();
+        stress = args.duration.unwrap_or_else(|| estimate::of_stress(size));
+    }
+    let once = estimate::of_memory(timed).0.saturating_add(stress.0);
+    let takes = tr!(
+        "about {time}: {steps}, {trials}",
+        time = minutes(Nanos(once.saturating_mul(trials.into()))),
+        steps = counted!(steps, "{n} step", "{n} steps"),
+        trials = match trials {
+            1 => tr!("once").to_owned(),
+            n => tr!("{n} times each", n),
+        }
+    );
+    tell(&[
+        (tr!("Measures"), measures.join("; ")),
+        (tr!("Writes"), tr!("nothing to storage").to_owned()),
+        (tr!("Takes"), takes),
+    ]);
 }
 
 fn work(args: &MemArgs) -> (Memory, Vec<Job>) {

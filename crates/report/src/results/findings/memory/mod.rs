@@ -4,7 +4,7 @@
 mod evidence;
 mod stress;
 
-pub use stress::flips;
+pub use stress::{answer, flips};
 
 use crate::results::findings::{Sentence, Topic};
 use crate::results::summary::{JobSummary, Summary};

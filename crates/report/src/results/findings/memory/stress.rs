@@ -10,14 +10,40 @@ use assay_model::work::memory::{BitFlip, MemoryStep, MemoryStepResult, StressSte
 /// So many flips are told one by one.
 const FLIPS_TOLD: usize = 10;
 
+fn stressed<'a>(summary: &Summary<'a>) -> Vec<&'a StressStep> {
+    let steps = steps(summary).into_iter();
+    let stressed = steps.filter_map(|step| match &step.found {
+        MemoryStepResult::Stress(found) => Some(found),
+        MemoryStepResult::Bandwidth(_) | MemoryStepResult::Latency(_) => None,
+    });
+    stressed.collect()
+}
+
+/// Answers whether the memory holds what is written to it; `None` if it was not stressed.
+#[must_use]
+pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
+    let all = stressed(summary);
+    let tested = Bytes(all.iter().map(|step| step.tested_bytes).max()?);
+    let flips: u64 = all.iter().map(|step| step.flips).sum();
+    let text = match flips {
+        0 => tr!(
+            "No errors: {tested} of memory hold what is written to them",
+            tested
+        ),
+        _ => tr!(
+            "MEMORY IS FAULTY: {words} of {tested} did not hold what had been written",
+            words = counted!(flips, "{n} word", "{n} words"),
+            tested
+        ),
+    };
+    Some(Sentence {
+        bad: flips > 0,
+        text,
+    })
+}
+
 pub(super) fn lines(summary: &Summary<'_>) -> Vec<Sentence> {
-    let all: Vec<&StressStep> = steps(summary)
-        .into_iter()
-        .filter_map(|step| match &step.found {
-            MemoryStepResult::Stress(found) => Some(found),
-            MemoryStepResult::Bandwidth(_) | MemoryStepResult::Latency(_) => None,
-        })
-        .collect();
+    let all = stressed(summary);
     let Some(last) = all.last() else {
         return Vec::new();
     };

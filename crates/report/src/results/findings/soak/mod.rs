@@ -41,6 +41,52 @@ pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     all.into_iter().flatten().collect()
 }
 
+/// Answers whether errors were found, how much was written, and what that cost of the device's
+/// life; `None` if the run is no soak.
+#[must_use]
+pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
+    let steps = steps(summary);
+    let (_, last) = steps.last()?;
+    let state = &last.checkpoint;
+    let errors = state.faults + state.errors + state.memory_flips;
+    let found = match errors {
+        0 if is_whole(summary, last) => tr!("No errors").to_owned(),
+        0 => tr!("No errors so far").to_owned(),
+        errors => tr!("ERRORS FOUND: {errors}", errors),
+    };
+    let (before, after) = healths(summary, &steps);
+    let wear = match (before, after) {
+        (None, None) => tr!("wear unknown").to_owned(),
+        (before, after) => {
+            let words = |health: Option<Health>| {
+                health.map_or_else(|| tr!("unknown").to_owned(), |health| in_words(&health))
+            };
+            tr!(
+                "wear before: {before}; after: {after}",
+                before = words(before),
+                after = words(after)
+            )
+        }
+    };
+    let text = tr!(
+        "{found}: {written} written, {verified} read back in {time}; {wear}",
+        found,
+        written = Bytes(state.written_bytes),
+        verified = Bytes(state.verified_bytes),
+        time = Nanos(state.elapsed_ns),
+        wear
+    );
+    Some(Sentence {
+        bad: errors > 0,
+        text,
+    })
+}
+
+/// Returns true if the soak reached its end, and all of the area was checked then.
+fn is_whole(summary: &Summary<'_>, last: &SoakStep) -> bool {
+    summary.run.status == RunStatus::Finished && last.of == Stretch::Checking
+}
+
 /// A step with its trial.
 pub(crate) type Taken<'a> = (&'a TrialRecord, &'a SoakStep);
 
@@ -57,8 +103,7 @@ fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Sentence {
     let (verified, written) = (Bytes(state.verified_bytes), Bytes(state.written_bytes));
     let time = Nanos(state.elapsed_ns);
     let bad = state.faults + state.errors + state.memory_flips > 0;
-    let whole = summary.run.status == RunStatus::Finished && last.of == Stretch::Checking;
-    let text = match (bad, whole) {
+    let text = match (bad, is_whole(summary, last)) {
         (false, true) => tr!(
             "no error found in {verified} that were read back and compared; {written} written in {time}, and all of the area checked at the end",
             verified,
@@ -250,12 +295,17 @@ fn temperature(steps: &[Taken<'_>]) -> Option<String> {
     ))
 }
 
-/// Before and after.
-fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
+/// Health that the device reported before the soak and after it.
+fn healths(summary: &Summary<'_>, steps: &[Taken<'_>]) -> (Option<Health>, Option<Health>) {
     let before = summary.run.header.storage.device();
     let before = before.and_then(|layer| Health::of(&layer.identity));
     let after = steps.iter().rev().find_map(|(_, step)| step.health.clone());
-    match (before, after) {
+    (before, after)
+}
+
+/// Before and after.
+fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
+    match healths(summary, steps) {
         (None, None) => vec![tr!("the device says nothing of its life").to_owned()],
         (before, after) => [(tr!("before"), before), (tr!("after"), after)]
             .into_iter()
