@@ -5,10 +5,11 @@
 //! of one loses its results only. A plan is always waited for, since it has test
 //! files to remove; that is bounded by what the storage takes.
 
-use crate::commands::signal_all;
 use assay_model::load::Load;
 use assay_model::work::WorkOrder;
-use rustix::process::Signal;
+use assay_probe::processes::descendants;
+use assay_probe::roots::Roots;
+use rustix::process::{Pid, Signal, kill_process};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -165,6 +166,17 @@ fn end(commands: bool, code: i32) -> ! {
         signal_all(Signal::KILL);
     }
     std::process::exit(code)
+}
+
+/// Sends a signal to everything that this process has started, and to what that
+/// has started in turn. What has made itself a daemon is not found.
+fn signal_all(signal: Signal) {
+    for pid in descendants(&Roots::default(), std::process::id()) {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            // It has ended meanwhile: all the better.
+            let _ = kill_process(pid, signal);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@
 #[cfg(feature = "works")]
 mod cached;
 mod checkup;
-mod commands;
 mod conditions;
 mod devices;
 mod fatal;

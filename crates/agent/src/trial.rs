@@ -4,7 +4,7 @@
 use crate::fatal::Fatal;
 use crate::watch::TrialWatch;
 use crate::workspace::Workspace;
-use assay_engine::{EngineError, Observer, Progress, Start, held, measure, page_cache};
+use assay_engine::{EngineError, Observer, Progress, held, measure, page_cache};
 use assay_model::evidence::Evidence;
 use assay_model::job::{CacheState, FileState, Job};
 use assay_model::rng::SplitMix64;
@@ -167,10 +167,6 @@ impl Bench<'_> {
 struct Unwatched<'a>(&'a mut dyn FnMut(Progress));
 
 impl Observer for Unwatched<'_> {
-    fn clock_starts(&mut self, _start: Start) {}
-
-    fn clock_stopped(&mut self) {}
-
     fn progress(&mut self, progress: Progress) {
         (self.0)(progress);
     }

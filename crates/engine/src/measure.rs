@@ -44,11 +44,11 @@ pub enum Start {
 pub trait Observer {
     /// Everything is ready; the clock starts when this returns, or has just
     /// started ([`Start`] tells).
-    fn clock_starts(&mut self, start: Start);
+    fn clock_starts(&mut self, _start: Start) {}
     /// The last worker has just finished.
-    fn clock_stopped(&mut self);
+    fn clock_stopped(&mut self) {}
     /// A few times a second.
-    fn progress(&mut self, progress: Progress);
+    fn progress(&mut self, _progress: Progress) {}
 }
 
 /// Runs `job` on the file or device at `path`, which must exist, until it is

@@ -1,69 +1,73 @@
 //! Parts of the time of an I/O.
 
-/// Part of the time of an I/O.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Data on the wire.
-    Bus,
-    /// Data that came slower than the wire carries them.
-    Data,
-    /// Command, interrupts, driver, the device's answer.
-    Command,
-    /// The first blocks of a read.
-    Ramp,
-    /// Time that a write waits after its data.
-    Program,
-    /// Ending an open transfer.
-    Break,
-    /// Loading addresses.
-    Map,
-    /// Garbage collection.
-    Reclaim,
-    /// A queue: of the device's model.
-    Queue,
-    /// Fixed cost: everything that the sizes do not tell apart.
-    Fixed,
-    /// Above the block layer.
-    Software,
-    /// From the making of a request to its end, less what else is known.
-    Device,
-    /// Behind the others in flight.
-    Wait,
-    /// While others in flight ended.
-    Overlap,
-    /// Slow I/Os.
-    Stalls,
-    /// Flushes of the device.
-    FlushDevice,
-    /// Remainder of a flush call.
-    FlushRest,
-    /// Flush calls.
-    Flush,
-    /// The processor.
-    Processor,
-    /// Neither processor nor device.
-    Waiting,
-    /// Whole time.
-    Whole,
-    /// Time that the fit or the model does not explain.
-    Unexplained,
+assay_model::named! {
+    /// Part of the time of an I/O.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// Data on the wire.
+        Bus = "bus",
+        /// Data that came slower than the wire carries them.
+        Data = "data",
+        /// Command, interrupts, driver, the device's answer.
+        Command = "command",
+        /// The first blocks of a read.
+        Ramp = "ramp",
+        /// Time that a write waits after its data.
+        Program = "program",
+        /// Ending an open transfer.
+        Break = "break",
+        /// Loading addresses.
+        Map = "map",
+        /// Garbage collection.
+        Reclaim = "reclaim",
+        /// A queue: of the device's model.
+        Queue = "queue",
+        /// Fixed cost: everything that the sizes do not tell apart.
+        Fixed = "fixed",
+        /// Above the block layer.
+        Software = "software",
+        /// From the making of a request to its end, less what else is known.
+        Device = "device",
+        /// Behind the others in flight.
+        Wait = "wait",
+        /// While others in flight ended.
+        Overlap = "overlap",
+        /// Slow I/Os.
+        Stalls = "stalls",
+        /// Flushes of the device.
+        FlushDevice = "flush-device",
+        /// Remainder of a flush call.
+        FlushRest = "flush-rest",
+        /// Flush calls.
+        Flush = "flush",
+        /// The processor.
+        Processor = "processor",
+        /// Neither processor nor device.
+        Waiting = "waiting",
+        /// Whole time.
+        Whole = "whole",
+        /// Time that the fit or the model does not explain.
+        Unexplained = "unexplained",
+    }
 }
 
-/// Source of a part's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// Evidence of the trials.
-    Measured,
-    /// The ceiling of the bus.
-    Ceiling,
-    /// A fit of the run's results.
-    Fit,
-    /// A part that the user named.
-    Given,
-    /// The model that made the figures.
-    Model,
-    /// Remainder after the other parts.
-    Rest,
+assay_model::named! {
+    /// Source of a part's time.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Known {
+        /// Evidence of the trials.
+        Measured = "measured",
+        /// The ceiling of the bus.
+        Ceiling = "ceiling",
+        /// A fit of the run's results.
+        Fit = "fit",
+        /// A part that the user named.
+        Given = "part",
+        /// The model that made the figures.
+        Model = "model",
+        /// Remainder after the other parts.
+        Rest = "rest",
+    }
 }
 
 /// A part of the time.

@@ -4,7 +4,7 @@ use crate::costs::Costs;
 use crate::fit_input::{parameters, say_parameters};
 use crate::kinds::{Kind, Share};
 use crate::on_bus::OnBus;
-use crate::words::{known, nothing, percent, time, title, word};
+use crate::words::{nothing, percent, time, title};
 use crate::{Explained, Explanation, Group};
 use assay_lang::{counted, tr};
 use assay_report::describe;
@@ -251,10 +251,10 @@ impl Explanation<'_> {
         let one = &self.of;
         let share = |share: &Share| {
             json!({
-                "part": word(share.kind),
+                "part": share.kind.name(),
                 "us": share.us,
                 "share": share.us / self.account.total_us,
-                "known": known(share.known),
+                "known": share.known.name(),
                 "basis": share.basis,
             })
         };

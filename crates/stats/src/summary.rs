@@ -140,6 +140,14 @@ pub(crate) fn variance(values: &[f64], mean: f64) -> Option<f64> {
     (values.len() >= 2).then(|| squares / (values.len() - 1) as f64)
 }
 
+/// Middle of values, or of the two in the middle; `None` without any.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    median_of_sorted(&sorted)
+}
+
 /// `None` without values.
 pub(crate) fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let (lower, upper) = sorted.split_at(sorted.len() / 2);

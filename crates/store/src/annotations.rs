@@ -187,7 +187,7 @@ fn put(
     {
         return Ok(Some(holder));
     }
-    let tags = record::words_to_text(&annotation.tags)
+    let tags = record::to_text(&annotation.tags)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     connection.execute(
         "INSERT OR REPLACE INTO annotations (id, name, tags, note) VALUES (?, ?, ?, ?)",

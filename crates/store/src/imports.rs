@@ -36,8 +36,8 @@ impl Store {
             run: import.id.clone(),
             source,
         };
-        let blob = record::import_to_blob(import).map_err(unwritable)?;
-        let files = record::words_to_text(&import.files).map_err(unwritable)?;
+        let blob = record::to_blob(import).map_err(unwritable)?;
+        let files = record::to_text(&import.files).map_err(unwritable)?;
         let annotation = std::mem::take(&mut self.next);
         self.add(&import.id, &annotation, |connection| {
             connection.execute(
@@ -78,11 +78,10 @@ impl Store {
             connection.query_row(sql, [id], |row| row.get(0)).optional()
         })?;
         let blob = blob.ok_or_else(|| self.no_such_run(id))?;
-        let import =
-            record::import_from_blob(&blob).map_err(|source| StoreError::DamagedImport {
-                import: id.to_owned(),
-                source,
-            })?;
+        let import = record::from_blob(&blob).map_err(|source| StoreError::DamagedImport {
+            import: id.to_owned(),
+            source,
+        })?;
         let annotation = self.annotation(id)?;
         Ok(Import {
             annotation,

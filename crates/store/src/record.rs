@@ -1,9 +1,6 @@
 //! Records as they lie in the file: JSON, that of trials and imports
 //! zlib-compressed.
 
-use assay_model::figures::Import;
-use assay_model::run::RunHeader;
-use assay_model::trial::TrialRecord;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -15,48 +12,20 @@ use std::io::{self, Read, Write};
 /// damaged or hostile one may not be.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
 
-/// The header as text, so that SQLite's JSON functions can read it.
-pub fn header_to_text(header: &RunHeader) -> io::Result<String> {
-    Ok(serde_json::to_string(header)?)
+/// Headers, names of files and tags are text, so that SQLite's JSON functions and its shell can
+/// read them.
+pub fn to_text(record: &(impl Serialize + ?Sized)) -> io::Result<String> {
+    Ok(serde_json::to_string(record)?)
 }
 
-/// Inverse of [`header_to_text`].
-pub fn header_from_text(text: &str) -> io::Result<RunHeader> {
+/// Inverse of [`to_text`].
+pub fn from_text<T: DeserializeOwned>(text: &str) -> io::Result<T> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Names of files, or tags, as JSON for the sqlite3 shell too.
-pub fn words_to_text(words: &[String]) -> io::Result<String> {
-    Ok(serde_json::to_string(words)?)
-}
-
-/// Inverse of [`words_to_text`].
-pub fn words_from_text(text: &str) -> io::Result<Vec<String>> {
-    Ok(serde_json::from_str(text)?)
-}
-
-/// Series and histograms compress well.
-pub fn trial_to_blob(record: &TrialRecord) -> io::Result<Vec<u8>> {
-    to_blob(record)
-}
-
-/// Inverse of [`trial_to_blob`]; zlib's checksum finds flipped bits.
-pub fn trial_from_blob(blob: &[u8]) -> io::Result<TrialRecord> {
-    from_blob(blob)
-}
-
-/// Everything that was taken in, once: lists need no more than the columns.
-pub fn import_to_blob(import: &Import) -> io::Result<Vec<u8>> {
-    to_blob(import)
-}
-
-/// Inverse of [`import_to_blob`].
-pub fn import_from_blob(blob: &[u8]) -> io::Result<Import> {
-    from_blob(blob)
-}
-
-/// Serializes a record; refuses one that could not be read again.
-fn to_blob(record: &impl Serialize) -> io::Result<Vec<u8>> {
+/// Serializes a trial or an import, whose series and histograms compress well; refuses one that
+/// could not be read again.
+pub fn to_blob(record: &impl Serialize) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(record)?;
     match json.len() as u64 > MAX_RECORD_BYTES {
         true => Err(too_long()),
@@ -76,7 +45,8 @@ fn too_long() -> io::Error {
     io::Error::other("it is longer than 64 MiB")
 }
 
-fn from_blob<T: DeserializeOwned>(blob: &[u8]) -> io::Result<T> {
+/// Inverse of [`to_blob`]; zlib's checksum finds flipped bits.
+pub fn from_blob<T: DeserializeOwned>(blob: &[u8]) -> io::Result<T> {
     let mut json = Vec::new();
     ZlibDecoder::new(blob)
         .take(MAX_RECORD_BYTES + 1)

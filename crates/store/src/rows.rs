@@ -22,7 +22,7 @@ pub(crate) fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
 /// Words that are stored as a JSON list.
 pub(crate) fn words(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
     let text: String = row.get(column)?;
-    record::words_from_text(&text).map_err(|error: io::Error| {
+    record::from_text(&text).map_err(|error: io::Error| {
         let index = row.as_ref().column_index(column).unwrap_or_default();
         rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
     })

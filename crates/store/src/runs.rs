@@ -111,7 +111,7 @@ impl Store {
     /// When the file cannot be written, or already has a run or an
     /// import of that id or of the name given by [`Self::annotate_next`].
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
-        let text = record::header_to_text(header).map_err(unwritable(&header.id))?;
+        let text = record::to_text(header).map_err(unwritable(&header.id))?;
         let annotation = std::mem::take(&mut self.next);
         self.add(&header.id, &annotation, |connection| {
             connection.execute(
@@ -142,7 +142,7 @@ impl Store {
     /// When the file cannot be written, has no such run, or already has a
     /// trial of that position.
     pub fn save_trial(&mut self, run_id: &str, trial: &TrialRecord) -> Result<(), StoreError> {
-        let blob = record::trial_to_blob(trial).map_err(unwritable(run_id))?;
+        let blob = record::to_blob(trial).map_err(unwritable(run_id))?;
         self.database
             .write(|connection| insert(connection, run_id, trial, &blob))
     }
@@ -155,7 +155,7 @@ impl Store {
     pub fn save_trials(&mut self, run_id: &str, trials: &[TrialRecord]) -> Result<(), StoreError> {
         let blobs: Result<Vec<Vec<u8>>, StoreError> = trials
             .iter()
-            .map(|trial| record::trial_to_blob(trial).map_err(unwritable(run_id)))
+            .map(|trial| record::to_blob(trial).map_err(unwritable(run_id)))
             .collect();
         let rows: Vec<_> = trials.iter().zip(blobs?).collect();
         self.database.write(|connection| {

@@ -203,7 +203,7 @@ impl Store {
             let Some(stored) = read_run(&transaction, run_id)? else {
                 return Ok(None);
             };
-            let header = match record::header_from_text(&stored.header) {
+            let header = match record::from_text(&stored.header) {
                 Ok(header) => header,
                 Err(source) => return Ok(Some(Err(source))),
             };
@@ -215,7 +215,7 @@ impl Store {
         let mut trials = Vec::new();
         let mut damaged = Vec::new();
         for StoredTrial { job, trial, blob } in rows {
-            match record::trial_from_blob(&blob) {
+            match record::from_blob(&blob) {
                 Ok(record) => trials.push(record),
                 Err(source) => damaged.push(StoreError::DamagedTrial {
                     run: run_id.to_owned(),

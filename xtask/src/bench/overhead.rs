@@ -4,7 +4,7 @@ use super::{bare, fio, median, scratch};
 use crate::limits::{Limits, in_release};
 use crate::run::{output, shipped};
 use anyhow::{Context, Result, bail};
-use assay_engine::{Observer, Progress, Start, measure};
+use assay_engine::{Observer, Start, measure};
 use assay_model::job::{CacheState, EngineKind, Job, Rw};
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
@@ -275,8 +275,6 @@ impl Observer for StartWatch {
     fn clock_starts(&mut self, _start: Start) {
         self.started_ns = now_ns();
     }
-    fn clock_stopped(&mut self) {}
-    fn progress(&mut self, _progress: Progress) {}
 }
 
 fn measure_here(job: &Job, path: &Path) -> Result<Measurement> {

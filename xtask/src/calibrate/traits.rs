@@ -7,7 +7,7 @@ mod twin;
 
 use crate::limits::{Limits, in_release};
 use anyhow::{Context, Result, bail};
-use assay_engine::{Observer, Progress, Start, measure};
+use assay_engine::{Observer, measure};
 use assay_flash::policy::Policy;
 use assay_flash::traits::ask::{Figure, Scope};
 use assay_flash::traits::series::Answers;
@@ -169,28 +169,14 @@ fn judge(folder: &Path, seed: u64, misses: bool) -> Result<Vec<FindingMark>> {
 
 struct Nobody;
 
-impl Observer for Nobody {
-    fn clock_starts(&mut self, _start: Start) {}
-    fn clock_stopped(&mut self) {}
-    fn progress(&mut self, _progress: Progress) {}
-}
+impl Observer for Nobody {}
 
 fn trial(job: &Job, path: &Path, seed: u64) -> Result<TrialRecord> {
     let never = AtomicBool::new(false);
     let measured =
         measure(job, path, seed, &never, &mut Nobody).with_context(|| job.name.clone())?;
     Ok(TrialRecord {
-        job: job.clone(),
-        trial: 1,
-        position: 0,
-        started_unix_ms: 0,
-        seed,
-        outcome: Outcome::Completed,
         measured: Some(measured),
-        evidence: None,
-        wave: None,
-        detail: None,
-        condition: None,
-        in_force: Vec::new(),
+        ..TrialRecord::new(job.clone(), 1, 0, seed, Outcome::Completed)
     })
 }

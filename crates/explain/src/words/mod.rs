@@ -3,7 +3,7 @@
 pub mod basis;
 pub mod untold;
 
-use super::kinds::{Kind, Known};
+use super::kinds::Kind;
 use super::observed::Nothing;
 use assay_lang::tr;
 use assay_model::units::{Nanos, three_digits};
@@ -35,46 +35,6 @@ pub fn title(kind: Kind, flash: bool, on_bus: bool) -> &'static str {
         Kind::Waiting => tr!("waiting"),
         Kind::Whole => tr!("not divided"),
         Kind::Unexplained => tr!("not explained"),
-    }
-}
-
-/// The word of a part for programs.
-pub const fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Bus => "bus",
-        Kind::Data => "data",
-        Kind::Command => "command",
-        Kind::Ramp => "ramp",
-        Kind::Program => "program",
-        Kind::Break => "break",
-        Kind::Map => "map",
-        Kind::Reclaim => "reclaim",
-        Kind::Queue => "queue",
-        Kind::Fixed => "fixed",
-        Kind::Software => "software",
-        Kind::Device => "device",
-        Kind::Wait => "wait",
-        Kind::Overlap => "overlap",
-        Kind::Stalls => "stalls",
-        Kind::FlushDevice => "flush-device",
-        Kind::FlushRest => "flush-rest",
-        Kind::Flush => "flush",
-        Kind::Processor => "processor",
-        Kind::Waiting => "waiting",
-        Kind::Whole => "whole",
-        Kind::Unexplained => "unexplained",
-    }
-}
-
-/// Returns the source of a part, for programs.
-pub const fn known(known: Known) -> &'static str {
-    match known {
-        Known::Measured => "measured",
-        Known::Ceiling => "ceiling",
-        Known::Fit => "fit",
-        Known::Given => "part",
-        Known::Model => "model",
-        Known::Rest => "rest",
     }
 }
 

@@ -89,21 +89,17 @@ impl Commands {
     }
 }
 
-fn named(flag: &'static str, words: &[String]) -> Result<Vec<(String, String)>, String> {
-    let parse = |text: &String| -> Result<(String, String), String> {
-        let parts = text.split_once('=');
-        let parts = parts.filter(|(name, command)| !name.is_empty() && !command.trim().is_empty());
-        let shape = || format!("{flag} {text}: write NAME=COMMAND");
-        let (name, command) = parts.ok_or_else(shape)?;
-        Ok((name.to_owned(), command.to_owned()))
-    };
+/// Splits the words of a flag into names and commands.
+fn named(flag: &str, words: &[String]) -> Result<Vec<(String, String)>, String> {
     let mut named: Vec<(String, String)> = Vec::new();
     for text in words {
-        let (name, command) = parse(text)?;
-        if named.iter().any(|(known, _)| *known == name) {
+        let parts = text.split_once('=');
+        let parts = parts.filter(|(name, command)| !name.is_empty() && !command.trim().is_empty());
+        let (name, command) = parts.ok_or_else(|| format!("{flag} {text}: write NAME=COMMAND"))?;
+        if named.iter().any(|(known, _)| known == name) {
             return Err(format!("{flag} {name}=… is given twice: give one command"));
         }
-        named.push((name, command));
+        named.push((name.to_owned(), command.to_owned()));
     }
     Ok(named)
 }

@@ -13,6 +13,7 @@ use assay_model::plan::Plan;
 use assay_model::run::Run;
 use assay_model::units::Bytes;
 use assay_model::work::StepDetail;
+use assay_stats::summary::median;
 use serde::Serialize;
 
 /// A figure, or what was found, with what it measured.
@@ -90,7 +91,7 @@ impl KeyFigure {
         let first = figures.iter().find(|figure| figure.primary);
         let figure = first.or(figures.first())?;
         let value = match &figure.sample {
-            Sample::Values { values, .. } => median(values.clone())?,
+            Sample::Values { values, .. } => median(values)?,
             Sample::Moments { mean, .. } => *mean,
         };
         Some(Self {
@@ -107,16 +108,6 @@ impl KeyFigure {
                 highest: value,
             }),
         })
-    }
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => values.get(middle).copied(),
-        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
     }
 }
 

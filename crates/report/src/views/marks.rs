@@ -13,6 +13,7 @@ use assay_model::run::Run;
 use assay_model::units::{BytesPerSec, Iops};
 use assay_stats::requirement::{RequiredFigure, Requirement, RequirementFinding};
 use assay_stats::rounds::Window;
+use assay_stats::summary::median;
 
 /// Marks of a run: of each test the best trial, as disk marks show it, beside the median
 /// and the range, which say what can be expected. The first trial is a warm-up and left
@@ -74,7 +75,7 @@ fn mark(job: &JobSummary<'_>) -> TableRow {
     let best = counted.iter().copied().fold(0.0, f64::max);
     let at = |figure: &Figure| trial_of(&bandwidth, best).and_then(|n| value_of(figure, n));
     let (low, high) = (counted.iter().copied().fold(f64::INFINITY, f64::min), best);
-    let median = median(counted);
+    let median = median(&counted).unwrap_or(0.0);
     let cells = [
         name,
         describe::operation(direction).to_owned(),
@@ -108,15 +109,6 @@ fn value_of(figure: &Figure, wanted: u32) -> Option<f64> {
     let mut values = figure.values.iter();
     let found = values.find(|(trial, _)| *trial == wanted);
     found.map(|(_, value)| *value)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.len().saturating_sub(1) / 2, values.len() / 2);
-    match (values.get(low), values.get(high)) {
-        (Some(low), Some(high)) => f64::midpoint(*low, *high),
-        _ => 0.0,
-    }
 }
 
 /// `SEQ1M Q8T1` of `seq1m-q8t1-read`.
@@ -315,8 +307,6 @@ mod tests {
         let counted = |values: &[(u32, f64)]| after_the_first(&figure(values));
         assert_eq!(counted(&[(1, 9.0), (3, 2.0), (2, 1.0)]), [2.0, 1.0]);
         assert_eq!(counted(&[(1, 9.0)]), [9.0], "better than nothing");
-        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
-        assert!((median(vec![4.0, 1.0]) - 2.5).abs() < 1e-9);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Noise of a series around its levels, and its outliers.
 
 use super::MIN_SEGMENT;
+use crate::summary::{mean, variance};
 
 /// Smallest noise assumed, as a share of the largest value: keeps constant or
 /// coarsely counted series from being cut at every flicker.
@@ -33,7 +34,7 @@ pub fn stdev(values: &[f64]) -> f64 {
     let slow = MAD_TO_STDEV * median(deviations.collect()) / std::f64::consts::SQRT_2;
 
     let windows = values.chunks_exact(MIN_SEGMENT);
-    let rare = median(windows.map(variance).collect()).sqrt();
+    let rare = median(windows.filter_map(|w| variance(w, mean(w))).collect()).sqrt();
 
     let largest = values
         .iter()
@@ -46,16 +47,6 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     let middle = values.len().saturating_sub(1) / 2;
     values.sort_by(f64::total_cmp);
     values.get(middle).copied().unwrap_or(0.0)
-}
-
-fn variance(window: &[f64]) -> f64 {
-    let n = window.len() as f64;
-    let mean = window.iter().sum::<f64>() / n;
-    window
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / (n - 1.0)
 }
 
 /// The series with single samples that stick out (a stall, a burst) pulled in

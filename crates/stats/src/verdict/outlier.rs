@@ -1,6 +1,6 @@
 //! Trials far off the others. They are told, never dropped.
 
-use crate::summary::median_of_sorted;
+use crate::summary::median;
 
 /// Distance from the median beyond which a value is an outlier, in robust standard deviations.
 const FAR: f64 = 5.0;
@@ -20,22 +20,15 @@ pub fn flagged(values: &[f64]) -> Vec<usize> {
     if values.len() < MIN_VALUES {
         return Vec::new();
     }
-    let centre = median(values);
+    let centre = median(values).unwrap_or(f64::NAN);
     let off: Vec<f64> = values.iter().map(|x| (x - centre).abs()).collect();
-    let mut scale = FROM_MEDIAN * median(&off);
+    let mut scale = FROM_MEDIAN * median(&off).unwrap_or(f64::NAN);
     if scale == 0.0 {
         scale = FROM_MEAN * off.iter().sum::<f64>() / off.len() as f64;
     }
     (0..values.len())
         .filter(|&i| off[i] > FAR * scale)
         .collect()
-}
-
-/// Middle of values; `NaN` without any.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    median_of_sorted(&sorted).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ pub use sentence::Standings;
 use super::arm::Arm;
 use super::line::{Options, Summary};
 use super::note::{Note, Side};
-use super::outlier::median;
 use crate::figures::may_decide;
+use crate::summary::median;
 use crate::unit::converted;
 use anova::Omnibus;
 use assay_model::figures::{Better, Figure};
@@ -337,7 +337,7 @@ fn places(entries: &[ConditionTrials<'_>], found: &PairResults) -> Vec<Ranked> {
         .collect();
     let letters = letters::assign(&differ);
     let centres: Vec<f64> = entries.iter().map(|entry| entry.arm.centre).collect();
-    let centre = median(&centres);
+    let centre = median(&centres).unwrap_or(f64::NAN);
     let k = entries.len();
     let ranked = |(place, &i): (usize, &usize)| Ranked {
         condition: entries[i].figure.condition.clone(),
