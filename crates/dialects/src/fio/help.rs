@@ -182,13 +182,13 @@ pub fn compat_table() -> String {
         };
         let _ = writeln!(text, "| `{}` | {support} |", engine.name);
     }
-    for group in GROUPS {
+    for (title, parts) in GROUPS {
         let _ = writeln!(
             text,
             "\n## {}\n\n| option | takes | default | what it is for | support |\n|---|---|---|---|---|",
-            group.title
+            title
         );
-        for option in group.options {
+        for option in parts.iter().flat_map(|options| *options) {
             let _ = writeln!(text, "{}", row(option));
         }
     }

@@ -23,280 +23,139 @@ pub(super) struct Flag {
     pub(super) supported: bool,
 }
 
-const fn flag(name: &'static str, takes: Takes, about: &'static str) -> Flag {
-    Flag {
-        name,
-        takes,
-        about,
-        supported: true,
-    }
-}
+/// Flags in the order of the help: name, value, description. `...` behind a value: every word
+/// up to the next flag.
+const SUPPORTED: &str = "\
+a                 automatic mode: all file and record sizes between limits
+A                 the same as -az -i 0 -i 1, with four columns
+b FILE            also write a workbook (.xlsx)
+B                 files are mapped into memory
+c                 closing the file counts
+C                 throughput mode: a line for each child
+D                 with -B: msync(MS_ASYNC) after each record
+e                 flushing the file counts (fsync, fflush)
+E                 also tests 9 and 10, and their columns
+f FILE            the file to work on [default: iozone.tmp]; FILE.DUMMY.N for children
+F FILES...        a file for each child
+g SIZE            automatic mode: largest file [default: 512m]
+G                 with -B: msync(MS_SYNC) after each record
+h                 this text
+i N               a test, repeated for more: 0 write, 1 read, 2 random, 3 backward read, 4 record rewrite, 5 stride read, 6 fwrite, 7 fread, 8 mixed (with -t), 9 pwrite, 10 pread, 11 pwritev, 12 preadv
+I                 O_DIRECT: past the page cache (not in tests 6 and 7)
+j N               records from one stride read to the next [default: 17]
+J MS              compute for so many milliseconds before each I/O
+l N               throughput mode with at least N children
+L BYTES           a line of the processor's cache, for the banner
+m                 records come from many buffers in turn
+M                 name the machine in the banner
+n SIZE            automatic mode: smallest file [default: 64k]
+N                 microseconds per operation instead of kB/s
+o                 O_SYNC: each write is durable
+O                 operations per second instead of kB/s
+p                 empty the processor's caches before each test
+q SIZE            automatic mode: largest record [default: 16m]
+Q                 offset and latency of each record into wol.dat, rwol.dat, rol.dat ...
+r SIZE            record size, repeated for more [default: 4k]
+R                 also a block of text for each test, for spreadsheets
+s SIZE            file size, repeated for more [default: 512k]
+S KB              size of the processor's caches [default: 1024]
+t N               throughput mode with N children
+T                 children are called threads (here they always are)
+u N               throughput mode with up to N children
+U DIR             unmount and mount DIR before each test
+v                 the version
+V N               what is read is compared with this pattern
+w                 files stay; else they are removed at the end
+W                 files are locked while a test runs
+x                 throughput mode: each child does all of its work
+y SIZE            automatic mode: smallest record [default: 4k]
+z                 automatic mode: also records below 64k in files above 16m
++B                test 8 is sequential
++d                like -V, and each byte of a record is another
++D                O_DSYNC: the data of each write is durable
++n                no second passes (rewrite, reread ...)
++p N              test 8: so many percent of the children read
++r                O_RSYNC and O_SYNC
++u                also processor use
++x N              automatic mode: factor from size to size [default: 2]
+-trials N         do all of it N times; each time is stored [default: 1]
+-json             print the run as JSON instead of iozone's text
+-store FILE       file that keeps the runs
+-name NAME        name of the run
+-tag TAG          tag of the run; may be given several times
+-note TEXT        note about the run
+-destroy-data     overwrite the block device that -f names
+-help             this text";
 
-const fn refused(name: &'static str, takes: Takes, why: &'static str) -> Flag {
-    Flag {
-        name,
-        takes,
-        about: why,
-        supported: false,
-    }
-}
-
-use Takes::{Many, Nothing, One};
-
-const ASYNC: &str = "asynchronous I/O is assay fio's: --ioengine=libaio --iodepth=N";
-const TELEMETRY: &str = "a trace is replayed by assay fio: --read_iolog=FILE";
-const CLUSTER: &str = "one machine at a time: run assay on each";
-const DEDUP: &str = "contents are random: they neither compress nor dedupe";
-const MIXES: &str = "not supported: test 8 mixes by -+p and -+B";
+/// Flags of iozone that assay refuses, and why, in the same form.
+const REFUSED: &str = "\
+d N               children start together; a delay between them is not supported
+H N               asynchronous I/O is assay fio's: --ioengine=libaio --iodepth=N
+k N               asynchronous I/O is assay fio's: --ioengine=libaio --iodepth=N
+K                 jitter in reads is not supported
+P N               children are not bound to processors: use taskset
+X FILE            a trace is replayed by assay fio: --read_iolog=FILE
+Y FILE            a trace is replayed by assay fio: --read_iolog=FILE
+Z                 mapped and plain I/O are not mixed: run with -B and without
++a N              contents are random: they neither compress nor dedupe
++A N              madvise is not supported
++b N,N            bursts are assay fio's: --thinktime
++C N              contents are random: they neither compress nor dedupe
++E                not needed: tests that only read take any file
++F                not supported: test 8 mixes by -+p and -+B
++H HOST           one machine at a time: run assay on each
++J                time spent computing (-J) never counts
++k                give each child its size with -s
++K                not supported: test 8 mixes by -+p and -+B
++l                record locks are not supported: -W locks files
++L                record locks are not supported: -W locks files
++m FILE           one machine at a time: run assay on each
++M                contents are random: they neither compress nor dedupe
++N                use tests that write in place: -i 2, -i 4
++P SERVICE        one machine at a time: run assay on each
++q SECONDS        pauses between tests are not supported
++Q N              contents are random: they neither compress nor dedupe
++R                name the files with -F
++S N              contents are random: they neither compress nor dedupe
++t                assay measures storage, not networks
++V                each child has a file of its own
++w N              contents are random: they neither compress nor dedupe
++W N              contents are random: they neither compress nor dedupe
++X                results would not be valid
++y N              contents are random: they neither compress nor dedupe
++z                every step has a histogram of latencies: see assay show
++Z                contents are random: they neither compress nor dedupe";
 
 /// Every flag, in the order of the help.
-pub(super) const FLAGS: &[Flag] = &[
-    flag(
-        "a",
-        Nothing,
-        "automatic mode: all file and record sizes between limits",
-    ),
-    flag("A", Nothing, "the same as -az -i 0 -i 1, with four columns"),
-    flag("b", One("FILE"), "also write a workbook (.xlsx)"),
-    flag("B", Nothing, "files are mapped into memory"),
-    flag("c", Nothing, "closing the file counts"),
-    flag("C", Nothing, "throughput mode: a line for each child"),
-    flag("D", Nothing, "with -B: msync(MS_ASYNC) after each record"),
-    flag("e", Nothing, "flushing the file counts (fsync, fflush)"),
-    flag("E", Nothing, "also tests 9 and 10, and their columns"),
-    flag(
-        "f",
-        One("FILE"),
-        "the file to work on [default: iozone.tmp]; FILE.DUMMY.N for children",
-    ),
-    flag("F", Many("FILES"), "a file for each child"),
-    flag(
-        "g",
-        One("SIZE"),
-        "automatic mode: largest file [default: 512m]",
-    ),
-    flag("G", Nothing, "with -B: msync(MS_SYNC) after each record"),
-    flag("h", Nothing, "this text"),
-    flag(
-        "i",
-        One("N"),
-        "a test, repeated for more: 0 write, 1 read, 2 random, 3 backward read, 4 record rewrite, 5 stride read, 6 fwrite, 7 fread, 8 mixed (with -t), 9 pwrite, 10 pread, 11 pwritev, 12 preadv",
-    ),
-    flag(
-        "I",
-        Nothing,
-        "O_DIRECT: past the page cache (not in tests 6 and 7)",
-    ),
-    flag(
-        "j",
-        One("N"),
-        "records from one stride read to the next [default: 17]",
-    ),
-    flag(
-        "J",
-        One("MS"),
-        "compute for so many milliseconds before each I/O",
-    ),
-    flag("l", One("N"), "throughput mode with at least N children"),
-    flag(
-        "L",
-        One("BYTES"),
-        "a line of the processor's cache, for the banner",
-    ),
-    flag("m", Nothing, "records come from many buffers in turn"),
-    flag("M", Nothing, "name the machine in the banner"),
-    flag(
-        "n",
-        One("SIZE"),
-        "automatic mode: smallest file [default: 64k]",
-    ),
-    flag("N", Nothing, "microseconds per operation instead of kB/s"),
-    flag("o", Nothing, "O_SYNC: each write is durable"),
-    flag("O", Nothing, "operations per second instead of kB/s"),
-    flag(
-        "p",
-        Nothing,
-        "empty the processor's caches before each test",
-    ),
-    flag(
-        "q",
-        One("SIZE"),
-        "automatic mode: largest record [default: 16m]",
-    ),
-    flag(
-        "Q",
-        Nothing,
-        "offset and latency of each record into wol.dat, rwol.dat, rol.dat ...",
-    ),
-    flag(
-        "r",
-        One("SIZE"),
-        "record size, repeated for more [default: 4k]",
-    ),
-    flag(
-        "R",
-        Nothing,
-        "also a block of text for each test, for spreadsheets",
-    ),
-    flag(
-        "s",
-        One("SIZE"),
-        "file size, repeated for more [default: 512k]",
-    ),
-    flag(
-        "S",
-        One("KB"),
-        "size of the processor's caches [default: 1024]",
-    ),
-    flag("t", One("N"), "throughput mode with N children"),
-    flag(
-        "T",
-        Nothing,
-        "children are called threads (here they always are)",
-    ),
-    flag("u", One("N"), "throughput mode with up to N children"),
-    flag("U", One("DIR"), "unmount and mount DIR before each test"),
-    flag("v", Nothing, "the version"),
-    flag("V", One("N"), "what is read is compared with this pattern"),
-    flag("w", Nothing, "files stay; else they are removed at the end"),
-    flag("W", Nothing, "files are locked while a test runs"),
-    flag(
-        "x",
-        Nothing,
-        "throughput mode: each child does all of its work",
-    ),
-    flag(
-        "y",
-        One("SIZE"),
-        "automatic mode: smallest record [default: 4k]",
-    ),
-    flag(
-        "z",
-        Nothing,
-        "automatic mode: also records below 64k in files above 16m",
-    ),
-    flag("+B", Nothing, "test 8 is sequential"),
-    flag(
-        "+d",
-        Nothing,
-        "like -V, and each byte of a record is another",
-    ),
-    flag("+D", Nothing, "O_DSYNC: the data of each write is durable"),
-    flag("+n", Nothing, "no second passes (rewrite, reread ...)"),
-    flag(
-        "+p",
-        One("N"),
-        "test 8: so many percent of the children read",
-    ),
-    flag("+r", Nothing, "O_RSYNC and O_SYNC"),
-    flag("+u", Nothing, "also processor use"),
-    flag(
-        "+x",
-        One("N"),
-        "automatic mode: factor from size to size [default: 2]",
-    ),
-    flag(
-        "-trials",
-        One("N"),
-        "do all of it N times; each time is stored [default: 1]",
-    ),
-    flag(
-        "-json",
-        Nothing,
-        "print the run as JSON instead of iozone's text",
-    ),
-    flag("-store", One("FILE"), "file that keeps the runs"),
-    flag("-name", One("NAME"), "name of the run"),
-    flag(
-        "-tag",
-        One("TAG"),
-        "tag of the run; may be given several times",
-    ),
-    flag("-note", One("TEXT"), "note about the run"),
-    flag(
-        "-destroy-data",
-        Nothing,
-        "overwrite the block device that -f names",
-    ),
-    flag("-help", Nothing, "this text"),
-    refused(
-        "d",
-        One("N"),
-        "children start together; a delay between them is not supported",
-    ),
-    refused("H", One("N"), ASYNC),
-    refused("k", One("N"), ASYNC),
-    refused("K", Nothing, "jitter in reads is not supported"),
-    refused(
-        "P",
-        One("N"),
-        "children are not bound to processors: use taskset",
-    ),
-    refused("X", One("FILE"), TELEMETRY),
-    refused("Y", One("FILE"), TELEMETRY),
-    refused(
-        "Z",
-        Nothing,
-        "mapped and plain I/O are not mixed: run with -B and without",
-    ),
-    refused("+a", One("N"), DEDUP),
-    refused("+A", One("N"), "madvise is not supported"),
-    refused("+b", One("N,N"), "bursts are assay fio's: --thinktime"),
-    refused("+C", One("N"), DEDUP),
-    refused(
-        "+E",
-        Nothing,
-        "not needed: tests that only read take any file",
-    ),
-    refused("+F", Nothing, MIXES),
-    refused("+H", One("HOST"), CLUSTER),
-    refused("+J", Nothing, "time spent computing (-J) never counts"),
-    refused("+k", Nothing, "give each child its size with -s"),
-    refused("+K", Nothing, MIXES),
-    refused(
-        "+l",
-        Nothing,
-        "record locks are not supported: -W locks files",
-    ),
-    refused(
-        "+L",
-        Nothing,
-        "record locks are not supported: -W locks files",
-    ),
-    refused("+m", One("FILE"), CLUSTER),
-    refused("+M", Nothing, DEDUP),
-    refused("+N", Nothing, "use tests that write in place: -i 2, -i 4"),
-    refused("+P", One("SERVICE"), CLUSTER),
-    refused(
-        "+q",
-        One("SECONDS"),
-        "pauses between tests are not supported",
-    ),
-    refused("+Q", One("N"), DEDUP),
-    refused("+R", Nothing, "name the files with -F"),
-    refused("+S", One("N"), DEDUP),
-    refused("+t", Nothing, "assay measures storage, not networks"),
-    refused("+V", Nothing, "each child has a file of its own"),
-    refused("+w", One("N"), DEDUP),
-    refused("+W", One("N"), DEDUP),
-    refused("+X", Nothing, "results would not be valid"),
-    refused("+y", One("N"), DEDUP),
-    refused(
-        "+z",
-        Nothing,
-        "every step has a histogram of latencies: see assay show",
-    ),
-    refused("+Z", Nothing, DEDUP),
-];
+pub(super) fn flags() -> impl Iterator<Item = Flag> {
+    let supported = SUPPORTED.lines().map(|line| flag(line, true));
+    supported.chain(REFUSED.lines().map(|line| flag(line, false)))
+}
+
+/// The flag of a line of the table.
+fn flag(line: &'static str, supported: bool) -> Flag {
+    let (left, about) = line.split_once("  ").unwrap_or((line, ""));
+    let (name, value) = left.split_once(' ').unwrap_or((left, ""));
+    Flag {
+        name,
+        takes: match value.strip_suffix("...") {
+            Some(value) => Takes::Many(value),
+            None if value.is_empty() => Takes::Nothing,
+            None => Takes::One(value),
+        },
+        about: about.trim_start(),
+        supported,
+    }
+}
 
 /// The flag of that name.
-pub(super) fn find(name: &str) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.name == name)
+pub(super) fn find(name: &str) -> Option<Flag> {
+    flags().find(|flag| flag.name == name)
 }
 
 /// Suggests a flag for an unknown one: the nearest long name, or the same letter in the other case.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let supported = FLAGS.iter().filter(|flag| flag.supported);
+    let mut supported = flags().filter(|flag| flag.supported);
     if name.starts_with('-') {
         let long = supported.filter(|flag| flag.name.len() > 2);
         return crate::nearest(name, long.map(|flag| flag.name));

@@ -22,7 +22,7 @@ pub use plan::parse;
 use crate::OwnOptions;
 use assay_model::text::clean;
 use assay_model::work::iozone::{Iozone, RateUnit};
-use flags::{FLAGS, Flag, Takes};
+use flags::{Flag, Takes, flags};
 use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -115,11 +115,11 @@ const WIDTH: usize = 96;
 #[must_use]
 pub fn help() -> String {
     let mut text = HEAD.to_owned();
-    for flag in FLAGS.iter().filter(|flag| flag.supported) {
+    for flag in flags().filter(|flag| flag.supported) {
         entry(flag, &mut text);
     }
     text.push_str("\nFlags of iozone that are not supported:\n");
-    for flag in FLAGS.iter().filter(|flag| !flag.supported) {
+    for flag in flags().filter(|flag| !flag.supported) {
         entry(flag, &mut text);
     }
     text.push_str(FOOT);
@@ -145,7 +145,7 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 or SIGTERM. Finished cells are kept in every case.
 ";
 
-fn entry(flag: &Flag, text: &mut String) {
+fn entry(flag: Flag, text: &mut String) {
     let left = match flag.takes {
         Takes::Nothing => format!("  -{}", flag.name),
         Takes::One(value) | Takes::Many(value) => format!("  -{} {value}", flag.name),

@@ -204,7 +204,7 @@ fn blocks_have_zeros_for_what_was_left_out() {
 #[test]
 fn the_help_has_every_flag() {
     let text = help();
-    for flag in FLAGS {
+    for flag in flags() {
         assert!(
             text.contains(&format!("\n  -{}", flag.name)),
             "-{}",

@@ -8,7 +8,7 @@ use super::flags::{Flag, Takes, find, nearest};
 /// A flag with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Given {
-    pub(super) flag: &'static Flag,
+    pub(super) flag: Flag,
     pub(super) values: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ fn cluster<'a>(
     Ok(())
 }
 
-fn known(name: &str) -> Result<&'static Flag, IozoneError> {
+fn known(name: &str) -> Result<Flag, IozoneError> {
     let Some(flag) = find(name) else {
         let hint = match nearest(name) {
             Some(near) => format!("did you mean -{near}?"),
@@ -88,7 +88,7 @@ fn known(name: &str) -> Result<&'static Flag, IozoneError> {
 }
 
 fn with_values<'a>(
-    flag: &'static Flag,
+    flag: Flag,
     glued: Option<&str>,
     rest: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
 ) -> Result<Given, IozoneError> {

@@ -283,170 +283,166 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "mapped files have none",
     )
     .of(&["mmap"]),
-    refused("cpuload", "percent", "", "Load of the processor", NOT_THERE).of(&["cpuio"]),
-    refused(
-        "cpumode",
-        "text",
-        "noop",
-        "How the processor is loaded",
-        NOT_THERE,
-    )
-    .of(&["cpuio"]),
-    refused(
-        "cpuchunks",
-        "time",
-        "50000",
-        "Length of a piece of load",
-        NOT_THERE,
-    )
-    .of(&["cpuio"]),
-    refused(
-        "exit_on_io_done",
-        "0 or 1",
-        "0",
-        "End when jobs with I/O have",
-        NOT_THERE,
-    )
-    .of(&["cpuio"]),
-    refused("hostname", "name", "", "Host to talk to", NOT_THERE).of(&["net", "netsplice", "rdma"]),
-    refused("port", "number", "", "Port to talk to", NOT_THERE).of(&["net", "netsplice", "rdma"]),
-    refused(
-        "protocol",
-        "tcp, udp, unix",
-        "",
-        "Protocol to talk",
-        NOT_THERE,
-    )
-    .of(NET),
-    refused(
-        "nodelay",
-        "0 or 1",
-        "0",
-        "Send small packets at once",
-        NOT_THERE,
-    )
-    .of(NET),
-    refused(
-        "listen",
-        "nothing, 0 or 1",
-        "",
-        "Wait for connections",
-        NOT_THERE,
-    )
-    .switch()
-    .of(NET),
-    refused(
-        "pingpong",
-        "nothing, 0 or 1",
-        "",
-        "Answer each packet",
-        NOT_THERE,
-    )
-    .switch()
-    .of(NET),
-    refused(
-        "interface",
-        "address",
-        "",
-        "Interface of the network",
-        NOT_THERE,
-    )
-    .of(NET),
-    refused("ttl", "number", "", "Hops of a packet", NOT_THERE).of(NET),
-    refused(
-        "window_size",
-        "bytes",
-        "",
-        "Size of the socket's buffer",
-        NOT_THERE,
-    )
-    .of(NET),
-    refused("mss", "bytes", "", "Largest segment", NOT_THERE).of(NET),
-    refused("bindname", "address", "", "Own address", NOT_THERE).of(&["rdma"]),
-    refused("verb", "name", "", "Which verb", NOT_THERE).of(&["rdma"]),
-    refused("program", "path", "", "Program to start", NOT_THERE).of(&["exec"]),
-    refused("arguments", "text", "", "Its arguments", NOT_THERE).of(&["exec"]),
-    refused(
-        "grace_time",
-        "time",
-        "",
-        "Time before it is killed",
-        NOT_THERE,
-    )
-    .of(&["exec"]),
-    refused(
-        "std_redirect",
-        "0 or 1",
-        "",
-        "Where its output goes",
-        NOT_THERE,
-    )
-    .of(&["exec"]),
-    refused("donorname", "path", "", "File that gives blocks", NOT_THERE).of(&["e4defrag"]),
-    refused(
-        "inplace",
-        "number",
-        "",
-        "Allocate in the same step",
-        NOT_THERE,
-    )
-    .of(&["e4defrag"]),
-    refused("volume", "name", "", "Name of the volume", NOT_THERE).of(&["gfapi", "gfapi_async"]),
-    refused("brick", "name", "", "Name of the brick", NOT_THERE).of(&["gfapi", "gfapi_async"]),
-    refused(
-        "single-instance",
-        "0 or 1",
-        "",
-        "One instance only",
-        NOT_THERE,
-    )
-    .of(&["gfapi", "gfapi_async"]),
-    refused("skip_bad", "0 or 1", "0", "Skip bad blocks", NOT_THERE).of(&["mtd"]),
-    refused(
-        "readfua",
-        "0 or 1",
-        "0",
-        "Force unit access on reads",
-        NOT_THERE,
-    )
-    .of(&["sg"]),
-    refused(
-        "writefua",
-        "0 or 1",
-        "0",
-        "Force unit access on writes",
-        NOT_THERE,
-    )
-    .of(&["sg"]),
-    refused(
-        "sg_write_mode",
-        "name",
-        "write",
-        "Which write command",
-        NOT_THERE,
-    )
-    .of(&["sg"]),
-    refused("stream_id", "number", "", "Number of the stream", NOT_THERE).of(&["sg"]),
-    refused("uri", "address", "", "Address of the export", NOT_THERE).of(&["nbd"]),
-    refused("clustername", "name", "", "Name of the cluster", NOT_THERE).of(&["rados", "rbd"]),
-    refused("rbdname", "name", "", "Name of the image", NOT_THERE).of(&["rbd"]),
-    refused("pool", "name", "", "Name of the pool", NOT_THERE).of(&["rados", "rbd", "dfs"]),
-    refused("clientname", "name", "", "Name of the client", NOT_THERE).of(&["rados", "rbd"]),
-    refused("conf", "path", "", "File of settings", NOT_THERE).of(&["rados"]),
-    refused(
-        "busy_poll",
-        "0 or 1",
-        "0",
-        "Poll for completions",
-        NOT_THERE,
-    )
-    .of(&["rados", "rbd"]),
-    refused(
-        "touch_objects",
-        "0 or 1",
-        "1",
-        "Make objects first",
-        NOT_THERE,
-    )
-    .of(&["rados"]),
 ];
+
+/// Options of engines that assay does not have: the engines, whether a value may be left out, and
+/// of each option its name, form, default and help.
+const ABSENT: &[(&[&str], bool, &[[&str; 4]])] = &[
+    (
+        &["cpuio"],
+        false,
+        &[
+            ["cpuload", "percent", "", "Load of the processor"],
+            ["cpumode", "text", "noop", "How the processor is loaded"],
+            ["cpuchunks", "time", "50000", "Length of a piece of load"],
+            [
+                "exit_on_io_done",
+                "0 or 1",
+                "0",
+                "End when jobs with I/O have",
+            ],
+        ],
+    ),
+    (
+        &["net", "netsplice", "rdma"],
+        false,
+        &[
+            ["hostname", "name", "", "Host to talk to"],
+            ["port", "number", "", "Port to talk to"],
+        ],
+    ),
+    (
+        NET,
+        false,
+        &[
+            ["protocol", "tcp, udp, unix", "", "Protocol to talk"],
+            ["nodelay", "0 or 1", "0", "Send small packets at once"],
+        ],
+    ),
+    (
+        NET,
+        true,
+        &[
+            ["listen", "nothing, 0 or 1", "", "Wait for connections"],
+            ["pingpong", "nothing, 0 or 1", "", "Answer each packet"],
+        ],
+    ),
+    (
+        NET,
+        false,
+        &[
+            ["interface", "address", "", "Interface of the network"],
+            ["ttl", "number", "", "Hops of a packet"],
+            ["window_size", "bytes", "", "Size of the socket's buffer"],
+            ["mss", "bytes", "", "Largest segment"],
+        ],
+    ),
+    (
+        &["rdma"],
+        false,
+        &[
+            ["bindname", "address", "", "Own address"],
+            ["verb", "name", "", "Which verb"],
+        ],
+    ),
+    (
+        &["exec"],
+        false,
+        &[
+            ["program", "path", "", "Program to start"],
+            ["arguments", "text", "", "Its arguments"],
+            ["grace_time", "time", "", "Time before it is killed"],
+            ["std_redirect", "0 or 1", "", "Where its output goes"],
+        ],
+    ),
+    (
+        &["e4defrag"],
+        false,
+        &[
+            ["donorname", "path", "", "File that gives blocks"],
+            ["inplace", "number", "", "Allocate in the same step"],
+        ],
+    ),
+    (
+        &["gfapi", "gfapi_async"],
+        false,
+        &[
+            ["volume", "name", "", "Name of the volume"],
+            ["brick", "name", "", "Name of the brick"],
+            ["single-instance", "0 or 1", "", "One instance only"],
+        ],
+    ),
+    (
+        &["mtd"],
+        false,
+        &[["skip_bad", "0 or 1", "0", "Skip bad blocks"]],
+    ),
+    (
+        &["sg"],
+        false,
+        &[
+            ["readfua", "0 or 1", "0", "Force unit access on reads"],
+            ["writefua", "0 or 1", "0", "Force unit access on writes"],
+            ["sg_write_mode", "name", "write", "Which write command"],
+            ["stream_id", "number", "", "Number of the stream"],
+        ],
+    ),
+    (
+        &["nbd"],
+        false,
+        &[["uri", "address", "", "Address of the export"]],
+    ),
+    (
+        &["rados", "rbd"],
+        false,
+        &[["clustername", "name", "", "Name of the cluster"]],
+    ),
+    (
+        &["rbd"],
+        false,
+        &[["rbdname", "name", "", "Name of the image"]],
+    ),
+    (
+        &["rados", "rbd", "dfs"],
+        false,
+        &[["pool", "name", "", "Name of the pool"]],
+    ),
+    (
+        &["rados", "rbd"],
+        false,
+        &[["clientname", "name", "", "Name of the client"]],
+    ),
+    (
+        &["rados"],
+        false,
+        &[["conf", "path", "", "File of settings"]],
+    ),
+    (
+        &["rados", "rbd"],
+        false,
+        &[["busy_poll", "0 or 1", "0", "Poll for completions"]],
+    ),
+    (
+        &["rados"],
+        false,
+        &[["touch_objects", "0 or 1", "1", "Make objects first"]],
+    ),
+];
+
+/// Those options, one after the other.
+pub(super) static ABSENT_OPTIONS: [OptionDef; 38] = {
+    let mut options = [refused("", "", "", "", NOT_THERE); 38];
+    let (mut group, mut next) = (0, 0);
+    while group < ABSENT.len() {
+        let (engines, switches, rows) = ABSENT[group];
+        let mut row = 0;
+        while row < rows.len() {
+            let [name, form, default, help] = rows[row];
+            let option = refused(name, form, default, help, NOT_THERE).of(engines);
+            options[next] = if switches { option.switch() } else { option };
+            (row, next) = (row + 1, next + 1);
+        }
+        group += 1;
+    }
+    options
+};

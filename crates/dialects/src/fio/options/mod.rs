@@ -32,77 +32,31 @@ pub(super) use verify::HEADER_BYTES;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// Options that belong together.
-pub struct OptionGroup {
-    /// Heading.
-    pub title: &'static str,
-    /// The options.
-    pub options: &'static [OptionDef],
-}
-
-/// Every option, in groups.
-pub static GROUPS: &[OptionGroup] = &[
-    OptionGroup {
-        title: "Jobs and their order",
-        options: schedule::OPTIONS,
-    },
-    OptionGroup {
-        title: "Files",
-        options: files::OPTIONS,
-    },
-    OptionGroup {
-        title: "Pattern, sizes and offsets",
-        options: blocks::OPTIONS,
-    },
-    OptionGroup {
-        title: "Engine, depth, caches and flushes",
-        options: length::ENGINE,
-    },
-    OptionGroup {
-        title: "How much and how long",
-        options: length::OPTIONS,
-    },
-    OptionGroup {
-        title: "Pace",
-        options: pace::OPTIONS,
-    },
-    OptionGroup {
-        title: "Verification and trims",
-        options: verify::OPTIONS,
-    },
-    OptionGroup {
-        title: "Buffers",
-        options: buffers::OPTIONS,
-    },
-    OptionGroup {
-        title: "Recording and replaying",
-        options: trace::OPTIONS,
-    },
-    OptionGroup {
-        title: "Logs",
-        options: logs::OPTIONS,
-    },
-    OptionGroup {
-        title: "Statistics and errors",
-        options: stats::OPTIONS,
-    },
-    OptionGroup {
-        title: "Processes, processors and zoned devices",
-        options: other::OPTIONS,
-    },
-    OptionGroup {
-        title: "Options of newer versions",
-        options: other::LATER,
-    },
-    OptionGroup {
-        title: "Options of single engines",
-        options: engines::OPTIONS,
-    },
+/// Every option, in groups, each with its heading.
+pub static GROUPS: &[(&str, &[&[OptionDef]])] = &[
+    ("Jobs and their order", &[schedule::OPTIONS]),
+    ("Files", &[files::OPTIONS]),
+    ("Pattern, sizes and offsets", &[blocks::OPTIONS]),
+    ("Engine, depth, caches and flushes", &[length::ENGINE]),
+    ("How much and how long", &[length::OPTIONS]),
+    ("Pace", &[pace::OPTIONS]),
+    ("Verification and trims", &[verify::OPTIONS]),
+    ("Buffers", &[buffers::OPTIONS]),
+    ("Recording and replaying", &[trace::OPTIONS]),
+    ("Logs", &[logs::OPTIONS]),
+    ("Statistics and errors", &[stats::OPTIONS]),
+    ("Processes, processors and zoned devices", &[other::OPTIONS]),
+    ("Options of newer versions", &[other::LATER]),
+    (
+        "Options of single engines",
+        &[engines::OPTIONS, &engines::ABSENT_OPTIONS],
+    ),
 ];
 
 /// Returns every option.
 pub fn all() -> impl Iterator<Item = &'static OptionDef> {
-    GROUPS.iter().flat_map(|group| group.options)
+    let parts = GROUPS.iter().flat_map(|(_, parts)| *parts);
+    parts.flat_map(|options| *options)
 }
 
 /// Every name and alias.
