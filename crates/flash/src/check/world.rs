@@ -42,7 +42,6 @@ impl Rule {
     ];
 
     /// In a word for programs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::FlushedIsKept => "flushed-is-kept",

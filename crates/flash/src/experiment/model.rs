@@ -96,13 +96,11 @@ const SPAN: u64 = (64 << 30) / BLOCK_BYTES;
 
 impl Model {
     /// The values of what is fitted.
-    #[must_use]
     pub fn values(&self) -> Vec<f64> {
         FREE.iter().map(|free| (free.get)(self)).collect()
     }
 
     /// The same model with other values of what is fitted.
-    #[must_use]
     pub fn with(&self, values: &[f64]) -> Self {
         let mut model = self.clone();
         for (free, value) in FREE.iter().zip(values) {
@@ -125,7 +123,6 @@ impl Model {
     }
 
     /// Returns the factor by which a tool lengthens times.
-    #[must_use]
     pub const fn factor(&self, tool: Tool) -> f64 {
         match tool {
             Tool::Disks => self.disks_factor,
