@@ -34,6 +34,18 @@ const PROMISES: u32 = 4_000;
 
 const MAX_MANY_METRICS: Duration = Duration::from_millis(200);
 
+/// Two conditions in rounds whose trials are independent, under a drift of 10 %.
+const SCENE: Scene = Scene {
+    cv: 0.05,
+    truth: 0.0,
+    noise: Noise::Independent,
+    drift: 0.1,
+    n: 4,
+    design: Design::Rounds(2),
+    method: Way::Verdict,
+    margin: 0.05,
+};
+
 /// Runs all simulations; an error when one misses its limit.
 pub fn run() -> Result<()> {
     if cfg!(debug_assertions) {
@@ -59,12 +71,9 @@ fn one_look(limits: &mut Limits) -> Result<()> {
             let scene = |truth| Scene {
                 cv,
                 truth,
-                noise: Noise::Independent,
                 drift,
                 n,
-                design: Design::Rounds(2),
-                method: Way::Verdict,
-                margin: 0.05,
+                ..SCENE
             };
             let name = format!(
                 "CV {:.0} %, drift {:.0} %, n={n}",
@@ -92,14 +101,10 @@ fn dependent_trials(limits: &mut Limits) -> Result<()> {
         for design in [Design::Rounds(2), Design::Rounds(4)] {
             for n in [4, 6, 10, 20] {
                 let tally = simulated(&Scene {
-                    cv: 0.05,
-                    truth: 0.0,
                     noise,
-                    drift: 0.1,
                     n,
                     design,
-                    method: Way::Verdict,
-                    margin: 0.05,
+                    ..SCENE
                 })?;
                 let name = format!("{noise:?}, {design:?}, n={n}");
                 false_verdicts(&name, tally, limits);
@@ -116,12 +121,9 @@ fn several_looks(limits: &mut Limits) -> Result<()> {
             let scene = |truth| Scene {
                 cv,
                 truth,
-                noise: Noise::Independent,
-                drift: 0.1,
                 n: plan.last(),
                 design: Design::Looks(plan),
-                method: Way::Verdict,
-                margin: 0.05,
+                ..SCENE
             };
             let name = format!("CV {:.0} %, looks {:?}", 100.0 * cv, plan.looks);
             let tally = simulated(&scene(0.0))?;
@@ -175,83 +177,48 @@ fn at_the_margin(name: &str, tally: Tally, limits: &mut Limits) {
 /// Percent of faster, slower, equivalent and none.
 type Shares = [f64; 4];
 
-/// CV, trials a side, and the shares at no difference, 5 % and 10 %, by least
-/// squares with position under a drift of 10 %.
-const POWER: [(f64, u32, [Shares; 3]); 5] = [
-    (
-        0.02,
-        4,
-        [
-            [0.9, 1.0, 80.0, 18.0],
-            [76.0, 0.0, 5.0, 19.0],
-            [100.0, 0.0, 0.0, 0.0],
-        ],
-    ),
-    (
-        0.02,
-        6,
-        [
-            [0.5, 0.3, 97.0, 1.7],
-            [93.0, 0.0, 4.9, 2.7],
-            [100.0, 0.0, 0.0, 0.0],
-        ],
-    ),
-    (
-        0.05,
-        6,
-        [
-            [2.6, 2.6, 9.6, 85.0],
-            [33.0, 0.0, 2.5, 64.0],
-            [84.0, 0.0, 0.1, 16.0],
-        ],
-    ),
-    (
-        0.05,
-        10,
-        [
-            [2.3, 2.5, 36.0, 59.0],
-            [54.0, 0.0, 4.6, 41.0],
-            [98.0, 0.0, 0.0, 2.0],
-        ],
-    ),
-    (
-        0.05,
-        20,
-        [
-            [2.1, 2.3, 84.0, 12.0],
-            [85.0, 0.0, 5.1, 10.0],
-            [100.0, 0.0, 0.0, 0.0],
-        ],
-    ),
+/// CV, trials a side, the true difference and the shares, by least squares with position under a
+/// drift of 10 %.
+const POWER: [(f64, u32, f64, Shares); 15] = [
+    (0.02, 4, 0.00, [0.9, 1.0, 80.0, 18.0]),
+    (0.02, 4, 0.05, [76.0, 0.0, 5.0, 19.0]),
+    (0.02, 4, 0.10, [100.0, 0.0, 0.0, 0.0]),
+    (0.02, 6, 0.00, [0.5, 0.3, 97.0, 1.7]),
+    (0.02, 6, 0.05, [93.0, 0.0, 4.9, 2.7]),
+    (0.02, 6, 0.10, [100.0, 0.0, 0.0, 0.0]),
+    (0.05, 6, 0.00, [2.6, 2.6, 9.6, 85.0]),
+    (0.05, 6, 0.05, [33.0, 0.0, 2.5, 64.0]),
+    (0.05, 6, 0.10, [84.0, 0.0, 0.1, 16.0]),
+    (0.05, 10, 0.00, [2.3, 2.5, 36.0, 59.0]),
+    (0.05, 10, 0.05, [54.0, 0.0, 4.6, 41.0]),
+    (0.05, 10, 0.10, [98.0, 0.0, 0.0, 2.0]),
+    (0.05, 20, 0.00, [2.1, 2.3, 84.0, 12.0]),
+    (0.05, 20, 0.05, [85.0, 0.0, 5.1, 10.0]),
+    (0.05, 20, 0.10, [100.0, 0.0, 0.0, 0.0]),
 ];
 
 fn table_of_power(limits: &mut Limits) -> Result<()> {
-    for (cv, n, expected) in POWER {
-        for (truth, expected) in [0.0, 0.05, 0.10].into_iter().zip(expected) {
-            let tally = simulated(&Scene {
-                cv,
-                truth,
-                noise: Noise::Independent,
-                drift: 0.1,
-                n,
-                design: Design::Rounds(2),
-                method: Way::Means,
-                margin: 0.05,
-            })?;
-            let counts = [tally.faster, tally.slower, tally.equivalent, tally.none];
-            let found = counts.map(|count| tally.percent(count));
-            let mut off = found
-                .iter()
-                .zip(expected)
-                .map(|(found, expected)| (found - expected).abs());
-            let shown = found.map(|share| format!("{share:.1}")).join("/");
-            let name = format!("CV {:.0} %, n={n}, true {:.0} %", 100.0 * cv, 100.0 * truth);
-            limits.check(
-                &format!("{name}: faster/slower/equivalent/none"),
-                &format!("{shown} (table {expected:?})"),
-                off.all(|off| off <= MAX_OFF_POWER),
-            );
-        }
+    for (cv, n, truth, expected) in POWER {
+        let tally = simulated(&Scene {
+            cv,
+            truth,
+            n,
+            method: Way::Means,
+            ..SCENE
+        })?;
+        let counts = [tally.faster, tally.slower, tally.equivalent, tally.none];
+        let found = counts.map(|count| tally.percent(count));
+        let mut off = found
+            .iter()
+            .zip(expected)
+            .map(|(found, expected)| (found - expected).abs());
+        let shown = found.map(|share| format!("{share:.1}")).join("/");
+        let name = format!("CV {:.0} %, n={n}, true {:.0} %", 100.0 * cv, 100.0 * truth);
+        limits.check(
+            &format!("{name}: faster/slower/equivalent/none"),
+            &format!("{shown} (table {expected:?})"),
+            off.all(|off| off <= MAX_OFF_POWER),
+        );
     }
     Ok(())
 }
@@ -304,13 +271,11 @@ fn one_after_another(limits: &mut Limits) -> Result<()> {
     for (n, expected) in [(3, 40.0), (5, 88.0), (10, 100.0)] {
         let tally = simulated(&Scene {
             cv: 0.02,
-            truth: 0.0,
-            noise: Noise::Independent,
             drift: -0.1,
             n,
             design: Design::OneAfterAnother,
             method: Way::Means,
-            margin: 0.05,
+            ..SCENE
         })?;
         // Whatever the verdict, how often the interval leaves out the truth.
         let wrong = 100.0 - tally.percent(tally.covered);

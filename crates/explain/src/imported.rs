@@ -51,7 +51,6 @@ impl<'i> Explained<'i> {
     }
 
     /// The explanation for programs.
-    #[must_use]
     pub fn value(&self) -> Value {
         let figures: Vec<Value> = self.figures.iter().map(ExplainedFigure::value).collect();
         json!({
@@ -61,7 +60,6 @@ impl<'i> Explained<'i> {
     }
 
     /// The explanation for people.
-    #[must_use]
     pub fn document(&self) -> Document {
         let tool = clean(&self.import.results.tool);
         let title = tr!("Import {id} of {tool}", id = self.import.id, tool);

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 impl Explained<'_> {
     /// The explanation for people: the largest part of the time of each result first.
-    #[must_use]
     pub fn document(&self) -> Document {
         let header = &self.run.header;
         let device = clean(&header.storage.words());
@@ -62,7 +61,6 @@ impl Explained<'_> {
     }
 
     /// The explanation for programs.
-    #[must_use]
     pub fn value(&self) -> Value {
         let bus = self.bus.as_ref().map(|bus| {
             json!({

@@ -192,7 +192,6 @@ impl DeviceModel {
     }
 
     /// The parts that assay knows.
-    #[must_use]
     pub fn known() -> Vec<Self> {
         let parts = KNOWN.iter().filter_map(|text| Self::parse(text).ok());
         parts.collect()
@@ -206,13 +205,11 @@ impl DeviceModel {
     }
 
     /// The known part of this name.
-    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::known().into_iter().find(|part| part.name == name)
     }
 
     /// The known part that is nearest to a kind of device: fits begin with it.
-    #[must_use]
     pub const fn name_like(kind: &DeviceKind) -> &'static str {
         match kind {
             DeviceKind::Emmc => "emmc-8gb-hs400",
@@ -320,20 +317,17 @@ impl DeviceModel {
     }
 
     /// The part as TOML, as [`parse`](Self::parse) reads it.
-    #[must_use]
     pub fn to_toml(&self) -> String {
         // Tables of numbers and text can always be written.
         toml::to_string(self).unwrap_or_default()
     }
 
     /// Blocks of the largest request.
-    #[must_use]
     pub fn max_request_blocks(&self) -> u64 {
         blocks(self.max_request_kib)
     }
 
     /// Returns the time of a read block on the bus.
-    #[must_use]
     pub fn read_block(&self) -> Picos {
         let wire = || limits::find(&self.bus).map_or(0.0, |bus| 512e6 / bus.read);
         Picos::from_us(self.read.block_us.unwrap_or_else(wire))
@@ -368,7 +362,6 @@ const MOST_OPEN: u64 = 256;
 const MOST_REGIONS: u64 = 1 << 16;
 
 /// Blocks of so many KiB.
-#[must_use]
 pub const fn blocks(kib: u64) -> u64 {
     kib.saturating_mul(1024 / BLOCK_BYTES)
 }

@@ -138,7 +138,6 @@ pub struct Host {
 
 impl Host {
     /// A driver that has sent nothing yet.
-    #[must_use]
     pub const fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -149,13 +148,11 @@ impl Host {
     }
 
     /// Policy of the driver.
-    #[must_use]
     pub const fn policy(&self) -> Policy {
         self.policy
     }
 
     /// `true` if a transfer is open.
-    #[must_use]
     pub const fn has_open(&self) -> bool {
         self.open.is_some()
     }

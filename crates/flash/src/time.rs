@@ -14,7 +14,6 @@ impl Picos {
 
     /// The nearest whole number of picoseconds; negative numbers and those that are none
     /// are no time.
-    #[must_use]
     pub fn from_us(us: f64) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
@@ -25,13 +24,11 @@ impl Picos {
     }
 
     /// So many milliseconds.
-    #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000_000_000))
     }
 
     /// In microseconds.
-    #[must_use]
     pub fn as_us(self) -> f64 {
         self.0 as f64 / 1e6
     }

@@ -45,7 +45,6 @@ pub struct Timed {
 
 impl Timed {
     /// Microseconds of an I/O, on average.
-    #[must_use]
     pub fn mean_us(&self) -> f64 {
         self.time.as_us() / self.ios.max(1) as f64
     }

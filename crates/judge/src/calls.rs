@@ -39,7 +39,6 @@ pub enum Quantity {
 
 impl DirectionEvidence {
     /// The label of one figure.
-    #[must_use]
     pub fn of(&self, quantity: Quantity) -> Cow<'_, Measured> {
         let flush = match self.calls {
             _ if quantity == Quantity::Whole => return Cow::Borrowed(&self.measured),

@@ -94,7 +94,6 @@ impl Measured {
     ];
 
     /// The label that stands next to a figure.
-    #[must_use]
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Device => key!("device"),
@@ -201,7 +200,6 @@ impl Judgement {
 }
 
 /// Judges a trial; `None` when it did not start.
-#[must_use]
 pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::memory) {
         return Some(memory::judge(step));

@@ -23,7 +23,6 @@ use group::StorageGroup;
 
 /// Judges the streams of a load, in its order; `None` for one that moved
 /// nothing.
-#[must_use]
 pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
     let mut judged: Vec<Option<Judgement>> = load
         .streams

@@ -38,7 +38,6 @@ struct SharedSide {
 }
 
 /// A side that has no connection yet.
-#[must_use]
 pub fn link(times: Times) -> (Link, LinkReader, LinkWriter) {
     let shared = Arc::new(SharedSide {
         state: Mutex::new(LinkSide::new()),
@@ -100,7 +99,6 @@ impl Link {
     }
 
     /// Returns the time since the other side was last heard.
-    #[must_use]
     pub fn silent_for(&self) -> Duration {
         self.lock().heard.elapsed()
     }
@@ -114,19 +112,16 @@ impl Link {
     }
 
     /// `true` if the link was given up.
-    #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.lock().given_up.is_some()
     }
 
     /// `true` if the link has a connection now.
-    #[must_use]
     pub fn is_connected(&self) -> bool {
         self.lock().connected
     }
 
     /// Waits until it is given up, at most so long; whether it was.
-    #[must_use]
     pub fn await_end(&self, patience: Duration) -> bool {
         self.wait_while(patience, |state| state.given_up.is_none())
     }

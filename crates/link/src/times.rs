@@ -21,7 +21,6 @@ pub struct Times {
 impl Times {
     /// Returns times that fit a grace period: within it, a dead connection is noticed and a new one
     /// has time to start.
-    #[must_use]
     pub fn within(grace: Duration) -> Self {
         Self {
             grace,

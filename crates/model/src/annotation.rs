@@ -21,7 +21,6 @@ pub struct Annotation {
 
 impl Annotation {
     /// Returns true if there is neither a name, nor a tag, nor a note.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.name.is_none() && self.tags.is_empty() && self.note.is_none()
     }

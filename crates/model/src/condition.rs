@@ -44,7 +44,6 @@ pub struct Condition {
 
 impl Condition {
     /// The condition of these settings, named by them.
-    #[must_use]
     pub fn of(settings: Vec<Setting>) -> Self {
         let names: Vec<String> = settings.iter().map(ToString::to_string).collect();
         Self {
@@ -54,7 +53,6 @@ impl Condition {
     }
 
     /// `true` if this condition makes a new file system on the device under test.
-    #[must_use]
     pub fn makes_file_system(&self) -> bool {
         let mut settings = self.settings.iter();
         settings.any(|setting| setting.subject == Subject::Mkfs)

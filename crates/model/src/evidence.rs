@@ -28,7 +28,6 @@ pub struct Evidence {
 impl Evidence {
     /// Returns the evidence of a trial on a simulated device: nothing of the machine had a part in
     /// it.
-    #[must_use]
     pub fn simulated(storage: Storage) -> Self {
         Self {
             storage,
@@ -120,7 +119,6 @@ pub struct DeviceCounters {
 impl DeviceCounters {
     /// The counters that labels are made of, each combined with that of another moment; times and
     /// depths are 0.
-    #[must_use]
     pub fn combined(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
         let maybe = |a: Option<u64>, b: Option<u64>| Some(of(a?, b?));
         Self {

@@ -16,7 +16,6 @@ pub enum Better {
 
 impl Better {
     /// 1 where more is better, -1 where less is.
-    #[must_use]
     pub const fn sign(self) -> f64 {
         match self {
             Self::Higher => 1.0,
@@ -51,7 +50,6 @@ pub enum Sample {
 
 impl Sample {
     /// Number of trials.
-    #[must_use]
     pub fn n(&self) -> usize {
         match self {
             Self::Values { values, .. } => values.len(),

@@ -37,19 +37,16 @@ crate::named! {
 
 impl Rw {
     /// `true` if offsets come in random order.
-    #[must_use]
     pub const fn is_random(self) -> bool {
         matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
     }
 
     /// `true` if the pattern reads.
-    #[must_use]
     pub const fn reads(self) -> bool {
         !matches!(self, Self::Write | Self::RandWrite)
     }
 
     /// `true` if the pattern writes.
-    #[must_use]
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::RandRead)
     }
@@ -105,7 +102,6 @@ crate::named! {
 impl EngineKind {
     /// `true` if each I/O moves the bytes of its block to or from the storage; `false` for engines
     /// that only simulate I/O or work on whole files.
-    #[must_use]
     pub const fn moves_data(self) -> bool {
         !matches!(
             self,
@@ -123,7 +119,6 @@ impl EngineKind {
     }
 
     /// `true` if the engine is asynchronous, so that an I/O depth above 1 has an effect.
-    #[must_use]
     pub const fn is_asynchronous(self) -> bool {
         matches!(
             self,
@@ -328,7 +323,6 @@ pub struct Job {
 impl Job {
     /// A job with fio's defaults: psync, depth 1, one worker, buffered, one
     /// pass over `size` bytes from the start of the file.
-    #[must_use]
     pub fn new(name: &str, rw: Rw, bs: Bytes, size: Bytes) -> Self {
         Self {
             name: name.to_owned(),
@@ -361,7 +355,6 @@ impl Job {
 
     /// `true` if data is forced to the device before the clock stops, by open flags or by a flush
     /// at the end.
-    #[must_use]
     pub fn ends_durable(&self) -> bool {
         self.sync != OpenSync::None
             || self.flush.at_end.is_some()
@@ -370,7 +363,6 @@ impl Job {
 
     /// The same job on a simulated device, where all I/O is direct: there is no page cache.
     /// `None` for a job that is about the page cache.
-    #[must_use]
     pub fn simulated(&self) -> Option<Self> {
         let past_the_cache =
             self.direct || self.sync != OpenSync::None || matches!(self.flush.every, Some((1, _)));
@@ -385,7 +377,6 @@ impl Job {
 
     /// The most bytes the job can write, all workers together; `None` when
     /// only time limits it.
-    #[must_use]
     pub fn max_written(&self) -> Option<Bytes> {
         if !self.rw.writes() {
             return Some(Bytes(0));
@@ -400,7 +391,6 @@ impl Job {
 }
 
 /// Returns true if `name`, or the beginning before its final `*`, means the job called `job`.
-#[must_use]
 pub fn is_named(name: &str, job: &str) -> bool {
     name.strip_suffix('*')
         .map_or(name == job, |beginning| job.starts_with(beginning))

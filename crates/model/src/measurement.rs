@@ -55,7 +55,6 @@ pub struct DirectionTotals {
 
 impl Measurement {
     /// Returns the clock time of a direction, in nanoseconds: the divisor of its rate.
-    #[must_use]
     pub fn clock_ns(&self, direction: Direction) -> u64 {
         let totals = match direction {
             Direction::Read => &self.read,

@@ -35,14 +35,12 @@ pub struct Plan {
 
 impl Plan {
     /// The condition of a slot; `None`: as the machine is.
-    #[must_use]
     pub fn condition_of(&self, slot: &Slot) -> Option<&Condition> {
         self.conditions.get(slot.condition?)
     }
 
     /// The parts of its order that share a test file: all of it, unless conditions
     /// make file systems, each of which needs one of its own.
-    #[must_use]
     pub fn stretches(&self) -> Vec<Range<usize>> {
         let file_system = |slot: &Slot| -> Vec<&Setting> {
             let condition = self.condition_of(slot);
@@ -64,7 +62,6 @@ impl Plan {
     }
 
     /// `true` if the plan's conditions make file systems on the device.
-    #[must_use]
     pub fn makes_file_systems(&self) -> bool {
         self.conditions.iter().any(Condition::makes_file_system)
     }
@@ -100,7 +97,6 @@ pub enum Place {
 
 impl Place {
     /// Returns the path of the place.
-    #[must_use]
     pub fn path(&self) -> &Path {
         match self {
             Self::Directory { path }
@@ -136,7 +132,6 @@ pub struct Slot {
 
 impl Slot {
     /// A trial as the machine is.
-    #[must_use]
     pub const fn plain(job: usize, trial: u32) -> Self {
         Self {
             job,
@@ -149,7 +144,6 @@ impl Slot {
 /// Rounds: every round runs each job that has trials left once, in a fresh
 /// random order. A drift over the session (heat, wear, a filling SLC cache)
 /// then falls on all jobs alike instead of on the last ones.
-#[must_use]
 pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
     let mut rng = SplitMix64::new(seed);
     let rounds = trials_per_job.iter().copied().max().unwrap_or(0);
@@ -173,7 +167,6 @@ pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
 /// falls on all of them alike, and so does what a trial leaves to the one after it.
 /// Round 0 brings the storage into the state that the others find. Without conditions
 /// a round runs every job once, as the machine is.
-#[must_use]
 pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slot> {
     let mut round: Vec<Option<usize>> = match conditions {
         0 => vec![None],
@@ -204,7 +197,6 @@ pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slo
 /// Turns of two sides, `each` of both: blocks of four, ABBA or BAAB by a coin, so
 /// that a drift that is a straight line falls on both alike within every block. An
 /// odd number ends in half a block.
-#[must_use]
 pub fn turns(each: u32, rng: &mut SplitMix64) -> Vec<Side> {
     let length = 2 * each as usize;
     let mut turns = Vec::with_capacity(length);

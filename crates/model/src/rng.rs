@@ -7,7 +7,6 @@ pub struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// Starts the sequence that `seed` names.
-    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -48,7 +48,6 @@ pub struct RunHeader {
 impl RunHeader {
     /// Place of a trial of this run in the session: counted over both runs where two
     /// took turns.
-    #[must_use]
     pub fn place_of(&self, position: u32) -> u32 {
         let paired = self.paired.as_ref();
         let place = paired.and_then(|paired| paired.places.get(position as usize));
@@ -98,7 +97,6 @@ pub enum DatasheetFigure {
 
 impl Datasheet {
     /// A figure in bytes per second or I/Os per second, if it is there.
-    #[must_use]
     pub fn value(&self, figure: DatasheetFigure) -> Option<f64> {
         match figure {
             DatasheetFigure::SeqRead => self.seq_read_mb_s.map(|rate| rate * 1e6),
@@ -109,7 +107,6 @@ impl Datasheet {
     }
 
     /// Why it is none: a figure that is not above 0.
-    #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         let figures = [
             ("seq_read_mb_s", self.seq_read_mb_s),
@@ -138,13 +135,11 @@ pub struct Stopping {
 impl Stopping {
     /// Level that verdicts on the run are held to: it was looked at more than once, or
     /// once.
-    #[must_use]
     pub fn alpha(&self) -> f64 {
         self.looks.as_ref().map_or(LEVEL, |looks| looks.alpha)
     }
 
     /// `true` if all trials are to be run.
-    #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -192,7 +187,6 @@ pub enum RunStatus {
 
 impl RunStatus {
     /// One word, as in JSON.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Running => key!("running"),
@@ -221,7 +215,6 @@ pub struct Run {
 impl Run {
     /// `true` if this run took turns with the other one: the positions of both count in one
     /// session.
-    #[must_use]
     pub fn took_turns_with(&self, other: &Self) -> bool {
         let with = |run: &Self| run.header.paired.as_ref().map(|paired| paired.with.clone());
         with(self).as_ref() == Some(&other.header.id)
@@ -229,7 +222,6 @@ impl Run {
     }
 
     /// Returns the number of complete rounds; conditioning is none.
-    #[must_use]
     pub fn whole_rounds(&self) -> u32 {
         let order = &self.header.plan.order;
         let ended = self.trials.iter();

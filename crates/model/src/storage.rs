@@ -19,7 +19,6 @@ pub const MAIN_MEMORY: &str = "memory";
 /// assert_eq!(folder_of(Path::new("a/b")), Path::new("a"));
 /// assert_eq!(folder_of(Path::new("b")), Path::new("."));
 /// ```
-#[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -36,7 +35,6 @@ pub fn folder_of(path: &Path) -> &Path {
 /// assert_eq!(simulated(Path::new("sim:emmc-8gb-hs400")), Some("emmc-8gb-hs400"));
 /// assert_eq!(simulated(Path::new("./sim:file")), None);
 /// ```
-#[must_use]
 pub fn simulated(path: &Path) -> Option<&str> {
     path.to_str()?.strip_prefix("sim:")
 }
@@ -71,7 +69,6 @@ fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok,
 
 impl Storage {
     /// Returns a storage that stands for main memory where that is measured.
-    #[must_use]
     pub fn main_memory(total: Option<Bytes>) -> Self {
         Self {
             path: PathBuf::from(MAIN_MEMORY),
@@ -84,14 +81,12 @@ impl Storage {
     }
 
     /// The layer that holds the file directly: the device under test.
-    #[must_use]
     pub fn top(&self) -> Option<&Layer> {
         self.layers.first()
     }
 
     /// The layer that tells what the device under test is: the disk of a
     /// partition, else the top itself.
-    #[must_use]
     pub fn device(&self) -> Option<&Layer> {
         let top = self.top()?;
         let disk = self.layers.iter().find(|layer| {
@@ -102,7 +97,6 @@ impl Storage {
 
     /// The device in a few words, as for a list:
     /// `eMMC SanDisk DG4032, 29.1 GiB`, `tmpfs in memory`.
-    #[must_use]
     pub fn words(&self) -> String {
         match &self.backing {
             Backing::Memory { fs_type } => format!("{fs_type} in memory"),
@@ -116,7 +110,6 @@ impl Storage {
 
     /// Returns the reason why all of the storage is memory: `tmpfs is memory`, `loop0 is in memory
     /// (file on tmpfs)`, `dm-0 is on zram0 (zram)`; `None` when it is not, or not known to be.
-    #[must_use]
     pub fn memory(&self) -> Option<String> {
         let top = self.top();
         if let Backing::Memory { fs_type } = &self.backing {
@@ -141,7 +134,6 @@ impl Storage {
 
     /// Returns the caveats to show beside every label of this storage, one sentence each: loop
     /// devices whose file the machine caches (`loop/dio`).
-    #[must_use]
     pub fn caveats(&self) -> Vec<String> {
         let layers = self.layers.iter();
         layers.filter_map(Layer::caveat).collect()
@@ -247,7 +239,6 @@ pub struct Layer {
 
 impl Layer {
     /// The file of a loop device that reads and writes it through the page cache.
-    #[must_use]
     pub fn cached_file(&self) -> Option<&Path> {
         let is_loop = self.identity.kind == DeviceKind::Loop;
         let is_direct = self.identity.raw.get("dio").map(String::as_str) == Some("1");
@@ -327,7 +318,6 @@ pub enum DeviceKind {
 
 impl DeviceKind {
     /// `true` if the device stores its data in memory, or nowhere.
-    #[must_use]
     pub const fn is_memory(&self) -> bool {
         matches!(self, Self::Zram | Self::Ram | Self::Nullblk)
     }

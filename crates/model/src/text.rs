@@ -11,7 +11,6 @@ use std::fmt::Write as _;
 /// assert_eq!(clean("Card\u{1b}[31m"), "Card\\u{1b}[31m");
 /// assert_eq!(clean("eMMC 5.1 µ"), "eMMC 5.1 µ");
 /// ```
-#[must_use]
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -44,7 +43,6 @@ fn is_invisible(c: char) -> bool {
 
 /// Shortens to at most `width` characters, with an ellipsis in the middle:
 /// both ends of a path tell more than its beginning alone.
-#[must_use]
 pub fn shorten(text: &str, width: usize) -> String {
     let count = text.chars().count();
     if count <= width || width < 3 {

@@ -33,7 +33,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// One word, as in JSON.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Completed => key!("completed"),
@@ -84,7 +83,6 @@ pub struct TrialRecord {
 
 impl TrialRecord {
     /// A trial of which nothing was measured, as the machine was.
-    #[must_use]
     pub const fn new(job: Job, trial: u32, position: u32, seed: u64, outcome: Outcome) -> Self {
         Self {
             job,
@@ -110,7 +108,6 @@ impl TrialRecord {
     }
 
     /// `true` if data read back differs from data written.
-    #[must_use]
     pub fn lost_data(&self) -> bool {
         self.detail.as_deref().is_some_and(StepDetail::differs)
     }
@@ -118,7 +115,6 @@ impl TrialRecord {
 
 impl TrialRecord {
     /// `true` if the trial contributes to figures: trials of round 0 do not.
-    #[must_use]
     pub const fn counts(&self) -> bool {
         self.trial > 0
     }

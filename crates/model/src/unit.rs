@@ -20,7 +20,6 @@ pub enum Unit {
 impl Unit {
     /// The unit of a run. What its maker wrote into it comes first; then the user's name;
     /// then what holds for storage that is made of software.
-    #[must_use]
     pub fn of(header: &RunHeader) -> Self {
         let machine = header.system.hostname.as_deref().unwrap_or_default();
         Self::told(&header.storage, header.unit.as_deref(), machine)

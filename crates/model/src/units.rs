@@ -20,19 +20,16 @@ pub const GIB: u64 = 1 << 30;
 
 impl Bytes {
     /// `n` kibibytes.
-    #[must_use]
     pub const fn kib(n: u64) -> Self {
         Self(n * KIB)
     }
 
     /// `n` mebibytes.
-    #[must_use]
     pub const fn mib(n: u64) -> Self {
         Self(n * MIB)
     }
 
     /// `n` gibibytes.
-    #[must_use]
     pub const fn gib(n: u64) -> Self {
         Self(n * GIB)
     }
@@ -116,19 +113,16 @@ pub struct Nanos(pub u64);
 
 impl Nanos {
     /// `n` whole seconds.
-    #[must_use]
     pub const fn secs(n: u64) -> Self {
         Self(n * 1_000_000_000)
     }
 
     /// `n` milliseconds.
-    #[must_use]
     pub const fn millis(n: u64) -> Self {
         Self(n * 1_000_000)
     }
 
     /// As seconds with a fraction.
-    #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -186,7 +180,6 @@ impl fmt::Display for BytesPerSec {
 /// Three significant digits: `1.23`, `12.3`, `123`, `1234`; scientific only where no
 /// unit of this world is that large. For figures whose unit stands elsewhere, such as at
 /// the head of a column.
-#[must_use]
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
         v if v >= 1e15 => format!("{value:.2e}"),

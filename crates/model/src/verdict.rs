@@ -51,7 +51,6 @@ pub struct Change {
 
 impl Change {
     /// On the scale of logarithms.
-    #[must_use]
     pub fn log(&self) -> f64 {
         (self.percent / 100.0).ln_1p()
     }
@@ -78,7 +77,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// The word, as in JSON.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Faster(_) => key!("faster"),

@@ -211,7 +211,6 @@ pub enum FromAgent {
 
 impl FromAgent {
     /// Returns true if it answers a question, and so belongs to no plan, load or work.
-    #[must_use]
     pub const fn is_answer(&self) -> bool {
         matches!(
             self,

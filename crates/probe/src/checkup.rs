@@ -21,7 +21,6 @@ use std::path::Path;
 
 /// Reads every field of the machine and, if given, of the storage, except [`Checkup::place`] and
 /// [`Checkup::others`].
-#[must_use]
 pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
     Checkup {
         system: system(roots),

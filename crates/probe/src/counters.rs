@@ -9,14 +9,12 @@ use assay_model::work::watch::DiskCounters;
 
 /// The block layer's counters of a device, from `/sys/class/block/NAME/stat`
 /// (Documentation/block/stat.rst); `None` when they cannot be read.
-#[must_use]
 pub fn device_counters(roots: &Roots, name: &str) -> Option<DeviceCounters> {
     let text = attr::whole(&roots.block(name).join("stat")).ok()?;
     parse_stat(name, &text)
 }
 
 /// Reads all counters of a disk, except its dirty pages; `None` if they cannot be read.
-#[must_use]
 pub fn disk_stat(roots: &Roots, name: &str) -> Option<DiskCounters> {
     let text = attr::whole(&roots.block(name).join("stat")).ok()?;
     let fields = numbers(&text)?;
@@ -74,7 +72,6 @@ fn parse_stat(name: &str, text: &str) -> Option<DeviceCounters> {
 
 /// The queue settings of every layer, in order. A partition shows those of its
 /// disk, under its own name; a layer that has vanished shows none.
-#[must_use]
 pub fn queues(roots: &Roots, storage: &Storage) -> Vec<QueueSettings> {
     let layers = storage.layers.iter();
     layers

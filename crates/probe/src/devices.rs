@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 /// The disks of the machine, by name, with what is mounted of them and why they may
 /// not be written. Nothing is opened; who does that should ask
 /// [`held_exclusively`](crate::safety::held_exclusively) too.
-#[must_use]
 pub fn list(roots: &Roots) -> Vec<ListedDevice> {
     let names = disks(roots);
     let in_use = in_use_each(roots, &names);
@@ -41,7 +40,6 @@ pub fn list(roots: &Roots) -> Vec<ListedDevice> {
 
 /// The node of a block device: where udev or Android puts it. The kernel writes `!`
 /// for a slash in a name.
-#[must_use]
 pub fn node(roots: &Roots, name: &str) -> PathBuf {
     let name = name.replace('!', "/");
     let folders = ["dev", "dev/block"].map(|folder| roots.root.join(folder).join(&name));
@@ -54,7 +52,6 @@ pub fn node(roots: &Roots, name: &str) -> PathBuf {
 
 /// EXT_CSD of an eMMC as debugfs shows it, in hexadecimal; root only. The kernel asks
 /// the card for it, so this is nothing to do while something is measured.
-#[must_use]
 pub fn ext_csd(roots: &Roots, name: &str) -> Option<String> {
     let device = Device::named(roots, name)?;
     let card = attr::link_name(&device.disk_dir().join("device"))?;

@@ -19,7 +19,6 @@ const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
 
 /// Describes the memory of this machine, for a process that may use these CPUs.
-#[must_use]
 pub fn machine(roots: &Roots, cpus: Vec<u32>) -> Machine {
     let counters = snapshot::memory(roots);
     let huge = roots.sys.join("kernel/mm/transparent_hugepage");
@@ -40,7 +39,6 @@ pub fn machine(roots: &Roots, cpus: Vec<u32>) -> Machine {
 }
 
 /// Returns the number of thermal throttling events since boot, summed over all CPUs.
-#[must_use]
 pub fn throttled(roots: &Roots) -> Option<u64> {
     let cpus = attr::numbered_entries(&roots.sys.join("devices/system/cpu"), "cpu").into_iter();
     let file = "thermal_throttle/core_throttle_count";
@@ -101,7 +99,6 @@ fn running(roots: &Roots) -> Option<u32> {
 
 /// Bytes of this process between two addresses that are in huge pages
 /// (`/proc/self/smaps`); `None` when the kernel does not tell.
-#[must_use]
 pub fn huge_bytes(roots: &Roots, from: u64, to: u64) -> Option<u64> {
     let text = attr::whole(&roots.proc.join("self/smaps")).ok()?;
     let (mut bytes, mut within) = (None, false);
@@ -127,7 +124,6 @@ fn range(line: &str) -> Option<(u64, u64)> {
 
 /// Returns the physical address of an address of this process. The kernel reveals it to root only;
 /// others read 0.
-#[must_use]
 pub fn physical(roots: &Roots, address: u64) -> Option<u64> {
     let page = rustix::param::page_size() as u64;
     let map = File::open(roots.proc.join("self/pagemap")).ok()?;

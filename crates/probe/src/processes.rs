@@ -34,7 +34,6 @@ struct Io {
 
 impl ProcessIoTable {
     /// Reads all processes but those in `own_pids`.
-    #[must_use]
     pub fn take(roots: &Roots, own_pids: &[u32]) -> Self {
         let names = attr::entries(&roots.proc).into_iter();
         let pids = names
@@ -89,7 +88,6 @@ fn parse_stat(text: &str) -> Option<Stat> {
 
 /// The processes that a process has started, and those that they have started
 /// in turn, each after the one that started it.
-#[must_use]
 pub fn descendants(roots: &Roots, pid: u32) -> Vec<u32> {
     let names = attr::entries(&roots.proc).into_iter();
     let parents: Vec<(u32, u32)> = names
@@ -120,7 +118,6 @@ pub fn descendants(roots: &Roots, pid: u32) -> Vec<u32> {
 ///
 /// A process born in between counts from its start. One that ended in between
 /// is missed, with all it did: the kernel keeps no record of it.
-#[must_use]
 pub fn busiest(
     before: &ProcessIoTable,
     after: &ProcessIoTable,

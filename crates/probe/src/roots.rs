@@ -23,7 +23,6 @@ impl Default for Roots {
 
 impl Roots {
     /// `proc`, `sys` and the rest beneath one folder.
-    #[must_use]
     pub fn under(folder: &Path) -> Self {
         Self {
             proc: folder.join("proc"),

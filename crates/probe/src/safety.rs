@@ -30,13 +30,11 @@ use std::process;
 /// other users are looked into by root only. What cannot be read otherwise
 /// counts as a reason. Mounts in other mount namespaces are not seen here: ask
 /// [`held_exclusively`] too.
-#[must_use]
 pub fn in_use(roots: &Roots, name: &str) -> Vec<String> {
     in_use_with(roots, &KernelFiles, name)
 }
 
 /// The same of several devices, in their order: processes are looked at only once.
-#[must_use]
 pub fn in_use_each(roots: &Roots, names: &[String]) -> Vec<Vec<String>> {
     let mut search = Search::new(roots, &KernelFiles);
     let names = names.iter();

@@ -14,7 +14,6 @@ use std::path::Path;
 ///
 /// It is called right after a measured clock stops, so what goes on changing
 /// comes first: the devices' counters and this process's own I/O.
-#[must_use]
 pub fn snapshot(roots: &Roots, storage: &Storage) -> Snapshot {
     let mut snapshot = counters(roots, storage);
     look_around(roots, &mut snapshot);
@@ -23,7 +22,6 @@ pub fn snapshot(roots: &Roots, storage: &Storage) -> Snapshot {
 
 /// Only what tells where bytes went: the devices' counters, this process's own
 /// I/O, and memory. For steps so short that [`look_around`] would take longer.
-#[must_use]
 pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
     Snapshot {
         at_ns: monotonic_ns(),
@@ -40,7 +38,6 @@ pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
 
 /// Reads everything that is cheap enough to read while the clock runs: a file of `/proc` and the
 /// sensors, a few tens of microseconds if sensors answer at once.
-#[must_use]
 pub fn glance(roots: &Roots) -> Glance {
     let memory = memory(roots);
     let zones = thermal(roots).into_iter();
@@ -81,7 +78,6 @@ fn monotonic_ns() -> u64 {
 }
 
 /// Reads the I/O that the kernel accounts to this process and to the children it has waited for.
-#[must_use]
 pub fn own_io(roots: &Roots) -> Option<OwnIo> {
     parse_io(&attr::whole(&roots.proc.join("self/io")).ok()?)
 }

@@ -7,7 +7,6 @@ use assay_model::system::System;
 use assay_model::units::Bytes;
 
 /// Describes this machine.
-#[must_use]
 pub fn system(roots: &Roots) -> System {
     let uname = rustix::system::uname();
     System {

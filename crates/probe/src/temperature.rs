@@ -23,13 +23,11 @@ impl Thermometer {
     /// The sensor of a disk that data reaches, else those of the board; `None` when
     /// there is none. A disk that does not answer now (one that sleeps) is not taken
     /// for one without a sensor.
-    #[must_use]
     pub fn of(roots: &Roots, storage: &Storage) -> Option<Self> {
         of_disks(roots, storage).or_else(|| of_board(roots))
     }
 
     /// Thousandths of a degree Celsius; `None` when no sensor answers now.
-    #[must_use]
     pub fn read(&self) -> Option<i64> {
         let inputs = self.inputs.iter();
         inputs.filter_map(|path| attr::number(path)).max()

@@ -8,7 +8,6 @@ use assay_model::work::watch::{DiskCounters, Memory, Paging, Processor};
 
 /// Memory of the system; lines are in units of 1024 bytes (proc_meminfo(5)).
 /// `None` when a line is missing that all kernels have.
-#[must_use]
 pub fn memory(roots: &Roots) -> Option<Memory> {
     let text = attr::whole(&roots.proc.join("meminfo")).ok()?;
     let bytes = |key| attr::kibibytes_after(&text, key);
@@ -28,7 +27,6 @@ pub fn memory(roots: &Roots) -> Option<Memory> {
 
 /// Reads the paging counters since boot. `pgpgin` and `pgpgout` count in units of 1024 bytes,
 /// `pswpin` and `pswpout` in pages (`mm/vmstat.c`; a kernel without swap has none).
-#[must_use]
 pub fn paging(roots: &Roots) -> Option<Paging> {
     let text = attr::whole(&roots.proc.join("vmstat")).ok()?;
     let number = |key| -> Option<u64> { attr::value_after(&text, key)?.parse().ok() };
@@ -44,7 +42,6 @@ pub fn paging(roots: &Roots) -> Option<Paging> {
 
 /// Times and counts since boot (proc_stat(5)). Kernels before 2.6.33 have no
 /// column for guests.
-#[must_use]
 pub fn processor(roots: &Roots) -> Option<Processor> {
     let text = attr::whole(&roots.proc.join("stat")).ok()?;
     let times: Vec<u64> = attr::value_after(&text, "cpu ")?
@@ -77,7 +74,6 @@ pub fn processor(roots: &Roots) -> Option<Processor> {
 /// Returns the longest time, in nanoseconds, that a dirty page waits until the kernel begins to
 /// write it: the age at which it is due, plus the kernel's wake-up interval
 /// (Documentation/admin-guide/sysctl/vm.rst). `None` if periodic writeback is switched off.
-#[must_use]
 pub fn dirty_page_age_ns(roots: &Roots) -> Option<u64> {
     let folder = roots.proc.join("sys/vm");
     let centiseconds = |name: &str| -> Option<u64> {
@@ -90,7 +86,6 @@ pub fn dirty_page_age_ns(roots: &Roots) -> Option<u64> {
 
 /// The block devices of the machine by their kernel names: none that has no
 /// size, as a loop device without a file.
-#[must_use]
 pub fn devices(roots: &Roots) -> Vec<String> {
     let names = attr::entries(&roots.sys.join("class/block")).into_iter();
     let size = |name: &String| attr::number::<u64>(&roots.block(name).join("size"));
@@ -100,7 +95,6 @@ pub fn devices(roots: &Roots) -> Vec<String> {
 }
 
 /// Returns the block devices that are whole disks, not partitions.
-#[must_use]
 pub fn disks(roots: &Roots) -> Vec<String> {
     let is_part = |name: &String| roots.block(name).join("partition").exists();
     let names = devices(roots).into_iter();
@@ -108,13 +102,11 @@ pub fn disks(roots: &Roots) -> Vec<String> {
 }
 
 /// Returns true if a block device of that kernel name exists.
-#[must_use]
 pub fn is_device(roots: &Roots, name: &str) -> bool {
     Device::named(roots, name).is_some()
 }
 
 /// The counters of one device; `None` when they cannot be read.
-#[must_use]
 pub fn disk(roots: &Roots, name: &str) -> Option<DiskCounters> {
     Some(DiskCounters {
         unwritten_bytes: unwritten(roots, name),

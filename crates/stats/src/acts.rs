@@ -6,7 +6,6 @@ use assay_model::work::StepDetail;
 /// The time of all measured stages of one repetition of a scenario. Of acts that ran at
 /// the same time the longest counts, and none in the background. `None` when there is no
 /// act, or one was not completed.
-#[must_use]
 pub fn total_ns(trials: &[&TrialRecord]) -> Option<u64> {
     let mut total_ns = 0;
     let mut stage: Option<(u64, u64)> = None;
@@ -37,7 +36,6 @@ pub fn total_ns(trials: &[&TrialRecord]) -> Option<u64> {
 }
 
 /// The repetitions of scenarios in a run: the name of each, and its acts in their order.
-#[must_use]
 pub fn repetitions(trials: &[TrialRecord]) -> Vec<(&str, Vec<&TrialRecord>)> {
     let counted: Vec<&TrialRecord> = trials.iter().filter(|trial| trial.counts()).collect();
     let same = |a: &TrialRecord, b: &TrialRecord| {
@@ -49,7 +47,6 @@ pub fn repetitions(trials: &[TrialRecord]) -> Vec<(&str, Vec<&TrialRecord>)> {
 }
 
 /// The scenario that a trial is an act of.
-#[must_use]
 pub fn scenario_of(trial: &TrialRecord) -> Option<&str> {
     let act = trial.detail.as_deref().and_then(StepDetail::scenario)?;
     Some(&act.scenario)

@@ -73,7 +73,6 @@ pub struct Settled {
 
 impl Course {
     /// The course of a measurement; `None` when it has no series.
-    #[must_use]
     pub fn of(measured: &Measurement) -> Option<Self> {
         let series = &measured.series;
         if series.points.is_empty() || series.interval_ns == 0 {
@@ -100,14 +99,12 @@ impl Course {
     }
 
     /// Returns the number of whole intervals without a completion.
-    #[must_use]
     pub fn empty_intervals(&self) -> usize {
         let lengths = self.stalls.iter().map(|stall| stall.intervals);
         lengths.sum()
     }
 
     /// The longest stall.
-    #[must_use]
     pub fn longest_stall(&self) -> Option<StallTime> {
         self.stalls.iter().copied().max_by_key(|stall| stall.length)
     }

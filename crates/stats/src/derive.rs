@@ -82,7 +82,6 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// [`Percentile::estimable`]; the median always, because it needs
 /// no tail. Latencies whose record is damaged
 /// ([`Distribution::of`]) are left out.
-#[must_use]
 pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
     let measured = trial.measured.as_ref();
     let in_one_direction = measured.filter(|measured| direction_moved(measured).is_some());
@@ -91,7 +90,6 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
 }
 
 /// The same where the trial's course is known already.
-#[must_use]
 pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric> {
     let mut metrics = Metrics::default();
     if let Some(measured) = &trial.measured {
@@ -330,7 +328,6 @@ pub const TOOL_LIMITS_FROM: f64 = 0.9;
 /// assert_eq!(processor_share(cpu, 500, 2), Some(0.9));
 /// assert_eq!(processor_share(cpu, 0, 2), None);
 /// ```
-#[must_use]
 pub fn processor_share(cpu: CpuUse, elapsed_ns: u64, threads: u32) -> Option<f64> {
     let had_ns = elapsed_ns as f64 * f64::from(threads);
     let used_ns = cpu.user_ns as f64 + cpu.system_ns as f64;

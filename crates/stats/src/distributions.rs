@@ -10,19 +10,16 @@ use statrs::function::erf::{erfc, erfc_inv};
 use statrs::function::gamma::ln_gamma;
 
 /// P(Z <= z) of the standard normal distribution.
-#[must_use]
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * erfc(-z / std::f64::consts::SQRT_2)
 }
 
 /// The z that is exceeded with probability `tail`.
-#[must_use]
 pub fn normal_quantile(tail: f64) -> f64 {
     std::f64::consts::SQRT_2 * erfc_inv(2.0 * tail)
 }
 
 /// Density of the standard normal distribution.
-#[must_use]
 pub(crate) fn normal_density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }

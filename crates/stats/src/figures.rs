@@ -34,7 +34,6 @@ pub(crate) const OR: &str = " or ";
 const AND: char = '+';
 
 /// Returns the label of a figure in the user's language.
-#[must_use]
 pub fn measured_in_words(measured: &str) -> String {
     let both = |label: &str| {
         label
@@ -66,14 +65,12 @@ const OF_THE_DEVICE: [&str; 5] = [
 /// assert!(!may_decide(Some("page-cache")) && !may_decide(Some("unknown")));
 /// assert!(!may_decide(Some("device or page-cache")));
 /// ```
-#[must_use]
 pub fn may_decide(measured: Option<&str>) -> bool {
     let is_of_device = |label: &str| label.split(AND).any(|part| OF_THE_DEVICE.contains(&part));
     measured.is_none_or(|labels| labels.split(OR).all(is_of_device))
 }
 
 /// Which way a unit is good.
-#[must_use]
 pub const fn better(unit: Unit) -> Option<Better> {
     match unit {
         Unit::BytesPerSec | Unit::Iops | Unit::Tps => Some(Better::Higher),
@@ -87,7 +84,6 @@ pub const fn better(unit: Unit) -> Option<Better> {
 /// in which they first came. Conditioning trials are left out. A metric is called `JOB: METRIC`, for example `rand-read: read_iops`. Figures beside those that
 /// decide are exploratory. Places are those in the session, which two runs share that
 /// took turns.
-#[must_use]
 pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
     let mut figures = gather(trials, |position| header.place_of(position));
     figures.extend(whole_scenarios(trials, |position| {

@@ -25,14 +25,12 @@ impl Rise {
     /// Returns true if a cache of this size would explain the rise: sets that fit into the cache
     /// come before its end, and larger ones after its begin. Half a set of tolerance on either side
     /// allows for other data in the cache.
-    #[must_use]
     pub const fn fits(&self, cache_bytes: u64) -> bool {
         cache_bytes >= self.from.set_bytes / 2 && cache_bytes <= self.to.set_bytes
     }
 }
 
 /// Returns all rises, in order of size. Neighbouring sets that both rise count as one.
-#[must_use]
 pub fn rises(points: &[Point]) -> Vec<Rise> {
     let mut found: Vec<Rise> = Vec::new();
     for pair in points.windows(2) {

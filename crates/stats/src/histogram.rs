@@ -27,7 +27,6 @@ const SLOTS: usize = (BINS as usize).next_power_of_two();
 /// assert_eq!(bucket_index(1_000_000), bucket_index(1_000_001));
 /// ```
 #[inline]
-#[must_use]
 pub const fn bucket_index(ns: u64) -> u32 {
     // The number of low bits that a bin ignores: 0 below 2 * BINS_PER_OCTAVE.
     let shift = (u64::BITS - 1 - BINS_LOG2) - (ns | BINS_PER_OCTAVE).leading_zeros();
@@ -45,7 +44,6 @@ pub const fn bucket_index(ns: u64) -> u32 {
 /// assert_eq!(bucket_bounds(bucket_index(1_000)), Some((1_000, 1_007)));
 /// assert_eq!(bucket_bounds(u32::MAX), None);
 /// ```
-#[must_use]
 pub const fn bucket_bounds(index: u32) -> Option<(u64, u64)> {
     if index >= BINS {
         return None;
@@ -83,7 +81,6 @@ pub struct Histogram {
 
 impl Histogram {
     /// An empty histogram.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             min_ns: u64::MAX,
@@ -107,13 +104,11 @@ impl Histogram {
     }
 
     /// Returns the number of latencies added. It sums all bins: not for a hot loop.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.bins.iter().sum()
     }
 
     /// Sum of all latencies.
-    #[must_use]
     pub const fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
@@ -130,7 +125,6 @@ impl Histogram {
     }
 
     /// The form in which it is stored and sent.
-    #[must_use]
     pub fn to_record(&self) -> LatencyRecord {
         let bins: Vec<(u32, u64)> = (0..BINS)
             .zip(self.bins.iter().copied())

@@ -41,26 +41,22 @@ impl<'a> Distribution<'a> {
     }
 
     /// Returns the number of operations.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.record.count
     }
 
     /// The shortest latency; `None` when there was no operation.
-    #[must_use]
     pub fn min_ns(&self) -> Option<u64> {
         (self.record.count > 0).then_some(self.record.min_ns)
     }
 
     /// The longest latency; `None` when there was no operation.
-    #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
         (self.record.count > 0).then_some(self.record.max_ns)
     }
 
     /// The arithmetic mean, from the exact sum. `None` when there was no
     /// operation, or when the sum overflowed (584 years).
-    #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         let LatencyRecord { count, sum_ns, .. } = *self.record;
         // Rounds once: the quotient and the remainder are exact.
@@ -70,7 +66,6 @@ impl<'a> Distribution<'a> {
 
     /// The sample standard deviation (divisor n - 1). `None` below two
     /// operations, or when the sum overflowed (584 years).
-    #[must_use]
     pub fn stdev_ns(&self) -> Option<f64> {
         let LatencyRecord { count, sum_ns, .. } = *self.record;
         if count < 2 || sum_ns == u64::MAX {
@@ -84,7 +79,6 @@ impl<'a> Distribution<'a> {
     /// within minimum and maximum, so that p100 is the exact maximum. At most
     /// 1/128 off. `None` when there was no operation. Ask
     /// [`Percentile::estimable`] before showing it.
-    #[must_use]
     pub fn percentile_ns(&self, percentile: Percentile) -> Option<u64> {
         if percentile == Percentile::P100 {
             return self.max_ns();
@@ -108,7 +102,6 @@ impl<'a> Distribution<'a> {
     /// The cumulative distribution, one point per bin in use: `fraction` of
     /// the operations took at most `value_ns`. Both are exact; between two
     /// points the curve is not known better than 1/64.
-    #[must_use]
     pub fn cumulative(&self) -> Vec<CumulativePoint> {
         let mut cumulative = 0;
         let bins = self.record.bins.iter();
@@ -134,7 +127,6 @@ pub struct CumulativePoint {
 }
 
 /// The operations of those records that are there, as one; `None` where none is.
-#[must_use]
 pub fn pooled_where_any<'a>(
     records: impl IntoIterator<Item = Option<&'a LatencyRecord>>,
 ) -> Option<LatencyRecord> {
@@ -145,7 +137,6 @@ pub fn pooled_where_any<'a>(
 /// Merges the operations of several records into one record by adding bins and sums. Percentiles of
 /// pooled operations are read from it, never averaged. Damage in one record can hide in the pool:
 /// check each record with [`Distribution::of`] before.
-#[must_use]
 pub fn pooled<'a>(records: impl IntoIterator<Item = &'a LatencyRecord>) -> LatencyRecord {
     let mut bins: BTreeMap<u32, u64> = BTreeMap::new();
     let mut pool = LatencyRecord::default();

@@ -40,14 +40,12 @@ impl Percentile {
     /// assert!(Percentile::P99.estimable(1_000));
     /// assert!(!Percentile::P99.estimable(999));
     /// ```
-    #[must_use]
     pub fn estimable(self, count: u64) -> bool {
         let beyond = u128::from(MILLION - self.parts_per_million) * u128::from(count);
         beyond >= u128::from(TAIL) * u128::from(MILLION)
     }
 
     /// In percent.
-    #[must_use]
     pub fn percent(self) -> f64 {
         f64::from(self.parts_per_million) / 1e4
     }

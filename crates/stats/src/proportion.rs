@@ -15,7 +15,6 @@ const CONFIDENCE: f64 = 0.95;
 /// let bound = upper_bound(0, 50).unwrap();
 /// assert!((bound - 0.0582).abs() < 1e-4);
 /// ```
-#[must_use]
 pub fn upper_bound(failures: u32, trials: u32) -> Option<f64> {
     if trials == 0 || failures > trials {
         return None;

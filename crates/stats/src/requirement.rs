@@ -64,7 +64,6 @@ impl RequiredFigure {
     }
 
     /// Returns the name of the figure.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadIops => tr!("random read"),
@@ -77,7 +76,6 @@ impl RequiredFigure {
 
 impl Requirement {
     /// The figure of each completed trial.
-    #[must_use]
     pub fn values(&self, trials: &[TrialRecord]) -> Vec<f64> {
         self.completed(trials)
             .filter_map(|t| self.value(t))
@@ -86,7 +84,6 @@ impl Requirement {
 
     /// Checks the trials of a run against the requirement. A figure not measured on the device
     /// cannot pass or fail a device.
-    #[must_use]
     pub fn finding(&self, trials: &[TrialRecord]) -> RequirementFinding {
         let values = self.values(trials);
         let reached = values.iter().filter(|value| **value >= self.least).count();

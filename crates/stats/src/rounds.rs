@@ -33,7 +33,6 @@ impl Window {
     /// assert!(window.is_steady());
     /// assert!(!Window::of(&[100.0, 90.0, 80.0, 72.0, 65.0]).unwrap().is_steady());
     /// ```
-    #[must_use]
     pub fn of(rounds: &[f64]) -> Option<Self> {
         let last = rounds.last_chunk::<WINDOW>()?;
         let mean = last.iter().sum::<f64>() / WINDOW as f64;
@@ -53,7 +52,6 @@ impl Window {
     }
 
     /// Returns true if both limits hold.
-    #[must_use]
     pub fn is_steady(&self) -> bool {
         self.range <= RANGE && self.trend <= TREND
     }

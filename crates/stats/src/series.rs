@@ -15,7 +15,6 @@ pub fn widen(series: &mut Series) {
 /// The sum of several series, each with the time that it began after the first
 /// (rounded down to whole intervals). All get the width of the widest; `None`
 /// when doubling does not lead there, so that they have no common series.
-#[must_use]
 pub fn sum<'a>(all: impl IntoIterator<Item = (&'a Series, u64)>) -> Option<Series> {
     let mut all: Vec<(Series, u64)> = all
         .into_iter()
@@ -50,7 +49,6 @@ pub fn sum<'a>(all: impl IntoIterator<Item = (&'a Series, u64)>) -> Option<Serie
 ///
 /// Intervals that do not make up whole seconds are put together to the next
 /// longer time, and the result is of one second nevertheless.
-#[must_use]
 pub fn lowest_second_written(series: &Series) -> Option<f64> {
     const SECOND_NS: u64 = 1_000_000_000;
     if series.interval_ns == 0 {

@@ -56,7 +56,6 @@ pub struct Segment {
 /// let levels: Vec<_> = segments(&speed).iter().map(|s| (s.start, s.mean)).collect();
 /// assert_eq!(levels, [(0, 80.0), (40, 40.0)]);
 /// ```
-#[must_use]
 pub fn segments(values: &[f64]) -> Vec<Segment> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
         return Vec::new();
@@ -104,7 +103,6 @@ pub struct Stall {
 ///
 /// An interval also is empty when a single I/O takes longer than it, so a
 /// stall says "no completion for that long", not why.
-#[must_use]
 pub fn stalls(measured: &Measurement) -> Vec<Stall> {
     let mut stalls = empty_runs(&measured.series);
     if let (1.., Some(gap)) = (measured.flush.count, measured.longest_gap) {

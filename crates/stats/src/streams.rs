@@ -13,7 +13,6 @@ const START_STEP_MS: u64 = 1;
 
 /// Merges all started streams of one reporting group into one measurement, from the first start to
 /// the last end. Trims are not part of it.
-#[must_use]
 pub fn measurement(streams: &[&StreamReport]) -> Measurement {
     let streams: Vec<&StreamReport> = streams.iter().copied().filter(|s| s.started).collect();
     let elapsed = streams.iter().map(|stream| stream.runtime_ns);

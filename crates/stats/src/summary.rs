@@ -51,7 +51,6 @@ impl Summary {
     /// assert!((summary.geometric_mean.unwrap() - 110.0).abs() < 1e-9);
     /// assert_eq!(Summary::of(&[]), None);
     /// ```
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if !values.iter().all(|value| value.is_finite()) {
             return None;
@@ -111,7 +110,6 @@ pub struct Moments {
 
 impl Moments {
     /// Computes the moments of all values.
-    #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mean = mean(values);
         Self {
@@ -141,7 +139,6 @@ pub(crate) fn variance(values: &[f64], mean: f64) -> Option<f64> {
 }
 
 /// Middle of values, or of the two in the middle; `None` without any.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -39,7 +39,6 @@ pub struct OfTrials {
 /// damaged. Trials without an operation do not count.
 ///
 /// Percentiles are never averaged to get one of all: bins are added.
-#[must_use]
 pub fn over_trials(records: &[&LatencyRecord], percentile: Percentile) -> Option<Tail> {
     let mut each = Vec::new();
     for record in records.iter().filter(|record| record.count > 0) {

@@ -56,7 +56,6 @@ const COUNTS: [(&[&str], &str); 4] = [
 
 /// By what a figure in unit `from` is multiplied to be one in `to`; `None` where they are
 /// units of different quantities, or it is not sure what one of them is.
-#[must_use]
 pub fn factor(from: &str, to: &str) -> Option<f64> {
     if from == to {
         return Some(1.0);
@@ -66,7 +65,6 @@ pub fn factor(from: &str, to: &str) -> Option<f64> {
 }
 
 /// The figure in `unit`, where it differs by its prefix only.
-#[must_use]
 pub fn converted(figure: &Figure, unit: &str) -> Option<Figure> {
     let factor = factor(&figure.unit, unit)?;
     let sample = match &figure.sample {

@@ -107,7 +107,6 @@ pub struct Requests {
 }
 
 /// Computes the figures of `free`.
-#[must_use]
 pub fn free(memory: &Memory) -> Free {
     let cache = memory.buffers_bytes.saturating_add(memory.cached_bytes);
     Free {
@@ -123,14 +122,12 @@ pub fn free(memory: &Memory) -> Free {
 }
 
 /// Seconds between two samples; `None` when no time has passed.
-#[must_use]
 pub fn seconds(before: &WatchSample, after: &WatchSample) -> Option<f64> {
     let nanos = after.at_ns.checked_sub(before.at_ns)?;
     (nanos > 0).then(|| real(nanos) / 1e9)
 }
 
 /// Computes the figures of `vmstat` for the time between two samples.
-#[must_use]
 pub fn vmstat(before: &WatchSample, after: &WatchSample) -> Option<VmStat> {
     let seconds = seconds(before, after)?;
     let rate = |before: u64, after: u64| Some(real(after.checked_sub(before)?) / seconds);
@@ -180,7 +177,6 @@ fn cpu_shares(before: &WatchSample, after: &WatchSample) -> Option<CpuShares> {
 }
 
 /// Computes the figures of `iostat -x` for a device over `seconds` seconds.
-#[must_use]
 pub fn iostat(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Option<IoStat> {
     let since = |was: u64, is: u64| Some(real(is.checked_sub(was)?));
     let known = |was: Option<u64>, is: Option<u64>| since(was?, is?);
@@ -218,7 +214,6 @@ pub fn iostat(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Opti
 }
 
 /// The device that wrote and read most since a sample; of equals the first.
-#[must_use]
 pub fn busiest<'a>(first: &WatchSample, last: &'a WatchSample) -> Option<&'a DiskCounters> {
     let moved = |disk: &DiskCounters| {
         let before = first.disks.iter();

@@ -100,7 +100,6 @@ impl Store {
     }
 
     /// Returns the absolute path of the store.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.database.path()
     }

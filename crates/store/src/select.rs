@@ -24,7 +24,6 @@ pub enum StoredId {
 
 impl StoredId {
     /// The whole id.
-    #[must_use]
     pub fn id(&self) -> &str {
         match self {
             Self::Run(id) | Self::Import(id) => id,

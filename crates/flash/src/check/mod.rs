@@ -34,13 +34,11 @@ pub struct Checked {
 
 impl Checked {
     /// `true` if a rule holds in all states.
-    #[must_use]
     pub fn holds(&self, rule: Rule) -> bool {
         self.complete && self.hole(rule).is_none()
     }
 
     /// Returns the shortest way to break a rule.
-    #[must_use]
     pub fn hole(&self, rule: Rule) -> Option<&Hole> {
         self.holes.iter().find(|hole| hole.rule == rule)
     }

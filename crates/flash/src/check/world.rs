@@ -16,53 +16,33 @@ const MOST_WRITES: u8 = 3;
 /// After so many ticks without a request the timer ends an open transfer.
 const TIMER_TICKS: u8 = 2;
 
-/// Rule that a policy must keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rule {
-    /// A power cut loses what a flush has promised.
-    FlushedIsKept,
-    /// A read gives older data than were written.
-    ReadIsFresh,
-    /// A command is sent to a card that is programming.
-    CardIsReady,
-    /// Programming failed, and a flush says that all is well.
-    FailureIsTold,
-    /// A transfer is open though its timer ran out, or the driver does not know of it.
-    TransferEnds,
-}
-
-impl Rule {
-    /// Every rule.
-    pub const ALL: [Self; 5] = [
-        Self::FlushedIsKept,
-        Self::ReadIsFresh,
-        Self::CardIsReady,
-        Self::FailureIsTold,
-        Self::TransferEnds,
-    ];
-
-    /// In a word for programs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FlushedIsKept => "flushed-is-kept",
-            Self::ReadIsFresh => "read-is-fresh",
-            Self::CardIsReady => "card-is-ready",
-            Self::FailureIsTold => "failure-is-told",
-            Self::TransferEnds => "transfer-ends",
-        }
+assay_model::named! {
+    /// Rule that a policy must keep.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Rule {
+        /// A power cut loses what a flush has promised.
+        FlushedIsKept = "flushed-is-kept",
+        /// A read gives older data than were written.
+        ReadIsFresh = "read-is-fresh",
+        /// A command is sent to a card that is programming.
+        CardIsReady = "card-is-ready",
+        /// Programming failed, and a flush says that all is well.
+        FailureIsTold = "failure-is-told",
+        /// A transfer is open though its timer ran out, or the driver does not know of it.
+        TransferEnds = "transfer-ends",
     }
 }
 
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Rule {
+    /// Meaning of the rule, a sentence.
+    pub const fn sentence(self) -> &'static str {
+        match self {
             Self::FlushedIsKept => "what a flush has promised outlives a power cut",
             Self::ReadIsFresh => "a read gives what was written last",
             Self::CardIsReady => "no command goes to a card that is programming",
             Self::FailureIsTold => "a write that failed is told by the next flush at the latest",
             Self::TransferEnds => "no transfer stays open past the timer",
-        })
+        }
     }
 }
 

@@ -147,26 +147,22 @@ impl Device {
     }
 
     /// Requests that may be in flight.
-    #[must_use]
     pub const fn depth(&self) -> u32 {
         self.depth
     }
 
     /// Blocks of the largest request.
-    #[must_use]
     pub const fn max_blocks(&self) -> u64 {
         self.max_blocks
     }
 
     /// Commands that were sent to a card that was still programming: a hole of the policy.
-    #[must_use]
     pub const fn sent_while_busy(&self) -> u64 {
         self.while_busy
     }
 
     /// Returns the programming time that remains at that moment, although the host was told that
     /// the writes are done. Data in a volatile cache is not counted.
-    #[must_use]
     pub fn unfinished(&self, at: Picos) -> Picos {
         let busy = self.units.iter().map(|free| *free - at).max();
         busy.unwrap_or_default() + self.owed

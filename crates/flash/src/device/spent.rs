@@ -43,13 +43,11 @@ impl Spent {
     }
 
     /// Time of a phase.
-    #[must_use]
     pub const fn of(&self, phase: RequestPhase) -> Picos {
         self.0[phase as usize]
     }
 
     /// Returns the sum over all phases.
-    #[must_use]
     pub fn total(&self) -> Picos {
         self.0.iter().copied().sum()
     }

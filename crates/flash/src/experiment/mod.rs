@@ -55,14 +55,12 @@ pub struct PublishedFigure {
 
 impl PublishedFigure {
     /// Returns the model's error, in percent of the published figure.
-    #[must_use]
     pub fn error_percent(&self) -> Option<f64> {
         self.published
             .map(|published| percent(self.model, published))
     }
 
     /// The same of the prediction without this figure.
-    #[must_use]
     pub fn left_out_percent(&self) -> Option<f64> {
         self.published
             .zip(self.left_out)
@@ -70,13 +68,11 @@ impl PublishedFigure {
     }
 
     /// Microseconds of a phase in an I/O, as the tool sees it.
-    #[must_use]
     pub fn phase_us(&self, phase: RequestPhase) -> f64 {
         self.as_the_tool_sees(self.timed.spent.of(phase).as_us())
     }
 
     /// Microseconds of programming that one I/O leaves behind when the window ends.
-    #[must_use]
     pub fn left_us(&self) -> f64 {
         // What is spent is that of all I/Os, what is left that of the last.
         let ios = self.timed.ios as f64;
@@ -216,7 +212,6 @@ fn estimate(start: &Model, observations: &[Observation]) -> (Model, Vec<Paramete
 }
 
 /// Mean and largest of the absolute values.
-#[must_use]
 pub fn mean_and_worst(errors: &[f64]) -> (f64, f64) {
     let count = errors.len().max(1) as f64;
     let sum: f64 = errors.iter().map(|error| error.abs()).sum();

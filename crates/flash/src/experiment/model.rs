@@ -24,67 +24,35 @@ pub struct Free {
     pub name: &'static str,
     /// Unit of the value.
     pub unit: &'static str,
-    get: fn(&Model) -> f64,
-    set: fn(&mut Model, f64),
+    place: fn(&mut Model) -> &mut f64,
+}
+
+const fn free(name: &'static str, unit: &'static str, place: fn(&mut Model) -> &mut f64) -> Free {
+    Free { name, unit, place }
 }
 
 /// Every fitted parameter. The time of a block that is read is the wire's, and the sizes of the
 /// ramps were chosen beforehand.
 pub const FREE: [Free; 9] = [
-    Free {
-        name: "read.command",
-        unit: "µs",
-        get: |model| model.part.read.command_us,
-        set: |model, value| model.part.read.command_us = value,
-    },
-    Free {
-        name: "read.ramp",
-        unit: "µs/block",
-        get: |model| model.part.read.ramp_us,
-        set: |model, value| model.part.read.ramp_us = value,
-    },
-    Free {
-        name: "read.break",
-        unit: "µs",
-        get: |model| model.part.read.break_us,
-        set: |model, value| model.part.read.break_us = value,
-    },
-    Free {
-        name: "read.resume",
-        unit: "µs",
-        get: |model| model.part.read.resume_us,
-        set: |model, value| model.part.read.resume_us = value,
-    },
-    Free {
-        name: "write.program",
-        unit: "µs",
-        get: |model| model.part.write.program_us,
-        set: |model, value| model.part.write.program_us = value,
-    },
-    Free {
-        name: "write.ramp",
-        unit: "µs/block",
-        get: |model| model.part.write.ramp_us,
-        set: |model, value| model.part.write.ramp_us = value,
-    },
-    Free {
-        name: "write.block",
-        unit: "µs/block",
-        get: |model| model.part.write.block_us,
-        set: |model, value| model.part.write.block_us = value,
-    },
-    Free {
-        name: "write.break",
-        unit: "µs",
-        get: |model| model.part.write.break_us,
-        set: |model, value| model.part.write.break_us = value,
-    },
-    Free {
-        name: "gnome-disks",
-        unit: "factor",
-        get: |model| model.disks_factor,
-        set: |model, value| model.disks_factor = value,
-    },
+    free("read.command", "µs", |model| {
+        &mut model.part.read.command_us
+    }),
+    free("read.ramp", "µs/block", |model| {
+        &mut model.part.read.ramp_us
+    }),
+    free("read.break", "µs", |model| &mut model.part.read.break_us),
+    free("read.resume", "µs", |model| &mut model.part.read.resume_us),
+    free("write.program", "µs", |model| {
+        &mut model.part.write.program_us
+    }),
+    free("write.ramp", "µs/block", |model| {
+        &mut model.part.write.ramp_us
+    }),
+    free("write.block", "µs/block", |model| {
+        &mut model.part.write.block_us
+    }),
+    free("write.break", "µs", |model| &mut model.part.write.break_us),
+    free("gnome-disks", "factor", |model| &mut model.disks_factor),
 ];
 
 /// I/Os that are simulated for a figure of fio. All take the same time after the first.
@@ -96,17 +64,16 @@ const SPAN: u64 = (64 << 30) / BLOCK_BYTES;
 
 impl Model {
     /// The values of what is fitted.
-    #[must_use]
     pub fn values(&self) -> Vec<f64> {
-        FREE.iter().map(|free| (free.get)(self)).collect()
+        let mut model = self.clone();
+        FREE.iter().map(|free| *(free.place)(&mut model)).collect()
     }
 
     /// The same model with other values of what is fitted.
-    #[must_use]
     pub fn with(&self, values: &[f64]) -> Self {
         let mut model = self.clone();
         for (free, value) in FREE.iter().zip(values) {
-            (free.set)(&mut model, *value);
+            *(free.place)(&mut model) = *value;
         }
         model
     }
@@ -125,7 +92,6 @@ impl Model {
     }
 
     /// Returns the factor by which a tool lengthens times.
-    #[must_use]
     pub const fn factor(&self, tool: Tool) -> f64 {
         match tool {
             Tool::Disks => self.disks_factor,

@@ -41,7 +41,6 @@ pub struct PublishedRow {
 }
 
 /// The table.
-#[must_use]
 pub fn rows() -> Vec<PublishedRow> {
     use Direction::{Read, Write};
     use Tool::{Disks, Fio};

@@ -25,7 +25,6 @@ pub struct TraitJob {
 
 impl TraitJob {
     /// The point that a job of a stored run was, by its name; `None` for any other job.
-    #[must_use]
     pub fn of(job: &Job) -> Option<Self> {
         let what = Trait::ALL.into_iter().find(|what| {
             let rest = job.name.strip_prefix(what.name());
@@ -83,7 +82,6 @@ impl Figure {
     }
 
     /// In microseconds.
-    #[must_use]
     pub fn of(self, measured: &Measurement) -> Option<f64> {
         let mean = |record: &LatencyRecord| {
             (record.count > 0).then(|| record.sum_ns as f64 / record.count as f64 / 1e3)
@@ -139,7 +137,6 @@ const LONG: Nanos = Nanos::secs(60);
 
 impl Scope {
     /// Returns all jobs that fit in.
-    #[must_use]
     pub fn jobs(&self) -> Vec<TraitJob> {
         let mut all = self.sizes();
         all.extend(self.boundaries());

@@ -152,7 +152,6 @@ pub enum Why {
 }
 
 /// Derives the finding on a trait from the answers.
-#[must_use]
 pub fn find(what: Trait, answers: &Answers) -> TraitFinding {
     // The long write is no series: one course has many intervals.
     if !answers.all_of(what).all(|(_, series)| series.is_repeated()) {

@@ -24,14 +24,12 @@ pub struct SeriesPoint {
 
 impl SeriesPoint {
     /// The mean over the trials.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.us.iter().sum::<f64>() / self.us.len().max(1) as f64
     }
 
     /// The lower quartile of the trials: what else goes on only adds to a time, and adds to
     /// some trials more than to others.
-    #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -53,7 +51,6 @@ pub struct Series(pub Vec<SeriesPoint>);
 
 impl Series {
     /// Trials beyond the first of each point: what is known of the noise comes from these.
-    #[must_use]
     pub fn freedom(&self) -> usize {
         let points = self.0.iter();
         points.map(|point| point.us.len().saturating_sub(1)).sum()
@@ -61,7 +58,6 @@ impl Series {
 
     /// `true` if the points were measured often enough to know their noise: twice on average, and
     /// three times where there are only two of them.
-    #[must_use]
     pub fn is_repeated(&self) -> bool {
         self.freedom() >= self.0.len().max(LEAST_FREEDOM)
     }
@@ -80,7 +76,6 @@ impl Series {
     /// The standard error of a point's mean, in microseconds. A deviation that few trials tell
     /// may be too small by chance: it is widened so that thresholds in standard errors are
     /// passed by chance as rarely as with many trials.
-    #[must_use]
     pub fn error(&self, point: &SeriesPoint) -> f64 {
         let share = (self.deviation() * widened(self.freedom())).max(LEAST_NOISE);
         point.mean() * share / (point.us.len().max(1) as f64).sqrt()
@@ -88,7 +83,6 @@ impl Series {
 
     /// The standard error of the mean of as many trials as the points have on average, as a
     /// share of it.
-    #[must_use]
     pub fn share_of_error(&self) -> f64 {
         let trials: usize = self.0.iter().map(|point| point.us.len()).sum();
         self.deviation().max(LEAST_NOISE)
@@ -96,13 +90,11 @@ impl Series {
     }
 
     /// The point at `x`.
-    #[must_use]
     pub fn at(&self, x: f64) -> Option<&SeriesPoint> {
         self.0.iter().find(|point| (point.x - x).abs() < 1e-9)
     }
 
     /// Returns the position, mean and standard error of each point.
-    #[must_use]
     pub fn means(&self) -> Vec<(f64, f64, f64)> {
         let points = self.0.iter();
         points
@@ -135,7 +127,6 @@ pub struct Answers {
 
 impl Answers {
     /// From the trials of the jobs that asked; those that did not complete say nothing.
-    #[must_use]
     pub fn of_trials(asked: &[TraitJob], trials: &[TrialRecord]) -> Self {
         let mut answers = Self::default();
         for one in asked {
@@ -177,7 +168,6 @@ impl Answers {
     }
 
     /// The series of a trait, by its part.
-    #[must_use]
     pub fn of(&self, what: Trait, part: &'static str) -> Series {
         let found = self.series.get(&(what.name(), part));
         found.cloned().unwrap_or_default()
@@ -192,7 +182,6 @@ impl Answers {
     }
 
     /// The writes that went on.
-    #[must_use]
     pub fn courses(&self) -> &[Course] {
         &self.courses
     }

@@ -18,7 +18,6 @@ pub enum Severity {
 
 impl Severity {
     /// One word, as in JSON.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -251,7 +250,6 @@ pub enum Finding {
 
 impl Finding {
     /// Returns the severity of this finding.
-    #[must_use]
     pub const fn severity(&self) -> Severity {
         match self {
             Self::Memory { .. }

@@ -11,7 +11,6 @@ const MAX_CPU: usize = 4096;
 /// assert_eq!(parse_cpus("0-2+5"), Some(vec![0, 1, 2, 5]));
 /// assert_eq!(parse_cpus("2-0"), None);
 /// ```
-#[must_use]
 pub fn parse_cpus(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.split('+') {

@@ -24,7 +24,6 @@ impl FileSystem {
     /// Reads `KIND` or `KIND:OPTION+OPTION`, because a comma divides values; behind
     /// a space options of the mount, put together in the same way. `None` when it is
     /// nothing of that shape.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (made, mount) = match text.split_once(' ') {
             Some((made, mount)) => (made, words(mount)?),

@@ -42,7 +42,6 @@ pub enum Offer {
 
 impl Offer {
     /// Checks that a value is offered.
-    #[must_use]
     pub fn takes(&self, value: &str) -> bool {
         match self {
             Self::Choice { values } => values.iter().any(|known| known == value),
@@ -65,7 +64,6 @@ impl Offer {
     }
 
     /// Returns all values if they can be listed.
-    #[must_use]
     pub fn all(&self) -> Option<Vec<String>> {
         match self {
             Self::Choice { values } => Some(values.clone()),

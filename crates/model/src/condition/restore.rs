@@ -36,7 +36,6 @@ pub struct TemperatureWindow {
 
 impl Restore {
     /// `true` if there is nothing to do.
-    #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -44,7 +43,6 @@ impl Restore {
 
 impl TemperatureWindow {
     /// Checks that a trial may begin at a temperature (thousandths of a degree Celsius).
-    #[must_use]
     pub fn holds(&self, millicelsius: i64) -> bool {
         self.around
             .is_none_or(|around| around.abs_diff(millicelsius) <= self.width_mk.into())
@@ -63,7 +61,6 @@ impl fmt::Display for TemperatureWindow {
 }
 
 /// Thousandths of a degree as degrees, all digits.
-#[must_use]
 pub fn celsius(millicelsius: i64) -> String {
     let sign = if millicelsius < 0 { "-" } else { "" };
     let size = millicelsius.unsigned_abs();

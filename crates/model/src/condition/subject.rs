@@ -58,7 +58,6 @@ pub enum Subject {
 impl Subject {
     /// Rank in the order of setting: a subject is set after those that would change it, as a new
     /// scheduler changes the queue depth.
-    #[must_use]
     pub const fn rank(&self) -> u8 {
         match self {
             Self::Mkfs | Self::Mount => 0,

@@ -8,7 +8,6 @@ use crate::storage::{DeviceIdentity, DeviceKind};
 
 /// The ceiling of the mode in which the bus of a device runs; `None` where the mode is
 /// not known, or where there is no such bus.
-#[must_use]
 pub fn ceiling(identity: &DeviceIdentity) -> Option<Ceiling> {
     let raw = |name: &str| identity.raw.get(name).map(|text| text.trim());
     match identity.kind {
@@ -42,7 +41,6 @@ pub struct CardMode {
 
 impl CardMode {
     /// Reads the text; `None` when it is no such text, or the host is off.
-    #[must_use]
     pub fn parse(ios: &str) -> Option<Self> {
         let after = |key: &str| {
             let line = ios.lines().find_map(|line| line.strip_prefix(key))?;

@@ -22,7 +22,6 @@ pub const NVME_IDENTIFY: &str = "nvme_identify_controller";
 pub const NVME_SMART: &str = "nvme_smart_log";
 
 /// Bytes as two digits each.
-#[must_use]
 pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -35,7 +34,6 @@ pub fn to_hex(bytes: &[u8]) -> String {
 /// assert_eq!(from_hex("0"), None);
 /// assert_eq!(from_hex("+1"), None);
 /// ```
-#[must_use]
 pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u32> = text
         .chars()

@@ -15,7 +15,6 @@ const SPECIAL: &[u8] = b" !\"#$&'()*:;<=>?[\\^`|~";
 /// assert_eq!(quoted("it's".as_ref()), "\"it's\"");
 /// assert_eq!(quoted("a\nb".as_ref()), r"'a'$'\n''b'");
 /// ```
-#[must_use]
 pub fn quoted(name: &OsStr) -> String {
     let bytes = name.as_bytes();
     let plain = |byte: &u8| matches!(byte, b' '..=b'~');
@@ -55,7 +54,6 @@ pub fn quoted(name: &OsStr) -> String {
 /// assert_eq!(quoted_if_needed("disk.img".as_ref()), "disk.img");
 /// assert_eq!(quoted_if_needed("standard input".as_ref()), "'standard input'");
 /// ```
-#[must_use]
 pub fn quoted_if_needed(name: &OsStr) -> String {
     let bytes = name.as_bytes();
     let plain = |byte: &u8| matches!(byte, b'!'..=b'~') && !SPECIAL.contains(byte);
@@ -76,7 +74,6 @@ pub fn quoted_if_needed(name: &OsStr) -> String {
 /// use assay_model::gnu::quoted_c;
 /// assert_eq!(quoted_c("it's\n"), r"'it\'s\n'");
 /// ```
-#[must_use]
 pub fn quoted_c(word: &str) -> String {
     let mut text = String::from("'");
     for byte in word.bytes() {

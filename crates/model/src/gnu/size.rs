@@ -35,7 +35,6 @@ impl Base {
 /// assert_eq!(size(1000, Base::Binary), "1000 B");
 /// assert_eq!(size(9_960, Base::Decimal), "10 kB");
 /// ```
-#[must_use]
 pub fn size(bytes: u64, base: Base) -> String {
     scaled(bytes.into(), 1, base, 0, 100)
 }
@@ -49,7 +48,6 @@ pub fn size(bytes: u64, base: Base) -> String {
 /// assert_eq!(rate(2000, 87_363), "22.9 MB/s");
 /// assert_eq!(rate(1, 3_000_000_000), "0.0 kB/s");
 /// ```
-#[must_use]
 pub fn rate(bytes: u64, elapsed_ns: u64) -> String {
     if elapsed_ns == 0 {
         return "Infinity B/s".to_owned();

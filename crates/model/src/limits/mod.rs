@@ -37,7 +37,6 @@ pub struct Ceiling {
 }
 
 /// Returns all known ceilings, in order of families.
-#[must_use]
 pub fn all() -> Vec<Ceiling> {
     let mut all = mmc::all();
     all.extend(ufs::all());
@@ -46,7 +45,6 @@ pub fn all() -> Vec<Ceiling> {
 }
 
 /// The mode of this name; case and the characters `-`, `_`, `.` and blank do not matter.
-#[must_use]
 pub fn find(word: &str) -> Option<Ceiling> {
     let wanted = plain(word);
     all()
@@ -72,7 +70,6 @@ pub struct Placed {
 
 impl Ceiling {
     /// Bytes per second of one direction.
-    #[must_use]
     pub const fn rate(&self, direction: Direction) -> f64 {
         match direction {
             Direction::Read => self.read,
@@ -84,7 +81,6 @@ impl Ceiling {
 impl Placed {
     /// Places a measured rate above 0 beside a ceiling, for requests of `request_bytes`, one at a
     /// time. Returns `None` when an argument is not a positive number.
-    #[must_use]
     pub fn of(measured: f64, ceiling: f64, request_bytes: u64) -> Option<Self> {
         let bytes = request_bytes as f64;
         let sound = measured.is_finite() && measured > 0.0 && ceiling > 0.0 && bytes > 0.0;
@@ -97,7 +93,6 @@ impl Placed {
 
     /// Microseconds of a request that are not its data on the wire: commands, interrupts,
     /// driver, the device itself. Negative above the ceiling.
-    #[must_use]
     pub fn other_us(self) -> f64 {
         self.request_us - self.wire_us
     }

@@ -115,7 +115,6 @@ pub struct RwPattern {
 
 impl RwPattern {
     /// `true` if the pattern changes what the storage holds.
-    #[must_use]
     pub const fn changes(&self) -> bool {
         self.write || self.trim
     }

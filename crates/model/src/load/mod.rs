@@ -60,7 +60,6 @@ pub struct Load {
 impl Load {
     /// Returns the seed of all random numbers of a stream: the same in every run, unless the job
     /// asks for random seeds.
-    #[must_use]
     pub fn seed_of(&self, stream: &Stream) -> u64 {
         let blocks = &stream.blocks;
         let mut seed = blocks.seed.unwrap_or(DEFAULT_SEED);
@@ -134,14 +133,12 @@ pub struct Stream {
 
 impl Stream {
     /// The number of the first copy of its job: the same for all copies that `numjobs` makes.
-    #[must_use]
     pub const fn job(&self) -> u32 {
         self.number.saturating_sub(self.clone)
     }
 
     /// A stream with fio's defaults: sequential reads of 4 KiB with psync,
     /// named `name`.
-    #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -189,7 +186,6 @@ crate::named! {
 
 impl Ddir {
     /// fio's number of it in log files.
-    #[must_use]
     pub const fn number(self) -> u8 {
         match self {
             Self::Read => 0,
@@ -381,7 +377,6 @@ pub struct Durability {
 
 impl Durability {
     /// That of a job: its flushes cover all writes before them.
-    #[must_use]
     pub fn of_job(direct: bool, sync: OpenSync, flush: Flush) -> Self {
         let every = |wanted: FlushCall| match flush.every {
             Some((every, call)) if call == wanted => every,

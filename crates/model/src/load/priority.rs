@@ -15,19 +15,16 @@ impl IoPriority {
 
     /// Class 1 (real time), 2 (best effort) or 3 (idle); level 0 (highest)
     /// to 7. Larger numbers lose their upper bits.
-    #[must_use]
     pub const fn new(class: u8, level: u8) -> Self {
         Self((class as u16 & 7) << 13 | level as u16 & 7)
     }
 
     /// Returns the priority class; 0: none.
-    #[must_use]
     pub const fn class(self) -> u16 {
         self.0 >> 13
     }
 
     /// Returns the level within the class.
-    #[must_use]
     pub const fn level(self) -> u16 {
         self.0 & 7
     }

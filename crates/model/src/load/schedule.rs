@@ -57,7 +57,6 @@ pub struct Process {
 
 impl Process {
     /// The I/O priority of the stream; a level without a class is best effort.
-    #[must_use]
     pub fn priority(&self) -> IoPriority {
         const BEST_EFFORT: u8 = 2;
         match (self.io_class, self.io_priority) {

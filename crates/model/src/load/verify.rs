@@ -52,7 +52,6 @@ pub struct Verify {
 
 impl Verify {
     /// fio's defaults.
-    #[must_use]
     pub fn new(kind: VerifyKind) -> Self {
         Self {
             kind,

@@ -120,7 +120,6 @@ pub struct CapacityStep {
 
 impl CapacityStep {
     /// Returns the results of all parts together; `None` where none was checked.
-    #[must_use]
     pub fn total(&self) -> Option<Tally> {
         let mut found = self.parts.iter().filter_map(|part| part.found.as_ref());
         let first = found.next()?;
@@ -128,7 +127,6 @@ impl CapacityStep {
     }
 
     /// `true` if some storage does not hold what was written to it.
-    #[must_use]
     pub fn differs(&self) -> bool {
         let found = self.total().is_some_and(|found| !found.all_ok());
         let probed = self.probed.as_ref();

@@ -128,13 +128,11 @@ impl WorkSpec for FileCopy {
 
 impl FileCopy {
     /// `true` if this copy, or one that follows, has a file to remove.
-    #[must_use]
     pub fn removes(&self) -> bool {
         self.remove_output || self.then.iter().any(Self::removes)
     }
 
     /// The bytes that `count` allows to read; `None`: all there are.
-    #[must_use]
     pub fn limit_bytes(&self) -> Option<u64> {
         self.count.map(|count| count.of_blocks(self.input_block))
     }
@@ -151,13 +149,11 @@ pub struct Extent {
 
 impl Extent {
     /// `true` if the length is 0.
-    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.blocks == 0 && self.bytes == 0
     }
 
     /// Returns the length in bytes; at most `u64::MAX`.
-    #[must_use]
     pub const fn of_blocks(self, block: u64) -> u64 {
         self.blocks.saturating_mul(block).saturating_add(self.bytes)
     }
@@ -259,7 +255,6 @@ pub enum EndKind {
 
 impl EndKind {
     /// `true` if storage holds it.
-    #[must_use]
     pub const fn is_storage(self) -> bool {
         matches!(self, Self::File | Self::Device)
     }

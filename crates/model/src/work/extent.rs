@@ -91,7 +91,6 @@ pub struct ExtentSample {
 
 impl ExtentSample {
     /// Bytes per second; `None` when no time passed.
-    #[must_use]
     pub fn rate(&self) -> Option<f64> {
         (self.elapsed_ns > 0).then(|| self.bytes as f64 * 1e9 / self.elapsed_ns as f64)
     }

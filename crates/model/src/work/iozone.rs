@@ -88,31 +88,26 @@ impl Test {
     }
 
     /// The number that iozone's `-i` selects it by, together with others.
-    #[must_use]
     pub const fn number(self) -> u8 {
         self.in_iozone().0
     }
 
     /// Name of the test in iozone's reports, which ends in `report` there.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         self.in_iozone().1
     }
 
     /// `true` if the test writes.
-    #[must_use]
     pub fn writes(self) -> bool {
         self == Self::Mixed || self.name().contains("write")
     }
 
     /// `true` if the test only repeats the one before it, so that `-+n` leaves it out.
-    #[must_use]
     pub fn repeats(self) -> bool {
         self.title().starts_with("Re-")
     }
 
     /// `true` if the test begins with an empty file of its own.
-    #[must_use]
     pub const fn creates(self) -> bool {
         matches!(self, Self::Write)
     }
@@ -236,7 +231,6 @@ impl WorkSpec for Iozone {
 impl Iozone {
     /// The file for offsets and latencies of a test; of several children each
     /// has a number in its file's name. `None` without `-Q`.
-    #[must_use]
     pub fn latency_path(&self, test: Test, child: usize) -> Option<PathBuf> {
         let (_, _, name) = test.in_iozone();
         let name = if self.children.is_empty() {
@@ -248,7 +242,6 @@ impl Iozone {
     }
 
     /// Returns the paths of all latency files.
-    #[must_use]
     pub fn latency_paths(&self) -> Vec<PathBuf> {
         let most = self.children.iter().max().map_or(1, |&most| most as usize);
         let tests = self.tests.iter();
@@ -280,7 +273,6 @@ pub struct IozoneStep {
 
 impl IozoneStep {
     /// `true` if one child read its file from start to end, each byte once.
-    #[must_use]
     pub fn read_all_in_order(&self) -> bool {
         let in_order = matches!(
             self.test,
@@ -315,7 +307,6 @@ pub struct Child {
 
 impl Child {
     /// Bytes per second; 0 where no time was measured.
-    #[must_use]
     pub fn bytes_per_sec(self) -> f64 {
         if self.elapsed_ns == 0 {
             return 0.0;
@@ -326,7 +317,6 @@ impl Child {
 
 impl IozoneStep {
     /// Returns the rate of all children together, in bytes per second.
-    #[must_use]
     pub fn bytes_per_sec(&self) -> f64 {
         self.children
             .iter()
@@ -351,7 +341,6 @@ crate::named! {
 
 impl RateUnit {
     /// The rate of a step in this unit; 0 when it moved nothing.
-    #[must_use]
     pub fn of(self, step: &IozoneStep) -> f64 {
         let bytes = step.bytes_per_sec();
         let ops = bytes / (step.record_kib.max(1) * 1024) as f64;

@@ -124,7 +124,6 @@ crate::named! {
 
 impl Kernel {
     /// Bytes that count for each word of an array.
-    #[must_use]
     pub const fn counted_per_word(self) -> u64 {
         match self {
             Self::Copy | Self::Scale => 16,
@@ -134,7 +133,6 @@ impl Kernel {
     }
 
     /// Returns the kernel's formula and the bytes that it counts for each word.
-    #[must_use]
     pub const fn formula(self) -> &'static str {
         match self {
             Self::Copy => "c = a, 16 bytes a word (STREAM)",
@@ -148,7 +146,6 @@ impl Kernel {
     }
 
     /// In which ways it can write.
-    #[must_use]
     pub const fn stores(self) -> &'static [Stores] {
         match self {
             Self::Copy | Self::Scale | Self::Add | Self::Triad | Self::Fill => {
@@ -220,7 +217,6 @@ pub struct Machine {
 
 impl Machine {
     /// The largest cache, all of its kind together.
-    #[must_use]
     pub fn last_level_bytes(&self) -> Option<u64> {
         let last = self.caches.iter().max_by_key(|cache| cache.level)?;
         Some(last.bytes.saturating_mul(last.count.into()))
@@ -228,7 +224,6 @@ impl Machine {
 
     /// Returns the bytes that a process may take now without harm to others: the available memory,
     /// limited by the control group.
-    #[must_use]
     pub fn room_bytes(&self) -> Option<u64> {
         let all = [self.available_bytes, self.group_bytes];
         all.into_iter().flatten().min()
@@ -272,7 +267,6 @@ pub struct MemoryStep {
 
 impl MemoryStep {
     /// Bit flips that were found.
-    #[must_use]
     pub const fn flips(&self) -> u64 {
         match &self.found {
             MemoryStepResult::Stress(step) => step.flips,
@@ -317,7 +311,6 @@ pub struct BandwidthStep {
 impl BandwidthStep {
     /// Rates of the passes, bytes per second. The first is left out where there are
     /// others, as STREAM does.
-    #[must_use]
     pub fn rates(&self) -> Vec<f64> {
         let after_first = usize::from(self.passes_ns.len() > 1);
         let counted = self.passes_ns.iter().skip(after_first);
@@ -347,7 +340,6 @@ pub struct LatencyStep {
 
 impl LatencyStep {
     /// Nanoseconds a load, of each pass.
-    #[must_use]
     pub fn per_load_ns(&self) -> Vec<f64> {
         let loads = self.loads.max(1) as f64;
         self.passes_ns.iter().map(|ns| *ns as f64 / loads).collect()
@@ -355,7 +347,6 @@ impl LatencyStep {
 }
 
 /// The job of a kernel; `threads` of all stand for themselves.
-#[must_use]
 pub fn bandwidth_job(kernel: Kernel, stores: Stores, threads: u32, passes: u32) -> Job {
     let rw = match kernel {
         Kernel::Read => Rw::Read,
@@ -379,7 +370,6 @@ pub fn bandwidth_job(kernel: Kernel, stores: Stores, threads: u32, passes: u32) 
 }
 
 /// The job of a working set.
-#[must_use]
 pub fn latency_job(set_bytes: u64) -> Job {
     let set = Bytes(set_bytes);
     let name = format!("latency-{}", set.to_string().replace(' ', ""));
@@ -391,7 +381,6 @@ pub fn latency_job(set_bytes: u64) -> Job {
 }
 
 /// The job of a pattern.
-#[must_use]
 pub fn stress_job(pattern: MemoryPattern) -> Job {
     Job {
         purpose: Some(Purpose::MemoryStress),

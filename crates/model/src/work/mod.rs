@@ -173,7 +173,6 @@ pub trait WorkSpec {
 
 impl Work {
     /// Paths and demands of this work.
-    #[must_use]
     pub fn spec(&self) -> &dyn WorkSpec {
         match self {
             Self::Copy(work) => work.as_ref(),
@@ -235,7 +234,6 @@ pub enum StepDetail {
 
 impl StepDetail {
     /// A cell of iozone's.
-    #[must_use]
     pub const fn iozone(&self) -> Option<&IozoneStep> {
         match self {
             Self::Iozone(step) => Some(step),
@@ -244,7 +242,6 @@ impl StepDetail {
     }
 
     /// A stretch of a soak.
-    #[must_use]
     pub const fn soak(&self) -> Option<&SoakStep> {
         match self {
             Self::Soak(step) => Some(step),
@@ -253,7 +250,6 @@ impl StepDetail {
     }
 
     /// Main memory.
-    #[must_use]
     pub const fn memory(&self) -> Option<&MemoryStep> {
         match self {
             Self::Memory(step) => Some(step),
@@ -262,7 +258,6 @@ impl StepDetail {
     }
 
     /// Transactions of a database.
-    #[must_use]
     pub const fn database(&self) -> Option<&DatabaseStep> {
         match self {
             Self::Database(step) => Some(step),
@@ -272,7 +267,6 @@ impl StepDetail {
     }
 
     /// An act of a scenario.
-    #[must_use]
     pub fn scenario(&self) -> Option<&ScenarioStep> {
         match self {
             Self::Scenario(step) => Some(step),
@@ -282,7 +276,6 @@ impl StepDetail {
 
     /// `true` if data read back differs from data written: the storage, or the memory, does not
     /// keep its data.
-    #[must_use]
     pub fn differs(&self) -> bool {
         match self {
             Self::Iozone(step) => step.mismatch,

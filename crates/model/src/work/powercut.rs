@@ -93,7 +93,6 @@ crate::named! {
 
 impl DurabilityKind {
     /// `true` if the kind needs no file system.
-    #[must_use]
     pub const fn on_device(self) -> bool {
         matches!(
             self,
@@ -102,7 +101,6 @@ impl DurabilityKind {
     }
 
     /// Bytes of a write.
-    #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
             Self::Fsync => 16 << 10,
@@ -194,7 +192,6 @@ pub struct StreamFound {
 
 impl StreamFound {
     /// `true` if anything is wrong.
-    #[must_use]
     pub const fn is_bad(&self) -> bool {
         self.lost + self.torn + self.misordered + self.garbage > 0
     }
@@ -215,7 +212,6 @@ pub struct CutStep {
 
 impl CutStep {
     /// `true` if anything is not as it was promised.
-    #[must_use]
     pub fn is_bad(&self) -> bool {
         self.found.not_mounted.is_some()
             || self.damage().is_some()
@@ -223,7 +219,6 @@ impl CutStep {
     }
 
     /// The check that found the file system damaged.
-    #[must_use]
     pub fn damage(&self) -> Option<&FileSystemCheck> {
         self.found.check.as_ref().filter(|check| check.damaged)
     }

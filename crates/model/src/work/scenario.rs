@@ -273,7 +273,6 @@ pub enum TreeAct {
 
 impl TreeAct {
     /// Name of the operation.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -344,7 +343,6 @@ pub struct ScenarioStep {
 
 impl ScenarioStep {
     /// `true` if data read differs from data written.
-    #[must_use]
     pub fn differs(&self) -> bool {
         self.verified.as_ref().is_some_and(Verified::differs)
     }
@@ -376,7 +374,6 @@ pub struct Verified {
 
 impl Verified {
     /// `true` if data read differs from data written.
-    #[must_use]
     pub fn differs(&self) -> bool {
         self.written != self.read
     }

@@ -184,7 +184,6 @@ pub struct Health {
 
 impl Health {
     /// Returns the health data of a device; `None` when it reports nothing of its life.
-    #[must_use]
     pub fn of(identity: &DeviceIdentity) -> Option<Self> {
         use crate::device::register::{EXT_CSD, NVME_SMART};
         let kept = [EXT_CSD, NVME_SMART];

@@ -72,7 +72,6 @@ pub enum Phase {
 
 impl Phase {
     /// One word, as in JSON.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -109,7 +108,6 @@ pub struct Memory {
 
 impl Memory {
     /// Bytes that still have to be written, of all devices.
-    #[must_use]
     pub const fn unwritten_bytes(&self) -> u64 {
         self.dirty_bytes.saturating_add(self.writeback_bytes)
     }

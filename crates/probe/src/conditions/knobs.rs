@@ -178,7 +178,6 @@ fn cpufreq(roots: &Roots, subject: &Subject, name: &str) -> Result<Vec<Knob>, Co
 /// be restored after it: a scheduler brings its own queue depth and its own tunables;
 /// `vm.dirty_ratio` and `vm.dirty_bytes` each set the other to 0
 /// (Documentation/admin-guide/sysctl/vm.rst).
-#[must_use]
 pub fn companions(knob: &Knob) -> Vec<Knob> {
     let Knob::File { path } = knob else {
         return Vec::new();

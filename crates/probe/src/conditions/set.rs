@@ -63,7 +63,6 @@ pub fn set(roots: &Roots, knob: &Knob, value: &str) -> Result<Option<String>, Co
 }
 
 /// Returns true if the value read back is the value requested.
-#[must_use]
 pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
     match knob {
         Knob::Mount { .. } => {

@@ -103,7 +103,6 @@ impl Raw {
 /// Life used per memory type, from two estimates in steps of 10 % (JEDEC
 /// eMMC 5.1 EXT_CSD 268/269 and UFS health descriptor share the coding):
 /// 1 is 0-10 % used, 11 is beyond the maximum.
-#[must_use]
 pub fn life_time(type_a: Option<u64>, type_b: Option<u64>) -> Option<String> {
     let in_words = |estimate: u64, kind: char| match estimate {
         0 => format!("not defined (type {kind})"),
@@ -123,7 +122,6 @@ pub fn life_time(type_a: Option<u64>, type_b: Option<u64>) -> Option<String> {
 }
 
 /// Reserved blocks used (JEDEC eMMC 5.1 EXT_CSD 267; UFS bPreEOLInfo).
-#[must_use]
 pub fn pre_eol(info: u64) -> String {
     match info {
         0 => "not defined".to_owned(),

@@ -44,7 +44,6 @@ pub struct FileUse {
 
 impl<'a> KernelOwned<'a> {
     /// Looks at all loop devices and swap files. What cannot be read is missed.
-    #[must_use]
     pub fn look(roots: &'a Roots) -> Self {
         Self::look_with(roots, &KernelFiles)
     }
@@ -69,7 +68,6 @@ impl<'a> KernelOwned<'a> {
     }
 
     /// The uses of the file at this path.
-    #[must_use]
     pub fn uses_of(&self, path: &Path) -> Vec<FileUse> {
         if self.entries.is_empty() {
             return Vec::new();
@@ -81,7 +79,6 @@ impl<'a> KernelOwned<'a> {
     }
 
     /// The uses of files below this folder.
-    #[must_use]
     pub fn uses_below(&self, folder: &Path) -> Vec<FileUse> {
         match self.files.look(folder) {
             Ok(folder) => self.uses(|file| file.path.starts_with(&folder.path)),

@@ -42,7 +42,6 @@ pub enum ResolveError {
 
 impl ResolveError {
     /// Why a path could not be looked at.
-    #[must_use]
     pub fn new(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -150,7 +149,6 @@ impl<'a> View<'a> {
 /// resolved. A device of the same name but another number is another device. A device whose size
 /// became zero has lost its medium: a card reader stays when its card is pulled. False if there is
 /// no device to begin with.
-#[must_use]
 pub fn device_gone(roots: &Roots, storage: &Storage) -> bool {
     let gone = |layer: &Layer| {
         Device::named(roots, &layer.name).is_none_or(|device| {

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 
 /// The direction a metric is about, from its name; flushes and commits belong
 /// to writes.
-#[must_use]
 pub fn direction_of(metric: &str) -> Option<Direction> {
     match metric.split('_').next() {
         Some("read") => Some(Direction::Read),
@@ -25,7 +24,6 @@ pub fn direction_of(metric: &str) -> Option<Direction> {
 /// assert_eq!(quantity_of("write_lat_p99"), Quantity::Call);
 /// assert_eq!(quantity_of("flush_lat_p99"), Quantity::Whole);
 /// ```
-#[must_use]
 pub fn quantity_of(metric: &str) -> Quantity {
     let of_calls = ["read_lat_", "read_slat_", "write_lat_", "write_slat_"];
     if metric == "longest_gap" || of_calls.iter().any(|calls| metric.starts_with(calls)) {
@@ -41,7 +39,6 @@ pub fn quantity_of(metric: &str) -> Quantity {
 
 /// Returns the measured layers behind a metric, reads first: those of its direction, or of both
 /// directions for a metric of the whole trial.
-#[must_use]
 pub fn measured_of<'a>(metric: &str, judgement: &'a Judgement) -> Vec<Cow<'a, Measured>> {
     let (read, write) = (judgement.read.as_ref(), judgement.write.as_ref());
     let sides = match direction_of(metric) {
@@ -57,7 +54,6 @@ pub fn measured_of<'a>(metric: &str, judgement: &'a Judgement) -> Vec<Cow<'a, Me
 /// The label that stands next to a metric. A metric of the whole trial has the
 /// one label of both directions, or both where they differ, `device+page-cache`,
 /// reads first.
-#[must_use]
 pub fn label_of(metric: &str, judgement: Option<&Judgement>) -> String {
     let measured = judgement.map_or_else(Vec::new, |judgement| measured_of(metric, judgement));
     let labels: Vec<&str> = measured.iter().map(|measured| measured.label()).collect();

@@ -28,7 +28,6 @@ const FLUSH: &str = "flush_lat_p50";
 /// let job = Job::new("mixed", Rw::RandRw, Bytes::kib(4), Bytes::mib(64));
 /// assert_eq!(primary_metrics(&job), ["read_iops", "write_iops"]);
 /// ```
-#[must_use]
 pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
     match job.purpose {
         Some(Purpose::Transactions) if job.rate.is_some() => return vec!["commit_lat_mean"],
@@ -59,7 +58,6 @@ pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
 /// The same of a job that is known to have these metrics: one that was stored
 /// before writes were measured together with their flush is decided by
 /// `flush_lat_p50`.
-#[must_use]
 pub fn deciding_metrics(job: &Job, has: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let names = primary_metrics(job).into_iter();
     let known = names.map(|name| match name {

@@ -14,7 +14,6 @@ pub struct MannWhitney {
 
 impl MannWhitney {
     /// For `n` trials against `m`.
-    #[must_use]
     pub fn new(n: usize, m: usize) -> Self {
         let mut cdf = if n * m <= MAX_EXACT_PAIRS {
             exact(n, m)
@@ -31,19 +30,16 @@ impl MannWhitney {
     }
 
     /// P(U <= u).
-    #[must_use]
     pub fn at_most(&self, u: usize) -> f64 {
         self.cdf.get(u).copied().unwrap_or(1.0)
     }
 
     /// Smallest two-sided p value that there is.
-    #[must_use]
     pub fn smallest_p(&self) -> f64 {
         (2.0 * self.at_most(0)).min(1.0)
     }
 
     /// The largest u with 2 P(U <= u) <= `alpha`; `None` when not even 0 has.
-    #[must_use]
     pub fn critical(&self, alpha: f64) -> Option<usize> {
         // Equal up to rounding is equal.
         let limit = alpha * (1.0 + 1e-12);

@@ -16,7 +16,6 @@ const REACH: f64 = 8.0;
 /// Phi(z - w)]^(k-1) dz (Hartley 1942); this is its mean over the estimated
 /// deviation. `NaN` when `df` is not positive or there are fewer than two
 /// groups.
-#[must_use]
 pub fn upper_tail(q: f64, groups: usize, df: f64) -> f64 {
     if groups < 2 || df.is_nan() || df <= 0.0 || q.is_nan() {
         return f64::NAN;

@@ -4,13 +4,11 @@ use super::{mean_over_deviation, normal_cdf, normal_quantile};
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 /// Probability that |T| is at least `t`; `NaN` when `t` or `df` is none.
-#[must_use]
 pub fn two_sided(t: f64, df: f64) -> f64 {
     (2.0 * upper_tail(t.abs(), df)).min(1.0)
 }
 
 /// P(T > t) with `df` degrees of freedom; `NaN` when `df` is not positive.
-#[must_use]
 pub fn upper_tail(t: f64, df: f64) -> f64 {
     if t.is_infinite() {
         return if t > 0.0 { 0.0 } else { 1.0 };
@@ -23,7 +21,6 @@ pub fn upper_tail(t: f64, df: f64) -> f64 {
 
 /// The t that is exceeded with probability `tail` (at most a half); infinite
 /// when there is none to be had.
-#[must_use]
 pub fn quantile(tail: f64, df: f64) -> f64 {
     if !(1e-12..=0.5).contains(&tail) {
         return f64::INFINITY;
@@ -40,13 +37,11 @@ pub fn quantile(tail: f64, df: f64) -> f64 {
 
 /// P(T' > t) of the noncentral t: the mean of P(Z > t s - shift) over the
 /// estimated deviation s (its definition, (Z + shift) / s).
-#[must_use]
 pub fn noncentral_upper_tail(t: f64, df: f64, shift: f64) -> f64 {
     mean_over_deviation(df, |s| normal_cdf(shift - t * s))
 }
 
 /// Quantile `probability` of chi squared; `None` when there is none.
-#[must_use]
 pub fn chi_squared_quantile(probability: f64, df: f64) -> Option<f64> {
     if !(0.0..1.0).contains(&probability) {
         return None;

@@ -12,7 +12,6 @@ pub struct Adjusted {
 
 /// Holm's step-down (1979): the chance of any false finding stays at `alpha`.
 /// What comes after the first that fails is held to that one's level.
-#[must_use]
 pub fn holm(p: &[f64], alpha: f64) -> Vec<Adjusted> {
     let mut adjusted = vec![Adjusted { p: 1.0, level: 0.0 }; p.len()];
     let (mut largest, mut stopped) = (0.0_f64, None);
@@ -30,7 +29,6 @@ pub fn holm(p: &[f64], alpha: f64) -> Vec<Adjusted> {
 
 /// Benjamini and Hochberg's step-up (1995): of what is found, a share of `q`
 /// is false on average.
-#[must_use]
 pub fn benjamini_hochberg(p: &[f64], q: f64) -> Vec<Adjusted> {
     let order = in_order(p);
     let all = p.len() as f64;

@@ -169,7 +169,6 @@ impl Arm {
 
     /// Without trial `index`; `None` when it is not known apart or is the only
     /// one.
-    #[must_use]
     pub fn without(&self, index: usize) -> Option<Self> {
         if index >= self.y.len() {
             return None;
@@ -186,7 +185,6 @@ impl Arm {
     }
 
     /// Coefficient of variation, sqrt(exp(variance) - 1).
-    #[must_use]
     pub fn cv(&self) -> Option<f64> {
         let cv = self.variance?.exp_m1().sqrt();
         cv.is_finite().then_some(cv)

@@ -77,7 +77,6 @@ pub struct Comparison {
 /// Compares the figures of B with those of A, metric by metric. Verdicts of
 /// primary metrics are held to Holm's level, those of exploratory ones to
 /// Benjamini and Hochberg's.
-#[must_use]
 pub fn compare_figures(a: &[Figure], b: &[Figure], options: &Options) -> Comparison {
     let compared = compare_at(a, b, Level::Trials, options);
     Comparison {

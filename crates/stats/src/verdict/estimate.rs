@@ -51,13 +51,11 @@ pub struct Drift {
 
 impl Drift {
     /// Change over the whole session, on the scale of logarithms.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.slope * self.span
     }
 
     /// Interval of confidence 1 - `alpha` of [`Self::total`].
-    #[must_use]
     pub fn interval(&self, alpha: f64) -> (f64, f64) {
         let half = student::quantile(alpha / 2.0, self.df) * self.se * self.span;
         (self.total() - half, self.total() + half)
@@ -245,7 +243,6 @@ fn trials<'a>(a: &'a Arm, b: &'a Arm) -> impl Iterator<Item = (f64, f64, f64)> +
 }
 
 /// Returns true if the positions of all trials are known and no two are the same.
-#[must_use]
 pub fn in_one_session(a: &Arm, b: &Arm) -> bool {
     if a.positions.is_empty() || b.positions.is_empty() {
         return false;

@@ -40,7 +40,6 @@ pub struct Judgement {
 
 /// Equivalent when the interval of confidence 1 - 2 alpha lies within the
 /// margin; otherwise faster or slower when the one of 1 - alpha excludes 0.
-#[must_use]
 pub fn judge(difference: &dyn Difference, rule: &Rule) -> Judgement {
     let differs = difference.p_difference() <= rule.alpha_difference;
     let equivalent = difference.p_equivalence(rule.margin) <= rule.alpha_equivalence;
@@ -74,7 +73,6 @@ pub enum Qualification {
 
 impl Qualification {
     /// The word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => key!("pass"),
@@ -86,7 +84,6 @@ impl Qualification {
 
 /// One-sided at `alpha`: pass when the lower bound is above -`margin`, fail
 /// when the upper one is below.
-#[must_use]
 pub fn qualify(difference: &dyn Difference, alpha: f64, margin: f64) -> Qualification {
     match difference.interval(2.0 * alpha) {
         Some((low, _)) if low > -margin => Qualification::Pass,

@@ -48,7 +48,6 @@ impl Default for Options {
 
 impl Options {
     /// Returns the options for verdicts on a run.
-    #[must_use]
     pub fn of_run(stopping: &Stopping) -> Self {
         let usual = Self::default();
         let looks = stopping.looks.as_ref();
@@ -69,7 +68,6 @@ impl Options {
     }
 
     /// The margin on the scale of logarithms.
-    #[must_use]
     pub fn log_margin(&self) -> f64 {
         self.margin.ln_1p()
     }
@@ -130,7 +128,6 @@ pub struct VerdictRow {
 
 impl VerdictRow {
     /// Nothing is said of it yet.
-    #[must_use]
     pub fn new(metric: String, unit: String, primary: bool) -> Self {
         Self {
             metric,
@@ -149,7 +146,6 @@ impl VerdictRow {
     }
 
     /// Without any word, for this reason.
-    #[must_use]
     pub fn unjudged(metric: String, unit: String, primary: bool, why: Note) -> Self {
         Self {
             notes: vec![why],
@@ -168,7 +164,6 @@ pub(crate) const fn none(change: Option<Change>) -> Verdict {
 /// From a difference of y, which is good upwards, to the change of the quantity itself in
 /// percent: where less is better it has the other sign, and the ends of its interval are
 /// swapped. `None` beyond all numbers.
-#[must_use]
 pub fn change(d: f64, interval: Option<(f64, f64)>, better: Better) -> Option<Change> {
     let percent = |d: f64| 100.0 * (better.sign() * d).exp_m1();
     let interval = interval.map(|(low, high)| match better {

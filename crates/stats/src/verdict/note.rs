@@ -108,7 +108,6 @@ impl Mean {
 
 impl Note {
     /// Returns the note that keeps figures of one metric from deciding, if all measured the same.
-    #[must_use]
     pub fn beside(figures: &[&Figure]) -> Option<Self> {
         let what = figures.first()?.measured.as_ref()?;
         let alike = figures
@@ -119,7 +118,6 @@ impl Note {
 
     /// Returns true if the note says how to settle which side is faster. It does not apply to a
     /// qualification, which asks whether B may replace A.
-    #[must_use]
     pub fn is_on_more_trials(&self) -> bool {
         match self {
             Self::MoreTrials(_) | Self::OutOfReach(..) => true,
@@ -129,13 +127,11 @@ impl Note {
     }
 
     /// Returns true if the note says that a metric does not decide because of its label.
-    #[must_use]
     pub fn is_on_label(&self) -> bool {
         matches!(self, Self::Measured(..) | Self::NotOfDevice(_))
     }
 
     /// Returns true if the note says that a drift cannot be told from a difference.
-    #[must_use]
     pub const fn is_on_drift(&self) -> bool {
         matches!(
             self,
@@ -144,7 +140,6 @@ impl Note {
     }
 
     /// Returns true if the note says that trials are too few, or too similar, to judge.
-    #[must_use]
     pub fn is_on_trials(&self) -> bool {
         match self {
             Self::NoEstimate(_) | Self::TooFew(..) | Self::Few(_) => true,

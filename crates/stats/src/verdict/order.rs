@@ -14,7 +14,6 @@ const SLIGHTLY: f64 = 0.1;
 
 /// Returns true if the arms ran so much one after the other that drift and difference cannot be
 /// separated. False if the order of an arm is unknown.
-#[must_use]
 pub fn is_confounded(a: &[f64], b: &[f64]) -> bool {
     confounding(a, b).is_some_and(|share| share > CONFOUNDED)
 }

@@ -15,7 +15,6 @@ const FROM_MEAN: f64 = 1.2533;
 
 /// Indices of values with |x - median| > 5 * 1.4826 * MAD. None below five
 /// values.
-#[must_use]
 pub fn flagged(values: &[f64]) -> Vec<usize> {
     if values.len() < MIN_VALUES {
         return Vec::new();

@@ -24,7 +24,6 @@ pub struct PowerRow {
 
 /// The table for trials that vary by `cv` (a share), tests at `alpha` and a `margin` (a share).
 /// Numbers below 2 are left out: one trial shows nothing.
-#[must_use]
 pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<PowerRow> {
     let s = log_deviation(cv);
     let rule = Rule {
@@ -57,7 +56,6 @@ pub struct Spread {
 
 impl Spread {
     /// Upper bound of the coefficient, to plan with ([`Outlook::careful`]).
-    #[must_use]
     pub fn careful_cv(&self) -> f64 {
         let s = Outlook::careful(0.0, log_deviation(self.cv), self.df).s;
         s.powi(2).exp_m1().sqrt()
@@ -67,7 +65,6 @@ impl Spread {
 /// The spread of each metric that decides: variances of logarithms pooled over its
 /// conditions or sides, s^2 = sum (n_i - 1) s_i^2 / sum (n_i - 1). Metrics without any
 /// are left out.
-#[must_use]
 pub fn spreads(figures: &[Figure]) -> Vec<Spread> {
     let mut pooled: Vec<(&str, f64, f64)> = Vec::new();
     for figure in figures.iter().filter(|figure| figure.primary) {
@@ -96,7 +93,6 @@ pub fn spreads(figures: &[Figure]) -> Vec<Spread> {
 /// Share in percent of so many simulated comparisons of trials in turn, `n` a side that vary by
 /// `cv`, that call B faster where it is by `truth`; by the judge of all comparisons, with a
 /// drift of 10 %.
-#[must_use]
 pub fn promise_kept(cv: f64, n: u32, truth: f64, comparisons: u32, seed: u64) -> f64 {
     let scene = Scene {
         cv,

@@ -43,14 +43,12 @@ pub const PLANS: [Plan; 5] = [
 impl Plan {
     /// The plan that goes furthest with at most `budget` trials a side; `None`
     /// when none fits, so that there is one look at the end.
-    #[must_use]
     pub fn within(budget: u32) -> Option<Self> {
         let fitting = PLANS.into_iter().rev().filter(|plan| plan.last() <= budget);
         fitting.max_by_key(Plan::last)
     }
 
     /// The looks of a run that judges by this margin (a share).
-    #[must_use]
     pub fn looks(&self, margin: f64) -> Looks {
         Looks {
             at: self.looks.to_vec(),
@@ -60,7 +58,6 @@ impl Plan {
     }
 
     /// Trials per side at the last look.
-    #[must_use]
     pub fn last(&self) -> u32 {
         self.looks.last().copied().unwrap_or(0)
     }
@@ -81,7 +78,6 @@ impl Standing {
     pub const NOTHING: Self = Self { settled: 0, of: 0 };
 
     /// Counts the deciding metrics of a comparison.
-    #[must_use]
     pub fn of_comparison(comparison: &Comparison) -> Self {
         let primary = comparison.lines.iter().filter(|line| line.primary);
         Self::of(primary.map(|line| &line.verdict))
@@ -89,7 +85,6 @@ impl Standing {
 
     /// Counts the pairs of a ranking, which should be one of deciding figures, on the metrics
     /// measured on the device.
-    #[must_use]
     pub fn of_ranking(ranking: &Ranking) -> Self {
         let metrics = ranking.metrics.iter().filter(|metric| metric.of_device);
         let pairs = metrics.flat_map(|metric| &metric.pairs);
@@ -106,7 +101,6 @@ impl Standing {
     }
 
     /// Returns true if no question is open. False if there was no question.
-    #[must_use]
     pub const fn is_settled(self) -> bool {
         self.of > 0 && self.settled == self.of
     }

@@ -18,7 +18,6 @@ pub(crate) use noise::Normal;
 
 /// Standard deviation of logarithms for a coefficient of variation (a share):
 /// sqrt(ln(1 + cv^2)).
-#[must_use]
 pub fn log_deviation(cv: f64) -> f64 {
     cv.powi(2).ln_1p().sqrt()
 }
@@ -86,7 +85,6 @@ pub struct Tally {
 
 impl Tally {
     /// A count in percent of the comparisons.
-    #[must_use]
     pub fn percent(&self, count: u32) -> f64 {
         100.0 * f64::from(count) / f64::from(self.replicates.max(1))
     }
@@ -119,7 +117,6 @@ impl Tally {
 }
 
 /// Makes the comparison `replicates` times with lognormal trials.
-#[must_use]
 pub fn simulate(scene: &Scene, replicates: u32, seed: u64) -> Tally {
     let mut normal = Normal::new(seed);
     let mut tables = Tables::default();
@@ -145,7 +142,6 @@ pub(crate) fn sides_of(
 /// Simulates tables with trials in this order of `A` and `B`, and counts those that end in faster
 /// or slower. Shares: `truth` is the advantage of B, `cv` the variation of trials, `drift` that of
 /// the session.
-#[must_use]
 pub fn found_in_order(
     order: &str,
     truth: f64,

@@ -28,7 +28,6 @@ impl Outlook {
     /// From an estimate with `df` degrees of freedom: s is replaced by its
     /// upper bound, s sqrt(df / chi2_{.20, df}), since a lucky small deviation
     /// would promise too much.
-    #[must_use]
     pub fn careful(d: f64, s: f64, df: f64) -> Self {
         let factor = student::chi_squared_quantile(1.0 - CONFIDENCE, df)
             .filter(|chi| *chi > 0.0)
@@ -39,7 +38,6 @@ impl Outlook {
     /// Trials per side to show the difference, at most `budget`: the least n
     /// with P(|T'| > t_{1-a/2, 2n-3}) at least [`POWER`], T' noncentral by
     /// |d| / (s sqrt(2/n)), from six trials a side on with what ranks cost.
-    #[must_use]
     pub fn for_difference(&self, alpha: f64, budget: u32) -> Option<u32> {
         let effect = self.d.abs() / self.s;
         let start = closed_form(effect, alpha / 2.0);
@@ -48,7 +46,6 @@ impl Outlook {
 
     /// Trials per side to show equivalence, at most `budget`, by two one-sided
     /// tests.
-    #[must_use]
     pub fn for_equivalence(&self, rule: &Rule, budget: u32) -> Option<u32> {
         let (room, margin) = ((rule.margin - self.d.abs()) / self.s, rule.margin / self.s);
         if room <= 0.0 {
@@ -60,7 +57,6 @@ impl Outlook {
     }
 
     /// The cheaper one of both.
-    #[must_use]
     pub fn trials(&self, rule: &Rule, budget: u32) -> Option<u32> {
         let difference = self.for_difference(rule.alpha_difference, budget);
         let equivalence = self.for_equivalence(rule, difference.unwrap_or(budget));
@@ -70,7 +66,6 @@ impl Outlook {
 
 /// The smallest difference that `n` trials a side show with [`POWER`], in
 /// standard deviations of one trial; infinite where they show none at that level.
-#[must_use]
 pub fn detectable_effect(alpha: f64, n: u32) -> f64 {
     let test = Test::new(alpha / 2.0, n);
     if !test.t.is_finite() {
@@ -82,7 +77,6 @@ pub fn detectable_effect(alpha: f64, n: u32) -> f64 {
 /// The smallest difference that `n` trials a side call faster or slower with [`POWER`]: it has
 /// to be found, and must not be found equivalent within `margin`. All in standard
 /// deviations of one trial.
-#[must_use]
 pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
     let found = detectable_effect(rule.alpha_difference, n);
     let difference = Test::new(rule.alpha_difference / 2.0, n);
@@ -229,7 +223,6 @@ fn rank_level(tail: f64, n: u32) -> Option<f64> {
 
 /// Share of comparisons with `n` trials a side that show a difference of
 /// `effect` standard deviations of one trial.
-#[must_use]
 pub fn power_of_difference(effect: f64, alpha: f64, n: u32) -> f64 {
     Test::new(alpha / 2.0, n).power(effect)
 }

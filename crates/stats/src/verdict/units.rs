@@ -17,7 +17,6 @@ pub const MIN_UNITS: usize = 3;
 /// on, each unit's mean is one observation (the top level of Kalibera and Jones
 /// 2013), compared by Welch's t: parts need not vary alike. With fewer, trials of all units are put
 /// together and the finding holds for these units alone.
-#[must_use]
 pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> Comparison {
     if are_enough(a, b) {
         let scope = Scope::Parts(a.len(), b.len());
@@ -38,14 +37,12 @@ pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) ->
 /// Compares one unit of each part by the figures of its runs, from three runs a side on: runs
 /// differ by more than their trials do (temperature, wear, what else the machine did), so each
 /// run's mean is one observation.
-#[must_use]
 pub fn compare_runs(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> Comparison {
     let scope = Scope::Runs(a.len(), b.len());
     compare_means(a, b, Mean::Run, scope, options)
 }
 
 /// Returns true if both sides have enough units to compare their means.
-#[must_use]
 pub fn are_enough(a: &[Vec<Figure>], b: &[Vec<Figure>]) -> bool {
     a.len().min(b.len()) >= MIN_UNITS
 }
@@ -66,7 +63,6 @@ fn compare_means(
 }
 
 /// The figures of one unit from several runs of it: the trials of all of them.
-#[must_use]
 pub fn pooled(runs: &[Vec<Figure>]) -> Vec<Figure> {
     joined(runs, all_trials)
 }
@@ -113,7 +109,6 @@ fn measured(figures: &[Figure]) -> Option<String> {
 
 /// The geometric mean of each unit, by its figure of one metric: what parts are compared by.
 /// A unit whose figure has none leaves what is no number, which the comparison then tells.
-#[must_use]
 pub fn unit_means(figures: &[&Figure]) -> Sample {
     let mean = |figure: &&Figure| {
         Arm::of(&figure.sample, Some(Better::Higher)).map_or(f64::NAN, |arm| arm.centre)

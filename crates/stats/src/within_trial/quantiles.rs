@@ -21,7 +21,6 @@ const TAIL: f64 = 0.025;
 /// assert_eq!(interval_ranks(Percentile::P99, 10_000), Some((9_880, 9_920)));
 /// assert_eq!(interval_ranks(Percentile::P99, 367), None);
 /// ```
-#[must_use]
 pub fn interval_ranks(percentile: Percentile, n: u64) -> Option<(u64, u64)> {
     if n == 0 || percentile == Percentile::P100 {
         return None;

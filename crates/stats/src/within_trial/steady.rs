@@ -30,7 +30,6 @@ pub struct Steadiness {
 
 /// Judges windows of equal bytes (or time), 10 to 30 of them. `None` with
 /// fewer than 10, or when their mean is not positive.
-#[must_use]
 pub fn steadiness(windows: &[f64]) -> Option<Steadiness> {
     if windows.len() < MIN_WINDOWS {
         return None;

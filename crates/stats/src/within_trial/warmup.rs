@@ -21,7 +21,6 @@ const MIN_BATCHES: usize = 8;
 /// speed.extend((0..75).map(|i| if i % 2 == 0 { 100.0 } else { 101.0 }));
 /// assert_eq!(cut(&speed), Some(5));
 /// ```
-#[must_use]
 pub fn cut(values: &[f64]) -> Option<usize> {
     if !values.iter().all(|value| value.is_finite()) {
         return None;

@@ -15,7 +15,6 @@ pub struct Cache {
 
 impl<'a> ExtCsd<'a> {
     /// Reads the register; `None` when it has not 512 bytes, or only zeros.
-    #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let bytes = bytes.try_into().ok()?;
         let register = Self(bytes);
@@ -27,7 +26,6 @@ impl<'a> ExtCsd<'a> {
     }
 
     /// Version of the standard that it follows: `5.1`.
-    #[must_use]
     pub fn version(&self) -> &'static str {
         match self.byte(EXT_CSD_REV) {
             0 | 1 => "4.1",
@@ -42,7 +40,6 @@ impl<'a> ExtCsd<'a> {
     }
 
     /// The fastest mode that the device has at a supply that hosts give it.
-    #[must_use]
     pub fn fastest(&self) -> Option<&'static str> {
         let types = self.byte(DEVICE_TYPE);
         let fastest = [
@@ -58,7 +55,6 @@ impl<'a> ExtCsd<'a> {
 
     /// Estimated life used of memory of type A and of type B, in steps of 10 %: 1 is 0
     /// to 10 %, 11 is beyond it. Since version 5.0.
-    #[must_use]
     pub fn life_time(&self) -> Option<[u8; 2]> {
         let known = self.byte(EXT_CSD_REV) >= 7;
         known.then(|| [LIFE_TIME_A, LIFE_TIME_B].map(|at| self.byte(at)))
@@ -66,13 +62,11 @@ impl<'a> ExtCsd<'a> {
 
     /// Reserved blocks used: 1 normal, 2 warning (80 %), 3 urgent (90 %). Since version
     /// 5.0.
-    #[must_use]
     pub fn pre_eol(&self) -> Option<u8> {
         (self.byte(EXT_CSD_REV) >= 7).then(|| self.byte(PRE_EOL_INFO))
     }
 
     /// The volatile cache; `None` when it has none. Since version 4.5.
-    #[must_use]
     pub fn cache(&self) -> Option<Cache> {
         let size: [u8; 4] = self.0.get(CACHE_SIZE..CACHE_SIZE + 4)?.try_into().ok()?;
         // Counted in units of 1024 bits.
@@ -85,7 +79,6 @@ impl<'a> ExtCsd<'a> {
 
     /// Depth of its command queue, and whether that is on; `None` when it has none. Since
     /// version 5.1.
-    #[must_use]
     pub fn command_queue(&self) -> Option<(u8, bool)> {
         let has = self.byte(CMDQ_SUPPORT) & 1 == 1;
         has.then(|| {
@@ -98,7 +91,6 @@ impl<'a> ExtCsd<'a> {
 
     /// Firmware version as the maker writes it, in hexadecimal; `None` where it is not
     /// given. Since version 5.0.
-    #[must_use]
     pub fn firmware(&self) -> Option<String> {
         let bytes = self.0.get(FIRMWARE_VERSION..FIRMWARE_VERSION + 8)?;
         let given = bytes.iter().any(|byte| *byte != 0);
@@ -107,21 +99,18 @@ impl<'a> ExtCsd<'a> {
 
     /// `true` if partitions are in a mode of higher endurance (usually SLC); bit 0 is the user
     /// area.
-    #[must_use]
     pub fn enhanced(&self) -> bool {
         self.byte(PARTITIONS_ATTRIBUTE) & 0b1_1111 != 0
     }
 
     /// `true` if writes of whole sectors survive a power cut during the write (reliable write of
     /// any size).
-    #[must_use]
     pub fn reliable_writes(&self) -> bool {
         self.byte(WR_REL_PARAM) & 0b100 != 0
     }
 
     /// Start mode of background operations: by the host (manually), by the device itself, or not at
     /// all.
-    #[must_use]
     pub fn background_operations(&self) -> &'static str {
         let has = self.byte(BKOPS_SUPPORT) & 1 == 1;
         match (has, self.byte(BKOPS_EN) & 0b11) {

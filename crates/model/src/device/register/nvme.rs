@@ -22,7 +22,6 @@ const DATA_UNIT_BYTES: u64 = 512_000;
 
 impl<'a> SmartLog<'a> {
     /// Reads the log; `None` when it has not 512 bytes, or only zeros.
-    #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let bytes: &[u8; 512] = bytes.try_into().ok()?;
         bytes.iter().any(|byte| *byte != 0).then_some(Self(bytes))
@@ -38,56 +37,47 @@ impl<'a> SmartLog<'a> {
 
     /// Composite temperature in thousandths of a degree Celsius; `None` when it is not
     /// given.
-    #[must_use]
     pub fn millicelsius(&self) -> Option<i64> {
         millicelsius([self.0[1], self.0[2]])
     }
 
     /// Spare blocks left in percent, and below how many the drive warns.
-    #[must_use]
     pub fn spare_percent(&self) -> (u8, u8) {
         (self.0[3], self.0[4])
     }
 
     /// Life used in percent of what the maker expects; 255 for all that is more than
     /// that.
-    #[must_use]
     pub fn used_percent(&self) -> u8 {
         self.0[5]
     }
 
     /// Bytes that hosts have read in all.
-    #[must_use]
     pub fn read(&self) -> Bytes {
         Bytes(self.number(32).saturating_mul(DATA_UNIT_BYTES))
     }
 
     /// Bytes that hosts have written in all.
-    #[must_use]
     pub fn written(&self) -> Bytes {
         Bytes(self.number(48).saturating_mul(DATA_UNIT_BYTES))
     }
 
     /// Times it was switched on.
-    #[must_use]
     pub fn power_cycles(&self) -> u64 {
         self.number(112)
     }
 
     /// Hours of operation.
-    #[must_use]
     pub fn power_on_hours(&self) -> u64 {
         self.number(128)
     }
 
     /// Times it lost its power without warning.
-    #[must_use]
     pub fn unsafe_shutdowns(&self) -> u64 {
         self.number(144)
     }
 
     /// Errors of the medium or of the data's integrity that could not be corrected.
-    #[must_use]
     pub fn media_errors(&self) -> u64 {
         self.number(160)
     }
@@ -116,13 +106,11 @@ pub struct Controller<'a>(&'a [u8; 4096]);
 
 impl<'a> Controller<'a> {
     /// Reads the structure; `None` when it has not 4096 bytes.
-    #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         Some(Self(bytes.try_into().ok()?))
     }
 
     /// Version of the specification that it follows: `1.4`; `None` before 1.2.
-    #[must_use]
     pub fn version(&self) -> Option<String> {
         let [patch, minor, major @ ..]: [u8; 4] = self.0.get(80..84)?.try_into().ok()?;
         let major = u16::from_le_bytes(major);
@@ -134,26 +122,22 @@ impl<'a> Controller<'a> {
     }
 
     /// `true` if the drive has a volatile write cache.
-    #[must_use]
     pub fn has_volatile_cache(&self) -> bool {
         self.0[525] & 1 == 1
     }
 
     /// `true` if the drive can enter lower power states by itself (APST).
-    #[must_use]
     pub fn saves_power_by_itself(&self) -> bool {
         self.0[265] & 1 == 1
     }
 
     /// Number of power states.
-    #[must_use]
     pub fn power_states(&self) -> u32 {
         u32::from(self.0[263]) + 1
     }
 
     /// Temperature from which on it warns, in thousandths of a degree Celsius; `None`
     /// when it is not given.
-    #[must_use]
     pub fn warning_millicelsius(&self) -> Option<i64> {
         millicelsius([self.0[266], self.0[267]])
     }

@@ -10,7 +10,6 @@ pub struct SdStatus<'a>(&'a [u8; 64]);
 
 impl<'a> SdStatus<'a> {
     /// Reads the register; `None` when it has not 64 bytes, or only zeros.
-    #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let bytes: &[u8; 64] = bytes.try_into().ok()?;
         bytes.iter().any(|byte| *byte != 0).then_some(Self(bytes))
@@ -21,7 +20,6 @@ impl<'a> SdStatus<'a> {
     }
 
     /// Marks of speed classes as they are printed on cards: `C10`, `U3`, `V30`, `A2`.
-    #[must_use]
     pub fn classes(&self) -> Vec<String> {
         let speed = match self.bits(447, 440) {
             1 => Some(2),
@@ -44,7 +42,6 @@ impl<'a> SdStatus<'a> {
 
     /// Least rate of sequential writes that its best speed class promises, bytes per
     /// second: the classes are named by MB/s, U1 and U3 are 10 and 30.
-    #[must_use]
     pub fn promised_write(&self) -> Option<u64> {
         let speed = match self.bits(447, 440) {
             class @ 1..=3 => 2 * class,
@@ -58,7 +55,6 @@ impl<'a> SdStatus<'a> {
 
     /// Size of an allocation unit: writes that fill one are those that the classes are
     /// promised for. That of UHS where the card has one.
-    #[must_use]
     pub fn allocation_unit(&self) -> Option<Bytes> {
         let size = match self.bits(395, 392) {
             0 => self.bits(431, 428),
@@ -77,13 +73,11 @@ impl<'a> SdStatus<'a> {
     }
 
     /// `true` if the card supports DISCARD (since version 5.1).
-    #[must_use]
     pub fn can_discard(&self) -> bool {
         self.bits(313, 313) == 1
     }
 
     /// Depth of its command queue; `None` when it has none (since version 6.0).
-    #[must_use]
     pub fn command_queue(&self) -> Option<u64> {
         match self.bits(335, 331) {
             0 => None,
@@ -102,13 +96,11 @@ pub struct Scr<'a>(&'a [u8; 8]);
 
 impl<'a> Scr<'a> {
     /// Reads the register; `None` when it has not 8 bytes.
-    #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         Some(Self(bytes.try_into().ok()?))
     }
 
     /// Version of the specification that it follows.
-    #[must_use]
     pub fn version(&self) -> &'static str {
         let at = |high, low| bits(self.0, high, low);
         match (at(59, 56), at(47, 47), at(42, 42), at(41, 38)) {
@@ -128,7 +120,6 @@ impl<'a> Scr<'a> {
 
     /// `true` if the card supports CMD23, which gives the block count of a transfer beforehand, so
     /// that the host needs no command to end one.
-    #[must_use]
     pub fn counts_blocks(&self) -> bool {
         bits(self.0, 33, 33) == 1
     }
@@ -140,13 +131,11 @@ pub struct Csd<'a>(&'a [u8; 16]);
 
 impl<'a> Csd<'a> {
     /// Reads the register; `None` when it has not 16 bytes.
-    #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         Some(Self(bytes.try_into().ok()?))
     }
 
     /// Write protection of the card: `permanently`, `for now` or none.
-    #[must_use]
     pub fn write_protected(&self) -> Option<&'static str> {
         match (bits(self.0, 13, 13), bits(self.0, 12, 12)) {
             (1, _) => Some("permanently"),

@@ -31,7 +31,6 @@ impl DatabasePhase {
 
     /// The job that describes a step. Its size is 0: a database grows as it
     /// needs.
-    #[must_use]
     pub fn job(&self, statement: Statement) -> Job {
         let at_end = self.synchronous.commits_durably(self.journal);
         let first = self.statements.first() == Some(&statement);
@@ -88,7 +87,6 @@ crate::named! {
 
 impl Statement {
     /// Name of its step.
-    #[must_use]
     pub const fn step(self) -> &'static str {
         match self {
             Self::Insert => "sqlite-insert",
@@ -142,7 +140,6 @@ impl Synchronous {
     ///
     /// With a write-ahead log, `NORMAL` flushes at checkpoints only
     /// (<https://www.sqlite.org/pragma.html#pragma_synchronous>).
-    #[must_use]
     pub const fn commits_durably(self, journal: Journal) -> bool {
         match self {
             Self::Off => false,
@@ -183,7 +180,6 @@ impl DatabaseStep {
 
     /// Flushes that the transactions need at least to be durable each on its
     /// own; 0 where that is not asked for.
-    #[must_use]
     pub fn least_flushes(&self) -> u64 {
         match self.synchronous.commits_durably(self.journal) {
             true => self.transactions,
@@ -192,7 +188,6 @@ impl DatabaseStep {
     }
 
     /// `fsync` calls that `SQLite` made at most.
-    #[must_use]
     pub fn most_syncs(&self) -> u64 {
         match self.synchronous {
             Synchronous::Off => 0,

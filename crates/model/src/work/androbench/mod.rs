@@ -45,7 +45,6 @@ impl WorkSpec for AndroBench {
 impl AndroBench {
     /// Bytes that its test files take at a time, at most; databases are small
     /// beside them.
-    #[must_use]
     pub fn room(&self) -> Bytes {
         let phases = self.phases.iter().filter_map(|phase| match phase {
             Phase::Files(phase) => Some(phase.all_bytes()),
@@ -67,7 +66,6 @@ pub fn file_names() -> impl Iterator<Item = String> {
 }
 
 /// Name of a test file.
-#[must_use]
 pub fn file_name(number: u32) -> String {
     format!("file-{number}")
 }
@@ -84,7 +82,6 @@ pub enum Phase {
 
 impl Phase {
     /// The jobs that describe its steps.
-    #[must_use]
     pub fn jobs(&self) -> Vec<Job> {
         match self {
             Self::Files(phase) => vec![phase.job()],
@@ -146,7 +143,6 @@ pub struct FilePhase {
 
 impl FilePhase {
     /// One pass over one file with psync.
-    #[must_use]
     pub fn new(name: &str, rw: Rw, bs: Bytes, file_size: Bytes) -> Self {
         Self {
             name: name.to_owned(),
@@ -168,13 +164,11 @@ impl FilePhase {
     }
 
     /// Size of all files together.
-    #[must_use]
     pub const fn all_bytes(&self) -> Bytes {
         Bytes(self.file_size.0.saturating_mul(self.files as u64))
     }
 
     /// The job that describes it.
-    #[must_use]
     pub fn job(&self) -> Job {
         let per_thread = self.all_bytes().0 / u64::from(self.threads.max(1));
         let bytes_of = |ios: u64| Bytes(ios.saturating_mul(self.bs.0).min(per_thread));

@@ -49,7 +49,6 @@ pub fn fill(buffer: &mut [u8], offset: u64) {
 }
 
 /// The class of the sector that was written to this offset.
-#[must_use]
 pub fn classify(sector: &[u8], offset: u64) -> Class {
     let mut words = sector
         .chunks_exact(WORD)

@@ -35,7 +35,6 @@ pub enum ProbedKind {
 
 impl ProbedKind {
     /// `true` if such a device has memory for an address.
-    #[must_use]
     pub const fn holds(self, address: u64) -> bool {
         match self {
             Self::Good | Self::Wraparound { .. } | Self::Damaged => true,
@@ -73,13 +72,11 @@ pub struct Probed {
 
 impl Probed {
     /// `true` if every probed block held the data written to it, and got its old content back.
-    #[must_use]
     pub fn is_good(&self) -> bool {
         self.kind == ProbedKind::Good && self.unreadable.is_empty() && self.not_restored.is_empty()
     }
 
     /// Returns the real size, where it was found.
-    #[must_use]
     pub const fn real_bytes(&self) -> Option<u64> {
         match self.kind {
             ProbedKind::Good => Some(self.announced_bytes),

@@ -24,13 +24,11 @@ pub struct Counts {
 
 impl Counts {
     /// Returns the number of sectors.
-    #[must_use]
     pub const fn all(&self) -> u64 {
         self.ok + self.bad()
     }
 
     /// Returns the number of sectors that are not as they were written.
-    #[must_use]
     pub const fn bad(&self) -> u64 {
         self.changed + self.overwritten + self.corrupted + self.unreadable
     }
@@ -49,7 +47,6 @@ pub struct Alias {
 
 impl Alias {
     /// Returns the distance between the two places, in bytes.
-    #[must_use]
     pub const fn distance(&self) -> u64 {
         self.offset.abs_diff(self.belongs_to)
     }
@@ -116,7 +113,6 @@ impl Tally {
     }
 
     /// Sums tallies, in their order.
-    #[must_use]
     pub fn total<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut total = Self::default();
         for one in all {
@@ -146,19 +142,16 @@ impl Tally {
     }
 
     /// `true` if every sector is as it was written.
-    #[must_use]
     pub const fn all_ok(&self) -> bool {
         self.sectors.bad() == 0
     }
 
     /// Bytes that were looked at.
-    #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.sectors.all() * SECTOR_BYTES
     }
 
     /// Bytes that are as they were written.
-    #[must_use]
     pub const fn held_bytes(&self) -> u64 {
         self.sectors.ok * SECTOR_BYTES
     }

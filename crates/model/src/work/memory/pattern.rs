@@ -31,7 +31,6 @@ crate::named! {
 
 impl MemoryPattern {
     /// Returns a description of the pattern.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Address => "each word holds its address, then the complement",
@@ -47,7 +46,6 @@ impl MemoryPattern {
 
     /// Sweeps over all of the memory, each of which writes, checks, or checks what is
     /// there and writes the next in one go.
-    #[must_use]
     pub const fn phases(self) -> u32 {
         match self {
             Self::Random => 2,

@@ -15,7 +15,6 @@ pub struct SoakOrder {
 
 impl SoakOrder {
     /// Over so many blocks, one at least.
-    #[must_use]
     pub fn new(blocks: u64, seed: u64) -> Self {
         Self {
             blocks: blocks.max(1),
@@ -24,7 +23,6 @@ impl SoakOrder {
     }
 
     /// The block that a write goes to.
-    #[must_use]
     pub fn block_of(self, number: u64) -> u64 {
         let (pass, place) = (number / self.blocks, number % self.blocks);
         let (factor, shift) = self.pass(pass);
@@ -32,7 +30,6 @@ impl SoakOrder {
     }
 
     /// The last write before `next` that went to a block; `None` when none did.
-    #[must_use]
     pub fn last_before(self, next: u64, block: u64) -> Option<u64> {
         let pass = next / self.blocks;
         let in_pass = |pass: u64| pass * self.blocks + self.place_of(pass, block);

@@ -14,7 +14,6 @@
 /// ];
 /// assert_eq!(assign(&differ), ["a", "ab", "b"]);
 /// ```
-#[must_use]
 pub fn assign(differ: &[Vec<bool>]) -> Vec<String> {
     let k = differ.len();
     let mut columns: Vec<Vec<bool>> = vec![vec![true; k]];

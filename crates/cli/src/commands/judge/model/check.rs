@@ -46,7 +46,7 @@ pub fn value(checked: &Checked) -> Value {
     let rules = Rule::ALL.map(|rule| {
         json!({
             "rule": rule.name(),
-            "meaning": rule.to_string(),
+            "meaning": rule.sentence(),
             "holds": checked.holds(rule),
             "trace": checked.hole(rule).map(trace),
         })
@@ -103,7 +103,11 @@ pub fn section(checked: &Checked) -> Section {
             (None, true) => ("holds", None),
             (None, false) => ("open", Some(Tone::Care)),
         };
-        section.toned_facts(vec![(format!("{word:<6}"), rule.to_string(), tone)]);
+        section.toned_facts(vec![(
+            format!("{word:<6}"),
+            rule.sentence().to_owned(),
+            tone,
+        )]);
         let steps = hole.iter().flat_map(|hole| &hole.steps);
         let steps = steps.map(|step| match step.did.as_slice() {
             [] => step.event.to_string(),
