@@ -10,9 +10,10 @@
 //! shorter half is dropped, and from then on a result counts only if it is
 //! longer than everything dropped.
 
+use crate::sys::lock;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Gaps that wait at one worker at most (1 MiB).
 const MAX_HANDED_IN: usize = 1 << 16;
@@ -115,10 +116,6 @@ impl SharedGaps {
         self.dropped_ns.fetch_max(limit_ns, Ordering::Relaxed);
         self.threshold_ns.fetch_max(limit_ns, Ordering::Relaxed);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Overlap {

@@ -1,10 +1,11 @@
 //! Descriptors that the process was started with.
 
+use crate::sys::lock;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The last of the standard streams, which are the process's own.
 const LAST_STANDARD: RawFd = 2;
@@ -27,7 +28,7 @@ pub fn inherited(number: RawFd) -> io::Result<File> {
     if number <= LAST_STANDARD {
         return refuse("it is not a descriptor, or it is a standard stream");
     }
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut taken = lock(&TAKEN);
     if taken.contains(&number) {
         return refuse("it was taken over before");
     }

@@ -47,5 +47,6 @@ pub use engines::usable;
 pub use error::EngineError;
 pub use inherited::inherited;
 pub use measure::{Observer, Progress, Start, measure};
+pub use start::StartLine;
 pub use sys::{own_file_table, thread_cpu_use};
 pub use wake::{Waker, survive_wakes};

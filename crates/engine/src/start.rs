@@ -1,62 +1,47 @@
-//! The start line: where the workers wait for each other and for the evidence.
+//! The start line: where threads wait for each other and for the evidence.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sys::lock;
+use std::sync::{Condvar, Mutex, PoisonError};
 
-/// A gate that opens once for all, or never.
-#[derive(Debug, Default)]
-pub(crate) struct StartLine {
-    state: Mutex<StartState>,
+/// A gate that opens once for all, or never. Unlike at a barrier nobody is counted, so whoever
+/// never comes holds up nobody.
+#[derive(Debug)]
+pub struct StartLine<T> {
+    /// `None`: still closed; `Some(None)`: it never opens.
+    decided: Mutex<Option<Option<T>>>,
     changed: Condvar,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-enum StartState {
-    #[default]
-    Closed,
-    /// The clock started at this time.
-    Open(u64),
-    Cancelled,
-}
-
-impl StartLine {
-    /// Waits for the start: the time at which the clock starts, or `None` when
-    /// nothing will.
-    pub(crate) fn wait(&self) -> Option<u64> {
-        let mut state = self.lock();
-        loop {
-            match *state {
-                StartState::Closed => {
-                    state = self
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner);
-                }
-                StartState::Open(start_ns) => return Some(start_ns),
-                StartState::Cancelled => return None,
-            }
+impl<T> Default for StartLine<T> {
+    fn default() -> Self {
+        Self {
+            decided: Mutex::new(None),
+            changed: Condvar::new(),
         }
     }
+}
 
-    /// Starts everybody.
-    pub(crate) fn open(&self, start_ns: u64) {
-        self.decide(StartState::Open(start_ns));
+impl<T: Copy> StartLine<T> {
+    /// Waits for the start: what it was opened with, or `None` when nothing will start.
+    pub fn wait(&self) -> Option<T> {
+        let closed = |decided: &mut Option<Option<T>>| decided.is_none();
+        let decided = self.changed.wait_while(lock(&self.decided), closed);
+        decided.unwrap_or_else(PoisonError::into_inner).flatten()
+    }
+
+    /// Starts everybody, also those who come later.
+    pub fn open(&self, with: T) {
+        self.decide(Some(with));
     }
 
     /// Sends home whoever waits, unless they were started before.
-    pub(crate) fn cancel(&self) {
-        self.decide(StartState::Cancelled);
+    pub fn cancel(&self) {
+        self.decide(None);
     }
 
-    fn decide(&self, decision: StartState) {
-        let mut state = self.lock();
-        if matches!(*state, StartState::Closed) {
-            *state = decision;
-            self.changed.notify_all();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, StartState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn decide(&self, decision: Option<T>) {
+        lock(&self.decided).get_or_insert(decision);
+        self.changed.notify_all();
     }
 }
 

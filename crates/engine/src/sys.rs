@@ -7,6 +7,7 @@ use rustix::system::sysinfo;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The number of `cachestat(2)`, the same on all architectures of this crate
 /// (it is younger than the common table of 2019).
@@ -220,4 +221,9 @@ pub fn own_file_table() {
     // passed. Descriptors that other threads own stay theirs: this thread
     // opens, uses and closes only its own from here on.
     unsafe { libc::unshare(libc::CLONE_FILES) };
+}
+
+/// The data of a mutex, also after a panic of another thread: all of it is changed in one step.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

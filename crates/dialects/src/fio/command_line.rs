@@ -1,7 +1,7 @@
 //! The command line: flags of the program, options of jobs, job files.
 
 use super::error::{FioError, OptionLocation};
-use super::flags::{self, FLAGS, Flag, Takes};
+use super::flags::{self, Flag, Takes, flags};
 use super::ini::IniEntry;
 use super::options::{self, OptionType, Support};
 use super::output::TerseVersion;
@@ -58,7 +58,7 @@ pub(super) struct CommandLineJob {
 /// Kind of an argument.
 #[derive(Clone, Copy)]
 enum ArgumentKind {
-    Flag(&'static Flag),
+    Flag(Flag),
     Option(&'static str, bool),
 }
 
@@ -154,7 +154,7 @@ fn recognise(dashed: &str) -> Result<ArgumentKind, FioError> {
     if let Some(known) = exact(name) {
         return Ok(known);
     }
-    let everything = || FLAGS.iter().map(|flag| flag.name).chain(options::names());
+    let everything = || flags().map(|flag| flag.name).chain(options::names());
     let mut meant: Vec<&str> = everything()
         .filter(|known| !name.is_empty() && known.starts_with(name))
         .collect();
@@ -222,7 +222,7 @@ impl Arguments {
     }
 
     /// Takes a flag. Some are answered at once.
-    fn flag(&mut self, flag: &Flag, value: Option<&str>) -> Result<Option<FioCommand>, String> {
+    fn flag(&mut self, flag: Flag, value: Option<&str>) -> Result<Option<FioCommand>, String> {
         match flag.support {
             Support::Refused(why) => {
                 return Err(format!("fio's flag is not supported: {why}"));

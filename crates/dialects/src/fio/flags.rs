@@ -29,213 +29,85 @@ pub(super) enum Takes {
     Maybe,
 }
 
-use Takes::{Maybe, Nothing, Value};
+/// Every flag: letter, name with `=` for a value that must or (`[=]`) may follow, help; and, where
+/// assay is not as fio, how far it goes and why.
+const TABLE: &str = "\
+o output=                 Write the output to this file
+F output-format=          normal, terse, json, json+; several with , between
+f append-terse[=]         Write the terse output too
+m minimal                 Write the terse output only
+V terse-version=          Version of the terse output, 2 to 5
+L status-interval=        Write a whole report that often
+e eta=                    Show progress: auto, always or never
+E eta-newline=            Begin a new line of progress that often
+O eta-interval=           Renew progress that often
+x section=                Run only this section; may be repeated
+P parse-only              Check the jobs and run nothing
+s showcmd                 Show job files as command lines and run nothing
+r readonly                Refuse jobs that write or trim
+w warnings-fatal          Warnings are errors
+j max-jobs=               Most jobs, 4096 without it | differs: fio ignores the number and never runs more than 4096
+K aux-path=               Put logs and verify states there
+c cmdhelp[=]              Explain an option, or list all
+i enghelp[=]              List the engines, or the options of one
+v version                 Show the version | differs: a version of fio that other programs accept, with assay's own behind it
+h help                    Show this
+a alloc-size=             Size of fio's own pool of memory | no effect: assay has no such pool
+d debug=                  Show what fio does inside | differs: parse shows each option as it is read, random the seed of each job; the rest of fio's insides is not here
+b bandwidth-log           Log the bandwidth of all jobs together
+l latency-log=            Not used any more | refused: fio dropped it; use write_lat_log
+p profile=                Use a built-in workload | refused: fio's profiles are programs within fio; write their jobs down
+S server[=]               Wait for jobs from elsewhere | refused: jobs on other machines are assay's own (assay run), not fio's protocol
+N server-internal=        For fio's own use | refused: jobs on other machines are assay's own (assay run), not fio's protocol
+D daemonize=              Run the server in the background | refused: jobs on other machines are assay's own (assay run), not fio's protocol
+C client=                 Run jobs on another machine | refused: jobs on other machines are assay's own (assay run), not fio's protocol
+R remote-config=          Use a job file of the other machine | refused: jobs on other machines are assay's own (assay run), not fio's protocol
+T cpuclock-test           Test the processor's clock | refused: it tests fio's own code
+G crctest[=]              Test the speed of checksums | refused: it tests fio's own code
+M memcpytest[=]           Test the speed of copying | refused: it tests fio's own code
+I idle-prof=              Report how idle processors are | refused: it runs a load of its own on all processors
+X inflate-log=            Show a compressed log
+W trigger-file=           Run a command when this file is there | refused: run the command from a script beside assay
+B trigger-timeout=        Run a command after this time | refused: run the command from a script beside assay
+H trigger=                The command | refused: run the command from a script beside assay
+J trigger-remote=         The command on the other machine | refused: run the command from a script beside assay
+A merge-blktrace-only     Merge traces and run nothing | refused: traces are not merged; use blkparse or fio";
 
-const fn works(name: &'static str, letter: char, value: Takes, help: &'static str) -> Flag {
+/// Every flag, in the order of the help.
+pub(super) fn flags() -> impl Iterator<Item = Flag> {
+    TABLE.lines().map(flag)
+}
+
+/// The flag of a line of the table.
+fn flag(line: &'static str) -> Flag {
+    let (left, rest) = line.split_once("  ").unwrap_or((line, ""));
+    let (letter, name) = left.split_once(' ').unwrap_or((left, ""));
+    let (help, support) = rest.split_once(" | ").unwrap_or((rest, ""));
+    let (name, value) = match (name.strip_suffix("[=]"), name.strip_suffix('=')) {
+        (Some(name), _) => (name, Takes::Maybe),
+        (None, Some(name)) => (name, Takes::Value),
+        (None, None) => (name, Takes::Nothing),
+    };
     Flag {
         name,
-        letter,
+        letter: letter.chars().next().unwrap_or('-'),
         value,
-        help,
-        support: Support::Works,
+        help: help.trim_start(),
+        support: match support.split_once(": ") {
+            Some(("differs", how)) => Support::Differs(how),
+            Some(("no effect", why)) => Support::NoEffect(why),
+            Some((_, why)) => Support::Refused(why),
+            None => Support::Works,
+        },
     }
 }
 
-const fn with(flag: Flag, support: Support) -> Flag {
-    Flag { support, ..flag }
-}
-
-const fn refused(
-    name: &'static str,
-    letter: char,
-    value: Takes,
-    help: &'static str,
-    why: &'static str,
-) -> Flag {
-    with(works(name, letter, value, help), Support::Refused(why))
-}
-
-const REMOTE: &str = "jobs on other machines are assay's own (assay run), not fio's protocol";
-const TRIGGER: &str = "run the command from a script beside assay";
-const SELF_TEST: &str = "it tests fio's own code";
-
-/// Every flag.
-pub(super) static FLAGS: &[Flag] = &[
-    works("output", 'o', Value, "Write the output to this file"),
-    works(
-        "output-format",
-        'F',
-        Value,
-        "normal, terse, json, json+; several with , between",
-    ),
-    works("append-terse", 'f', Maybe, "Write the terse output too"),
-    works("minimal", 'm', Nothing, "Write the terse output only"),
-    works(
-        "terse-version",
-        'V',
-        Value,
-        "Version of the terse output, 2 to 5",
-    ),
-    works(
-        "status-interval",
-        'L',
-        Value,
-        "Write a whole report that often",
-    ),
-    works("eta", 'e', Value, "Show progress: auto, always or never"),
-    works(
-        "eta-newline",
-        'E',
-        Value,
-        "Begin a new line of progress that often",
-    ),
-    works("eta-interval", 'O', Value, "Renew progress that often"),
-    works(
-        "section",
-        'x',
-        Value,
-        "Run only this section; may be repeated",
-    ),
-    works("parse-only", 'P', Nothing, "Check the jobs and run nothing"),
-    works(
-        "showcmd",
-        's',
-        Nothing,
-        "Show job files as command lines and run nothing",
-    ),
-    works("readonly", 'r', Nothing, "Refuse jobs that write or trim"),
-    works("warnings-fatal", 'w', Nothing, "Warnings are errors"),
-    with(
-        works("max-jobs", 'j', Value, "Most jobs, 4096 without it"),
-        Support::Differs("fio ignores the number and never runs more than 4096"),
-    ),
-    works("aux-path", 'K', Value, "Put logs and verify states there"),
-    works("cmdhelp", 'c', Maybe, "Explain an option, or list all"),
-    works(
-        "enghelp",
-        'i',
-        Maybe,
-        "List the engines, or the options of one",
-    ),
-    with(
-        works("version", 'v', Nothing, "Show the version"),
-        Support::Differs("a version of fio that other programs accept, with assay's own behind it"),
-    ),
-    works("help", 'h', Nothing, "Show this"),
-    with(
-        works("alloc-size", 'a', Value, "Size of fio's own pool of memory"),
-        Support::NoEffect("assay has no such pool"),
-    ),
-    with(
-        works("debug", 'd', Value, "Show what fio does inside"),
-        Support::Differs(
-            "parse shows each option as it is read, random the seed of each job; the rest of \
-             fio's insides is not here",
-        ),
-    ),
-    works(
-        "bandwidth-log",
-        'b',
-        Nothing,
-        "Log the bandwidth of all jobs together",
-    ),
-    refused(
-        "latency-log",
-        'l',
-        Value,
-        "Not used any more",
-        "fio dropped it; use write_lat_log",
-    ),
-    refused(
-        "profile",
-        'p',
-        Value,
-        "Use a built-in workload",
-        "fio's profiles are programs within fio; write their jobs down",
-    ),
-    refused("server", 'S', Maybe, "Wait for jobs from elsewhere", REMOTE),
-    refused("server-internal", 'N', Value, "For fio's own use", REMOTE),
-    refused(
-        "daemonize",
-        'D',
-        Value,
-        "Run the server in the background",
-        REMOTE,
-    ),
-    refused("client", 'C', Value, "Run jobs on another machine", REMOTE),
-    refused(
-        "remote-config",
-        'R',
-        Value,
-        "Use a job file of the other machine",
-        REMOTE,
-    ),
-    refused(
-        "cpuclock-test",
-        'T',
-        Nothing,
-        "Test the processor's clock",
-        SELF_TEST,
-    ),
-    refused(
-        "crctest",
-        'G',
-        Maybe,
-        "Test the speed of checksums",
-        SELF_TEST,
-    ),
-    refused(
-        "memcpytest",
-        'M',
-        Maybe,
-        "Test the speed of copying",
-        SELF_TEST,
-    ),
-    refused(
-        "idle-prof",
-        'I',
-        Value,
-        "Report how idle processors are",
-        "it runs a load of its own on all processors",
-    ),
-    works("inflate-log", 'X', Value, "Show a compressed log"),
-    refused(
-        "trigger-file",
-        'W',
-        Value,
-        "Run a command when this file is there",
-        TRIGGER,
-    ),
-    refused(
-        "trigger-timeout",
-        'B',
-        Value,
-        "Run a command after this time",
-        TRIGGER,
-    ),
-    refused("trigger", 'H', Value, "The command", TRIGGER),
-    refused(
-        "trigger-remote",
-        'J',
-        Value,
-        "The command on the other machine",
-        TRIGGER,
-    ),
-    refused(
-        "merge-blktrace-only",
-        'A',
-        Nothing,
-        "Merge traces and run nothing",
-        "traces are not merged; use blkparse or fio",
-    ),
-];
-
 /// The flag of that name.
-pub(super) fn find(name: &str) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.name == name)
+pub(super) fn find(name: &str) -> Option<Flag> {
+    flags().find(|flag| flag.name == name)
 }
 
 /// The flag of that letter.
-pub(super) fn by_letter(letter: char) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.letter == letter)
+pub(super) fn by_letter(letter: char) -> Option<Flag> {
+    flags().find(|flag| flag.letter == letter)
 }

@@ -1,6 +1,6 @@
 //! Texts of `--help`, `--cmdhelp` and `--enghelp`, made from the tables.
 
-use super::flags::{FLAGS, Takes};
+use super::flags::{Takes, flags};
 use super::options::{self, ENGINES, GROUPS, OptionDef, OptionType, Support};
 use crate::nearest;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ pub(super) fn usage() -> String {
         "{}\nassay fio [flags] [options of jobs] [job files]\n\n",
         super::VERSION
     );
-    for flag in FLAGS.iter().filter(|flag| !is_refused(flag.support)) {
+    for flag in flags().filter(|flag| !is_refused(flag.support)) {
         let value = match flag.value {
             Takes::Nothing => "",
             Takes::Value => "=…",
@@ -164,7 +164,7 @@ pub fn compat_table() -> String {
     text.push_str(
         "\n## Flags of the program\n\n| flag | what it is for | support |\n|---|---|---|\n",
     );
-    for flag in FLAGS {
+    for flag in flags() {
         let _ = writeln!(
             text,
             "| `--{}` | {} | {} |",

@@ -155,7 +155,7 @@ pub(super) fn find(name: &str) -> Option<Flag> {
 
 /// Suggests a flag for an unknown one: the nearest long name, or the same letter in the other case.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let mut supported = flags().filter(|flag| flag.supported);
+    let supported = flags().filter(|flag| flag.supported);
     if name.starts_with('-') {
         let long = supported.filter(|flag| flag.name.len() > 2);
         return crate::nearest(name, long.map(|flag| flag.name));

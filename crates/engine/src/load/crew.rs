@@ -93,7 +93,7 @@ pub(super) struct Post<'a> {
     pub(super) flows: &'a FlowTable,
     pub(super) shared: &'a StreamShared,
     pub(super) stop: &'a AtomicBool,
-    pub(super) start: &'a StartLine,
+    pub(super) start: &'a StartLine<u64>,
     pub(super) gaps: WorkerGaps,
     pub(super) seed: u64,
     /// Seeds of what each stream of the load writes.

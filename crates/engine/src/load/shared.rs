@@ -1,8 +1,9 @@
 //! State shared by the thread of a stream and the thread that runs the load.
 
+use crate::sys::lock;
 use assay_model::load::report::{StreamProgress, StreamReport, StreamState};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One for each stream.
 #[derive(Debug, Default)]
@@ -84,8 +85,4 @@ impl StreamShared {
     pub(super) fn steady(&self, number: usize) -> Option<SteadyTotals> {
         lock(&self.steady).get(number).copied()
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,10 +4,11 @@
 use super::{Expected, Mismatch, Verifier};
 use crate::buffer::IoBuf;
 use crate::error::EngineError;
+use crate::sys::lock;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Blocks that may be in the pool for each of its threads.
@@ -56,14 +57,6 @@ struct Queues {
     closed: bool,
 }
 
-impl PoolShared {
-    /// A thread that panicked left nothing half done: a block is either in the
-    /// queue or not.
-    fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl CheckPool {
     /// Starts `threads` threads (at least one), on the given processors only
     /// (none: on any).
@@ -103,7 +96,7 @@ impl CheckPool {
     /// Takes a block in, or gives it back if the pool is full: then take out
     /// what is done first.
     pub(crate) fn submit(&self, check: Check) -> Result<(), Check> {
-        let mut queues = self.shared.queues();
+        let mut queues = lock(&self.shared.queues);
         if queues.inside >= BLOCKS_PER_THREAD * self.threads.len() {
             return Err(check);
         }
@@ -116,20 +109,20 @@ impl CheckPool {
 
     /// The blocks that are checked by now.
     pub(crate) fn take_done(&self) -> Vec<Checked> {
-        take_done(&mut self.shared.queues())
+        take_done(&mut lock(&self.shared.queues))
     }
 
     /// Waits until a block is checked; empty if there is none in the pool.
     pub(crate) fn wait_done(&self) -> Vec<Checked> {
         let idle = |queues: &mut Queues| queues.done.is_empty() && queues.inside > 0;
-        let queues = self.shared.done.wait_while(self.shared.queues(), idle);
+        let queues = self.shared.done.wait_while(lock(&self.shared.queues), idle);
         take_done(&mut queues.unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Drop for CheckPool {
     fn drop(&mut self) {
-        self.shared.queues().closed = true;
+        lock(&self.shared.queues).closed = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
             // A panic was reported by the thread itself.
@@ -148,7 +141,7 @@ fn take_done(queues: &mut Queues) -> Vec<Checked> {
 fn check_all(shared: &PoolShared, verifier: &Verifier) {
     let idle = |queues: &mut Queues| queues.waiting.is_empty() && !queues.closed;
     loop {
-        let queues = shared.work.wait_while(shared.queues(), idle);
+        let queues = shared.work.wait_while(lock(&shared.queues), idle);
         let mut queues = queues.unwrap_or_else(PoisonError::into_inner);
         if queues.closed {
             return;
@@ -159,7 +152,7 @@ fn check_all(shared: &PoolShared, verifier: &Verifier) {
         drop(queues);
         let block = &mut check.buf.block_mut()[..check.length as usize];
         let result = verifier.check(block, check.expected);
-        shared.queues().done.push(Checked { check, result });
+        lock(&shared.queues).done.push(Checked { check, result });
         shared.done.notify_one();
     }
 }

@@ -5,27 +5,26 @@ use super::child::{Came, Child, ChildrenState};
 use super::step::{StepSetup, Together};
 use crate::progress::EVERY;
 use crate::{Context, WorkError};
-use assay_engine::own_file_table;
+use assay_engine::{StartLine, own_file_table};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Gates at which children wait.
 #[derive(Default)]
 struct Gates {
     /// Until all are ready; then the clock runs.
-    start: Gate,
+    start: StartLine<()>,
     /// Until the clock has stopped.
-    settle: Gate,
+    settle: StartLine<()>,
 }
 
 impl Gates {
     /// Sends all home, also those that are still to come.
     fn cancel(&self) {
-        self.start.open(false);
-        self.settle.open(false);
+        self.start.cancel();
+        self.settle.cancel();
     }
 }
 
@@ -89,12 +88,12 @@ impl StepSetup<'_> {
         };
         let _ = ready.send((number, told));
         drop(ready);
-        let goes = gates.start.pass();
+        let goes = gates.start.wait().is_some();
         if let Some(child) = child.as_mut().filter(|_| goes) {
             let _ = done.send((number, child.measure(&mut |_| {})));
         }
         drop(done);
-        let settles = gates.settle.pass();
+        let settles = gates.settle.wait().is_some();
         child.filter(|_| settles).map_or(Ok(()), Child::settle)
     }
 
@@ -115,11 +114,11 @@ impl StepSetup<'_> {
         }
         context.observer.clock_starts(step);
         let start = Instant::now();
-        gates.start.open(true);
+        gates.start.open(());
         let words = self.follow(shared, is_done, context);
         let parent = start.elapsed();
         context.observer.clock_stopped();
-        gates.settle.open(true);
+        gates.settle.open(());
         if words.len() < self.files.len() {
             return Err(lost());
         }
@@ -168,54 +167,4 @@ fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
 #[cold]
 fn lost() -> WorkError {
     WorkError::failed("a child ended before it was done: this is a bug in assay, please report it")
-}
-
-/// Closed until it is opened, once, for all that wait or will come. Unlike at a
-/// barrier nobody is counted, so a child that never came holds up nobody.
-#[derive(Debug, Default)]
-struct Gate {
-    /// `None`: still closed.
-    goes: Mutex<Option<bool>>,
-    opened: Condvar,
-}
-
-impl Gate {
-    /// Lets all pass. `goes` is what they are told: whether there is something
-    /// to be done behind the gate.
-    fn open(&self, goes: bool) {
-        let mut word = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
-        word.get_or_insert(goes);
-        self.opened.notify_all();
-    }
-
-    /// Waits until it is open.
-    fn pass(&self) -> bool {
-        let mut word = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match *word {
-                Some(goes) => return goes,
-                None => {
-                    let woken = self.opened.wait(word);
-                    word = woken.unwrap_or_else(PoisonError::into_inner);
-                }
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn those_that_wait_and_those_that_come_later_pass_with_the_first_word() {
-        let gate = Gate::default();
-        std::thread::scope(|scope| {
-            let waiting = [0; 3].map(|_| scope.spawn(|| gate.pass()));
-            gate.open(false);
-            assert_eq!(waiting.map(|thread| thread.join().unwrap()), [false; 3]);
-        });
-        gate.open(true);
-        assert!(!gate.pass());
-    }
 }

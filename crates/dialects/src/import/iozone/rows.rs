@@ -7,7 +7,7 @@ use crate::iozone::table::width;
 use assay_model::work::iozone::Test;
 
 /// Widths of columns: of 3.489, and from 3.498 on.
-const WIDTHS: [fn(Test) -> usize; 2] = [|test| width(test), |_| 10];
+const WIDTHS: [fn(Test) -> usize; 2] = [width, |_| 10];
 /// Width of file and record size together.
 const SIZES: usize = 24;
 

@@ -2,6 +2,7 @@
 
 use crate::error::EngineError;
 use crate::held;
+use crate::sys::lock;
 use assay_model::load::{Ddir, files::FileLock};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -11,7 +12,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Shared information of a load's streams about their files. One for each load; devices are held
 /// until it is dropped.
@@ -35,7 +36,7 @@ impl SharedFiles {
     /// has. (fio does not ask; it only looks whether the device is mounted.)
     pub(super) fn hold(&self, path: &Path) -> Result<(), EngineError> {
         let what = fs::metadata(path).map_err(|e| EngineError::file("look at", path, e))?;
-        let mut devices = locked(&self.devices);
+        let mut devices = lock(&self.devices);
         if devices.contains_key(&what.rdev()) {
             return Ok(());
         }
@@ -58,13 +59,13 @@ impl SharedFiles {
     /// kernel trims what is dirty in the page cache: it might be another's.
     pub(super) fn holder(&self, path: &Path) -> Option<Arc<File>> {
         let device = fs::metadata(path).ok()?.rdev();
-        locked(&self.devices).get(&device).cloned()
+        lock(&self.devices).get(&device).cloned()
     }
 
     /// A stream of `wave` will write this part of a file, which is not written
     /// yet.
     pub(super) fn reserve(&self, path: &Path, part: Range<u64>, wave: u32) {
-        let mut reserved = locked(&self.reserved);
+        let mut reserved = lock(&self.reserved);
         let entry = reserved.entry(path.to_owned()).or_insert(Reserved {
             part: part.clone(),
             wave,
@@ -76,14 +77,14 @@ impl SharedFiles {
     /// From where on a file is not written when a stream of `wave` starts:
     /// earlier waves have written what they reserved.
     pub(super) fn unwritten_from(&self, path: &Path, wave: u32) -> Option<u64> {
-        let reserved = locked(&self.reserved);
+        let reserved = lock(&self.reserved);
         let entry = reserved.get(path)?;
         (entry.wave >= wave).then_some(entry.part.start)
     }
 
     /// A file was written for real up to `end`.
     pub(super) fn written(&self, path: &Path, end: u64) {
-        let mut reserved = locked(&self.reserved);
+        let mut reserved = lock(&self.reserved);
         if let Some(entry) = reserved.get_mut(path) {
             entry.part.start = entry.part.start.max(end);
             if entry.part.is_empty() {
@@ -94,15 +95,9 @@ impl SharedFiles {
 
     /// The lock of a path, one for all streams.
     pub(super) fn lock_of(&self, path: &Path) -> Arc<PathLock> {
-        let mut locks = locked(&self.locks);
+        let mut locks = lock(&self.locks);
         Arc::clone(locks.entry(path.to_owned()).or_default())
     }
-}
-
-/// The data of a mutex, also after a panic of another thread: all of it is
-/// changed in one step.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A lock on a file that can be kept across calls, as an I/O in flight does.
@@ -122,7 +117,7 @@ struct Holders {
 impl PathLock {
     /// Takes it when it is free.
     pub(super) fn try_hold(self: &Arc<Self>, mode: FileLock, ddir: Ddir) -> Option<HeldLock> {
-        let mut holders = locked(&self.holders);
+        let mut holders = lock(&self.holders);
         let shared = is_shared(mode, ddir);
         holders.take(shared).then(|| HeldLock {
             lock: Arc::clone(self),
@@ -158,7 +153,7 @@ pub(crate) struct HeldLock {
 
 impl Drop for HeldLock {
     fn drop(&mut self) {
-        let mut holders = locked(&self.lock.holders);
+        let mut holders = lock(&self.lock.holders);
         if self.shared {
             holders.readers -= 1;
         } else {

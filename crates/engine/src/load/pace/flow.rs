@@ -1,9 +1,10 @@
 //! Streams that keep their I/Os in proportion.
 
+use crate::sys::lock;
 use assay_model::load::pace::Flow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The flows of a load, by their id. Clones are the same table.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +31,7 @@ pub(crate) struct FlowShare {
 impl FlowShare {
     /// Takes part in the flow that `flow` names.
     pub(crate) fn join(table: &FlowTable, flow: &Flow) -> Self {
-        let mut groups = table.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = lock(&table.0);
         let group = Arc::clone(groups.entry(flow.id).or_default());
         let weight = u64::from(flow.weight);
         group.weight.fetch_add(weight, Ordering::Relaxed);

@@ -63,7 +63,7 @@ pub(super) struct Conductor<'a> {
 pub(super) struct Wave<'a> {
     number: u32,
     pub(super) members: &'a [usize],
-    gates: &'a [StartLine],
+    gates: &'a [StartLine<u64>],
     running: usize,
     /// Places in `members` of those that wait for others.
     held_back: Vec<usize>,
@@ -128,7 +128,7 @@ impl<'a> Conductor<'a> {
             .filter(|(index, stream)| stream.wave == number && self.stage.plans[*index].is_some())
             .map(|(index, _)| index)
             .collect();
-        let gates: Vec<StartLine> = members.iter().map(|_| StartLine::default()).collect();
+        let gates: Vec<StartLine<u64>> = members.iter().map(|_| StartLine::default()).collect();
         let (sender, events) = channel();
         std::thread::scope(|scope| {
             let _let_go = LetGo(&gates, &self.stage.shared);
@@ -166,7 +166,7 @@ impl<'a> Conductor<'a> {
         &mut self,
         scope: &'scope Scope<'scope, '_>,
         members: &[usize],
-        gates: &'scope [StartLine],
+        gates: &'scope [StartLine<u64>],
         events: &Sender<(usize, Event)>,
     ) -> usize
     where
@@ -487,7 +487,7 @@ fn ramp_end_ns(stream: &Stream, start_ns: u64) -> Option<u64> {
 
 /// However the conductor ends, also by a panic: no stream waits for it any
 /// longer, and none goes on without it.
-struct LetGo<'a>(&'a [StartLine], &'a [StreamShared]);
+struct LetGo<'a>(&'a [StartLine<u64>], &'a [StreamShared]);
 
 impl Drop for LetGo<'_> {
     fn drop(&mut self) {
