@@ -11,7 +11,6 @@ mod virt;
 
 use crate::attr;
 use crate::device::Device;
-use crate::roots::Roots;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use assay_model::units::Bytes;
 use std::collections::BTreeMap;
