@@ -120,8 +120,9 @@ pub struct Column {
     pub keep: Keep,
 }
 
-/// Formats in which a column is shown. One whose cells are all empty or unknown is not shown in texts. Where a
-/// table is too wide, the last column that is `Spare` goes first, then the last that is `IfRoom`.
+/// Formats in which a column is shown. Texts leave out one whose cells are all empty or unknown.
+/// Where a table is too wide, the last column that is `Spare` goes first, then the last that is
+/// `IfRoom`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// In every format.

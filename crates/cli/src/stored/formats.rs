@@ -169,8 +169,13 @@ impl DocumentFormat {
             Format::Html => Some(Self::Html),
             Format::Text => Some(Self::Text),
             Format::Markdown => Some(Self::Markdown),
-            Format::Json | Format::Csv | Format::Xlsx => None,
-            Format::Junit | Format::Tap | Format::Lava | Format::Kcidb => None,
+            Format::Json
+            | Format::Csv
+            | Format::Xlsx
+            | Format::Junit
+            | Format::Tap
+            | Format::Lava
+            | Format::Kcidb => None,
         }
     }
 }
