@@ -81,6 +81,33 @@ fn default_runs_of_devices_that_differ_by_two_end_in_verdicts() {
     }
 }
 
+/// Without noise a model has no spread: its figures are exact, and end in words all the same.
+#[test]
+fn exact_figures_of_simulated_devices_end_in_words() {
+    let bed = Bed::new();
+    let file = bed.join("slow.toml");
+    fs::write(&file, half_as_fast()).expect("a part");
+    let slow = format!("sim:{}", file.to_str().expect("UTF-8"));
+    let measured = |part: &str| {
+        let words = ["qualify", part, "--quick", "--only", "seq-read-1m"];
+        let ended = bed.run(&words);
+        ended.assert_code(0);
+        ended.run_id().expect("it is stored").to_owned()
+    };
+    let fast = "sim:emmc-8gb-hs400";
+    let (a, b, again) = (measured(fast), measured(&slow), measured(fast));
+    let compared = bed.run(&["compare", &a, &b, "--json"]).json();
+    let pair = &compared["pairs"][0];
+    assert_eq!(pair["verdict"], "slower", "{compared:#}");
+    let notes = pair["notes"].to_string();
+    assert!(notes.contains("deterministic, no spread"), "{notes}");
+    assert_eq!(compared["scope"], "these two units");
+    bed.run(&["compare", &a, &b, "--gate"]).assert_code(3);
+    let same = bed.run(&["compare", &a, &again, "--json"]).json();
+    assert_eq!(same["pairs"][0]["verdict"], "equivalent", "{same:#}");
+    assert_eq!(same["scope"], "this one device");
+}
+
 /// Three runs of one device say nothing of other units of its part.
 #[test]
 fn runs_of_one_device_are_one_unit() {
