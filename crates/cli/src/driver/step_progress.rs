@@ -46,14 +46,19 @@ impl StepTalk {
         let WorkProgress {
             done, elapsed_ns, ..
         } = *progress;
-        let far = match (self.counted, total) {
+        // Test files are bytes, whatever the steps count.
+        let counted = match progress.step.starts_with("writing the test file") {
+            true => Counted::Bytes,
+            false => self.counted,
+        };
+        let far = match (counted, total) {
             (Counted::Bytes, Some(total)) => format!("{} of {}", Bytes(done), Bytes(total)),
             (Counted::Bytes, None) => Bytes(done).to_string(),
             (Counted::Items, Some(total)) => format!("{done} of {total}"),
             (Counted::Items, None) => done.to_string(),
         };
         // Before the first interval there is no rate.
-        let rate = match self.counted {
+        let rate = match counted {
             Counted::Bytes if done > 0 && elapsed_ns > 0 => format!(", {}", rate(done, elapsed_ns)),
             _ => String::new(),
         };

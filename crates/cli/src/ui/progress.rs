@@ -162,6 +162,9 @@ impl Progress {
     }
 }
 
+/// A rate over less time says nothing.
+const SHORTEST_INTERVAL: Nanos = Nanos::millis(50);
+
 /// The rate since the last time it was asked for.
 #[derive(Clone, Copy, Default)]
 struct RateMeter {
@@ -170,10 +173,14 @@ struct RateMeter {
 }
 
 impl RateMeter {
-    /// Rate per second, at that time on one clock with that much done; `None` before anything is
-    /// done, and in a ramp, where the clock stands still.
+    /// Rate per second, at that time on one clock with that much done; `None` before the first
+    /// interval, before anything is done, and in a ramp, where the clock stands still.
     fn at(&mut self, at: Nanos, amount: u64) -> Option<f64> {
-        let seconds = Nanos(at.0.saturating_sub(self.at.0)).as_secs_f64();
+        let interval = Nanos(at.0.saturating_sub(self.at.0));
+        if at >= self.at && interval < SHORTEST_INTERVAL {
+            return None;
+        }
+        let seconds = interval.as_secs_f64();
         let moved = amount.saturating_sub(self.amount) as f64;
         *self = Self { at, amount };
         (seconds > 0.0 && amount > 0).then(|| moved / seconds)
@@ -268,8 +275,20 @@ mod tests {
             pace.at(Nanos::secs(3), 200),
             pace.at(Nanos::secs(4), 250),
             pace.at(Nanos::secs(4), 300),
+            pace.at(Nanos(4_000_000_001), 300),
+            pace.at(Nanos::secs(5), 350),
         ];
-        let expected = [None, None, Some(200.0), Some(0.0), Some(50.0), None];
+        let rate = Some;
+        let expected = [
+            None,
+            None,
+            rate(200.0),
+            rate(0.0),
+            rate(50.0),
+            None,
+            None,
+            rate(100.0),
+        ];
         assert_eq!(rates, expected);
     }
 

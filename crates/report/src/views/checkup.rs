@@ -47,7 +47,7 @@ fn block(finding: &Finding) -> Block {
     }
 }
 
-/// `2 findings spoil figures, 1 disturbs them, 3 are to be noted`.
+/// `2 findings spoil figures, 1 finding disturbs figures`.
 fn summary(findings: &[Finding]) -> String {
     let of = |severity| {
         let fits = findings.iter().filter(|f| f.severity() == severity);
@@ -61,20 +61,16 @@ fn summary(findings: &[Finding]) -> String {
             counted!(notes, "{n} thing", "{n} things")
         ),
         [spoils, disturbs, _] => {
-            let spoils = (spoils > 0).then(|| {
-                let verb = verb(spoils, "spoils", "spoil");
-                format!(
-                    "{} {verb} figures",
-                    counted!(spoils, "{n} finding", "{n} findings")
-                )
-            });
-            let disturbs = (disturbs > 0).then(|| {
-                let verb = verb(disturbs, "disturbs", "disturb");
-                format!(
-                    "{} {verb} them",
-                    counted!(disturbs, "{n} finding", "{n} findings")
-                )
-            });
+            let count = |n, verb| {
+                (n > 0).then(|| {
+                    format!(
+                        "{} {verb} figures",
+                        counted!(n, "{n} finding", "{n} findings")
+                    )
+                })
+            };
+            let spoils = count(spoils, verb(spoils, "spoils", "spoil"));
+            let disturbs = count(disturbs, verb(disturbs, "disturbs", "disturb"));
             let parts: Vec<String> = [spoils, disturbs].into_iter().flatten().collect();
             parts.join(", ")
         }

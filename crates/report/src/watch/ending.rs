@@ -106,6 +106,14 @@ fn finished(name: &Name, at_ns: u64, disk: Option<&str>, report: &WatchReport) -
                 known
             )
         }
+        (
+            Some(Drain::Left {
+                within_bytes: 0, ..
+            }),
+            _,
+        ) => {
+            tr!("{begin}; it left nothing dirty in memory.", begin)
+        }
         (Some(Drain::Left { within_bytes, .. }), _) => tr!(
             "{begin}; it left nothing dirty in memory (counted to within {bytes}).",
             begin,

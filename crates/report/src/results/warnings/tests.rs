@@ -1,4 +1,4 @@
-use super::{Warning, collect};
+use super::{Doubt, Warning, collect};
 use crate::results::summary::Summary;
 use crate::testing::fixture;
 use crate::testing::samples;

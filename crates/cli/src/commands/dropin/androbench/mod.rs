@@ -73,13 +73,16 @@ fn folder(inspection: &Inspection) -> Result<Place, Failure> {
 /// Announces the steps, and the paths that they write.
 fn announce(args: &AndroBenchArgs, work: &Work, steps: usize, bench: &Bench) {
     let path = bench.inspection.path.display();
-    let trials = args.trials;
+    let trials = match args.trials {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
     let files = match work {
         Work::AndroBench(work) if work.room().0 > 0 => format!("files of {} and ", work.room()),
         _ => String::new(),
     };
     say(&clean(&format!(
-        "assay: {}: {steps} steps, {trials} times, on {} in {path}; {files}databases are made in a \
+        "assay: {}: {steps} steps, {trials}, on {} in {path}; {files}databases are made in a \
          folder of their own there and removed at the end; seed {}",
         args.like.words(),
         bench.inspection.storage.words(),

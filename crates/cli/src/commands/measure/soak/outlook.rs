@@ -70,7 +70,7 @@ fn written(work: &Soak) -> (u64, String) {
 fn life(args: &Args, written: u64, size: Option<Bytes>, device: Option<&DeviceIdentity>) -> String {
     let says = device.and_then(health::in_words);
     let says = says.map_or_else(
-        || "the device says nothing of its life".to_owned(),
+        || "the device does not report its wear".to_owned(),
         |words| format!("the device says: {words}"),
     );
     let by_cycles = args.endurance.zip(size).map(|(cycles, size)| {
@@ -86,7 +86,7 @@ fn life(args: &Args, written: u64, size: Option<Bytes>, device: Option<&DeviceId
             share(written, total)
         ),
         None => format!(
-            "how much of its life that is, is unknown: give --endurance CYCLES or --tbw SIZE; {says}"
+            "the share of the device's life that this takes is unknown: give --endurance CYCLES or --tbw SIZE; {says}"
         ),
     }
 }

@@ -112,8 +112,8 @@ fn throttling(first: &MemoryStep, last: &MemoryStep) -> String {
         .zip(first.machine.throttled)
         .map(|(after, before)| after.saturating_sub(before));
     match times {
-        None => tr!("slowed down for heat: unknown").to_owned(),
-        Some(0) => tr!("CPUs were not slowed down for heat").to_owned(),
-        Some(times) => tr!("CPUs were slowed down for heat {times} times", times),
+        None => tr!("thermal throttling: unknown").to_owned(),
+        Some(0) => tr!("thermal throttling: none").to_owned(),
+        Some(times) => tr!("thermal throttling: {times} times", times),
     }
 }

@@ -27,7 +27,7 @@ pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
         Topic::of_run("bandwidth", tr!("Bandwidth of memory"), bandwidth),
         Topic::of_run("memory-latency", tr!("Latency of memory"), latency),
         Topic::of_run("stress", tr!("Memory under stress"), stress),
-        Topic::of_run("machine", tr!("The machine meanwhile"), machine),
+        Topic::of_run("machine", tr!("Machine during the run"), machine),
     ];
     all.into_iter().flatten().collect()
 }
@@ -235,7 +235,7 @@ fn latency(summary: &Summary<'_>) -> Vec<String> {
     });
     lines.extend(unseen.map(|cache| {
         tr!(
-            "the {cache} that the kernel reports is not felt: latency does not rise there",
+            "the {cache} that the kernel reports does not show: latency does not rise there",
             cache = cache_words(cache)
         )
     }));

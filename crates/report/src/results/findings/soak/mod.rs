@@ -306,7 +306,7 @@ fn healths(summary: &Summary<'_>, steps: &[Taken<'_>]) -> (Option<Health>, Optio
 /// Before and after.
 fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
     match healths(summary, steps) {
-        (None, None) => vec![tr!("the device says nothing of its life").to_owned()],
+        (None, None) => vec![tr!("the device does not report its wear").to_owned()],
         (before, after) => [(tr!("before"), before), (tr!("after"), after)]
             .into_iter()
             .map(|(when, health)| {
