@@ -18,7 +18,7 @@ const SIMULATED_TRIAL: Nanos = Nanos::millis(3);
 /// A step of `assay mem`.
 const MEMORY_STEP: Nanos = Nanos::millis(200);
 /// Speed of storage, for how long writing takes.
-const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
+pub const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 
 /// Estimates the time of each trial, in the plan's order.
 pub fn of_trials(plan: &Plan) -> Vec<Nanos> {

@@ -11,9 +11,7 @@ use crate::checks::admission::{self, Need};
 use crate::exit::Failure;
 use assay_model::job::Job;
 use assay_model::plan::Place;
-use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Inspection;
-use assay_model::work::scenario::Scenario;
 use library::LibraryScenario;
 use resolve::{Resolved, Wanted};
 use serde::Deserialize;
@@ -38,40 +36,16 @@ pub struct Moved {
     pub written: u64,
 }
 
-/// A built-in scenario in its place.
-pub struct Built {
-    /// The resolved scenario.
-    pub scenario: Scenario,
-    /// Steps that it measures; their names begin with that of the scenario.
-    pub steps: Vec<Job>,
-    /// Limit on the bytes that it writes.
-    pub written: Bytes,
-    /// Estimated time of each repetition.
-    pub time: Nanos,
-}
-
 /// A built-in scenario as a part of something larger.
-pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
+pub fn built(name: &str, scale: f64, place: &Place) -> Result<Resolved, Failure> {
     let found = library::find(name)?;
-    let wanted = Wanted {
-        name: &found.name,
-        scale,
-        path: place.path(),
-        on_device: matches!(place, Place::Device { .. }),
-        allow_commands: false,
-    };
-    let mut resolved = resolve_in(&found, &wanted)?;
+    let mut resolved = resolve_in(&found, place, scale, false)?;
     for stage in &mut resolved.scenario.stages {
         for act in &mut stage.acts {
             act.job.name = format!("{name}.{}", act.job.name);
         }
     }
-    Ok(Built {
-        steps: measured(&resolved),
-        written: resolved.written,
-        time: resolved.time,
-        scenario: resolved.scenario,
-    })
+    Ok(resolved)
 }
 
 /// The place to work on, or why not.
@@ -95,8 +69,20 @@ pub fn admit(
 }
 
 /// Resolves a scenario for its place.
-pub fn resolve_in(found: &LibraryScenario, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
-    resolve::resolve(&found.file, wanted)
+pub fn resolve_in(
+    found: &LibraryScenario,
+    place: &Place,
+    scale: f64,
+    allow_commands: bool,
+) -> Result<Resolved, Failure> {
+    let wanted = Wanted {
+        name: &found.name,
+        scale,
+        path: place.path(),
+        on_device: matches!(place, Place::Device { .. }),
+        allow_commands,
+    };
+    resolve::resolve(&found.file, &wanted)
         .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))
 }
 
