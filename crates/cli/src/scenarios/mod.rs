@@ -5,13 +5,15 @@ pub mod file;
 mod job;
 pub mod library;
 pub mod resolve;
-pub mod tools;
 
 use crate::checks::admission::{self, Need};
+use crate::driver::host::Host;
 use crate::exit::Failure;
+use assay_model::condition::{FileSystem, Offer, Subject};
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::wire::Inspection;
+use assay_model::work::scenario::{Act, Action, Scenario};
 use library::LibraryScenario;
 use resolve::{Resolved, Wanted};
 use serde::Deserialize;
@@ -90,4 +92,46 @@ pub fn resolve_in(
 pub fn measured(resolved: &Resolved) -> Vec<Job> {
     let acts = resolved.scenario.acts().filter(|act| !act.unmeasured);
     acts.map(|act| act.job.clone()).collect()
+}
+
+/// Refuses a work whose file systems cannot be made there, before anything is written: half of a
+/// factory reset is an empty device.
+///
+/// # Errors
+/// Programs and permissions that are missing.
+pub fn tools_are_there(host: &mut Host, scenario: &Scenario) -> Result<(), Failure> {
+    let kinds: Vec<String> = scenario.acts().filter_map(file_system).collect();
+    if kinds.is_empty() {
+        return Ok(());
+    }
+    let offered = host.offers(&scenario.path, vec![Subject::Mkfs])?;
+    let there = match offered.first().map(|offered| &offered.offer) {
+        Some(Offer::FileSystems { kinds }) => kinds.as_slice(),
+        _ => &[],
+    };
+    match kinds.iter().find(|kind| !there.contains(kind)) {
+        None => Ok(()),
+        Some(kind) => Err(Failure::usage(format!(
+            "{}: it makes a file system, and there is no mkfs.{kind} on {}{}: install that there, \
+             or give a folder",
+            scenario.name,
+            host.target().unwrap_or("this machine"),
+            instead(there)
+        ))),
+    }
+}
+
+fn file_system(act: &Act) -> Option<String> {
+    match &act.action {
+        Action::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
+        _ => None,
+    }
+}
+
+/// Returns a hint at the file systems that could be made instead.
+fn instead(there: &[String]) -> String {
+    match there {
+        [] => String::new(),
+        there => format!(" (there is one for {})", there.join(", ")),
+    }
 }

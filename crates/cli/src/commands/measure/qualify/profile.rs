@@ -99,7 +99,7 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
     let (mut works, mut once_ns) = (Vec::new(), 0);
     for name in names {
         let resolved = scenarios::built(name, scale, place)?;
-        scenarios::tools::are_there(host, &resolved.scenario)?;
+        scenarios::tools_are_there(host, &resolved.scenario)?;
         say(&clean(&tr!(
             "then the scenario {name}, which writes up to {written} each time",
             name,

@@ -9,7 +9,7 @@ use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::scenarios::library::{self, BUILT_IN, LibraryScenario};
 use crate::scenarios::resolve::Resolved;
-use crate::scenarios::{admit, file, measured, resolve_in, tools};
+use crate::scenarios::{admit, file, measured, resolve_in, tools_are_there};
 pub use args::ScenarioArgs;
 use assay_lang::tr;
 use assay_model::job::Job;
@@ -104,7 +104,7 @@ fn announce(
     steps: usize,
     bench: &mut Bench,
 ) -> Result<(), Failure> {
-    tools::are_there(&mut bench.host, &resolved.scenario)?;
+    tools_are_there(&mut bench.host, &resolved.scenario)?;
     let written = resolved.written;
     let more = match resolved.and_more {
         true => tr!(", and more in the background for as long as the foreground takes"),
