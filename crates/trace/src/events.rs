@@ -128,7 +128,8 @@ fn line_of<'a>(
         None => None,
         Some(ddir) => {
             let io = io(ddir);
-            let io = io.ok_or_else(|| format!("no valid range: {sectors} sectors at sector {sector}"))?;
+            let io =
+                io.ok_or_else(|| format!("no valid range: {sectors} sectors at sector {sector}"))?;
             Some(match stage {
                 BlockStage::Done => Action::Done(io),
                 BlockStage::Queued | BlockStage::Issued => Action::Io(io),

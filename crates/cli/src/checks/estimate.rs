@@ -19,7 +19,7 @@ const SIMULATED_TRIAL: Nanos = Nanos::millis(3);
 /// A step of `assay mem`.
 const MEMORY_STEP: Nanos = Nanos::millis(200);
 /// Speed of storage, for how long writing takes.
-const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
+pub const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 /// Speed of main memory, for how long a stress takes.
 const ASSUMED_MEMORY_BYTES_PER_SEC: u64 = 4_096 * MIB;
 

@@ -161,14 +161,12 @@ fn sets(conditions: &[Condition]) -> String {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for setting in conditions.iter().flat_map(|condition| &condition.settings) {
         let subject = setting.subject.to_string();
-        let values = match all.iter().position(|(known, _)| *known == subject) {
-            Some(index) => &mut all[index].1,
-            None => {
-                all.push((subject, Vec::new()));
-                let last = all.len() - 1;
-                &mut all[last].1
-            }
-        };
+        let known = all.iter().position(|(known, _)| *known == subject);
+        let index = known.unwrap_or_else(|| {
+            all.push((subject, Vec::new()));
+            all.len() - 1
+        });
+        let values = &mut all[index].1;
         if !values.contains(&setting.value.as_str()) {
             values.push(&setting.value);
         }

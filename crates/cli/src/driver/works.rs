@@ -39,7 +39,7 @@ pub struct Request {
     pub seed: u64,
     /// The user's word that what is on a block device may go.
     pub destroy_data: bool,
-    /// Position of the error.
+    /// Place to work on.
     pub place: Place,
     /// Message when the user asks to stop; empty: none.
     pub stopping: &'static str,

@@ -4,14 +4,14 @@ use crate::checks::admission;
 use crate::driver::host::Host;
 use crate::driver::loads;
 use crate::driver::notes::Repeats;
-use crate::driver::runs::{Done, Ending, header, run_id, unix_ms};
+use crate::driver::plans::interleaved;
+use crate::driver::runs::{Done, Ending, header, unix_ms};
 use crate::driver::trials::{Listener, Trials};
 use crate::exit::Failure;
 use crate::interrupt::Interrupts;
 use crate::jobs::records::{Repetition, ReportedJob};
 use crate::stored::owner;
 use crate::ui::progress::{Voice, in_brief};
-use assay_model::condition::Restore;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Ddir, Extent, Load};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
@@ -83,21 +83,14 @@ fn plan(load: &Load, entries: &[ReportedJob], trials: u32, place: Place) -> Plan
         Some(Extent::Bytes(bytes)) => Some(bytes),
         _ => None,
     });
+    let planned = entries.iter().map(|entry| PlannedJob {
+        job: entry.job.clone(),
+        trials,
+    });
+    let file_size = Bytes(sizes.max().unwrap_or(0));
     Plan {
-        run_id: run_id(),
-        seed: load.entropy,
-        place,
-        file_size: Bytes(sizes.max().unwrap_or(0)),
-        jobs: entries
-            .iter()
-            .map(|entry| PlannedJob {
-                job: entry.job.clone(),
-                trials,
-            })
-            .collect(),
-        conditions: Vec::new(),
-        restore: Restore::default(),
         order: (1..=trials).flat_map(round).collect(),
+        ..interleaved(load.entropy, place, file_size, planned.collect())
     }
 }
 

@@ -8,23 +8,23 @@ use assay_model::job::{
 use assay_model::plan::{Place, PlannedJob};
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::Inspection;
+use clap::Args;
 
 /// Depth of the jobs that keep several I/Os in flight.
 const DEEP: u32 = 32;
 
-/// Flags that choose the jobs of a qualification, and their size.
-#[derive(Clone, Debug, Default)]
-pub struct SuiteOptions {
-    /// Short trials, with a test file of 256 MiB.
+/// Flags that say how large and long the jobs of a qualification are.
+#[derive(Args, Clone, Debug)]
+pub struct SuiteArgs {
+    /// Short trials, with a test file of 256 MiB; all jobs of assay qualify take about a minute.
+    #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
-    /// Longer trials, with a test file larger than the memory.
+    /// Longer trials, with a test file larger than the memory if it fits.
+    #[arg(long)]
     pub thorough: bool,
-    /// Repetitions of each job; `None` for the default.
-    pub trials: Option<u32>,
-    /// Size of the test file; `None` for the default.
+    /// Size of the test file, for example 512M or 4G.
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
-    /// Names of jobs, or their beginnings before a `*`; empty for all jobs.
-    pub only: Vec<String>,
 }
 
 /// Sizes and durations of a suite.
@@ -46,15 +46,15 @@ pub struct Scale {
 
 impl Scale {
     /// By `--quick`, `--thorough` and `--size`, as far as there is room.
-    pub fn new(options: &SuiteOptions, inspection: &Inspection) -> Result<Self, Failure> {
-        let mut scale = if options.quick {
+    pub fn new(args: &SuiteArgs, inspection: &Inspection) -> Result<Self, Failure> {
+        let mut scale = if args.quick {
             Self::quick()
-        } else if options.thorough {
+        } else if args.thorough {
             Self::thorough(inspection.system.memory)
         } else {
             Self::usual()
         };
-        scale.file = file_size(options.size, scale.file, scale.ladder, inspection)?;
+        scale.file = file_size(args.size, scale.file, scale.ladder, inspection)?;
         scale.ladder = scale.ladder.min(scale.file);
         scale.written = scale.written.min(scale.file);
         Ok(scale)
@@ -114,60 +114,41 @@ pub const TRIALS: u32 = 5;
 /// The same in the minute of `--quick`.
 pub const QUICK_TRIALS: u32 = 4;
 
-/// Returns the number of trials of each job, as the flags set it.
-pub fn trials(options: &SuiteOptions) -> u32 {
-    let usual = if options.quick { QUICK_TRIALS } else { TRIALS };
-    options.trials.unwrap_or(usual)
-}
-
-/// Returns all jobs that make sense here, or those of `--only`.
+/// Returns all jobs that make sense here, or those of `--only`: names of jobs, or their
+/// beginnings before a `*`.
 pub fn jobs(
-    options: &SuiteOptions,
+    (only, trials): (&[String], u32),
     inspection: &Inspection,
     place: &Place,
     scale: &Scale,
 ) -> Result<Vec<PlannedJob>, Failure> {
     let engine = inspection.async_engines.first().copied();
-    let mut jobs = all(scale, engine, trials(options));
+    let mut jobs = all(scale, engine, trials);
     if matches!(place, Place::File { .. }) {
         jobs.retain(|planned| !planned.job.rw.writes());
     }
     if matches!(place, Place::Simulated { .. }) {
-        jobs = jobs
-            .into_iter()
-            .filter_map(|planned| simulated(&planned))
-            .collect();
+        // What is about the page cache makes no sense there.
+        let simulated = |planned: PlannedJob| {
+            let (job, trials) = (planned.job.simulated()?, planned.trials);
+            Some(PlannedJob { job, trials })
+        };
+        jobs = jobs.into_iter().filter_map(simulated).collect();
     }
-    for name in &options.only {
+    for name in only {
         if !jobs.iter().any(|planned| is_named(name, &planned.job.name)) {
-            let known: Vec<&str> = jobs
-                .iter()
-                .map(|planned| planned.job.name.as_str())
-                .collect();
+            let known = jobs.iter().map(|planned| planned.job.name.as_str());
+            let known: Vec<&str> = known.collect();
             return Err(Failure::usage(format!(
                 "--only {name}: no such job here; there are {}",
                 known.join(", ")
             )));
         }
     }
-    if !options.only.is_empty() {
-        jobs.retain(|planned| {
-            options
-                .only
-                .iter()
-                .any(|name| is_named(name, &planned.job.name))
-        });
+    if !only.is_empty() {
+        jobs.retain(|planned| only.iter().any(|name| is_named(name, &planned.job.name)));
     }
     Ok(jobs)
-}
-
-/// The same on a simulated device; `None` for what is about the page cache.
-fn simulated(planned: &PlannedJob) -> Option<PlannedJob> {
-    let trials = planned.trials;
-    Some(PlannedJob {
-        job: planned.job.simulated()?,
-        trials,
-    })
 }
 
 fn all(scale: &Scale, engine: Option<EngineKind>, trials: u32) -> Vec<PlannedJob> {

@@ -3,10 +3,10 @@
 
 use super::schedule::{Trials, USUAL};
 use crate::exit::Failure;
-use crate::jobs::suite::SuiteOptions;
-use crate::ui::values::{parse_size, parse_time};
+use crate::jobs::suite::SuiteArgs;
+use crate::ui::values::parse_time;
 use assay_model::condition::{Restore, TemperatureWindow};
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::Nanos;
 use clap::Args;
 
 /// Which jobs are repeated, how often, and what is done around each trial.
@@ -38,15 +38,8 @@ pub struct RoundArgs {
     /// Time to wait for the temperature; after that the trial fails.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5min")]
     pub temperature_limit: Nanos,
-    /// Short trials, with a test file of 256 MiB.
-    #[arg(long, conflicts_with = "thorough")]
-    pub quick: bool,
-    /// Longer trials, with a test file larger than the memory if it fits.
-    #[arg(long)]
-    pub thorough: bool,
-    /// Size of the test file, for example 512M or 4G.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub size: Option<Bytes>,
+    #[command(flatten)]
+    pub suite: SuiteArgs,
     /// Run these jobs of assay qualify, separated by commas; a name may end in *
     /// [default: read-buffered, seq-read-1m, seq-write-1m, rand-read-4k,
     /// rand-write-4k, append-4k-fsync].
@@ -102,18 +95,6 @@ impl RoundArgs {
                 limit: self.temperature_limit,
                 around: None,
             }),
-        }
-    }
-
-    /// Options of the suite of `assay qualify`, with the jobs of these names.
-    pub fn suite(&self, only: Vec<String>) -> SuiteOptions {
-        SuiteOptions {
-            quick: self.quick,
-            thorough: self.thorough,
-            // The schedule decides how often jobs are repeated.
-            trials: None,
-            size: self.size,
-            only,
         }
     }
 }

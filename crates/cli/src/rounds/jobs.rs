@@ -79,9 +79,9 @@ pub fn choose(
             .filter(|name| !simulated || name != "read-buffered")
             .collect();
     }
-    let suite = args.suite(only);
-    let scale = Scale::new(&suite, inspection)?.with_longer_trials();
-    let planned = suite::jobs(&suite, inspection, place, &scale)?;
+    let scale = Scale::new(&args.suite, inspection)?.with_longer_trials();
+    // The schedule decides how often jobs are repeated.
+    let planned = suite::jobs((&only, 1), inspection, place, &scale)?;
     Ok(Jobs {
         all: planned.into_iter().map(|planned| planned.job).collect(),
         file: scale.file,
@@ -101,13 +101,13 @@ fn in_one_file(
         .map(|job| job.offset.0.saturating_add(job.size.0));
     let end = Bytes(end.max().unwrap_or(0));
     let unsized_job = all.iter().find(|job| job.size == Bytes(0));
-    if let (Some(job), None) = (unsized_job, args.size) {
+    if let (Some(job), None) = (unsized_job, args.suite.size) {
         return Err(Failure::usage(format!(
             "job {}: it has no size: add size= to it, or --size",
             job.name
         )));
     }
-    let file = file_size(args.size.or(Some(end)), end, Bytes(0), inspection)?;
+    let file = file_size(args.suite.size.or(Some(end)), end, Bytes(0), inspection)?;
     for job in &mut all {
         if job.size == Bytes(0) {
             job.size = Bytes(file.0.saturating_sub(job.offset.0));

@@ -5,15 +5,15 @@ pub mod file;
 mod job;
 pub mod library;
 pub mod resolve;
-pub mod tools;
 
 use crate::checks::admission::{self, Need};
+use crate::driver::host::Host;
 use crate::exit::Failure;
+use assay_model::condition::{FileSystem, Offer, Subject};
 use assay_model::job::Job;
 use assay_model::plan::Place;
-use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Inspection;
-use assay_model::work::scenario::Scenario;
+use assay_model::work::scenario::{Act, Action, Scenario};
 use library::LibraryScenario;
 use resolve::{Resolved, Wanted};
 use serde::Deserialize;
@@ -38,40 +38,16 @@ pub struct Moved {
     pub written: u64,
 }
 
-/// A built-in scenario in its place.
-pub struct Built {
-    /// The resolved scenario.
-    pub scenario: Scenario,
-    /// Steps that it measures; their names begin with that of the scenario.
-    pub steps: Vec<Job>,
-    /// Limit on the bytes that it writes.
-    pub written: Bytes,
-    /// Estimated time of each repetition.
-    pub time: Nanos,
-}
-
 /// A built-in scenario as a part of something larger.
-pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
+pub fn built(name: &str, scale: f64, place: &Place) -> Result<Resolved, Failure> {
     let found = library::find(name)?;
-    let wanted = Wanted {
-        name: &found.name,
-        scale,
-        path: place.path(),
-        on_device: matches!(place, Place::Device { .. }),
-        allow_commands: false,
-    };
-    let mut resolved = resolve_in(&found, &wanted)?;
+    let mut resolved = resolve_in(&found, place, scale, false)?;
     for stage in &mut resolved.scenario.stages {
         for act in &mut stage.acts {
             act.job.name = format!("{name}.{}", act.job.name);
         }
     }
-    Ok(Built {
-        steps: measured(&resolved),
-        written: resolved.written,
-        time: resolved.time,
-        scenario: resolved.scenario,
-    })
+    Ok(resolved)
 }
 
 /// The place to work on, or why not.
@@ -95,8 +71,20 @@ pub fn admit(
 }
 
 /// Resolves a scenario for its place.
-pub fn resolve_in(found: &LibraryScenario, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
-    resolve::resolve(&found.file, wanted)
+pub fn resolve_in(
+    found: &LibraryScenario,
+    place: &Place,
+    scale: f64,
+    allow_commands: bool,
+) -> Result<Resolved, Failure> {
+    let wanted = Wanted {
+        name: &found.name,
+        scale,
+        path: place.path(),
+        on_device: matches!(place, Place::Device { .. }),
+        allow_commands,
+    };
+    resolve::resolve(&found.file, &wanted)
         .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))
 }
 
@@ -104,4 +92,46 @@ pub fn resolve_in(found: &LibraryScenario, wanted: &Wanted<'_>) -> Result<Resolv
 pub fn measured(resolved: &Resolved) -> Vec<Job> {
     let acts = resolved.scenario.acts().filter(|act| !act.unmeasured);
     acts.map(|act| act.job.clone()).collect()
+}
+
+/// Refuses a work whose file systems cannot be made there, before anything is written: half of a
+/// factory reset is an empty device.
+///
+/// # Errors
+/// Programs and permissions that are missing.
+pub fn tools_are_there(host: &mut Host, scenario: &Scenario) -> Result<(), Failure> {
+    let kinds: Vec<String> = scenario.acts().filter_map(file_system).collect();
+    if kinds.is_empty() {
+        return Ok(());
+    }
+    let offered = host.offers(&scenario.path, vec![Subject::Mkfs])?;
+    let there = match offered.first().map(|offered| &offered.offer) {
+        Some(Offer::FileSystems { kinds }) => kinds.as_slice(),
+        _ => &[],
+    };
+    match kinds.iter().find(|kind| !there.contains(kind)) {
+        None => Ok(()),
+        Some(kind) => Err(Failure::usage(format!(
+            "{}: it makes a file system, and there is no mkfs.{kind} on {}{}: install that there, \
+             or give a folder",
+            scenario.name,
+            host.target().unwrap_or("this machine"),
+            instead(there)
+        ))),
+    }
+}
+
+fn file_system(act: &Act) -> Option<String> {
+    match &act.action {
+        Action::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
+        _ => None,
+    }
+}
+
+/// Returns a hint at the file systems that could be made instead.
+fn instead(there: &[String]) -> String {
+    match there {
+        [] => String::new(),
+        there => format!(" (there is one for {})", there.join(", ")),
+    }
 }

@@ -11,12 +11,6 @@ pub const STDIN: &str = "-";
 /// Results are not larger; a device is.
 const MOST: u64 = 1 << 30;
 
-/// A text, and what had to be done to it.
-pub struct Text {
-    pub text: String,
-    pub note: Option<String>,
-}
-
 /// Standard input is there once.
 pub fn only_once(files: &[PathBuf]) -> Result<(), Failure> {
     let count = files
@@ -31,8 +25,8 @@ pub fn only_once(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads a file.
-pub fn of(file: &Path) -> Result<Text, Failure> {
+/// The text of a file, with a note on what had to be done to it.
+fn of(file: &Path) -> Result<(String, Option<String>), Failure> {
     let bytes = bytes(file)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", name(file))))?;
     if bytes.len() as u64 > MOST {
@@ -55,7 +49,7 @@ fn bytes(file: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// UTF-8, or UTF-16 as some spreadsheets write it.
-fn decoded(bytes: Vec<u8>, name: &str) -> Text {
+fn decoded(bytes: Vec<u8>, name: &str) -> (String, Option<String>) {
     let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| -> Vec<u16> {
         let pairs = bytes.chunks_exact(2);
         pairs.map(|pair| unit([pair[0], pair[1]])).collect()
@@ -66,28 +60,25 @@ fn decoded(bytes: Vec<u8>, name: &str) -> Text {
         _ => None,
     };
     if let Some(wide) = wide {
-        return Text {
-            text: String::from_utf16_lossy(&wide),
-            note: None,
-        };
+        return (String::from_utf16_lossy(&wide), None);
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Text { text, note: None },
-        Err(error) => Text {
-            text: String::from_utf8_lossy(error.as_bytes()).into_owned(),
-            note: Some(format!(
+        Ok(text) => (text, None),
+        Err(error) => (
+            String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            Some(format!(
                 "{name} is not UTF-8: characters that are not known are shown as \u{fffd}."
             )),
-        },
+        ),
     }
 }
 
 /// Reads the results of one file. With `format` `None`, the format is detected.
 pub fn read_file(file: &Path, format: Option<Format>) -> Result<Taken, Failure> {
-    let text = of(file)?;
-    let mut taken = read(&text.text, format)
-        .map_err(|error| Failure::usage(format!("{}: {error}", name(file))))?;
-    taken.results.notes.extend(text.note);
+    let (text, note) = of(file)?;
+    let mut taken =
+        read(&text, format).map_err(|error| Failure::usage(format!("{}: {error}", name(file))))?;
+    taken.results.notes.extend(note);
     Ok(taken)
 }
 
@@ -109,12 +100,12 @@ mod tests {
             .encode_utf16()
             .flat_map(u16::to_le_bytes)
             .collect();
-        assert_eq!(decoded(wide, "f").text, "a;µ\n");
+        assert_eq!(decoded(wide, "f").0, "a;µ\n");
         let latin = decoded(b"a;\xb5s\n".to_vec(), "f");
-        assert_eq!(latin.text, "a;\u{fffd}s\n");
+        assert_eq!(latin.0, "a;\u{fffd}s\n");
         assert!(
             latin
-                .note
+                .1
                 .is_some_and(|note| note.starts_with("f is not UTF-8"))
         );
     }

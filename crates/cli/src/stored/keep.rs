@@ -48,16 +48,6 @@ impl AnnotationArgs {
     }
 }
 
-impl From<Annotation> for AnnotationArgs {
-    fn from(annotation: Annotation) -> Self {
-        Self {
-            name: annotation.name,
-            tag: annotation.tags,
-            note: annotation.note,
-        }
-    }
-}
-
 /// Store of a run, and the name, tags and note that it gets there.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KeepArgs {
@@ -68,6 +58,18 @@ pub struct KeepArgs {
 }
 
 impl KeepArgs {
+    /// What another tool's own options say.
+    pub fn of(store: Option<PathBuf>, annotation: Annotation) -> Self {
+        Self {
+            store: StoreArgs { store },
+            annotation: AnnotationArgs {
+                name: annotation.name,
+                tag: annotation.tags,
+                note: annotation.note,
+            },
+        }
+    }
+
     /// Path of the store.
     ///
     /// # Errors

@@ -134,26 +134,23 @@ pub fn write_file(
 ) -> Result<(), Failure> {
     admit_output(path)?;
     let real = behind_links(path);
+    let fill = |file: File| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()
+    };
     let special = |there: fs::Metadata| !there.is_file() && !there.is_dir();
     if fs::metadata(&real).is_ok_and(special) {
         // A pipe, a terminal, /dev/null: nothing could take its place.
-        let written = File::options().write(true).open(&real).and_then(|file| {
-            let mut out = BufWriter::new(file);
-            write(&mut out)?;
-            out.flush()
-        });
+        let written = File::options().write(true).open(&real).and_then(fill);
         return written
             .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())));
     }
     let mut beside = real.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
     let beside = PathBuf::from(beside);
-    let result = File::create_new(&beside).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.flush()?;
-        fs::rename(&beside, &real)
-    });
+    let filled = File::create_new(&beside).and_then(fill);
+    let result = filled.and_then(|()| fs::rename(&beside, &real));
     result.map_err(|error| {
         let _ = fs::remove_file(&beside);
         let message = format!("cannot write {}: {error}", path.display());

@@ -268,7 +268,7 @@ pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
         let (value, after) = match rest {
             [flag, value, after @ ..] if flag == FLAG => (value.to_str(), after),
             [flag] if flag == FLAG => return Err(Failure::usage("--on needs a value")),
-            [word, after @ ..] if starts(word) => (
+            [word, after @ ..] if word.as_encoded_bytes().starts_with(b"--on=") => (
                 word.to_str().and_then(|w| w.split_once('=')).map(|w| w.1),
                 after,
             ),
@@ -279,10 +279,6 @@ pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
         args.on.push(on);
         rest = after;
     }
-}
-
-fn starts(word: &OsString) -> bool {
-    word.as_encoded_bytes().starts_with(b"--on=")
 }
 
 #[cfg(test)]

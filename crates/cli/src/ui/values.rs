@@ -1,6 +1,6 @@
 //! Values of flags: sizes, times, percentages.
 
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::Nanos;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// Takes the words of these values and no others.
@@ -15,11 +15,6 @@ pub fn one_of<T: Copy + Send + Sync + 'static>(
             .find(|value| word(*value) == text)
             .ok_or("no such word")
     })
-}
-
-/// Reads a size such as `256M`.
-pub fn parse_size(text: &str) -> Result<Bytes, String> {
-    text.parse()
 }
 
 /// A time with its unit; a bare number is seconds.

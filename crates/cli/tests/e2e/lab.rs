@@ -340,6 +340,45 @@ fn without_a_lab_there_are_still_campaigns() {
     ended.assert_code(0);
     ended.assert_says(&["part here: local is run", "1 of 1"]);
 
+    let listed = bed.run(&["campaign", text(&file), "--dry-run"]);
+    listed.assert_code(0);
+    let line = listed.out.lines().nth(1).unwrap_or_default();
+    assert!(
+        line.contains("  local  ") && line.contains("Linux"),
+        "{}",
+        listed.out
+    );
+    let listed = bed.run(&["campaign", text(&file), "--dry-run", "--json"]);
+    listed.assert_code(0);
+    let listed = listed.json();
+    let board = &listed["parts"][0]["boards"][0];
+    assert_eq!(board["target"], "local", "{listed:#}");
+    assert_eq!(board["reached"], true, "{listed:#}");
+    assert_eq!(listed["command"][0], "qualify", "{listed:#}");
+
+    write("[[part]]\nname = \"gone\"\ntargets = [\"ssh://root@127.0.0.1:1\"]\n");
+    let listed = bed.run(&["campaign", text(&file), "--dry-run"]);
+    listed.assert_code(5);
+    assert!(listed.out.contains("not reached: "), "{}", listed.out);
+
+    let part = "[[part]]\nname = \"here\"\ntargets = [\"local\"]\n";
+    for (command, why) in [
+        (
+            "[\"qualify\", \"/x\", \"--trails\", \"5\"]",
+            "unknown argument '--trails'",
+        ),
+        ("[\"qualify\"]", "missing: <PATH>"),
+        ("[\"iozone\", \"--no-such\"]", "the command: "),
+        (
+            "[\"sweep\", \"/x\", \"--vary\", \"a=b\", \"--\", \"fio\"]",
+            "'fio' cannot be swept",
+        ),
+    ] {
+        fs::write(&file, format!("command = {command}\n{part}")).expect("a file");
+        let refusal = bed.refused(&["campaign", text(&file), "--dry-run"]);
+        assert!(refusal.contains(why), "{command}: {refusal}");
+    }
+
     write(
         "[[part]]\nname = \"here\"\ntargets = [\"local\"]\n[[part]]\nname = \"there\"\ntargets = [\"local\"]\n",
     );

@@ -91,7 +91,7 @@ fn formats_are_chosen_by_name_or_by_ending() {
     let printed = bed.run(&["report", "last", "--format", "tap"]);
     assert_eq!(printed.out, file, "the same on standard output");
     let line = bed.refused(&["compare", "last", "last", "--format", "csv"]);
-    assert!(line.contains("cannot be written as csv"), "{line}");
+    assert!(line.contains("'csv' is not a value of --format"), "{line}");
     let line = bed.refused(&["report", "last", "--format", "tap", "--qualify"]);
     assert!(line.contains("two runs"), "{line}");
     let line = bed.refused(&["report", "last", "--format", "tap", "--kcidb-origin", "x"]);

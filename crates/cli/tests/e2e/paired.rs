@@ -285,7 +285,7 @@ fn what_cannot_be_compared_in_turn_is_refused() {
         (&["--max-trials", "8"], "--trials auto and --budget"),
         (&["--budget", "1s"], "a verdict takes 4 trials"),
         (&["--only", "nope"], "no such job"),
-        (&["--format", "csv"], "cannot be written as csv"),
+        (&["--format", "csv"], "'csv' is not a value of --format"),
         (&["x"], "cannot be used together"),
     ] {
         let line = refused(words);
@@ -309,4 +309,26 @@ fn what_cannot_be_compared_in_turn_is_refused() {
     assert!(line.contains("cannot run the same jobs"), "{line}");
     let listed = bed.run(&["list"]).out;
     assert_eq!(listed.lines().count(), 1, "only the heading: {listed}");
+}
+
+#[test]
+fn both_runs_get_a_name_of_their_own_and_the_same_tags() {
+    let bed = Bed::new();
+    let part = Path::new("sim:emmc-8gb-hs400");
+    let words = ["--trials", "4", "--name", "patch", "--tag", "nightly"];
+    let ended = paired(&bed, part, part, &words);
+    ended.assert_code(0);
+    for (name, id) in ["patch-A", "patch-B"].iter().zip(ids(&ended)) {
+        let shown = bed.run(&["show", name]).out;
+        assert!(
+            shown.contains(&id) && shown.contains("Tags: nightly"),
+            "{shown}"
+        );
+    }
+    let again = paired(&bed, part, part, &words);
+    again.assert_code(2);
+    again.assert_says(&["is called 'patch-A' already"]);
+    assert_eq!(bed.run(&["list"]).out.lines().count(), 3);
+    let line = bed.refused(&["compare", "patch-A", "patch-B", "--name", "x"]);
+    assert!(line.contains("cannot be used together"), "{line}");
 }

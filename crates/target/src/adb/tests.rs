@@ -1,6 +1,7 @@
 //! A script stands in place of adb.
 
 use super::*;
+use crate::Target;
 use assay_testkit::{Scratch, write_program};
 use std::fs;
 

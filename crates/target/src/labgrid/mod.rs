@@ -49,7 +49,7 @@ pub struct Lab {
 /// A place as its coordinator knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct LabPlace {
-    /// Name of the class.
+    /// Name of the place.
     pub name: String,
     /// Tags of the place.
     pub tags: BTreeMap<String, String>,

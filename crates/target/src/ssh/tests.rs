@@ -2,7 +2,7 @@
 //! place of ssh stands a script that runs the command here.
 
 use super::*;
-use crate::{AgentOrder, AgentState};
+use crate::{AgentOrder, AgentSession, AgentState, Target, TargetError};
 use assay_testkit::{Scratch, write_program};
 use std::fs;
 use std::io::{Read, Write};

@@ -13,7 +13,6 @@ use crate::{Context, WorkError};
 use assay_model::work::androbench::{AndroBench, Phase};
 use assay_model::work::{WorkProgress, WorkReport};
 use files::TestFiles;
-use std::path::Path;
 use std::time::Duration;
 
 pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {

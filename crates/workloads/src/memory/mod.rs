@@ -102,7 +102,9 @@ pub(crate) fn no_room(bytes: u64, error: &io::Error) -> WorkError {
 
 /// Threads that were to measure are gone.
 fn lost_threads() -> WorkError {
-    WorkError::failed("a measuring thread ended unexpectedly: it is a bug in assay, please report it")
+    WorkError::failed(
+        "a measuring thread ended unexpectedly: it is a bug in assay, please report it",
+    )
 }
 
 #[cfg(test)]

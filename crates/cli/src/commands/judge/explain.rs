@@ -5,7 +5,6 @@ use crate::exit::{DONE, Failure};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::{StoreArgs, Stored, load};
 use crate::stored::sources::split_condition;
-use crate::ui::values::parse_size;
 use assay_explain::{DeviceFacts, Explained, ExplainedImport};
 use assay_lang::in_english;
 use assay_model::units::Bytes;
@@ -41,7 +40,7 @@ pub struct ExplainArgs {
     pub part: Option<String>,
     /// Size of the requests into which the host splits larger I/Os [default: that of the run,
     /// else 512k].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub request: Option<Bytes>,
     #[command(flatten)]
     pub output: DocumentArgs,

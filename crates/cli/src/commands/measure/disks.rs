@@ -5,7 +5,6 @@ use crate::checks::free_space::HEADROOM;
 use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
 use crate::driver::step_progress::Counted;
 use crate::exit::{EXIT_CODES, Failure};
-use crate::ui::values::parse_size;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
@@ -27,7 +26,7 @@ pub struct DisksArgs {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub samples: u32,
     /// Size of each sample, at most 1G.
-    #[arg(long, value_name = "SIZE", default_value = "10M", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "10M")]
     pub sample_size: Bytes,
     /// Number of single pages read for the access time, the first of which does
     /// not count; 0: none.
@@ -38,7 +37,7 @@ pub struct DisksArgs {
     #[arg(long)]
     pub write: bool,
     /// Size of the test file in a folder [default: 1G].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -9,7 +9,6 @@ use crate::driver::runs::random;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::output::{print, say, show};
 use crate::rounds::jobs::on_place;
-use crate::ui::values::parse_size;
 use assay_dialects::mark::{self, FILL, MarkProfile, ROUND, SdClass};
 use assay_lang::{counted, tr};
 use assay_model::job::Job;
@@ -41,7 +40,7 @@ pub struct MarkArgs {
     pub path: PathBuf,
     /// Check a speed class of SD cards: A1, A2, C10, U1, U3, V6, V10, V30, V60
     /// or V90.
-    #[arg(long, value_name = "CLASS", conflicts_with = "steady_state", value_parser = parse_class)]
+    #[arg(long, value_name = "CLASS", conflicts_with = "steady_state")]
     pub class: Option<SdClass>,
     /// Write a whole device twice, then at random in rounds until five of them
     /// are steady (SNIA).
@@ -55,17 +54,13 @@ pub struct MarkArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: Option<u64>,
     /// Size of the test file or region [default: 1G, for a steady state the whole device].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
     #[command(flatten)]
     pub shared: MeasureArgs,
-}
-
-fn parse_class(text: &str) -> Result<SdClass, String> {
-    text.parse()
 }
 
 /// The file of a mark or a class, where there is room.

@@ -8,7 +8,7 @@ use crate::driver::runs::random;
 use crate::exit::{EXIT_CODES, Failure};
 use crate::output::{say, show};
 use crate::rounds::jobs::on_place;
-use crate::ui::values::{parse_size, parse_time};
+use crate::ui::values::parse_time;
 use assay_lang::tr;
 use assay_model::job::{Job, Pause, Rw};
 use assay_model::plan::{Place, Plan, PlannedJob};
@@ -37,11 +37,11 @@ pub struct PingArgs {
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_time)]
     pub interval: Nanos,
     /// Size of a request.
-    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "4K")]
     pub bs: Bytes,
     /// Size of the test file, or of the region that is read [default: 64M in a directory, else
     /// the whole file or device].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Number of trials.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn each_run_has_a_line_that_fits() {
         let mut block = block(2);
-        block.set_title("2 under way");
+        block.title = "2 under way".to_owned();
         let lines = block.lines(60, 24);
         assert_eq!(lines[0], "2 under way");
         assert_eq!(lines[1], "ssh://board-0   3/45 0:07 left  rand-read-4k #2");

@@ -2,7 +2,7 @@
 
 use crate::driver::measuring::MeasureArgs;
 use crate::exit::EXIT_CODES;
-use crate::ui::values::{one_of, parse_size};
+use crate::ui::values::one_of;
 use assay_dialects::androbench::{AndroBenchOptions, Like, SyncMode};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{Journal, Statement, Synchronous};
@@ -28,7 +28,7 @@ pub struct AndroBenchArgs {
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Size of each test file, for example 64M.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Journal mode of SQLite.
     #[arg(long, value_name = "MODE", value_parser = one_of(&Journal::ALL, Journal::name))]
@@ -46,7 +46,7 @@ pub struct AndroBenchArgs {
     #[arg(long, value_name = "N")]
     pub tables: Option<u32>,
     /// Mobibench: size of a record [default: 4K].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub record: Option<Bytes>,
     /// Mobibench: how files are read and written [default: normal].
     #[arg(long, value_name = "MODE", value_parser = one_of(&SyncMode::ALL, SyncMode::word))]

@@ -68,12 +68,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     let Invocation {
         copy, status, own, ..
     } = invocation;
-    let Ends {
-        mut host,
-        copy,
-        inspection,
-        place,
-    } = match target.name() {
+    let (mut host, copy, (inspection, place)) = match target.name() {
         Some(name) => ends_there(copy, &own, &name, target)?,
         None => ends_here(copy, &own, target)?,
     };
@@ -89,10 +84,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         must_be_stored: own.store.is_some(),
         sweep: None,
     };
-    let store = KeepArgs {
-        store: StoreArgs { store: own.store },
-        annotation: own.annotation.into(),
-    };
+    let store = KeepArgs::of(own.store, own.annotation);
     let mut talk = Talk::new(status, own.ladder);
     let done = works::execute(target, &mut host, inspection, &request, &store, &mut talk)?;
     talk.close();
@@ -107,13 +99,8 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     conclude(done)
 }
 
-/// The agent of a copy, and where that is.
-struct Ends {
-    host: Host,
-    copy: FileCopy,
-    inspection: Inspection,
-    place: Place,
-}
+/// The agent of a copy, the copy as it is made there, and its storage.
+type Ends = (Host, FileCopy, (Inspection, Place));
 
 /// On this machine, between its files and this program's streams.
 fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Result<Ends, Failure> {
@@ -122,13 +109,8 @@ fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Resul
         false => copy,
     };
     let mut host = Host::start_in_front(target)?;
-    let (inspection, place) = place::find(&mut host, &copy)?;
-    Ok(Ends {
-        host,
-        copy,
-        inspection,
-        place,
-    })
+    let storage = place::find(&mut host, &copy)?;
+    Ok((host, copy, storage))
 }
 
 /// On another one, between files that are there.
@@ -152,17 +134,11 @@ fn ends_there(
         }
         false => copy,
     };
-    let found = there::find(&mut host, &copy)?;
-    let (inspection, place) = match found {
+    let storage = match there::find(&mut host, &copy)? {
         Some(found) => found,
         None => place::nowhere_on(&mut host)?,
     };
-    Ok(Ends {
-        host,
-        copy,
-        inspection,
-        place,
-    })
+    Ok((host, copy, storage))
 }
 
 /// The copy that a sweep repeats; relative names are in `base`.

@@ -38,7 +38,7 @@ pub struct Results<'a> {
     pub load: &'a Load,
     /// Texts beside the results.
     pub words: Words<'a>,
-    /// End state of the run.
+    /// Formats of the results.
     pub formats: Formats,
     /// Version of the terse format, where that is one of them.
     pub terse: Option<TerseVersion>,

@@ -14,7 +14,7 @@ use crate::driver::works::{self, Request};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::stored::keep::KeepArgs;
-use crate::stored::lookup::{StoreArgs, write_file};
+use crate::stored::lookup::write_file;
 use assay_dialects::iozone::banner::{self, Moment};
 use assay_dialects::iozone::{self, IozoneCommand, IozoneRequest, blocks, marks, throughput};
 use assay_lang::tr;
@@ -127,13 +127,7 @@ fn measure(
         must_be_stored: true,
         sweep: None,
     };
-    let own = &command.own;
-    let store = KeepArgs {
-        store: StoreArgs {
-            store: own.store.clone(),
-        },
-        annotation: own.annotation.clone().into(),
-    };
+    let store = KeepArgs::of(command.own.store.clone(), command.own.annotation.clone());
     let opening = opening(command, words, &inspection);
     let mut listing = Listing::new(command, opening);
     let done = works::execute(
@@ -154,18 +148,15 @@ fn measure(
 fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
     let path = file.to_owned();
     if let Ok(inspection) = host.inspect(file) {
-        let place = match inspection.kind {
-            PathKind::Device { .. } => Place::Device { path },
-            PathKind::File { .. } => Place::File { path },
-            PathKind::Simulated { .. } => return Err(not_simulated(file)),
-            PathKind::Directory { .. } => {
-                return Err(Failure::usage(format!(
-                    "{} is a directory: name a file in it with -f",
-                    file.display()
-                )));
-            }
+        return match inspection.kind {
+            PathKind::Device { .. } => Ok((inspection, Place::Device { path })),
+            PathKind::File { .. } => Ok((inspection, Place::File { path })),
+            PathKind::Simulated { .. } => Err(not_simulated(file)),
+            PathKind::Directory { .. } => Err(Failure::usage(format!(
+                "{} is a directory: name a file in it with -f",
+                file.display()
+            ))),
         };
-        return Ok((inspection, place));
     }
     let folder = folder_of(file);
     let inspection = host.inspect(folder)?;

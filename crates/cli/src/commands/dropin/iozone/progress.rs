@@ -1,7 +1,7 @@
 //! Progress and remaining time: by bytes, because files differ in size far more than tests in
 //! speed.
 
-use crate::ui::progress::{Voice, time_left};
+use crate::ui::progress::{Forecast, Voice, time_left};
 use assay_model::units::Nanos;
 use assay_model::work::WorkProgress;
 use assay_model::work::iozone::{Iozone, IozoneStep};
@@ -53,10 +53,8 @@ impl WorkPace {
     /// Time left; `None` before anything is done.
     fn left(&self, under_way: u64) -> Option<Nanos> {
         let done = self.weight_done.saturating_add(under_way);
-        let spent = self.start.elapsed().as_nanos();
-        let rest = u128::from(self.weight.saturating_sub(done));
-        let left = rest.saturating_mul(spent).checked_div(u128::from(done))?;
-        u64::try_from(left).ok().map(Nanos)
+        let spent = u64::try_from(self.start.elapsed().as_nanos()).ok()?;
+        (done > 0).then(|| Forecast::rest(done, self.weight, Nanos(spent)))
     }
 
     /// Draws the live line, where there is one.

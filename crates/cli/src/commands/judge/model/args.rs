@@ -2,11 +2,12 @@
 
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::ui::values::parse_size;
+use crate::ui::values::one_of;
 use assay_explain::on_bus::parse_rate;
 use assay_flash::policy::Policy;
+use assay_model::job::Rw;
 use assay_model::units::{Bytes, BytesPerSec};
-use clap::{Args, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Subcommand, value_parser};
 use std::path::PathBuf;
 
 /// `assay model`.
@@ -55,7 +56,7 @@ pub struct LimitsArgs {
     #[arg(long, value_name = "RATE", value_parser = parse_rate, requires = "bus")]
     pub write: Option<BytesPerSec>,
     /// Size of the requests into which the host splits larger I/Os.
-    #[arg(long, value_name = "SIZE", default_value = "512k", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "512k")]
     pub request: Bytes,
     #[command(flatten)]
     pub output: DocumentArgs,
@@ -153,16 +154,16 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "POLICY", default_value = "closed")]
     pub policy: Policy,
     /// Pattern of the I/Os.
-    #[arg(long, value_name = "PATTERN", value_enum, default_value = "read")]
-    pub rw: Pattern,
+    #[arg(long, value_name = "PATTERN", value_parser = one_of(&PATTERNS, Rw::name), default_value = "read")]
+    pub rw: Rw,
     /// Size of an I/O, a multiple of 512.
-    #[arg(long, value_name = "SIZE", default_value = "4k", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "4k")]
     pub bs: Bytes,
     /// Number of timed I/Os; a tenth of that runs as a warm-up.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(1..=100_000_000))]
     pub ios: u64,
     /// Size of the region that I/Os fall on.
-    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1g")]
     pub span: Bytes,
     /// Seed of the offsets of random I/Os.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -171,20 +172,5 @@ pub struct SimulateArgs {
     pub output: DocumentArgs,
 }
 
-/// Patterns, in fio's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Pattern {
-    /// In order.
-    Read,
-    /// In order.
-    Write,
-    /// At random places.
-    #[value(name = "randread")]
-    RandRead,
-    /// At random places.
-    #[value(name = "randwrite")]
-    RandWrite,
-    /// Reads and writes, half and half, at random places.
-    #[value(name = "randrw")]
-    RandRw,
-}
+/// Patterns that can be simulated.
+const PATTERNS: [Rw; 5] = [Rw::Read, Rw::Write, Rw::RandRead, Rw::RandWrite, Rw::RandRw];

@@ -1,6 +1,6 @@
 //! `assay model simulate`: a job on a simulated part.
 
-use super::args::{Pattern, SimulateArgs};
+use super::args::SimulateArgs;
 use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use assay_flash::BLOCK_BYTES;
@@ -52,14 +52,14 @@ fn job(args: &SimulateArgs) -> Result<SimulatedJob, Failure> {
     if span < bytes {
         return Err(Failure::usage("--span is smaller than --bs"));
     }
-    let read_percent = match args.rw {
-        Pattern::Read | Pattern::RandRead => 100,
-        Pattern::Write | Pattern::RandWrite => 0,
-        Pattern::RandRw => 50,
+    let read_percent = match (args.rw.reads(), args.rw.writes()) {
+        (true, true) => 50,
+        (true, false) => 100,
+        (false, _) => 0,
     };
     Ok(SimulatedJob {
         read_percent,
-        random: !matches!(args.rw, Pattern::Read | Pattern::Write),
+        random: args.rw.is_random(),
         blocks: bytes / BLOCK_BYTES,
         span: span / BLOCK_BYTES,
         warm: args.ios / 10,

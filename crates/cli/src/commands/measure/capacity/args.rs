@@ -1,7 +1,6 @@
 //! The command line of `assay capacity`.
 
 use crate::driver::measuring::MeasureArgs;
-use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::Args;
 use std::path::PathBuf;
@@ -38,7 +37,7 @@ pub struct CapacityArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub end: Option<u32>,
     /// Write at most this much, for example 4G.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub limit: Option<Bytes>,
     /// Keep the files (the default; the opposite is --remove).
     #[arg(long, conflicts_with = "remove")]

@@ -1,7 +1,7 @@
 //! The command line of `assay mem`.
 
 use crate::driver::measuring::MeasureArgs;
-use crate::ui::values::{parse_size, parse_time};
+use crate::ui::values::parse_time;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::memory::Bit;
 use clap::{Args, ValueEnum};
@@ -34,7 +34,7 @@ pub struct MemArgs {
     #[arg(value_enum)]
     pub parts: Vec<MemoryPart>,
     /// Size of each of the three arrays [default: four times the last-level caches].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Passes of each kernel in a trial, the first of which does not count.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -43,10 +43,10 @@ pub struct MemArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// Largest working set of the latency test.
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "256M")]
     pub largest_set: Bytes,
     /// Size of the memory under stress [default: the available memory less a reserve].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub stress_size: Option<Bytes>,
     /// Repeat the patterns of the stress test for this long, for example 90s, 30m or 8h
     /// [default: each once per trial].

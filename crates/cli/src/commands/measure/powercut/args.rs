@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_mounts_and_ways_are_read() {
+    fn times_and_mounts_are_read() {
         let (from, to) = between("500ms..2s").unwrap();
         assert_eq!((from.0, to.0), (500_000_000, 2_000_000_000));
         assert!(between("2s..1s").is_err() && between("x").is_err());
@@ -132,8 +132,6 @@ mod tests {
         );
         assert_eq!(mounting("/dev/sda1:xfs").unwrap().options, "");
         assert!(mounting("sda1:xfs").is_err() && mounting("/dev/sda1").is_err());
-        assert_eq!(way("fua"), Ok(DurabilityKind::Fua));
-        assert!(way("x").unwrap_err().contains("sqlite"));
         assert_eq!(words("relay 'off 3'").unwrap().0, ["relay", "off 3"]);
         assert!(words("").is_err() && words("'").is_err());
     }

@@ -10,13 +10,13 @@ mod session;
 
 use crate::checks::admission::{Need, admit, can_be_stored};
 use crate::driver::host::Host;
-use crate::driver::runs::{self, header, run_id};
+use crate::driver::plans::interleaved;
+use crate::driver::runs::{self, header};
 use crate::exit::Failure;
 use crate::stored::owner;
 use args::PowercutArgs;
-use assay_model::condition::Restore;
 use assay_model::job::{Job, Rw};
-use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::units::Bytes;
 use assay_model::work::powercut::{DurabilityKind, Powercut, Task};
 use assay_target::Target;
@@ -125,19 +125,6 @@ fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
 /// A cycle is a trial of one job.
 fn plan(args: &PowercutArgs, place: Place, seed: u64) -> Plan {
     let job = Job::new("cut", Rw::RandWrite, Bytes(4096), Bytes(0));
-    Plan {
-        run_id: run_id(),
-        seed,
-        place,
-        file_size: Bytes(0),
-        jobs: vec![PlannedJob {
-            job,
-            trials: args.cycles,
-        }],
-        conditions: Vec::new(),
-        restore: Restore::default(),
-        order: (1..=args.cycles)
-            .map(|trial| Slot::plain(0, trial))
-            .collect(),
-    }
+    let trials = args.cycles;
+    interleaved(seed, place, Bytes(0), vec![PlannedJob { job, trials }])
 }

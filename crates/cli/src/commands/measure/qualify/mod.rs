@@ -11,12 +11,11 @@ use crate::driver::measuring::MeasureArgs;
 use crate::driver::plans::{self, Prepared, interleaved, never_enough};
 use crate::driver::runs::{header, random};
 use crate::exit::{EXIT_CODES, Failure};
-use crate::jobs::suite::{self, Scale, SuiteOptions};
+use crate::jobs::suite::{self, QUICK_TRIALS, Scale, SuiteArgs, TRIALS};
 use crate::stored::owner;
-use crate::ui::values::parse_size;
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{Claims, Datasheet, RunHeader, RunStatus};
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
 use assay_target::Target;
 use clap::Args;
@@ -31,12 +30,8 @@ pub struct QualifyArgs {
     /// A directory (a test file is made in it and removed), a file (it is only
     /// read), or a block device (needs --destroy-data).
     pub path: PathBuf,
-    /// About a minute, with a test file of 256 MiB.
-    #[arg(long, conflicts_with = "thorough")]
-    pub quick: bool,
-    /// Longer trials, with a test file larger than the memory if it fits.
-    #[arg(long)]
-    pub thorough: bool,
+    #[command(flatten)]
+    pub suite: SuiteArgs,
     /// Also play scenarios of a product with such a part (docs/scenarios.md), and measure the
     /// memory of an eMCP, all in one run.
     #[arg(long, value_name = "PART")]
@@ -44,9 +39,6 @@ pub struct QualifyArgs {
     /// Repetitions of each job [default: 5, with --quick 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
-    /// Size of the test file, for example 512M or 4G.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub size: Option<Bytes>,
     /// Run only these jobs (see the list in the summary), separated by commas;
     /// a name may end in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -67,15 +59,13 @@ pub struct QualifyArgs {
 }
 
 impl QualifyArgs {
-    /// Options of its suite of jobs.
-    fn suite(&self) -> SuiteOptions {
-        SuiteOptions {
-            quick: self.quick,
-            thorough: self.thorough,
-            trials: self.trials,
-            size: self.size,
-            only: self.only.clone(),
-        }
+    /// Number of trials of each job.
+    fn trials(&self) -> u32 {
+        let usual = match self.suite.quick {
+            true => QUICK_TRIALS,
+            false => TRIALS,
+        };
+        self.trials.unwrap_or(usual)
     }
 }
 
@@ -93,7 +83,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         mut store,
     } = Prepared::new(&args.path, &args.shared.store, target, admit)?;
 
-    let scale = Scale::new(&args.suite(), &inspection)?;
+    let scale = Scale::new(&args.suite, &inspection)?;
     let more = profile::more(args, &place, &mut host)?;
     let plan = plan(args, &inspection, place, &scale)?;
     let duration = Nanos(estimate::of_plan(&plan).0 + more.time().0);
@@ -132,7 +122,7 @@ fn plan(
     scale: &Scale,
 ) -> Result<Plan, Failure> {
     let seed = args.shared.seed.unwrap_or_else(random);
-    let jobs = suite::jobs(&args.suite(), inspection, &place, scale)?;
+    let jobs = suite::jobs((&args.only, args.trials()), inspection, &place, scale)?;
     Ok(interleaved(seed, place, scale.file, jobs))
 }
 

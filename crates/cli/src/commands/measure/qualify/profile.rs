@@ -8,9 +8,9 @@ use crate::driver::runs::{self, Done};
 use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::works::{self, Request};
 use crate::exit::Failure;
-use crate::jobs::{memory, suite};
+use crate::jobs::memory;
 use crate::output::say;
-use crate::scenarios::{self, Built};
+use crate::scenarios;
 use assay_lang::tr;
 use assay_model::plan::{Place, PlannedJob};
 use assay_model::run::{Run, RunStatus};
@@ -87,31 +87,27 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
             ));
         }
     };
-    let scale = match (args.quick, args.thorough) {
+    let scale = match (args.suite.quick, args.suite.thorough) {
         (true, _) => 0.04,
         (_, true) => 0.6,
         _ => 0.2,
     };
     let planned = |job| PlannedJob {
         job,
-        trials: suite::trials(&args.suite()),
+        trials: args.trials(),
     };
     let (mut works, mut once_ns) = (Vec::new(), 0);
     for name in names {
-        let Built {
-            scenario,
-            steps,
-            written,
-            time,
-        } = scenarios::built(name, scale, place)?;
-        scenarios::tools::are_there(host, &scenario)?;
+        let resolved = scenarios::built(name, scale, place)?;
+        scenarios::tools_are_there(host, &resolved.scenario)?;
         say(&clean(&tr!(
             "then the scenario {name}, which writes up to {written} each time",
             name,
-            written
+            written = resolved.written
         )));
-        once_ns += time.0;
-        let work = Work::Scenario(Box::new(scenario));
+        once_ns += resolved.time.0;
+        let steps = scenarios::measured(&resolved);
+        let work = Work::Scenario(Box::new(resolved.scenario));
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {
@@ -119,7 +115,7 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
         once_ns += estimate::of_memory(steps.len()).0;
         works.push((work, steps.into_iter().map(planned).collect()));
     }
-    let time = Nanos(once_ns.saturating_mul(suite::trials(&args.suite()).into()));
+    let time = Nanos(once_ns.saturating_mul(args.trials().into()));
     Ok(More { works, time })
 }
 
@@ -158,7 +154,7 @@ impl More {
             let request = Request {
                 steps: jobs.into_iter().map(|planned| planned.job).collect(),
                 work,
-                trials: suite::trials(&args.suite()),
+                trials: args.trials(),
                 seed,
                 destroy_data: args.destroy_data,
                 place: done.run.header.plan.place.clone(),

@@ -3,7 +3,6 @@
 use crate::exit::EXIT_CODES;
 use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
-use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -31,7 +30,7 @@ pub struct ReplayArgs {
     #[arg(long, value_enum, default_value_t = ShrinkBy::Wrap)]
     pub shrink: ShrinkBy,
     /// Size of a new file [default: the extent of the trace].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Maximum number of I/Os in flight; an I/O that finds as many in flight is late.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]

@@ -8,8 +8,8 @@ use crate::driver::step_progress::Counted;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::scenarios::library::{self, BUILT_IN, LibraryScenario};
-use crate::scenarios::resolve::{Resolved, Wanted};
-use crate::scenarios::{admit, file, measured, resolve_in, tools};
+use crate::scenarios::resolve::Resolved;
+use crate::scenarios::{admit, file, measured, resolve_in, tools_are_there};
 pub use args::ScenarioArgs;
 use assay_lang::tr;
 use assay_model::job::Job;
@@ -93,14 +93,7 @@ fn resolve(
     found: &LibraryScenario,
     place: &Place,
 ) -> Result<Resolved, Failure> {
-    let wanted = Wanted {
-        name: &found.name,
-        scale: args.scale,
-        path: place.path(),
-        on_device: matches!(place, Place::Device { .. }),
-        allow_commands: args.allow_commands,
-    };
-    resolve_in(found, &wanted)
+    resolve_in(found, place, args.scale, args.allow_commands)
 }
 
 /// Announces the steps, and the paths that they write.
@@ -111,7 +104,7 @@ fn announce(
     steps: usize,
     bench: &mut Bench,
 ) -> Result<(), Failure> {
-    tools::are_there(&mut bench.host, &resolved.scenario)?;
+    tools_are_there(&mut bench.host, &resolved.scenario)?;
     let written = resolved.written;
     let more = match resolved.and_more {
         true => tr!(", and more in the background for as long as the foreground takes"),

@@ -1,7 +1,7 @@
 //! The command line of `assay soak`.
 
 use crate::driver::measuring::MeasureArgs;
-use crate::ui::values::{parse_size, parse_time};
+use crate::ui::values::parse_time;
 use assay_model::units::{Bytes, Nanos};
 use clap::Args;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct SoakArgs {
     pub path: Option<PathBuf>,
     /// Size of the area that is written repeatedly [default: half of the free space of a
     /// folder, all of a device].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Duration, for example 30m or 168h [default: until --passes are done, else 1h].
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
@@ -32,7 +32,7 @@ pub struct SoakArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub passes: Option<u64>,
     /// Size of a block.
-    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "64K")]
     pub block: Bytes,
     /// Time between checkpoints, at which data is flushed and progress is stored.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
@@ -42,10 +42,10 @@ pub struct SoakArgs {
     #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u32).range(1..))]
     pub endurance: Option<u32>,
     /// Rated bytes written over the device's life (TBW), for the same estimate.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "endurance")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "endurance")]
     pub tbw: Option<Bytes>,
     /// Also write and check this much memory.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
     /// Keep the file.
     #[arg(long)]

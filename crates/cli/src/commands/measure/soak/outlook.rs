@@ -1,17 +1,15 @@
 //! Announcement of a soak: the amount of writes, and their cost in the device's life.
 
 use super::Args;
+use crate::checks::estimate::ASSUMED_BYTES_PER_SEC;
 use crate::output::say;
 use assay_model::device::register::nvme::SmartLog;
 use assay_model::device::register::{NVME_SMART, from_hex};
 use assay_model::storage::DeviceIdentity;
-use assay_model::units::{Bytes, MIB, Nanos};
+use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Inspection;
 use assay_model::work::soak::Soak;
 use assay_report::health;
-
-/// Speed of storage where only a time is given.
-const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 
 /// Says it.
 pub fn tell(args: &Args, work: &Soak, inspection: &Inspection) {

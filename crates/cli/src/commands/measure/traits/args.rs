@@ -4,7 +4,7 @@ use crate::exit::EXIT_CODES;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
-use crate::ui::values::{one_of, parse_size};
+use crate::ui::values::one_of;
 use assay_flash::traits::Trait;
 use assay_model::units::Bytes;
 use clap::Args;
@@ -25,7 +25,7 @@ pub struct TraitsArgs {
     #[arg(long)]
     pub destroy_data: bool,
     /// Size of the test file or region, for example 4G; a larger one shows more traits.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Measure only these traits, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = one_of(&Trait::ALL, Trait::name))]

@@ -3,7 +3,6 @@
 pub mod args;
 mod draw;
 pub mod found;
-mod head;
 mod show;
 mod words;
 

@@ -7,6 +7,7 @@ use crate::driver::host::Host;
 use crate::driver::runs::{Names, header, random};
 use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
+use crate::jobs::suite::SuiteArgs;
 use crate::rounds::args::RoundArgs;
 use crate::rounds::jobs::{self, JobSource, Jobs};
 use crate::rounds::outlook::{LevelAndMargin, Spread, deciding};
@@ -205,7 +206,7 @@ fn common_jobs(
     };
     let [a, b] = choose(args)?;
     let (wanted, room) = (a.file.min(b.file), room_for_two(sides));
-    if args.size.is_some() && room < wanted {
+    if args.suite.size.is_some() && room < wanted {
         return Err(Failure::usage(format!(
             "not enough space for two test files of {wanted} on one file system: it has space for two of \
              {room}"
@@ -213,7 +214,10 @@ fn common_jobs(
     }
     let size = wanted.min(room);
     let sized = RoundArgs {
-        size: Some(size),
+        suite: SuiteArgs {
+            size: Some(size),
+            ..args.suite.clone()
+        },
         ..args.clone()
     };
     let [a, b] = match (a.file, b.file) == (size, size) {

@@ -2,12 +2,12 @@
 
 use crate::checks::input::small_text;
 use crate::exit::Failure;
-use crate::ui::values::parse_size;
 use assay_explain::fit_input::FittedRate;
 use assay_explain::on_bus::parse_rate;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::Observation;
 use assay_model::job::Direction;
+use assay_model::units::Bytes;
 use std::path::Path;
 
 /// Reads it.
@@ -49,7 +49,7 @@ fn line(text: &str) -> Result<FittedRate, String> {
             ));
         }
     };
-    let bytes = parse_size(size).map_err(|error| error.to_string())?.0;
+    let bytes = size.parse::<Bytes>().map_err(|error| error.to_string())?.0;
     if bytes == 0 || bytes % BLOCK_BYTES != 0 {
         return Err(format!("'{size}' is not a multiple of 512 bytes"));
     }
