@@ -14,7 +14,6 @@ use crate::driver::works::{self, Request};
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, talk_was_lost};
 use crate::stored::keep::KeepArgs;
-use crate::stored::lookup::StoreArgs;
 use assay_dialects::OwnOptions;
 use assay_dialects::dd::{self, DdCommand, HELP, Invocation};
 use assay_model::job::{Job, Rw};
