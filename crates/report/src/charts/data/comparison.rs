@@ -2,7 +2,7 @@
 //! and the latencies of both over each other.
 
 use super::latency::{SUBJECTS, overlaid, records};
-use super::ranking::{Bar, changes, in_words, tint};
+use super::ranking::{Bar, changes, direction, in_words, tint};
 use crate::charts::draw::{
     Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
@@ -80,14 +80,14 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
         words: translated(line.verdict.word()).to_owned(),
     });
     let bars: Vec<Bar> = bars.collect();
+    // Metrics of which some are better higher and some lower share no direction.
+    let first = known.first().and_then(|line| line.better);
+    let common = first.filter(|_| known.iter().all(|line| line.better == first));
     (!known.is_empty()).then(|| Chart {
         name: "changes".to_owned(),
         title: tr!("By how much B differs").to_owned(),
         description: tr!("from A to B: {metrics}", metrics = words.join("; ")),
-        body: changes(
-            &bars,
-            tr!("change: of a rate more is better, of a time less"),
-        ),
+        body: changes(&bars, direction(common)),
     })
 }
 

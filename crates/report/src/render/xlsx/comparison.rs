@@ -1,18 +1,17 @@
 //! The sheets of a comparison: verdicts first, then the trials that they rest on.
 
 use super::figures::{self, FigureRow, Heads, Said};
-use super::{conditions, evidence, look, table, trials};
+use super::{look, page, trials};
 use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::jobs;
 use crate::results::summary::Summary;
 use crate::views;
-use crate::words::text::clean;
-use assay_lang::{key, tr, translated};
+use assay_lang::{key, translated};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_model::verdict::Change;
 use assay_stats::verdict::line::VerdictRow;
-use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
+use rust_xlsxwriter::{Workbook, XlsxError};
 
 /// Headings of a metric's results on the sheet of its group, after the figures of B.
 const HEADS: Heads = Heads {
@@ -31,7 +30,8 @@ const HEADS: Heads = Heads {
 /// # Errors
 /// When they do not fit a workbook.
 pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), XlsxError> {
-    write_summary(workbook.add_worksheet(), compared)?;
+    let document = views::comparison::workbook(compared);
+    page::write(workbook.add_worksheet(), look::SUMMARY, &document, &[])?;
     let groups = compared
         .jobs()
         .grouped(rows(compared).into_iter(), |row| &row.figure.metric);
@@ -41,27 +41,26 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
         sheet.set_name(name)?;
         figures::write(sheet, title, HEADS, rows)?;
     }
-    conditions::write_sides(workbook.add_worksheet(), compared)?;
+    let sides = views::comparison::sources(compared);
+    page::write_table(workbook.add_worksheet(), look::CONDITIONS, &sides)?;
     let sources: Vec<&ComparedSource<'_>> = compared
         .a_sources
         .iter()
         .chain(&compared.b_sources)
         .collect();
     let runs = runs(&sources);
-    let summaries: Vec<Summary<'_>> = runs.iter().map(|run| Summary::of(run)).collect();
     let titles: Vec<String> = runs
         .iter()
         .map(|run| format!("{} {}", look::EVIDENCE, run.header.id))
         .collect();
-    for (summary, name) in summaries
-        .iter()
-        .zip(look::sheet_names(titles.iter().map(String::as_str)))
-    {
-        evidence::write(workbook.add_worksheet(), &name, summary)?;
+    let names = look::sheet_names(titles.iter().map(String::as_str));
+    for (run, name) in runs.iter().zip(&names) {
+        let evidence = views::run::evidence::of_all(&Summary::of(run));
+        page::write_table(workbook.add_worksheet(), name, &evidence)?;
     }
     let others = sources.into_iter().filter(|source| source.run.is_none());
     let others: Vec<ComparedSource<'_>> = others.copied().collect();
-    trials::write(workbook.add_worksheet(), &summaries, &others)
+    trials::write(workbook.add_worksheet(), &runs, &others)
 }
 
 /// Each run once, also where both sides are of it.
@@ -73,31 +72,6 @@ fn runs<'a>(sources: &[&ComparedSource<'a>]) -> Vec<&'a Run> {
         }
     }
     runs
-}
-
-fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), XlsxError> {
-    sheet.set_name(look::SUMMARY)?;
-    look::on_paper(sheet);
-    let head = views::comparison::title(compared);
-    sheet.write_string_with_format(0, 0, head, &look::title())?;
-    let conclusion = clean(&compared.conclusion());
-    sheet.write_string_with_format(1, 0, conclusion, &look::name())?;
-    let asked = tr!(
-        "Asked: {question} It holds for {scope}.",
-        question = compared.question(),
-        scope = compared.comparison.scope
-    );
-    sheet.write_string(2, 0, asked)?;
-    let how = tr!(
-        "Centres are geometric means; a change is that of the figure itself. Intervals are unadjusted, \
-               verdicts hold for all metrics together."
-    );
-    sheet.write_string(3, 0, how)?;
-    let below = table::write(sheet, 5, &views::comparison::workbook(compared))? + 1;
-    for (row, warning) in (below..).zip(compared.all_warnings()) {
-        sheet.write_string(row, 0, format!("! {warning}"))?;
-    }
-    Ok(())
 }
 
 /// The change and the ends of its interval.

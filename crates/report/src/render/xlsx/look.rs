@@ -151,9 +151,20 @@ pub fn percent() -> Format {
     Format::new().set_num_format("+0.0\" %\"_c;-0.0\" %\"_c;0.0\" %\"_c")
 }
 
-/// Returns the format of a number of trials.
+/// Returns the format of a number of things.
 pub fn count() -> Format {
-    Format::new().set_num_format("0_c")
+    Format::new().set_num_format("#,##0_c")
+}
+
+/// Returns the format of a share, 0 to 1.
+pub fn share() -> Format {
+    Format::new().set_num_format("0.0 %_c")
+}
+
+/// Cells are numbers of this kind.
+#[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
+pub const fn number(n: u64) -> f64 {
+    n as f64
 }
 
 /// Returns the format of a p value.

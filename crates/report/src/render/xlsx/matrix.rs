@@ -1,6 +1,6 @@
 //! The sheet of a matrix: the figures, what each measured, and a surface.
 
-use super::look::{self, SHADES, Shade};
+use super::look::{self, SHADES, Shade, number};
 use super::surface::{self, Axes, Grid, MatrixPosition};
 use crate::results::cache_edge;
 use crate::results::matrix::{Cell, Matrix};
@@ -123,9 +123,4 @@ fn write_surface(
         sheet.write_string(below, 0, why)?;
     }
     Ok(chart)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
-const fn number(kib: u64) -> f64 {
-    kib as f64
 }

@@ -1,17 +1,22 @@
 //! The sheets of a run, and of a run under several conditions.
 
 use super::figures::{self, FigureRow, Heads, Said};
-use super::{conditions, crossing, evidence, look, matrix, summary, trials};
+use super::{crossing, look, matrix, page, trials};
+use crate::charts::data::Gallery;
 use crate::results::comparison::{Ranked, places};
 use crate::results::jobs::{self, Jobs};
 use crate::results::matrix::Matrix;
 use crate::results::summary::Summary;
-use crate::results::sweep::by_condition;
+use crate::results::sweep::{Sweep, by_condition};
+use crate::views;
 use assay_lang::key;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_stats::figures::of_trials;
 use rust_xlsxwriter::{Workbook, XlsxError};
+
+/// Sections that have sheets of their own.
+const ELSEWHERE: [&str; 2] = ["evidence", "matrices"];
 
 pub(super) const PLAIN: Heads = Heads {
     series: key!("Condition"),
@@ -33,7 +38,13 @@ pub fn fill(
     matrices: &[Matrix],
 ) -> Result<Vec<String>, XlsxError> {
     let all = Summary::of(run);
-    summary::write(workbook.add_worksheet(), &all, !matrices.is_empty())?;
+    let document = views::run::full(&all, &Gallery::default(), None);
+    page::write(
+        workbook.add_worksheet(),
+        look::SUMMARY,
+        &document,
+        &ELSEWHERE,
+    )?;
     let figures = of_jobs(&all);
     let rows = figures.iter().map(|figure| row(figure, Vec::new()));
     let titles = matrices.iter().map(|matrix| matrix.title.as_str());
@@ -44,8 +55,9 @@ pub fn fill(
         sheet.set_name(name)?;
         charts.extend(matrix::write(sheet, matrix, name)?);
     }
-    evidence::write(workbook.add_worksheet(), look::EVIDENCE, &all)?;
-    trials::write(workbook.add_worksheet(), &[all], &[])?;
+    let evidence = views::run::evidence::of_all(&all);
+    page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
+    trials::write(workbook.add_worksheet(), &[run], &[])?;
     Ok(charts)
 }
 
@@ -59,7 +71,15 @@ pub fn fill_swept(
     ranked: &Ranked<'_>,
 ) -> Result<Vec<String>, XlsxError> {
     let each = by_condition(run.clone());
-    summary::write(workbook.add_worksheet(), &Summary::of(&each), false)?;
+    let mut document = views::run::full(&Summary::of(&each), &Gallery::default(), None);
+    let verdict = views::ranking::sections(ranked, &Sweep::of(run));
+    document.sections.splice(0..0, verdict);
+    page::write(
+        workbook.add_worksheet(),
+        look::SUMMARY,
+        &document,
+        &ELSEWHERE,
+    )?;
     let all = Summary::of(run);
     let figures = of_jobs(&all);
     let rows = by_metric(&figures)
@@ -67,9 +87,11 @@ pub fn fill_swept(
         .map(|figure| row(figure, said(figure, ranked)));
     write_groups(workbook, run, (RANKED, rows.collect()), [].into_iter())?;
     let charts = crossing::write(workbook.add_worksheet(), run, &figures)?;
-    conditions::write_swept(workbook.add_worksheet(), run)?;
-    evidence::write(workbook.add_worksheet(), look::EVIDENCE, &all)?;
-    trials::write(workbook.add_worksheet(), &[all], &[])?;
+    let varied = views::run::conditions::varied(run);
+    page::write_table(workbook.add_worksheet(), look::CONDITIONS, &varied)?;
+    let evidence = views::run::evidence::of_all(&all);
+    page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
+    trials::write(workbook.add_worksheet(), &[run], &[])?;
     Ok(charts)
 }
 
