@@ -255,10 +255,19 @@ impl Section {
         }
     }
 
+    /// Adds a heading within the section.
+    pub fn heading(&mut self, title: impl Into<String>) {
+        self.blocks.push(Block::Heading(title.into()));
+    }
+
     /// Adds facts unless there are none.
-    pub fn facts(&mut self, facts: Vec<(String, String)>) {
+    pub fn facts<N: Into<String>>(&mut self, facts: impl IntoIterator<Item = (N, String)>) {
         let facts = facts.into_iter();
-        self.toned_facts(facts.map(|(name, text)| (name, text, None)).collect());
+        self.toned_facts(
+            facts
+                .map(|(name, text)| (name.into(), text, None))
+                .collect(),
+        );
     }
 
     /// Adds facts with the emphasis of each unless there are none.

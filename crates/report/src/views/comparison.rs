@@ -196,8 +196,8 @@ pub fn answer(compared: &Compared<'_>) -> Section {
     let mut section = Section::new("verdict", "");
     section.say(clean(&conclusion(compared)), Some(Tone::Strong));
     let sides = [("A", &compared.a_sources), ("B", &compared.b_sources)];
-    let facts = sides.map(|(name, sources)| (name.to_owned(), side(sources)));
-    section.facts(facts.into());
+    let facts = sides.map(|(name, sources)| (name, side(sources)));
+    section.facts(facts);
     section
 }
 
@@ -606,7 +606,7 @@ fn sides(a: &Side<'_>, b: &Side<'_>) -> Section {
     }
     for (letter, side) in [("A", a), ("B", b)] {
         let title = format!("{letter}: {}", clean(side.name));
-        section.blocks.push(Block::Heading(title));
+        section.heading(title);
         if side.runs.is_empty() {
             let unknown = tr!("Results that were made elsewhere: nothing is known of the machine.");
             section.say(unknown, None);

@@ -2,9 +2,9 @@
 
 use super::ranking;
 use super::run::page::drawn;
-use super::run::{annotated, method};
+use super::run::{annotated, header, method};
 use crate::charts::data::Gallery;
-use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
+use crate::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::machine::import::{HEADER, cells};
 use crate::results::comparison::Ranked;
 use crate::results::sweep::{Sweep, Verdicts};
@@ -92,14 +92,8 @@ pub(crate) fn page(import: &Import, verdicts: Option<&Verdicts>, gallery: &Galle
     let results = &import.results;
     let title = format!("{}: {}", results.tool, import.files.join(", "));
     let mut document = Document::new(clean(&title));
-    document.header = annotated(&import.annotation);
-    document.header.insert(
-        0,
-        Block::Paragraph {
-            text: format!("{} {}", tr!("import"), taken_in(import)),
-            tone: Some(Tone::Soft),
-        },
-    );
+    let origin = format!("{} {}", tr!("import"), taken_in(import));
+    document.header = header(origin, &import.annotation);
     if let Some(verdicts) = verdicts {
         document.push(Section {
             id: "verdict",
@@ -195,7 +189,7 @@ fn origin(import: &Import) -> Section {
         (tr!("files"), clean(&import.files.join(", "))),
         (tr!("import"), taken_in(import)),
     ];
-    section.facts(facts.map(|(name, value)| (name.to_owned(), value)).into());
+    section.facts(facts);
     let mut told = circumstances(import, BRIEF);
     if told.is_empty() {
         told.push(tr!("kernel and device are not told").to_owned());

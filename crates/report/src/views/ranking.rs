@@ -105,7 +105,7 @@ pub(super) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> 
         let against = verdicts.against.metrics.iter();
         let mut against = against.filter(|other| other.metric == metric.metric);
         let pairs = against.next().map_or(&[][..], |against| &against.pairs);
-        section.blocks.push(Block::Heading(clean(&metric.metric)));
+        section.heading(clean(&metric.metric));
         for one in &metric.notes {
             section.say(clean(&one.to_string()), Some(Tone::Care));
         }

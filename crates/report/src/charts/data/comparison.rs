@@ -4,7 +4,7 @@
 use super::latency::{SUBJECTS, overlaid, records};
 use super::ranking::{Bar, changes, direction, in_words, tint};
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+    Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::comparison::{Compared, Side};
 use crate::results::summary::Summary;
@@ -150,25 +150,18 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
                 .map_or_else(|| tr!("change unknown").to_owned(), in_words),
             translated(line.verdict.word())
         ),
-        body: Body::Plane(Plane {
-            limits: None,
-            x: Axis {
-                label: String::new(),
-                measure: Measure::Foreign(String::new()),
-                scale: Scale::Names(vec![
-                    format!("A: {}", clean(a.name)),
-                    format!("B: {}", clean(b.name)),
-                ]),
-            },
-            panels: vec![Panel {
-                y: Axis {
-                    label: clean(translated(&line.metric)),
-                    measure: measure.clone(),
-                    scale: Scale::Close,
-                },
-                series: series.into_iter().chain(dots).collect(),
-            }],
-        }),
+        body: Body::plane(
+            Axis::names(vec![
+                format!("A: {}", clean(a.name)),
+                format!("B: {}", clean(b.name)),
+            ]),
+            Axis::new(
+                clean(translated(&line.metric)),
+                measure.clone(),
+                Scale::Close,
+            ),
+            series.into_iter().chain(dots).collect(),
+        ),
     })
 }
 

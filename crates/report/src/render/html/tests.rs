@@ -45,7 +45,7 @@ fn a_matrix_says_in_words_what_each_cell_measured() {
     assert_eq!(matrices.matches(&cell("page-cache")).count(), 4);
     assert_eq!(matrices.matches(">page-cache</span>").count(), 4);
     assert_eq!(matrices.matches(&cell("device")).count(), 3);
-    assert_eq!(matrices.matches("></td>").count(), 1, "not measured");
+    assert_eq!(matrices.matches("\"></td>").count(), 1, "not measured");
     assert!(
         !page.contains("id=\"latency\""),
         "a matrix stands for its cells"

@@ -1,29 +1,18 @@
 //! The sheets of a comparison: verdicts first, then the trials that they rest on.
 
-use super::figures::{self, FigureRow, Heads, Said};
+use super::figures::{self, FigureRow, Heads};
 use super::{look, page, trials};
+use crate::document::{Cell, Column};
 use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::jobs;
 use crate::results::summary::Summary;
 use crate::views;
-use assay_lang::{key, translated};
+use crate::words::text::clean;
+use assay_lang::tr;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
-use assay_model::verdict::Change;
 use assay_stats::verdict::line::VerdictRow;
 use rust_xlsxwriter::{Workbook, XlsxError};
-
-/// Headings of a metric's results on the sheet of its group, after the figures of B.
-const HEADS: Heads = Heads {
-    series: key!("Side"),
-    said: &[
-        (key!("Change"), 10),
-        (key!("95 % low"), 10),
-        (key!("95 % high"), 10),
-        (key!("Verdict"), 14),
-        (key!("Because"), 40),
-    ],
-};
 
 /// Makes all sheets.
 ///
@@ -36,10 +25,18 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
         .jobs()
         .grouped(rows(compared).into_iter(), |row| &row.figure.metric);
     let names = look::sheet_names(groups.iter().map(|(title, _)| title.as_str()));
+    // What came of a metric stands behind the figures of B.
+    let heads = Heads {
+        series: tr!("Side"),
+        said: vec![
+            Column::number(tr!("Change")),
+            Column::number(tr!("95 % interval")),
+            Column::text(tr!("Verdict")),
+            Column::text(tr!("Because")),
+        ],
+    };
     for ((title, rows), name) in groups.iter().zip(&names) {
-        let sheet = workbook.add_worksheet();
-        sheet.set_name(name)?;
-        figures::write(sheet, title, HEADS, rows)?;
+        figures::write(workbook.add_worksheet(), name, title, &heads, rows)?;
     }
     let sides = views::comparison::sources(compared);
     page::write_table(workbook.add_worksheet(), look::CONDITIONS, &sides)?;
@@ -72,21 +69,6 @@ fn runs<'a>(sources: &[&ComparedSource<'a>]) -> Vec<&'a Run> {
         }
     }
     runs
-}
-
-/// The change and the ends of its interval.
-fn percents(change: Option<Change>) -> [Option<f64>; 3] {
-    let interval = change.and_then(|change| change.interval);
-    [
-        change.map(|change| change.percent),
-        interval.map(|(low, _)| low),
-        interval.map(|(_, high)| high),
-    ]
-}
-
-fn because(line: &VerdictRow) -> String {
-    let notes = line.notes.iter().map(ToString::to_string);
-    notes.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns all figures, metric by metric, A before B; the results stand beside the first of B.
@@ -122,9 +104,12 @@ fn rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
     rows
 }
 
-fn said(line: &VerdictRow) -> Vec<Said> {
-    let mut said: Vec<Said> = percents(line.change).map(Said::percent).into();
-    said.push(Said::Text(translated(line.verdict.word()).to_owned()));
-    said.push(Said::Text(because(line)));
-    said
+fn said(line: &VerdictRow) -> Vec<Cell> {
+    let because: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
+    vec![
+        Cell::change(line.change),
+        Cell::interval(line.change),
+        Cell::Verdict(line.verdict.word()),
+        clean(&because.join("; ")).into(),
+    ]
 }

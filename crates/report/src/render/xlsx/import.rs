@@ -1,7 +1,7 @@
 //! The sheets of results that were made elsewhere.
 
 use super::figures::{self, FigureRow};
-use super::run::{PLAIN, RANKED, by_metric, said};
+use super::run::{by_metric, heads, said};
 use super::{look, page, trials};
 use crate::charts::data::Gallery;
 use crate::results::comparison::{ComparedSource, Ranked};
@@ -39,10 +39,13 @@ pub fn fill(
             figure,
             said: ranked.map_or_else(Vec::new, |ranked| said(figure, ranked)),
         });
-    let heads = if ranked.is_some() { RANKED } else { PLAIN };
-    let sheet = workbook.add_worksheet();
-    sheet.set_name("Figures")?;
-    figures::write(sheet, tr!("Figures"), heads, &rows.collect::<Vec<_>>())?;
+    figures::write(
+        workbook.add_worksheet(),
+        "Figures",
+        tr!("Figures"),
+        &heads(ranked.is_some()),
+        &rows.collect::<Vec<_>>(),
+    )?;
     let source = ComparedSource {
         name: &import.id,
         figures: &results.figures,

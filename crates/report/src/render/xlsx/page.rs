@@ -1,9 +1,10 @@
 //! Documents as cells of a sheet: numbers stay numbers.
 
-use super::look;
+use super::look::{self, Shade};
+use super::surface;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table};
 use crate::words::text::width;
-use assay_lang::tr;
+use assay_lang::{tr, translated};
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
 /// Longest text that a column is made wide for; longer ones wrap.
@@ -12,8 +13,9 @@ const NARROWEST: usize = 9;
 
 /// A sheet that is written from top to bottom.
 pub struct Page<'a> {
-    sheet: &'a mut Worksheet,
-    row: u32,
+    pub sheet: &'a mut Worksheet,
+    /// The row that is written next.
+    pub row: u32,
     /// Widest text of each column.
     widths: Vec<usize>,
 }
@@ -29,10 +31,7 @@ pub fn write(
     elsewhere: &[&str],
 ) -> Result<(), XlsxError> {
     let mut page = Page::new(sheet, name)?;
-    let title = document.title.as_str();
-    page.sheet
-        .write_string_with_format(0, 0, title, &look::title())?;
-    page.row = 1;
+    page.title(&document.title)?;
     page.blocks(&document.header)?;
     let sections = document.sections.iter();
     for section in sections.filter(|section| !elsewhere.contains(&section.id)) {
@@ -51,14 +50,48 @@ pub fn write_table(sheet: &mut Worksheet, name: &str, table: &Table) -> Result<(
     let columns = page.table(table)?;
     let last = page.row.saturating_sub(1);
     page.set_widths()?;
-    sheet.autofilter(0, 0, last, columns.saturating_sub(1))?;
+    sheet.autofilter(0, 0, last, columns.last().copied().unwrap_or_default())?;
     sheet.set_freeze_panes(1, 1)?;
     sheet.set_repeat_rows(0, 0)?;
     Ok(())
 }
 
+/// Position of a table on its sheet.
+pub struct TablePosition {
+    /// The row below the headings.
+    pub first_row: u32,
+    /// The first column of each column of the table.
+    pub columns: Vec<u16>,
+}
+
+/// Writes a table below a title and a sentence.
+///
+/// # Errors
+/// When it does not fit the sheet.
+pub fn write_figures(
+    sheet: &mut Worksheet,
+    name: &str,
+    [title, words]: [&str; 2],
+    table: &Table,
+) -> Result<TablePosition, XlsxError> {
+    let mut page = Page::new(sheet, name)?;
+    page.title(title)?;
+    page.text(words)?;
+    page.row += 1;
+    let head = page.row;
+    let columns = page.table(table)?;
+    page.set_widths()?;
+    sheet.set_freeze_panes(head + 1, 2)?;
+    sheet.set_repeat_rows(head, head)?;
+    Ok(TablePosition {
+        first_row: head + 1,
+        columns,
+    })
+}
+
 impl<'a> Page<'a> {
-    fn new(sheet: &'a mut Worksheet, name: &str) -> Result<Self, XlsxError> {
+    /// An empty sheet with a name.
+    pub fn new(sheet: &'a mut Worksheet, name: &str) -> Result<Self, XlsxError> {
         sheet.set_name(name)?;
         look::on_paper(sheet);
         Ok(Self {
@@ -113,13 +146,33 @@ impl Page<'_> {
         }
     }
 
-    fn text(&mut self, text: &str) -> Result<(), XlsxError> {
+    /// A line of text.
+    pub fn text(&mut self, text: &str) -> Result<(), XlsxError> {
         self.sheet.write_string(self.row, 0, text)?;
         self.row += 1;
         Ok(())
     }
 
-    fn heading(&mut self, title: &str) -> Result<(), XlsxError> {
+    /// The title of what follows.
+    pub fn title(&mut self, title: &str) -> Result<(), XlsxError> {
+        self.sheet
+            .write_string_with_format(self.row, 0, title, &look::title())?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// A shade with what it stands for.
+    pub fn shaded(&mut self, shade: &Shade, words: &str) -> Result<(), XlsxError> {
+        let label = translated(shade.label);
+        self.sheet
+            .write_string_with_format(self.row, 0, label, &shade.text())?;
+        self.sheet.write_string(self.row, 1, words)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// A heading.
+    pub fn heading(&mut self, title: &str) -> Result<(), XlsxError> {
         self.sheet
             .write_string_with_format(self.row, 0, title, &look::name())?;
         self.row += 1;
@@ -136,7 +189,8 @@ impl Page<'_> {
         *widest = width(text).min(WIDEST).max(*widest);
     }
 
-    fn set_widths(&mut self) -> Result<(), XlsxError> {
+    /// Makes columns as wide as what was written.
+    pub fn set_widths(&mut self) -> Result<(), XlsxError> {
         for (column, width) in (0..).zip(&self.widths) {
             let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
             self.sheet.set_column_width(column, width)?;
@@ -144,17 +198,25 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Writes a table with its headings; returns the number of columns that it takes.
-    fn table(&mut self, table: &Table) -> Result<u16, XlsxError> {
-        let shown: Vec<(usize, &Column)> = table.shown(|_| true).collect();
+    /// Writes a table with its headings; returns the first column of each of its columns.
+    pub fn table(&mut self, table: &Table) -> Result<Vec<u16>, XlsxError> {
         let mut first = Vec::new();
         let mut at = 0;
-        for (index, column) in &shown {
+        for (index, column) in table.columns.iter().enumerate() {
             first.push(at);
-            for head in heads(column, table, *index) {
+            for head in heads(column, table, index) {
                 self.widen(at, &head);
-                self.sheet
-                    .write_string_with_format(self.row, at, head, &look::head())?;
+                // Numbers are an axis of a surface.
+                match surface::number(&head) {
+                    Some(number) => {
+                        self.sheet
+                            .write_number_with_format(self.row, at, number, &look::head())?
+                    }
+                    None => {
+                        self.sheet
+                            .write_string_with_format(self.row, at, head, &look::head())?
+                    }
+                };
                 at += 1;
             }
         }
@@ -168,25 +230,22 @@ impl Page<'_> {
                     .write_string_with_format(self.row, 0, title, &look::name())?;
                 continue;
             }
-            let short = one.cells.len() < table.columns.len();
-            let cells = shown
-                .iter()
-                .zip(&first)
-                .filter_map(|((index, _), column)| Some((*column, one.cells.get(*index)?)));
             // Words in the place of figures stand behind the name.
-            let cells: Vec<(u16, &Cell)> = match short {
-                true => (0..).zip(&one.cells).collect(),
-                false => cells.collect(),
-            };
-            for (column, cell) in cells {
-                self.cell(column, cell)?;
+            let short = one.cells.len() < table.columns.len();
+            for (index, cell) in one.cells.iter().enumerate() {
+                let column = if short {
+                    index.try_into().ok()
+                } else {
+                    first.get(index).copied()
+                };
+                self.cell(column.unwrap_or(at), cell)?;
             }
             if let Some(note) = one.note.as_ref().filter(|_| !has_reasons) {
                 self.sheet.write_string(self.row, at, note)?;
             }
         }
         self.row += 1;
-        Ok(at)
+        Ok(first)
     }
 
     fn cell(&mut self, column: u16, cell: &Cell) -> Result<(), XlsxError> {
@@ -214,7 +273,14 @@ impl Page<'_> {
             Cell::Count(n) => (look::number(*n as u64), look::count()),
             Cell::Bytes(n) => (look::number(*n), look::count()),
             Cell::Probability(p) => (*p, look::probability()),
-            Cell::Measured { value, .. } => (*value, look::count()),
+            Cell::Measured {
+                value,
+                digits,
+                label,
+            } => {
+                let digits = if *digits > 0 { "#,##0.00" } else { "#,##0" };
+                (*value, Shade::of(Some(label)).number(digits))
+            }
             Cell::Verdict(word) => {
                 let format = look::verdict(word);
                 self.sheet

@@ -5,7 +5,7 @@ use crate::document::{Column, Section, Table, TableRow};
 use crate::results::summary::Summary;
 use crate::words::format::celsius;
 use crate::words::style::Tone;
-use crate::words::text::{clean, enumerate};
+use crate::words::text::{Fact, clean, enumerate};
 use assay_lang::{counted, tr};
 use assay_model::condition::Condition;
 use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
@@ -84,7 +84,7 @@ fn read_back(run: &Run, condition: &Condition) -> String {
     distinct(settings).join("; ")
 }
 
-fn facts(evidence: &[&Evidence]) -> Vec<(String, String)> {
+fn facts(evidence: &[&Evidence]) -> Vec<Fact> {
     let queues = |of: fn(&QueueSettings) -> Option<String>| {
         let queues = evidence.iter().flat_map(|e| &e.queues);
         listed(queues.filter_map(|q| Some(format!("{} ({})", of(q)?, clean(&q.name)))))
@@ -130,7 +130,7 @@ fn facts(evidence: &[&Evidence]) -> Vec<(String, String)> {
     ];
     facts
         .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .filter_map(|(name, value)| Some((name, value?)))
         .collect()
 }
 

@@ -101,13 +101,9 @@ pub(super) fn section(summary: &Summary<'_>) -> Section {
         tr!("1 MB/s is a million bytes per second; 1 MiB is 1 048 576 bytes.").to_owned(),
     ];
     let measured = std::iter::once(order(plan)).chain(stopping).chain(measured);
-    section
-        .blocks
-        .push(Block::Heading(tr!("How it was measured").to_owned()));
+    section.heading(tr!("How it was measured"));
     section.list(measured.collect());
-    section
-        .blocks
-        .push(Block::Heading(tr!("What it cannot tell").to_owned()));
+    section.heading(tr!("What it cannot tell"));
     let limits = [
         tr!(
             "The figures are of this one device, in its present state of wear and fill, on this machine and kernel."

@@ -32,27 +32,23 @@ use assay_model::storage::Backing;
 /// A run for someone at a terminal.
 #[must_use]
 pub fn document(run: &Run) -> Document {
-    let summary = Summary::of(run);
-    let mut document = titled(run);
-    if !run.header.plan.conditions.is_empty() {
-        document.push(origin(&summary));
-        document.sections.extend(tables::sweep(&Sweep::of(run)));
-        // Trials of one job differ between conditions: each is a job of its own.
-        let apart = by_condition(run.clone());
-        let found = warnings::collect(&Summary::of(&apart));
-        document.push(warnings_of(&found));
-        return document;
-    }
+    // Trials of one job differ between conditions: each is a job of its own.
+    let apart = by_condition(run.clone());
+    let summary = Summary::of(&apart);
     let found = warnings::collect(&summary);
+    let mut document = titled(run);
     // Key figures are about storage.
     if !summary.is_of_memory() {
         document.push(in_short(&KeyFigures::of(&summary, &found)));
     }
     document.push(Section {
         title: tr!("Run").to_owned(),
-        ..origin(&summary)
+        ..origin(&Summary::of(run))
     });
-    figures(&summary, &Gallery::default(), Detail::Brief, &mut document);
+    match run.header.plan.conditions.is_empty() {
+        true => figures(&summary, &Gallery::default(), Detail::Brief, &mut document),
+        false => document.sections.extend(tables::sweep(&Sweep::of(run))),
+    }
     document.push(warnings_of(&found));
     document
 }
@@ -66,17 +62,22 @@ fn titled(run: &Run) -> Document {
 
 /// Name, tags and note that a user gave.
 pub(super) fn annotated(annotation: &Annotation) -> Vec<Block> {
-    let name = annotation
-        .name
-        .iter()
-        .map(|name| (tr!("Name"), clean(name)));
-    let tags = (!annotation.tags.is_empty()).then(|| clean(&annotation.tags.join(", ")));
-    let tags = tags.into_iter().map(|tags| (tr!("Tags"), tags));
+    let name = annotation.name.as_deref().map(|name| (tr!("Name"), name));
+    let tags = annotation.tags.join(", ");
+    let tags = (!tags.is_empty()).then_some((tr!("Tags"), tags.as_str()));
     let note = annotation.note.iter().flat_map(|note| note.lines());
-    let note = note.map(|line| (tr!("Note"), clean(line)));
+    let note = note.map(|line| (tr!("Note"), line));
+    let facts = name.into_iter().chain(tags).chain(note);
     let mut section = Section::default();
-    let facts = name.chain(tags).chain(note);
-    section.facts(facts.map(|(name, text)| (name.to_owned(), text)).collect());
+    section.facts(facts.map(|(name, text)| (name, clean(text))));
+    section.blocks
+}
+
+/// A line on what a document is of, before what a user calls it.
+pub(super) fn header(origin: String, annotation: &Annotation) -> Vec<Block> {
+    let mut section = Section::default();
+    section.say(origin, Some(Tone::Soft));
+    section.blocks.extend(annotated(annotation));
     section.blocks
 }
 
@@ -89,20 +90,14 @@ pub(crate) fn full(
     verdicts: Option<&Verdicts>,
 ) -> Document {
     let run = summary.run;
-    let mut document = titled(run);
+    let mut document = Document::new(identity::name(&run.header.storage));
     let origin = tr!(
         "{path}, run {id}, {started}",
         path = clean(&run.header.storage.path.to_string_lossy()),
         id = clean(&run.header.id),
         started = utc(run.header.started_unix_ms)
     );
-    document.header.insert(
-        0,
-        Block::Paragraph {
-            text: origin,
-            tone: Some(Tone::Soft),
-        },
-    );
+    document.header = header(origin, &run.annotation);
     if let Some(verdicts) = verdicts {
         document.push(Section {
             id: "verdict",

@@ -17,7 +17,6 @@ use assay_model::job::Direction;
 use assay_model::metric::Unit;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
-use assay_model::work::iozone::RateUnit;
 use assay_stats::latency::{Distribution, pooled};
 use assay_stats::percentile::Percentile;
 
@@ -120,8 +119,7 @@ pub(super) fn latency(summary: &Summary<'_>, gallery: &Gallery) -> Section {
     if rows.is_empty() {
         return section;
     }
-    let title = tr!("Percentiles of all completed trials together");
-    section.blocks.push(Block::Heading(title.to_owned()));
+    section.heading(tr!("Percentiles of all completed trials together"));
     section.say(
         tr!("A percentile stands here only if at least ten I/Os lie beyond it. Bins are at most 1/128 off; the slowest is exact."),
         Some(Tone::Soft),
@@ -184,7 +182,7 @@ pub(super) fn sizes(summary: &Summary<'_>, gallery: &Gallery) -> Section {
     // A map and a surface of each.
     for (matrix, charts) in matrices.iter().zip(gallery.matrices.chunks(2)) {
         let title = format!("{}, {}", clean(&matrix.title), matrix.unit.name());
-        section.blocks.push(Block::Heading(title));
+        section.heading(title);
         section.say(cache_edge::sentence(matrix), None);
         section.charts(charts);
         section.table(by_size(matrix));
@@ -194,10 +192,7 @@ pub(super) fn sizes(summary: &Summary<'_>, gallery: &Gallery) -> Section {
 
 fn by_size(matrix: &Matrix) -> Table {
     let size = |kib: u64| Bytes(kib.saturating_mul(1024)).to_string();
-    let digits = match matrix.unit {
-        RateUnit::MicrosPerOp => 2,
-        RateUnit::KibPerSec | RateUnit::OpsPerSec => 0,
-    };
+    let digits = matrix.digits();
     let cell = |cell: &Option<matrix::Cell>| {
         cell.as_ref().map_or(Cell::Empty, |cell| Cell::Measured {
             value: cell.value,
@@ -235,10 +230,7 @@ pub(in crate::views) fn storage(summary: &Summary<'_>) -> Section {
         headed(&mut section, &title, identity::device_facts(layer));
         let raw = layer.identity.raw.iter();
         let mut folded = Section::new("raw", tr!("As the kernel shows it"));
-        folded.facts(
-            raw.map(|(name, value)| (clean(name), clean(value)))
-                .collect(),
-        );
+        folded.facts(raw.map(|(name, value)| (clean(name), clean(value))));
         if !folded.blocks.is_empty() {
             section.blocks.push(Block::Details(folded));
         }
@@ -250,13 +242,8 @@ pub(in crate::views) fn storage(summary: &Summary<'_>) -> Section {
 }
 
 fn headed(section: &mut Section, title: &str, facts: Vec<Fact>) {
-    section.blocks.push(Block::Heading(title.to_owned()));
-    let facts = facts.into_iter();
-    section.facts(
-        facts
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
-    );
+    section.heading(title);
+    section.facts(facts);
 }
 
 /// Trials without a result: skipped, failed, interrupted, never begun. None is left out
