@@ -135,6 +135,8 @@ pub enum Keep {
     Spare,
     /// On pages and in workbooks.
     Page,
+    /// On pages, but not on paper, and in workbooks.
+    Screen,
     /// In workbooks.
     Full,
 }

@@ -47,7 +47,7 @@ pub(super) struct TextRow {
 impl TextTable {
     /// The columns of `table` that fit. The others go below their rows.
     pub(super) fn fitting(table: &Table, room: &Room) -> Self {
-        let shown = table.shown(|keep| !matches!(keep, Keep::Page | Keep::Full));
+        let shown = table.shown(|keep| !matches!(keep, Keep::Page | Keep::Screen | Keep::Full));
         let mut shown: Vec<usize> = shown.map(|(at, _)| at).collect();
         let mut dropped = Vec::new();
         let of = |shown: &[usize], dropped: &[usize]| {

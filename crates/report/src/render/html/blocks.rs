@@ -171,32 +171,37 @@ fn table(table: &Table) -> Markup {
                 thead {
                     tr {
                         @for (_, column) in &shown {
-                            th.n[column.right] scope="col" { (column.head) }
+                            th.n[column.right].beside[column.keep == Keep::Screen] scope="col" { (column.head) }
                         }
                     }
                 }
                 // Rows are sorted below their heading.
                 @for group in table.rows.chunk_by(|_, next| !next.is_heading()) {
-                    tbody { @for one in group { (row(one, &shown)) } }
+                    tbody { @for one in group { (row(one, &shown, table.columns.len())) } }
                 }
             }
         }
     }
 }
 
-fn row(row: &TableRow, shown: &[(usize, &Column)]) -> Markup {
-    let Some(first) = row.cells.first() else {
-        return Markup::default();
-    };
-    if row.is_heading() {
+fn row(row: &TableRow, shown: &[(usize, &Column)], columns: usize) -> Markup {
+    if let [title] = row.cells.as_slice() {
         return html! {
-            tr.group { th scope="rowgroup" colspan=(shown.len()) { (first.text()) } }
+            tr.group { th scope="rowgroup" colspan=(shown.len()) { (title.text()) } }
         };
     }
-    let others = shown.iter().skip(1);
-    let others: Vec<(&Column, &Cell)> = others
-        .filter_map(|(at, column)| Some((*column, row.cells.get(*at)?)))
-        .collect();
+    let short = row.cells.len() < columns;
+    let cells = shown
+        .iter()
+        .enumerate()
+        .filter_map(|(index, (at, column))| {
+            let at = if short { index } else { *at };
+            Some((*column, row.cells.get(at)?))
+        });
+    let cells: Vec<(&Column, &Cell)> = cells.collect();
+    let Some(((_, first), others)) = cells.split_first() else {
+        return Markup::default();
+    };
     // Words in the place of figures reach to the end of the row.
     let missing = shown.len().saturating_sub(others.len() + 1);
     let last = others.len().saturating_sub(1);
@@ -204,7 +209,7 @@ fn row(row: &TableRow, shown: &[(usize, &Column)]) -> Markup {
         tr {
             th scope="row" { (cell(first)) }
             @for (at, (column, one)) in others.iter().enumerate() {
-                td class=[class(one, column.right && missing == 0, at == last && row.note.is_some())]
+                td class=[class(one, column, missing == 0, at == last && row.note.is_some())]
                     colspan=[(at == last && missing > 0).then_some(missing + 1)]
                     data-name=(column.head) {
                     (cell(one))
@@ -217,17 +222,25 @@ fn row(row: &TableRow, shown: &[(usize, &Column)]) -> Markup {
     }
 }
 
+/// Longer texts are not squeezed into the narrowest column.
+const LONG_TEXT: usize = 30;
+
 /// Classes of a cell: one of a matrix is shaded by what it measured.
-fn class(cell: &Cell, number: bool, noted: bool) -> Option<String> {
+fn class(cell: &Cell, column: &Column, figures: bool, noted: bool) -> Option<String> {
     let mut classes = Vec::new();
-    if number {
+    if column.right && figures {
         classes.push("n");
+    }
+    if column.keep == Keep::Screen {
+        classes.push("beside");
     }
     if noted {
         classes.push("words");
     }
-    if let Cell::Measured { label, .. } = cell {
-        classes.extend(["cell", label]);
+    match cell {
+        Cell::Measured { label, .. } => classes.extend(["cell", label]),
+        Cell::Text(text) if text.len() > LONG_TEXT => classes.push("long"),
+        _ => {}
     }
     (!classes.is_empty()).then(|| classes.join(" "))
 }
@@ -248,7 +261,7 @@ fn cell(cell: &Cell) -> Markup {
         Cell::Unknown => html! { "\u{2013}" },
         Cell::Shares(low, high) => html! {
             span.share style={ "--share: " (100.0 * low.clamp(0.0, 1.0)) "%" } {}
-            " " (shares(*low, *high))
+            " " (shares(*low, *high).replace(' ', "\u{a0}"))
         },
         Cell::Link { text, target } => html! { a href=(target) { (text) } },
         Cell::Measured {

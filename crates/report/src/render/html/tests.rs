@@ -68,6 +68,7 @@ fn every_trial_that_measured_stands_with_its_label() {
         let of_job = of_job.split_once("</details>").unwrap().0;
         let body = of_job.split_once("<tbody>").unwrap().1;
         assert_eq!(body.matches("<tr>").count(), rows, "{name}");
+        assert!(body.contains("<th scope=\"row\">1</th>"), "{name}: {body}");
         for trial in &job.trials {
             for (_, judged) in trial.directions() {
                 assert!(
