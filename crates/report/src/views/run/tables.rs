@@ -325,7 +325,7 @@ fn tail_rows(job: &JobSummary<'_>, tails: &[JobTail<'_>]) -> Vec<TableRow> {
 
 #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
 fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
-    let time = |ns: f64| quantity(Unit::Nanos, ns);
+    let time = |ns: f64| Cell::quantity(ns, Unit::Nanos.symbol());
     let tail = &found.tail;
     let mut name = shorten(&clean(found.job), LONGEST_TAIL);
     if job.group == Group::Mixed {
@@ -337,11 +337,11 @@ fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
         Operation::Flush => "flush_lat_p99",
         Operation::DurableWrite => "durable_write_lat_p99",
     };
-    let [mean, worst] = tail.each.map_or_else(Default::default, |each| {
+    let [mean, worst] = tail.each.map_or([Cell::Empty, Cell::Empty], |each| {
         [time(each.geometric_mean_ns), time(each.worst_ns as f64)]
     });
     let name = format!("{name} {}", tail.percentile);
-    let cells = vec![name, time(tail.pooled_ns as f64), mean, worst];
+    let cells = vec![name.into(), time(tail.pooled_ns as f64), mean, worst];
     row(cells, job.labels_of(metric))
 }
 
@@ -389,9 +389,9 @@ pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
 fn extent_row(kind: SampleKind, job: &JobSummary<'_>) -> Option<TableRow> {
     let figure = |statistic| job.figure(&format!("{}_{statistic}", metric(kind)));
     let [least, mean, most] = [figure("min")?, figure("mean")?, figure("max")?];
-    let shown = [&least, &mean, &most].map(|f| quantity(f.unit, f.stats.median));
-    let name = extent::name(kind).to_owned();
-    let cells = [name].into_iter().chain(shown).collect();
+    let shown = [&least, &mean, &most].map(median);
+    let name = Cell::from(extent::name(kind));
+    let cells: Vec<Cell> = [name].into_iter().chain(shown).collect();
     Some(row(cells, mean.labels))
 }
 
