@@ -42,7 +42,7 @@ impl Explained<'_> {
         let mut section = Section::new("summary", "");
         let flash = self.no_flash.is_none();
         let results = self.groups.iter().flat_map(|group| &group.results);
-        section.facts(results.filter_map(|one| one.answer(flash)).collect());
+        section.facts(results.filter_map(|one| one.answer(flash)));
         let bus = self.bus.as_ref().map(of_bus).unwrap_or_else(|| {
             let why = tr!(
                 "The ceiling of the bus cannot be told: the system does not say how it runs, and --bus was not given"

@@ -12,6 +12,8 @@ use crate::words::format;
 use crate::words::labels::Labels;
 use crate::words::style::Tone;
 use assay_lang::translated;
+use assay_model::metric::Unit;
+use assay_model::units::Bytes;
 use assay_model::verdict::Change;
 
 /// Amount of detail in a document.
@@ -28,6 +30,8 @@ pub enum Detail {
 pub struct Document {
     /// The first line.
     pub title: String,
+    /// Contents directly below the title.
+    pub header: Vec<Block>,
     /// Sections in reading order.
     pub sections: Vec<Section>,
 }
@@ -131,6 +135,10 @@ pub enum Keep {
     IfRoom,
     /// Where it fits; left out elsewhere.
     Spare,
+    /// On pages and in workbooks.
+    Page,
+    /// On pages, but not on paper, and in workbooks.
+    Screen,
     /// In workbooks alone.
     Workbook,
 }
@@ -162,6 +170,39 @@ pub enum Cell {
         /// Its unit.
         unit: String,
     },
+    /// Lowest and highest value of several trials, in the unit of their median.
+    Spread {
+        /// The unit of all values.
+        unit: Unit,
+        /// The median.
+        median: f64,
+        /// The lowest value.
+        low: f64,
+        /// The highest value.
+        high: f64,
+    },
+    /// A share, 0 to 1.
+    Ratio(f64),
+    /// Smallest and largest share of several trials, 0 to 1, as a bar.
+    Shares(f64, f64),
+    /// A number of bytes.
+    Bytes(u64),
+    /// A number of a matrix with what it measured.
+    Measured {
+        /// The number.
+        value: f64,
+        /// Digits behind its point.
+        digits: usize,
+        /// The label, not yet translated.
+        label: String,
+    },
+    /// A text with a link to a page.
+    Link {
+        /// The text.
+        text: String,
+        /// The page.
+        target: String,
+    },
     /// A change in percent.
     Change(f64),
     /// Both ends of an interval, in percent.
@@ -182,6 +223,7 @@ impl Document {
     pub const fn new(title: String) -> Self {
         Self {
             title,
+            header: Vec::new(),
             sections: Vec::new(),
         }
     }
@@ -219,10 +261,19 @@ impl Section {
         }
     }
 
+    /// Adds a heading within the section.
+    pub fn heading(&mut self, title: impl Into<String>) {
+        self.blocks.push(Block::Heading(title.into()));
+    }
+
     /// Adds facts unless there are none.
-    pub fn facts(&mut self, facts: Vec<(String, String)>) {
+    pub fn facts<N: Into<String>>(&mut self, facts: impl IntoIterator<Item = (N, String)>) {
         let facts = facts.into_iter();
-        self.toned_facts(facts.map(|(name, text)| (name, text, None)).collect());
+        self.toned_facts(
+            facts
+                .map(|(name, text)| (name.into(), text, None))
+                .collect(),
+        );
     }
 
     /// Adds facts with the emphasis of each unless there are none.
@@ -241,6 +292,12 @@ impl Section {
         if !table.rows.is_empty() {
             self.blocks.push(Block::Table(table));
         }
+    }
+
+    /// Adds charts.
+    pub fn charts(&mut self, charts: &[Chart]) {
+        let charts = charts.iter().cloned().map(Box::new);
+        self.blocks.extend(charts.map(Block::Chart));
     }
 
     /// Adds warnings with their remedies.
@@ -276,6 +333,19 @@ impl Column {
     #[must_use]
     pub fn keep(self, keep: Keep) -> Self {
         Self { keep, ..self }
+    }
+}
+
+impl Table {
+    /// Columns with their indices that a format shows: those without any figure are left out.
+    pub fn shown(&self, is_shown: impl Fn(Keep) -> bool) -> impl Iterator<Item = (usize, &Column)> {
+        let filled = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.cells.get(at));
+            let mut cells = cells.map(Cell::text);
+            at == 0 || cells.any(|text| !text.is_empty() && text != "-")
+        };
+        let columns = self.columns.iter().enumerate();
+        columns.filter(move |(at, column)| is_shown(column.keep) && filled(*at))
     }
 }
 
@@ -319,6 +389,16 @@ impl Cell {
         }
     }
 
+    /// A number of things.
+    pub fn count(n: impl TryInto<usize>) -> Self {
+        Self::Count(n.try_into().unwrap_or(usize::MAX))
+    }
+
+    /// The words, or nothing known.
+    pub fn known(text: Option<impl Into<String>>) -> Self {
+        text.map_or(Self::Unknown, |text| Self::Text(text.into()))
+    }
+
     /// The percentage of a change.
     #[must_use]
     pub fn change(change: Option<Change>) -> Self {
@@ -340,6 +420,21 @@ impl Cell {
             Self::Unknown => "-".to_owned(),
             Self::Text(text) => text.clone(),
             Self::Quantity { value, unit } => format::value(unit, *value),
+            Self::Spread {
+                unit,
+                median,
+                low,
+                high,
+            } => format::spread(*unit, *median, *low, *high),
+            Self::Ratio(share) => format::percent(*share),
+            Self::Shares(low, high) => bar(*low, *high),
+            Self::Bytes(bytes) => Bytes(*bytes).to_string(),
+            Self::Measured {
+                value,
+                digits,
+                label,
+            } => format!("{value:.digits$} {}", translated(label)),
+            Self::Link { text, .. } => text.clone(),
             Self::Change(percent) => format::change(*percent),
             Self::Interval(low, high) => format!("{low:+.1}..{high:+.1}"),
             Self::Count(n) => n.to_string(),
@@ -361,5 +456,29 @@ impl Cell {
             Self::Labels(labels) if !labels.is_empty() => Some(Tone::of_label(labels.agreed())),
             _ => None,
         }
+    }
+}
+
+/// A bar of the smallest share before the share or the range of shares.
+fn bar(low: f64, high: f64) -> String {
+    /// Cells of the bar.
+    const CELLS: usize = 10;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "0 to CELLS"
+    )]
+    let filled = (low.clamp(0.0, 1.0) * CELLS as f64).floor() as usize;
+    let bar = format!("{}{}", "█".repeat(filled), "·".repeat(CELLS - filled));
+    format!("{bar} {:>6}", shares(low, high))
+}
+
+/// `40 %`, or `40-60 %`.
+pub(crate) fn shares(low: f64, high: f64) -> String {
+    let (low, high) = (format::percent(low), format::percent(high));
+    match low == high {
+        true => low,
+        false => format!("{}-{high}", low.trim_end_matches(" %")),
     }
 }

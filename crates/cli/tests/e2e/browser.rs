@@ -199,6 +199,15 @@ fn pages_are_no_wider_than_the_window_and_are_seen() {
          say([...document.querySelectorAll('svg')].every((svg) => svg.getBoundingClientRect().width > 20 || svg.closest('details:not([open])')));",
     );
     assert_eq!(said, ["true", "true"]);
+    let cut = probed(
+        &bed,
+        &page,
+        "document.body.style.width = '1280px';
+         document.querySelectorAll('details').forEach((folded) => { folded.open = true; });
+         const cut = [...document.querySelectorAll('.scroll')].filter((table) => table.scrollWidth > table.clientWidth);
+         say('cut: ' + cut.map((table) => table.closest('section').id).join());",
+    );
+    assert_eq!(cut, ["cut: "], "at 1280 pixels");
     for width in [500, 1280] {
         let shot = bed.join(&format!("{width}.png"));
         let words = [

@@ -42,7 +42,7 @@ fn a_name_stands_for_its_run_until_another_gets_it() {
     let shown = bed.run(&["show", "base"]);
     shown.assert_code(0);
     assert!(shown.out.contains(&first), "{}", shown.out);
-    assert!(shown.out.contains("Tags: =1+1, nightly"), "{}", shown.out);
+    assert!(shown.out.contains("Tags  =1+1, nightly"), "{}", shown.out);
     let line = bed.refused(&["tag", second, "--name", "base"]);
     assert!(
         line.contains(&format!("{first} is called 'base' already")),

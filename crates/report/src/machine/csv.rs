@@ -47,22 +47,35 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
 fn write_records(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(COLUMNS)?;
-    for record in &run.trials {
-        let trial = trial_columns(&run.header.id, record);
-        let condition = harmless(record.condition.as_deref().unwrap_or_default());
-        let judgement = judge(record);
-        let metrics = derive::metrics(record);
-        if metrics.is_empty() {
-            let cells = trial.iter().map(String::as_str);
-            csv.write_record(cells.chain([""; 5]).chain([&*condition]))?;
-        }
-        for metric in &metrics {
-            let metric = metric_columns(metric, judgement.as_ref());
-            let cells = trial.iter().chain(&metric).map(String::as_str);
-            csv.write_record(cells.chain([&*condition]))?;
-        }
+    for row in rows(run) {
+        let cells = row.iter().zip(COLUMNS);
+        csv.write_record(cells.map(|(cell, column)| match column {
+            "run" | "job" | "condition" => harmless(cell).into_owned(),
+            _ => cell.clone(),
+        }))?;
     }
     csv.flush()
+}
+
+/// A row for each metric of each trial, one for a trial without any.
+pub(crate) fn rows(run: &Run) -> impl Iterator<Item = [String; COLUMNS.len()]> {
+    run.trials.iter().flat_map(move |record| {
+        let judgement = judge(record);
+        let metrics = derive::metrics(record);
+        let metrics: Vec<[String; 5]> = match metrics.as_slice() {
+            [] => vec![Default::default()],
+            metrics => metrics
+                .iter()
+                .map(|metric| metric_columns(metric, judgement.as_ref()))
+                .collect(),
+        };
+        let condition = record.condition.clone().unwrap_or_default();
+        metrics.into_iter().map(move |metric| {
+            let trial = trial_columns(&run.header.id, record).into_iter();
+            let mut cells = trial.chain(metric).chain([condition.clone()]);
+            std::array::from_fn(|_| cells.next().unwrap_or_default())
+        })
+    })
 }
 
 fn trial_columns(run: &str, record: &TrialRecord) -> [String; 11] {
@@ -77,8 +90,8 @@ fn trial_columns(run: &str, record: &TrialRecord) -> [String; 11] {
         ..
     } = &record.job;
     [
-        harmless(run).into_owned(),
-        harmless(name).into_owned(),
+        run.to_owned(),
+        name.clone(),
         rw.to_string(),
         bs.0.to_string(),
         ioengine.to_string(),
@@ -103,7 +116,7 @@ fn metric_columns(metric: &Metric, judgement: Option<&Judgement>) -> [String; 5]
 
 /// Empty for a metric of the whole trial: two directions have two shares. Empty too where
 /// single calls waited for less than the direction that has the share.
-pub(crate) fn device_share(metric: &str, judgement: Option<&Judgement>) -> Option<f64> {
+fn device_share(metric: &str, judgement: Option<&Judgement>) -> Option<f64> {
     let evidence = match direction_of(metric)? {
         Direction::Read => judgement?.read.as_ref(),
         Direction::Write => judgement?.write.as_ref(),

@@ -47,13 +47,7 @@ pub(super) struct TextRow {
 impl TextTable {
     /// The columns of `table` that fit. The others go below their rows.
     pub(super) fn fitting(table: &Table, room: &Room) -> Self {
-        let filled = |at: usize| {
-            let cells = table.rows.iter().filter_map(|row| row.cells.get(at));
-            let mut cells = cells.map(Cell::text);
-            at == 0 || cells.any(|text| !text.is_empty() && text != "-")
-        };
-        let columns = table.columns.iter().enumerate();
-        let shown = columns.filter(|(at, column)| column.keep != Keep::Workbook && filled(*at));
+        let shown = table.shown(|keep| !matches!(keep, Keep::Page | Keep::Screen | Keep::Workbook));
         let mut shown: Vec<usize> = shown.map(|(at, _)| at).collect();
         let mut dropped = Vec::new();
         let of = |shown: &[usize], dropped: &[usize]| {

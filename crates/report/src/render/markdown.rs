@@ -15,6 +15,8 @@ pub fn write(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     // A heading is one line, and cannot go on in the next one.
     writeln!(out, "## {}", fitting(&document.title, COLUMNS - 3))?;
     let mut page = Markdown { out };
+    let mut header = document.header.iter();
+    header.try_for_each(|block| page.block(block))?;
     let mut sections = document.sections.iter();
     sections.try_for_each(|section| page.section(section))
 }
@@ -59,9 +61,13 @@ impl Markdown<'_> {
             Block::List(points) => self.list(points),
             Block::Lines(lines) => self.lines(lines),
             Block::Findings(findings) => {
-                let sentences = findings.iter().flat_map(|finding| &finding.sentences);
-                let points: Vec<String> = sentences.map(|one| one.text.clone()).collect();
-                self.list(&points)
+                let points = findings.iter().flat_map(|finding| {
+                    let subject = finding.subject.iter().map(|subject| format!("{subject}: "));
+                    let mut before = subject.collect::<String>();
+                    let sentences = finding.sentences.iter();
+                    sentences.map(move |one| format!("{}{}", std::mem::take(&mut before), one.text))
+                });
+                self.list(&points.collect::<Vec<_>>())
             }
             Block::Table(table) => self.table(table),
             Block::Chart(chart) => {

@@ -136,22 +136,19 @@ pub fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// The 99th percentile of the latency that belongs to a figure, with its label
-/// where that is not the figure's.
+/// The 99th percentile of the latency that belongs to a figure, with its label where that is
+/// not the figure's.
 #[must_use]
-pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<String> {
+pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<(Figure, Option<&'static str>)> {
     let subject = match figure.name.split('_').next()? {
         "durable" => DURABLE_WRITE,
         "write" if job.figure("durable_write_lat_p50").is_some() => DURABLE_WRITE,
         subject => subject,
     };
     let p99 = job.figure(&format!("{subject}_lat_p99"))?;
-    let value = quantity(p99.unit, p99.stats.median);
-    let label = translated(p99.labels.agreed().unwrap_or(DIFFERS));
-    Some(match p99.labels.agreed() == figure.labels.agreed() {
-        true => value,
-        false => format!("{value} ({label})"),
-    })
+    let differs = p99.labels.agreed() != figure.labels.agreed();
+    let label = differs.then(|| translated(p99.labels.agreed().unwrap_or(DIFFERS)));
+    Some((p99, label))
 }
 
 /// The percentiles of writes together with their flush, beside a figure of writes.

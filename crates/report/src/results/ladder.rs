@@ -48,6 +48,20 @@ impl Ladder {
         }
     }
 
+    /// Reason why its steps differ.
+    #[must_use]
+    pub fn introduction(self) -> &'static str {
+        match self {
+            Self::Write => tr!(
+                "The same transfer, written in the ways that dd offers. They differ because they measure different things."
+            ),
+            Self::Read => tr!(
+                "The same file, read from the page cache, through it, and past it. They differ because they measure \
+             different things."
+            ),
+        }
+    }
+
     /// Head of the column with the device's share.
     #[must_use]
     pub fn share_header(self) -> &'static str {

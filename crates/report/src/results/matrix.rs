@@ -23,6 +23,17 @@ pub struct Matrix {
     pub cells: Vec<Vec<Option<Cell>>>,
 }
 
+impl Matrix {
+    /// Digits behind the point of its values.
+    #[must_use]
+    pub const fn digits(&self) -> usize {
+        match self.unit {
+            RateUnit::MicrosPerOp => 2,
+            RateUnit::KibPerSec | RateUnit::OpsPerSec => 0,
+        }
+    }
+}
+
 /// One file size with one record size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {

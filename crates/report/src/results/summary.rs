@@ -467,6 +467,7 @@ mod tests {
     use crate::results::describe;
     use crate::testing::fixture;
     use crate::testing::samples;
+    use crate::words::format;
     use assay_model::job::{FileState, Flush, FlushCall};
     use assay_model::units::Bytes;
 
@@ -581,6 +582,7 @@ mod tests {
             let job = jobs.find(|job| job.group == Group::Fsync).unwrap();
             let figures = job.headlines();
             let p99 = describe::p99_of(job, &figures[0]);
+            let p99 = p99.map(|(figure, _)| format::quantity(figure.unit, figure.stats.median));
             let durable = describe::durable(job, &figures[0]);
             (figures[0].name.clone(), p99, durable)
         };

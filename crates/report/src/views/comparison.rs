@@ -1,17 +1,25 @@
 //! Two sides compared: the verdict first, a row per metric, notes below.
 
 use super::provenance;
+use super::run::page::{drawn, storage};
+use super::run::{in_short, method};
+use crate::charts::data::comparison::Gallery;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
-use crate::results::comparison::{Compared, ComparedSource, SharedNotes, drift, tallied};
+use crate::results::comparison::{Compared, ComparedSource, SharedNotes, Side, drift, tallied};
+use crate::results::describe;
 use crate::results::jobs;
+use crate::results::key_figures::KeyFigures;
+use crate::results::summary::Summary;
+use crate::results::warnings;
 use crate::words::format::{percent_points, utc};
 use crate::words::identity;
 use crate::words::style::Tone;
 use crate::words::text::{clean, enumerate};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::verdict::Verdict;
-use assay_stats::verdict::line::{Summary, VerdictRow};
+use assay_stats::verdict::line::{Summary as SideSummary, VerdictRow};
 use assay_stats::verdict::note::Note;
+use assay_stats::verdict::units::MIN_UNITS;
 
 const METHOD: &str = key!(
     "Each trial gives one value per metric; centres are geometric means, a \
@@ -43,7 +51,7 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
     document.push(notes(compared, detail));
     if detail == Detail::Full {
         document.push(kinds_of_work(compared));
-        document.push(method(compared));
+        document.push(rules(compared));
     }
     document
 }
@@ -58,17 +66,17 @@ pub fn mail(compared: &Compared<'_>) -> Document {
     for section in metrics(compared, Detail::Brief, Keep::IfRoom) {
         document.push(section);
     }
-    document.push(notes(compared, Detail::Full));
+    document.push(all_notes(compared, true));
     for section in provenance::of_both(&compared.a_sources, &compared.b_sources) {
         document.push(section);
     }
-    document.push(method(compared));
+    document.push(rules(compared));
     document
 }
 
-/// All metrics in one table, for workbooks.
+/// A comparison for a workbook: all metrics in one table.
 #[must_use]
-pub fn workbook(compared: &Compared<'_>) -> Table {
+pub(crate) fn workbook(compared: &Compared<'_>) -> Document {
     let lines = compared.comparison.lines.iter();
     let groups = compared.jobs().grouped(lines, |line| &line.metric);
     let lines = groups.into_iter().flat_map(|(_, group)| group);
@@ -76,12 +84,81 @@ pub fn workbook(compared: &Compared<'_>) -> Table {
         lines.partition(|line| line.primary);
     let composite = compared.comparison.composite.iter();
     let lines = deciding.into_iter().chain(composite).chain(exploratory);
-    Table {
+    let lines = lines.map(|line| row(compared, line, clean(translated(&line.metric))));
+    let mut document = Document::new(title(compared));
+    document.push(answer(compared));
+    let mut metrics = Section::new("metrics", tr!("Metrics"));
+    metrics.table(Table {
         columns: columns(compared, Keep::IfRoom),
-        rows: lines
-            .map(|line| row(compared, line, clean(translated(&line.metric))))
-            .collect(),
+        rows: lines.collect(),
+    });
+    document.push(metrics);
+    document.push(notes(compared, Detail::Full));
+    document.push(rules(compared));
+    document
+}
+
+/// Everything that is known of the sources of a comparison, side by side.
+#[must_use]
+pub(crate) fn sources(compared: &Compared<'_>) -> Table {
+    let a = compared.a_sources.iter().map(|source| ("A", source));
+    let b = compared.b_sources.iter().map(|source| ("B", source));
+    let sources: Vec<(&str, &ComparedSource<'_>)> = a.chain(b).collect();
+    let told: Vec<Vec<SourceFact>> = sources.iter().map(|(_, source)| told_by(source)).collect();
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for (part, name, _) in told.iter().flatten() {
+        if !names.contains(&(*part, *name)) {
+            names.push((*part, *name));
+        }
     }
+    let rows = names.into_iter().map(|(part, name)| {
+        let values = told.iter().map(|facts| {
+            let mut facts = facts.iter();
+            let found = facts.find(|(of, known, _)| (*of, *known) == (part, name));
+            found.map_or("", |(.., value)| value.as_str())
+        });
+        let values: Vec<&str> = values.collect();
+        let differs = values.windows(2).any(|pair| pair[0] != pair[1]);
+        let differs = if differs { tr!("differs") } else { "" };
+        let cells = [part, name, differs].into_iter().chain(values);
+        TableRow::new(cells.map(Cell::from).collect())
+    });
+    let heads = ["", "", tr!("Differs")].map(str::to_owned).into_iter();
+    let names = sources
+        .iter()
+        .map(|(side, source)| format!("{side}: {}", source.known_by()));
+    Table {
+        columns: heads.chain(names).map(Column::text).collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// Part of a source, name of a fact, value.
+type SourceFact = (&'static str, &'static str, String);
+
+fn told_by(source: &ComparedSource<'_>) -> Vec<SourceFact> {
+    let Some(run) = source.run else {
+        let told = source.circumstances.iter().map(|line| clean(line));
+        let told = told.collect::<Vec<_>>().join("; ");
+        let elsewhere = tr!("Elsewhere");
+        return vec![
+            (elsewhere, tr!("source"), clean(source.name)),
+            (elsewhere, tr!("told"), told),
+        ];
+    };
+    let storage = &run.header.storage;
+    let device = identity::device(storage).map_or_else(Vec::new, identity::device_facts);
+    let parts = [
+        (tr!("Run"), describe::run_facts(&Summary::of(run))),
+        (tr!("Storage"), identity::path_facts(storage)),
+        (tr!("Device"), device),
+        (tr!("Machine"), identity::system_facts(run)),
+    ];
+    let facts = parts.into_iter().flat_map(|(part, facts)| {
+        let facts = facts.into_iter();
+        facts.map(move |(name, value)| (part, name, value))
+    });
+    facts.collect()
 }
 
 /// Both sides by their devices; by their names where the device is the same.
@@ -119,8 +196,8 @@ pub fn answer(compared: &Compared<'_>) -> Section {
     let mut section = Section::new("verdict", "");
     section.say(clean(&conclusion(compared)), Some(Tone::Strong));
     let sides = [("A", &compared.a_sources), ("B", &compared.b_sources)];
-    let facts = sides.map(|(name, sources)| (name.to_owned(), side(sources)));
-    section.facts(facts.into());
+    let facts = sides.map(|(name, sources)| (name, side(sources)));
+    section.facts(facts);
     section
 }
 
@@ -207,7 +284,7 @@ fn range_of_numbers(compared: &Compared<'_>) -> Option<String> {
     Some(tr!("{low} to {high} a side", low, high))
 }
 
-fn n(side: &Option<Summary>) -> usize {
+fn n(side: &Option<SideSummary>) -> usize {
     side.as_ref().map_or(0, |side| side.n)
 }
 
@@ -325,7 +402,7 @@ fn name(line: &VerdictRow, among: &[&VerdictRow]) -> String {
 }
 
 fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
-    let figure = |side: &Option<Summary>| {
+    let figure = |side: &Option<SideSummary>| {
         // The composite has no unit, and no centre that means anything.
         let side = side.as_ref().filter(|_| !line.unit.is_empty());
         side.map_or(Cell::Unknown, |side| {
@@ -394,28 +471,32 @@ fn outliers(notes: &[Note]) -> Option<String> {
     })
 }
 
-/// Everything that concerns several metrics or all of them; in brief the first few.
+/// Everything that concerns several metrics or all of them; in brief the first few, with
+/// those of single metrics.
 #[must_use]
 pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
+    let mut section = all_notes(compared, detail == Detail::Brief);
+    if let (Detail::Brief, Some(Block::List(notes))) = (detail, section.blocks.first_mut()) {
+        let left_out = notes.len().saturating_sub(NOTES);
+        notes.truncate(NOTES);
+        if left_out > 0 {
+            let more = counted!(left_out, "{n} more note", "{n} more notes");
+            notes.push(tr!("{more}: --explain tells all", more));
+        }
+    }
+    section
+}
+
+/// Notes on all metrics; `singly` those of single metrics too, where their rows have none.
+fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     let mut section = Section::new("notes", tr!("Notes"));
     let shared = SharedNotes::of(compared.comparison);
     let mut notes: Vec<String> = shared.told().map(|note| clean(&note)).collect();
-    if detail == Detail::Brief {
+    if singly {
         notes.extend(reasons(compared, &shared));
     }
     notes.extend(compared.told_warnings());
-    if let Some(drift) = drift(compared.comparison) {
-        notes.push(clean(&drift));
-    }
-    let left_out = match detail {
-        Detail::Brief => notes.len().saturating_sub(NOTES),
-        Detail::Full => 0,
-    };
-    notes.truncate(notes.len() - left_out);
-    if left_out > 0 {
-        let more = counted!(left_out, "{n} more note", "{n} more notes");
-        notes.push(tr!("{more}: --explain tells all", more));
-    }
+    notes.extend(drift(compared.comparison).map(|drift| clean(&drift)));
     section.list(notes);
     section
 }
@@ -454,7 +535,7 @@ fn kinds_of_work(compared: &Compared<'_>) -> Section {
     section
 }
 
-fn method(compared: &Compared<'_>) -> Section {
+fn rules(compared: &Compared<'_>) -> Section {
     let mut section = Section::new("method", tr!("Method"));
     section.say(
         tr!(
@@ -468,20 +549,101 @@ fn method(compared: &Compared<'_>) -> Section {
     section
 }
 
-/// Blocks of a page's first section.
-pub(crate) fn page_blocks(compared: &Compared<'_>) -> Vec<Block> {
-    let mut section = answer(compared);
-    section.say(terms(compared), Some(Tone::Soft));
+/// A comparison for a page: the verdict first, then what it rests on.
+#[must_use]
+pub(crate) fn page(
+    compared: &Compared<'_>,
+    a: &Side<'_>,
+    b: &Side<'_>,
+    gallery: &Gallery,
+) -> Document {
+    let mut document = Document::new(title(compared));
+    let mut verdict = answer(compared);
+    verdict.title = tr!("Verdict").to_owned();
+    verdict.say(terms(compared), Some(Tone::Soft));
     let notes = notes(compared, Detail::Full).blocks.into_iter();
     let points = notes.flat_map(|block| match block {
         Block::List(points) => points,
         _ => Vec::new(),
     });
-    let warnings = points.map(|message| Block::Warning {
+    verdict.blocks.extend(points.map(|message| Block::Warning {
         message,
         remedy: None,
         severe: false,
-    });
-    section.blocks.extend(warnings);
-    section.blocks
+    }));
+    verdict.charts(gallery.changes.as_slice());
+    document.push(verdict);
+    for section in metrics(compared, Detail::Full, Keep::IfRoom) {
+        document.push(section);
+    }
+    let pairs = match compared.is_of_means() {
+        true => PAIRS_OF_MEANS,
+        false => PAIRS,
+    };
+    let title = tr!("A and B, trial by trial");
+    document.push(drawn("pairs", title, translated(pairs), &gallery.pairs));
+    let title = tr!("Latencies over each other");
+    document.push(drawn(
+        "latency",
+        title,
+        translated(LATENCIES),
+        &gallery.latencies,
+    ));
+    document.push(sides(a, b));
+    document.push(limits(compared));
+    document
+}
+
+const PAIRS_OF_MEANS: &str = key!(
+    "Every unit, or run where one device is compared, is a mark, the mean of its trials: circles on side A, squares on side B. The line joins the geometric \
+    means; the bars are their 95 % intervals. The axis does not begin at 0."
+);
+const PAIRS: &str = key!(
+    "Every trial is a mark: circles on side A, squares on side B. The line joins the geometric means; the bars are \
+    their 95 % intervals. The axis does not begin at 0."
+);
+const LATENCIES: &str =
+    key!("All completed trials of a side together. Lines are solid for A and dashed for B.");
+
+/// Each run in short, and what it was measured on.
+fn sides(a: &Side<'_>, b: &Side<'_>) -> Section {
+    let mut section = Section::new("sides", tr!("What was compared"));
+    if a.runs.is_empty() && b.runs.is_empty() {
+        return section;
+    }
+    for (letter, side) in [("A", a), ("B", b)] {
+        let title = format!("{letter}: {}", clean(side.name));
+        section.heading(title);
+        if side.runs.is_empty() {
+            let unknown = tr!("Results that were made elsewhere: nothing is known of the machine.");
+            section.say(unknown, None);
+        }
+        for run in &side.runs {
+            let summary = Summary::of(run);
+            let digest = KeyFigures::of(&summary, &warnings::collect(&summary));
+            section.blocks.extend(in_short(&digest).blocks);
+            section.blocks.push(Block::Details(Section {
+                title: tr!("Device, run and machine").to_owned(),
+                ..storage(&summary)
+            }));
+        }
+    }
+    section
+}
+
+/// Rules of the verdicts, and what the labels mean.
+fn limits(compared: &Compared<'_>) -> Section {
+    let fewest = match compared.is_of_means() {
+        true => MIN_UNITS,
+        false => compared.options.min_trials,
+    };
+    let mut section = Section::new("method", tr!("Method and limits"));
+    section.list(vec![
+        tr!("A change is that of the figure itself, of geometric means. Higher is better for rates, lower for times. The verdict says which.").to_owned(),
+        tr!("A metric is faster or slower only if its test holds at the level that all metrics together are held to, and equivalent only if its whole interval lies within the margin. Everything else is no conclusion, which does not say that there is no difference.").to_owned(),
+        tr!("Verdicts need at least {n} a side. Metrics that decide are named before they are looked at; the others are exploratory.", n = compared.counted(fewest)),
+        tr!("Two sides that were measured one after the other differ by heat and wear, too: trials in turn (assay sweep) tell them apart.").to_owned(),
+    ]);
+    section.blocks.extend(method::labels());
+    section
 }

@@ -1,11 +1,15 @@
 //! Results that were made elsewhere.
 
 use super::ranking;
+use super::run::page::drawn;
+use super::run::{annotated, header, method};
+use crate::charts::data::Gallery;
 use crate::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::machine::import::{HEADER, cells};
 use crate::results::comparison::Ranked;
-use crate::results::sweep::Sweep;
+use crate::results::sweep::{Sweep, Verdicts};
 use crate::words::format::utc;
+use crate::words::style::Tone;
 use crate::words::text::clean;
 use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{Figure, Import};
@@ -27,6 +31,7 @@ const MEANS: &str = key!("Means of results are arithmetic.");
 #[must_use]
 pub fn document(import: &Import) -> Document {
     let mut document = Document::new(title(import));
+    document.header = annotated(&import.annotation);
     let mut origin = Section::new("origin", "");
     let files = clean(&import.files.join(", "));
     let when = utc(import.imported_unix_ms);
@@ -49,6 +54,7 @@ pub fn document(import: &Import) -> Document {
 #[must_use]
 pub fn mail(import: &Import, ranked: Option<&Ranked<'_>>) -> Document {
     let mut document = Document::new(title(import));
+    document.header = annotated(&import.annotation);
     if let Some(ranked) = ranked {
         for section in ranking::sections(ranked, &Sweep::default()) {
             document.push(section);
@@ -77,6 +83,60 @@ pub fn mail(import: &Import, ranked: Option<&Ranked<'_>>) -> Document {
         method.say(translated(ranking::METHOD), None);
     }
     document.push(method);
+    document
+}
+
+/// An import with its charts for a page; `verdicts` where it has several conditions.
+#[must_use]
+pub(crate) fn page(import: &Import, verdicts: Option<&Verdicts>, gallery: &Gallery) -> Document {
+    let results = &import.results;
+    let title = format!("{}: {}", results.tool, import.files.join(", "));
+    let mut document = Document::new(clean(&title));
+    let origin = format!("{} {}", tr!("import"), taken_in(import));
+    document.header = header(origin, &import.annotation);
+    if let Some(verdicts) = verdicts {
+        document.push(Section {
+            id: "verdict",
+            title: tr!("Conditions against each other").to_owned(),
+            blocks: ranking::page_blocks(verdicts, gallery),
+        });
+    }
+    let figures: Vec<&Figure> = results.figures.iter().collect();
+    let mut table = self::results(&figures, tr!("Results"));
+    table.say(translated(METHOD), Some(Tone::Soft));
+    document.push(table);
+    document.push(drawn(
+        "trials",
+        tr!("Trials and intervals"),
+        tr!("Every trial that was handed down is a mark; the bar is the 95 % interval of the geometric mean, its long \
+             tick the median."),
+        &gallery.trials,
+    ));
+    let mut told = Section::new("circumstances", tr!("What the results tell"));
+    told.list(
+        results
+            .circumstances
+            .iter()
+            .map(|line| clean(line))
+            .collect(),
+    );
+    document.push(told);
+    document.push(unknown(import));
+    let mut limits = Section::new("method", tr!("Method and limits"));
+    let points = [
+        tr!(
+            "In the results a mean is arithmetic, and a standard deviation that of the trials (n - 1), as they were handed down or follow from the trials. Conditions are judged by geometric means."
+        ),
+        tr!(
+            "Whether a figure is the device's or the page cache's is only known where the results say so."
+        ),
+        tr!(
+            "Conditions that others varied may differ in more than their names tell: heat, wear, fill and order are not known."
+        ),
+    ];
+    limits.list(points.map(str::to_owned).into());
+    limits.blocks.extend(method::labels());
+    document.push(limits);
     document
 }
 
@@ -125,23 +185,26 @@ fn unknown(import: &Import) -> Section {
 /// Origin of the results, and what they tell of themselves.
 fn origin(import: &Import) -> Section {
     let mut section = Section::new("where", tr!("Where"));
-    let taken_in = tr!(
-        "{id}, {when}, by assay {version}",
-        id = clean(&import.id),
-        when = utc(import.imported_unix_ms),
-        version = clean(&import.assay_version)
-    );
     let facts = [
         (tr!("files"), clean(&import.files.join(", "))),
-        (tr!("import"), taken_in),
+        (tr!("import"), taken_in(import)),
     ];
-    section.facts(facts.map(|(name, value)| (name.to_owned(), value)).into());
+    section.facts(facts);
     let mut told = circumstances(import, BRIEF);
     if told.is_empty() {
         told.push(tr!("kernel and device are not told").to_owned());
     }
     section.list(told);
     section
+}
+
+fn taken_in(import: &Import) -> String {
+    tr!(
+        "{id}, {when}, by assay {version}",
+        id = clean(&import.id),
+        when = utc(import.imported_unix_ms),
+        version = clean(&import.assay_version)
+    )
 }
 
 fn circumstances(import: &Import, most: usize) -> Vec<String> {

@@ -3,8 +3,8 @@
 pub mod checkup;
 pub mod comparison;
 pub mod devices;
-pub mod findings;
 pub mod import;
+pub mod index;
 pub mod marks;
 mod provenance;
 pub mod ranking;

@@ -98,8 +98,8 @@ pub fn of_run(run: &Run) -> Vec<Section> {
     let mut place = Section::new("where", tr!("Where"));
     let facts = FACTS
         .into_iter()
-        .filter_map(|(name, of)| Some((translated(name).to_owned(), of(run)?)));
-    place.facts(facts.collect());
+        .filter_map(|(name, of)| Some((translated(name), of(run)?)));
+    place.facts(facts);
     let mut command = Section::new("command", tr!("Command"));
     command
         .blocks

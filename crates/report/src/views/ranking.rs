@@ -1,6 +1,7 @@
 //! Conditions against each other, and what numbers of trials can show.
 
-use super::{provenance, run};
+use super::provenance;
+use super::run::{annotated, warnings_of};
 use crate::charts::data::Gallery;
 use crate::charts::draw::slug;
 use crate::document::{Block, Cell, Column, Detail, Document, Keep, Section, Table, TableRow};
@@ -41,9 +42,7 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
         "What is said holds for all pairs and metrics together. assay compare of two of the conditions never contradicts it, but may find more."
     );
     answer.say(together, Some(Tone::Soft));
-    for warning in &ranked.warnings {
-        answer.blocks.push(note(&warning.to_string()));
-    }
+    answer.blocks.extend(notes(ranked));
     document.push(answer);
     for metric in &ranking.metrics {
         document.push(of_metric(ranked, metric, &Sweep::default(), Detail::Full));
@@ -64,11 +63,12 @@ pub fn mail(of: &Run, ranked: &Ranked<'_>) -> Document {
         "Conditions of {source} against each other",
         source = clean(&of.header.id)
     ));
+    document.header = annotated(&of.annotation);
     for section in sections(ranked, &sweep) {
         document.push(section);
     }
     let split = by_condition(of.clone());
-    document.push(run::warnings_of(&warnings::collect(&Summary::of(&split))));
+    document.push(warnings_of(&warnings::collect(&Summary::of(&split))));
     for section in provenance::of_run(of) {
         document.push(section);
     }
@@ -79,16 +79,17 @@ pub fn mail(of: &Run, ranked: &Ranked<'_>) -> Document {
 }
 
 /// The conclusion and a table for each metric.
-pub(super) fn sections(ranked: &Ranked<'_>, sweep: &Sweep<'_>) -> Vec<Section> {
+pub(crate) fn sections(ranked: &Ranked<'_>, sweep: &Sweep<'_>) -> Vec<Section> {
     let mut answer = Section::new("verdict", "");
     conclude(ranked.ranking, &mut answer);
+    answer.blocks.extend(notes(ranked));
     let metrics = ranked.ranking.metrics.iter();
     let tables = metrics.map(|metric| of_metric(ranked, metric, sweep, Detail::Brief));
     std::iter::once(answer).chain(tables).collect()
 }
 
 /// A page's conclusion, with a chart and a table for each metric.
-pub(crate) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> {
+pub(super) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> {
     let mut section = Section::default();
     conclude(&verdicts.all, &mut section);
     section.say(
@@ -102,7 +103,7 @@ pub(crate) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> 
         let against = verdicts.against.metrics.iter();
         let mut against = against.filter(|other| other.metric == metric.metric);
         let pairs = against.next().map_or(&[][..], |against| &against.pairs);
-        section.blocks.push(Block::Heading(clean(&metric.metric)));
+        section.heading(clean(&metric.metric));
         for one in &metric.notes {
             section.say(clean(&one.to_string()), Some(Tone::Care));
         }
@@ -124,12 +125,14 @@ fn conclude(ranking: &Ranking, section: &mut Section) {
     section.say(clean(&deciding), None);
 }
 
-fn note(text: &str) -> Block {
-    Block::Warning {
-        message: clean(text),
+/// What speaks against the ranking, such as too few trials.
+fn notes(ranked: &Ranked<'_>) -> impl Iterator<Item = Block> {
+    let warnings = ranked.warnings.iter();
+    warnings.map(|warning| Block::Warning {
+        message: clean(&warning.to_string()),
         remedy: None,
         severe: false,
-    }
+    })
 }
 
 fn of_metric(

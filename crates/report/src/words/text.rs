@@ -3,7 +3,6 @@
 pub use assay_lang::enumerate;
 use assay_lang::tr;
 pub use assay_model::text::clean;
-use std::borrow::Cow;
 use textwrap::core::{Word, display_width};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
@@ -41,13 +40,39 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .break_words(false);
-    let text: Vec<&str> = text.split_whitespace().collect();
-    let text = text.join(" ");
+    let text = with_units(text);
     let lines = textwrap::wrap(&text, options).into_iter();
     lines
         .filter(|line| !line.is_empty())
-        .map(Cow::into_owned)
+        .map(|line| line.replace(NO_BREAK, " "))
         .collect()
+}
+
+const NO_BREAK: char = '\u{a0}';
+
+/// Units that stay in the line of their number; `k` and `M` stand before another.
+const UNITS: [&str; 31] = [
+    "%", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB", "B/s", "kB/s", "MB/s", "GB/s",
+    "KiB/s", "MiB/s", "GiB/s", "ns", "µs", "ms", "s", "min", "h", "k", "M", "IOPS", "TPS", "Hz",
+    "kHz", "MHz", "°C",
+];
+
+/// The words of a text, with no line break allowed between a number and its unit.
+fn with_units(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    let mut before = "";
+    for word in text.split_whitespace() {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', '.', ':', ')', '?']));
+        let scaled = matches!(before, "k" | "M");
+        match is_unit && (scaled || before.ends_with(|c: char| c.is_ascii_digit())) {
+            true => joined.push(NO_BREAK),
+            false if before.is_empty() => {}
+            false => joined.push(' '),
+        }
+        joined.push_str(word);
+        before = word;
+    }
+    joined
 }
 
 /// The places where UAX 14 lets a line end, but only spaces and those beside a wide
@@ -155,6 +180,16 @@ mod tests {
         assert_eq!(lines, ["one two", "three", "four five"]);
         assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
         assert_eq!(break_long("an unbreakable one", 4), "an unbr eaka ble one");
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(
+            wrap("read 166 MB/s (5 %)", 9),
+            ["read", "166 MB/s", "(5 %)"]
+        );
+        assert_eq!(wrap("at 15.5 k IOPS", 8), ["at", "15.5 k IOPS"]);
+        assert_eq!(wrap("of 12 s trials", 5), ["of", "12 s", "trials"]);
     }
 
     #[test]

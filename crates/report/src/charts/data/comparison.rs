@@ -2,9 +2,9 @@
 //! and the latencies of both over each other.
 
 use super::latency::{SUBJECTS, overlaid, records};
-use super::ranking::{Bar, changes, in_words, tint};
+use super::ranking::{Bar, changes, direction, in_words, tint};
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+    Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::comparison::{Compared, Side};
 use crate::results::summary::Summary;
@@ -80,14 +80,14 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
         words: translated(line.verdict.word()).to_owned(),
     });
     let bars: Vec<Bar> = bars.collect();
+    // Metrics of which some are better higher and some lower share no direction.
+    let first = known.first().and_then(|line| line.better);
+    let common = first.filter(|_| known.iter().all(|line| line.better == first));
     (!known.is_empty()).then(|| Chart {
         name: "changes".to_owned(),
         title: tr!("By how much B differs").to_owned(),
         description: tr!("from A to B: {metrics}", metrics = words.join("; ")),
-        body: changes(
-            &bars,
-            tr!("change: of a rate more is better, of a time less"),
-        ),
+        body: changes(&bars, direction(common)),
     })
 }
 
@@ -150,25 +150,18 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
                 .map_or_else(|| tr!("change unknown").to_owned(), in_words),
             translated(line.verdict.word())
         ),
-        body: Body::Plane(Plane {
-            limits: None,
-            x: Axis {
-                label: String::new(),
-                measure: Measure::Foreign(String::new()),
-                scale: Scale::Names(vec![
-                    format!("A: {}", clean(a.name)),
-                    format!("B: {}", clean(b.name)),
-                ]),
-            },
-            panels: vec![Panel {
-                y: Axis {
-                    label: clean(translated(&line.metric)),
-                    measure: measure.clone(),
-                    scale: Scale::Close,
-                },
-                series: series.into_iter().chain(dots).collect(),
-            }],
-        }),
+        body: Body::plane(
+            Axis::names(vec![
+                format!("A: {}", clean(a.name)),
+                format!("B: {}", clean(b.name)),
+            ]),
+            Axis::new(
+                clean(translated(&line.metric)),
+                measure.clone(),
+                Scale::Close,
+            ),
+            series.into_iter().chain(dots).collect(),
+        ),
     })
 }
 

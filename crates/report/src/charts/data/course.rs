@@ -112,11 +112,7 @@ pub fn chart(told: &ToldCourse<'_, '_>) -> Chart {
 pub(super) fn over_time(panels: Vec<Panel>) -> Body {
     Body::Plane(Plane {
         limits: None,
-        x: Axis {
-            label: tr!("time").to_owned(),
-            measure: Measure::Seconds,
-            scale: Scale::Span,
-        },
+        x: Axis::new(tr!("time"), Measure::Seconds, Scale::Span),
         panels,
     })
 }
@@ -147,11 +143,7 @@ pub(super) fn rate(tint: Tint, course: &Course) -> Panel {
     }];
     series.extend(levels(&course.levels, width_s));
     Panel {
-        y: Axis {
-            label: tr!("rate").to_owned(),
-            measure: Measure::Of(Unit::BytesPerSec),
-            scale: Scale::Linear,
-        },
+        y: Axis::new(tr!("rate"), Measure::Of(Unit::BytesPerSec), Scale::Linear),
         series,
     }
 }
@@ -178,11 +170,7 @@ fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
 /// A lane of its own, so that no thinning out and no line width can hide a stall.
 pub(super) fn stalls(course: &Course) -> Panel {
     Panel {
-        y: Axis {
-            label: String::new(),
-            measure: Measure::Foreign(String::new()),
-            scale: Scale::Names(vec![tr!("stalls").to_owned()]),
-        },
+        y: Axis::names(vec![tr!("stalls").to_owned()]),
         series: vec![Series {
             name: tr!("nothing completed").to_owned(),
             tint: Tint::Bad,
@@ -253,14 +241,14 @@ fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
     let dirty = dirty.map(|series| (tr!("dirty pages"), Measure::Size, Scale::Linear, series));
     let known = heat.into_iter().chain(dirty);
     let panels = known.map(|(what, measure, scale, series)| Panel {
-        y: Axis {
-            label: match series.mark {
+        y: Axis::new(
+            match series.mark {
                 SeriesStyle::Dots => tr!("{what}, before and after", what),
                 _ => what.to_owned(),
             },
             measure,
             scale,
-        },
+        ),
         series: vec![series],
     });
     panels.collect()

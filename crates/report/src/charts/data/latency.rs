@@ -3,7 +3,7 @@
 
 use super::as_f64;
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+    Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::summary::{JobSummary, Summary};
 use crate::words::format::nanos;
@@ -177,41 +177,31 @@ pub fn overlaid(
 }
 
 fn latency_axis() -> Axis {
-    Axis {
-        label: tr!("latency").to_owned(),
-        measure: Measure::Of(Unit::Nanos),
-        scale: Scale::Log,
-    }
+    Axis::new(tr!("latency"), Measure::Of(Unit::Nanos), Scale::Log)
 }
 
 fn by_percentile(series: Vec<Series>) -> Body {
-    Body::Plane(Plane {
-        limits: None,
-        x: Axis {
-            label: tr!("share of I/Os that took at most so long").to_owned(),
-            measure: Measure::Of(Unit::Ratio),
-            scale: Scale::Nines,
-        },
-        panels: vec![Panel {
-            y: latency_axis(),
-            series,
-        }],
-    })
+    Body::plane(
+        Axis::new(
+            tr!("share of I/Os that took at most so long"),
+            Measure::Of(Unit::Ratio),
+            Scale::Nines,
+        ),
+        latency_axis(),
+        series,
+    )
 }
 
 fn by_latency(series: Vec<Series>) -> Body {
-    Body::Plane(Plane {
-        limits: None,
-        x: latency_axis(),
-        panels: vec![Panel {
-            y: Axis {
-                label: tr!("share of I/Os, in bins 15 % wide").to_owned(),
-                measure: Measure::Of(Unit::Ratio),
-                scale: Scale::Linear,
-            },
-            series,
-        }],
-    })
+    Body::plane(
+        latency_axis(),
+        Axis::new(
+            tr!("share of I/Os, in bins 15 % wide"),
+            Measure::Of(Unit::Ratio),
+            Scale::Linear,
+        ),
+        series,
+    )
 }
 
 /// A curve and a dot at its slowest I/O; nothing for a damaged record: the table

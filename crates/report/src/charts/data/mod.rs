@@ -11,7 +11,7 @@ pub mod session;
 mod soak;
 pub mod trials;
 
-use crate::charts::draw::{Chart, Scale};
+use crate::charts::draw::Chart;
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use assay_model::figures::Import;
@@ -123,15 +123,6 @@ impl Gallery {
 
 fn as_f64(n: u64) -> f64 {
     n as f64
-}
-
-/// Room for intervals beside the trials, of which the lowest and the highest are known: that
-/// of two trials that differ can be so wide that nothing else would be seen.
-fn beside_trials(scale: &Scale, (low, high): (f64, f64)) -> Option<(f64, f64)> {
-    match scale {
-        Scale::Log => Some((low / 10.0, high * 10.0)),
-        _ => (low >= 0.0 && high > 0.0).then_some((0.0, high * 2.0)),
-    }
 }
 
 /// A row's place on an axis of names.

@@ -71,11 +71,11 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
         ),
         description: match metric.better {
             Some(Better::Lower) => tr!(
-                "less is better: {conditions}. Conditions without a common letter differ.",
+                "lower is better: {conditions}. Conditions without a common letter differ.",
                 conditions
             ),
             _ => tr!(
-                "more is better: {conditions}. Conditions without a common letter differ.",
+                "higher is better: {conditions}. Conditions without a common letter differ.",
                 conditions
             ),
         },
@@ -125,11 +125,11 @@ pub const fn tint(verdict: &Verdict) -> Tint {
     }
 }
 
-/// Words for an axis of changes of one metric.
-fn direction(better: Option<Better>) -> &'static str {
+/// Words for an axis of changes.
+pub(super) fn direction(better: Option<Better>) -> &'static str {
     match better {
-        Some(Better::Higher) => tr!("change, better to the right"),
-        Some(Better::Lower) => tr!("change, better to the left"),
+        Some(Better::Higher) => tr!("change, higher is better"),
+        Some(Better::Lower) => tr!("change, lower is better"),
         None => tr!("change"),
     }
 }
@@ -149,9 +149,16 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
         ends: None,
         note: Some(in_words(change)),
     };
+    // A value beyond the axis has its number beside it.
+    let words = |change: Change, bar: &Bar| match change.percent.abs() > WIDEST {
+        true => format!("{} {}", percent(change), bar.words)
+            .trim_end()
+            .to_owned(),
+        false => bar.words.clone(),
+    };
     let interval = |(index, change, bar): (usize, Change, &Bar)| Point {
         ends: change.interval,
-        note: Some(bar.words.clone()),
+        note: Some(words(change, bar)),
         ..value((index, change, bar))
     };
     let tints = [
@@ -177,17 +184,9 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
     };
     Body::Plane(Plane {
         limits: Some((-WIDEST, WIDEST)),
-        x: Axis {
-            label: label.to_owned(),
-            measure: Measure::Change,
-            scale: Scale::Linear,
-        },
+        x: Axis::new(label, Measure::Change, Scale::Linear),
         panels: vec![Panel {
-            y: Axis {
-                label: String::new(),
-                measure: Measure::Foreign(String::new()),
-                scale: Scale::Names(names),
-            },
+            y: Axis::names(names),
             series: series.chain([intervals]).collect(),
         }],
     })

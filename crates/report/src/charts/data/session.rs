@@ -57,11 +57,7 @@ pub fn chart(run: &Run) -> Option<Chart> {
     for (label, measure, scale, tint, points) in kinds {
         words.push(format!("{label} {}", extent(&measure, &points)));
         panels.push(Panel {
-            y: Axis {
-                label: label.to_owned(),
-                measure,
-                scale,
-            },
+            y: Axis::new(label, measure, scale),
             series: vec![Series {
                 name: label.to_owned(),
                 tint,
@@ -79,11 +75,11 @@ pub fn chart(run: &Run) -> Option<Chart> {
         ),
         body: Body::Plane(Plane {
             limits: None,
-            x: Axis {
-                label: tr!("time since the first trial").to_owned(),
-                measure: Measure::Seconds,
-                scale: Scale::Span,
-            },
+            x: Axis::new(
+                tr!("time since the first trial"),
+                Measure::Seconds,
+                Scale::Span,
+            ),
             panels,
         }),
     })

@@ -70,11 +70,7 @@ fn line(label: &str, measure: Measure, scale: Scale, points: Vec<Point>) -> Opti
         points.push(last);
     }
     Some(Panel {
-        y: Axis {
-            label: label.to_owned(),
-            measure,
-            scale,
-        },
+        y: Axis::new(label, measure, scale),
         series: vec![Series {
             name: String::new(),
             tint: Tint::Ink,

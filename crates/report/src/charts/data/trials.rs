@@ -1,6 +1,6 @@
 //! A metric of all jobs that have it: trials as points, their interval.
 
-use super::{beside_trials, row};
+use super::row;
 use crate::charts::draw::{
     Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint,
 };
@@ -8,9 +8,10 @@ use crate::results::describe;
 use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::words::format::{quantity, range};
 use crate::words::text::clean;
-use assay_lang::tr;
+use assay_lang::{counted, tr};
 use assay_model::job::Direction;
 use assay_stats::derive::direction_of;
+use assay_stats::summary::Summary as Statistics;
 
 /// Values further apart than this stand on a logarithmic axis.
 const WIDE: f64 = 40.0;
@@ -47,25 +48,18 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
         Some(Direction::Write) => Tint::Write,
         _ => Tint::Read,
     };
-    let rows = || figures.iter().enumerate();
-    let series = vec![
-        Series {
-            name: tr!("95 % interval of the geometric mean").to_owned(),
-            tint: Tint::Ink,
-            mark: SeriesStyle::Intervals,
-            points: rows()
-                .map(|(index, (_, figure))| interval(index, figure))
-                .collect(),
-        },
-        Series {
-            name: tr!("trial").to_owned(),
-            tint,
-            mark: SeriesStyle::Dots,
-            points: rows()
-                .flat_map(|(index, (_, figure))| points(index, figure))
-                .collect(),
-        },
-    ];
+    let rows = figures.iter().map(|(job, figure)| TrialsOfRow {
+        name: clean(&job.job.name),
+        values: figure.values.clone(),
+        ..TrialsOfRow::default()
+    });
+    let rows: Vec<TrialsOfRow> = rows.collect();
+    let (low, high) = extremes(&rows);
+    let scale = match low > 0.0 && high / low > WIDE {
+        true => Scale::Log,
+        false => Scale::Linear,
+    };
+    let axis = Axis::new(describe::metric(name), Measure::Of(unit), scale);
     Some(Chart {
         name: format!("trials-{name}"),
         title: tr!(
@@ -74,61 +68,102 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
             name
         ),
         description: description(&figures),
-        body: Body::Plane(Plane {
-            limits: beside_trials(&scale(&figures), extremes(&figures)),
-            x: Axis {
-                label: describe::metric(name),
-                measure: Measure::Of(unit),
-                scale: scale(&figures),
-            },
-            panels: vec![Panel {
-                y: Axis {
-                    label: String::new(),
-                    measure: Measure::Foreign(String::new()),
-                    scale: Scale::Names(rows().map(|(_, (job, _))| clean(&job.job.name)).collect()),
-                },
-                series,
-            }],
-        }),
+        body: in_rows(axis, tint, &rows),
     })
 }
 
-fn scale(figures: &[(&JobSummary<'_>, Figure)]) -> Scale {
-    let (low, high) = extremes(figures);
-    match low > 0.0 && high / low > WIDE {
-        true => Scale::Log,
-        false => Scale::Linear,
-    }
+/// A row with its trials.
+#[derive(Default)]
+pub(super) struct TrialsOfRow {
+    /// Name of the row.
+    pub name: String,
+    /// Each trial with its value.
+    pub values: Vec<(u32, f64)>,
+    /// Number of trials and their mean, where only these were handed down.
+    pub moments: Option<(u32, f64)>,
 }
 
-/// Lowest and highest trial of all.
-fn extremes(figures: &[(&JobSummary<'_>, Figure)]) -> (f64, f64) {
-    let stats = figures.iter().map(|(_, figure)| &figure.stats);
-    stats.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), stats| {
-        (low.min(stats.min), high.max(stats.max))
+/// Lowest and highest value of all rows.
+fn extremes(rows: &[TrialsOfRow]) -> (f64, f64) {
+    let values = rows.iter().flat_map(|row| {
+        let values = row.values.iter().map(|(_, value)| *value);
+        values.chain(row.moments.map(|(_, mean)| mean))
+    });
+    values.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
+        (low.min(value), high.max(value))
     })
 }
 
-fn interval(index: usize, figure: &Figure) -> Point {
-    let stats = &figure.stats;
-    Point {
-        x: stats.median,
-        y: row(index),
-        ends: stats.interval.map(|interval| (interval.low, interval.high)),
-        note: None,
+/// Room for intervals beside the trials, of which the lowest and the highest are known: that
+/// of two trials that differ can be so wide that nothing else would be seen.
+fn beside_trials(scale: &Scale, (low, high): (f64, f64)) -> Option<(f64, f64)> {
+    match scale {
+        Scale::Log => Some((low / 10.0, high * 10.0)),
+        _ => (low >= 0.0 && high > 0.0).then_some((0.0, high * 2.0)),
     }
 }
 
-fn points(index: usize, figure: &Figure) -> impl Iterator<Item = Point> {
-    figure.values.iter().map(move |(trial, value)| Point {
-        x: *value,
-        y: row(index),
-        ends: None,
-        note: Some(tr!(
-            "trial {trial}: {value}",
-            trial,
-            value = quantity(figure.unit, *value)
-        )),
+/// Each trial of each row as a mark, with the interval of their mean.
+pub(super) fn in_rows(x: Axis, tint: Tint, rows: &[TrialsOfRow]) -> Body {
+    let numbered = || (0..).zip(rows);
+    let intervals = numbered().filter_map(|(index, of)| {
+        let values: Vec<f64> = of.values.iter().map(|(_, value)| *value).collect();
+        let stats = Statistics::of(&values)?;
+        Some(Point {
+            ends: stats.interval.map(|interval| (interval.low, interval.high)),
+            ..Point::at(stats.median, row(index))
+        })
+    });
+    let trials = numbered().flat_map(|(index, of)| {
+        let measure = &x.measure;
+        of.values.iter().map(move |(trial, value)| Point {
+            note: Some(tr!(
+                "trial {trial}: {value}",
+                trial,
+                value = measure.write(*value)
+            )),
+            ..Point::at(*value, row(index))
+        })
+    });
+    let means = numbered().filter_map(|(index, of)| {
+        let (n, mean) = of.moments?;
+        let trials = counted!(n, "{n} trial", "{n} trials");
+        let value = x.measure.write(mean);
+        Some(Point {
+            note: Some(tr!("mean of {trials}: {value}", trials, value)),
+            ..Point::at(mean, row(index))
+        })
+    });
+    let interval = tr!("95 % interval of the geometric mean");
+    let handed_down = tr!("mean that was handed down");
+    let series = [
+        (
+            interval,
+            Tint::Ink,
+            SeriesStyle::Intervals,
+            intervals.collect(),
+        ),
+        (tr!("trial"), tint, SeriesStyle::Dots, trials.collect()),
+        (handed_down, Tint::Ink, SeriesStyle::Dots, means.collect()),
+    ];
+    let series = series.map(
+        |(name, tint, mark, points): (&str, _, _, Vec<Point>)| Series {
+            name: name.to_owned(),
+            tint,
+            mark,
+            points,
+        },
+    );
+    let series = series
+        .into_iter()
+        .filter(|series| !series.points.is_empty());
+    Body::Plane(Plane {
+        limits: beside_trials(&x.scale, extremes(rows)),
+        panels: vec![Panel {
+            y: Axis::names(rows.iter().map(|row| row.name.clone()).collect()),
+            series: series.collect(),
+        }],
+        x,
     })
 }
 

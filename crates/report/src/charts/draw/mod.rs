@@ -68,6 +68,35 @@ pub struct Axis {
     pub scale: Scale,
 }
 
+impl Axis {
+    /// An axis of values.
+    pub fn new(label: impl Into<String>, measure: Measure, scale: Scale) -> Self {
+        Self {
+            label: label.into(),
+            measure,
+            scale,
+        }
+    }
+
+    /// An axis of names, without a label.
+    #[must_use]
+    pub fn names(names: Vec<String>) -> Self {
+        Self::new("", Measure::Foreign(String::new()), Scale::Names(names))
+    }
+}
+
+impl Body {
+    /// One panel without limits.
+    #[must_use]
+    pub fn plane(x: Axis, y: Axis, series: Vec<Series>) -> Self {
+        Self::Plane(Plane {
+            x,
+            limits: None,
+            panels: vec![Panel { y, series }],
+        })
+    }
+}
+
 /// Mapping from values to positions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {

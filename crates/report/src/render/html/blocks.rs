@@ -1,54 +1,46 @@
 //! The blocks of a document as markup.
 
-use super::page::{Page, Section};
-use super::{figure, parts};
-use crate::document::{Block, Cell, Column, Document, Keep, Table, TableRow};
+use crate::charts::draw::{Body, Chart, Form, Grid, svg};
+use crate::document::{Block, Cell, Column, Fact, Keep, Table, TableRow, shares};
 use crate::results::findings::{Finding, Sentence};
+use crate::words::labels::{self, Labels};
 use crate::words::style::Tone;
 use crate::words::text::sentence;
-use assay_lang::{tr, translated};
+use assay_lang::{counted, tr, translated};
 use maud::{Markup, html};
+use serde_json::json;
 
-/// A page of a document alone. The section below the title has no heading of its own.
-pub fn page(document: &Document) -> Page {
-    let sections = document.sections.iter().enumerate().map(|(at, section)| {
-        let title = match section.title.is_empty() {
-            true => tr!("Summary"),
-            false => section.title.as_str(),
-        };
-        // Sections of one kind share an id.
-        Section::new(
-            format!("{}-{at}", section.id),
-            title,
-            Some(blocks(&section.blocks)),
-        )
-    });
-    Page {
-        title: document.title.clone(),
-        subtitle: Markup::default(),
-        sections: sections.collect(),
-        data: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
-}
-
-/// Blocks in their order.
+/// Blocks in their order; charts that follow each other stand side by side.
 pub fn blocks(blocks: &[Block]) -> Markup {
-    html! { @for one in blocks { (block(one)) } }
+    let is_chart = |block: &Block| matches!(block, Block::Chart(_));
+    let groups = blocks.chunk_by(|a, b| is_chart(a) && is_chart(b));
+    html! {
+        @for group in groups {
+            @match group {
+                [Block::Chart(one)] => { div.charts.wide { (figure(one, svg::WIDE)) } }
+                [Block::Chart(_), ..] => {
+                    div.charts {
+                        @for one in group {
+                            @if let Block::Chart(chart) = one { (figure(chart, svg::NARROW)) }
+                        }
+                    }
+                }
+                others => { @for one in others { (block(one)) } }
+            }
+        }
+    }
 }
 
 fn block(block: &Block) -> Markup {
     match block {
         Block::Paragraph { text, tone } => paragraph(text, *tone),
         Block::Heading(title) => html! { h3 { (title) } },
-        Block::Facts(facts) => {
-            html! { dl { @for fact in facts { dt { (fact.name) } dd { (fact.text) } } } }
-        }
+        Block::Facts(facts) => self::facts(facts),
         Block::List(points) => html! { ul { @for point in points { li { (point) } } } },
         Block::Lines(lines) => html! { pre { @for line in lines { (line) "\n" } } },
         Block::Findings(findings) => html! { @for one in findings { (finding(one)) } },
         Block::Table(rows) => table(rows),
-        Block::Chart(chart) => html! { div.charts.wide { (figure::wide(chart)) } },
+        Block::Chart(chart) => figure(chart, svg::WIDE),
         Block::Warning {
             message,
             remedy,
@@ -59,6 +51,69 @@ fn block(block: &Block) -> Markup {
             details { summary { (section.title) } (blocks(&section.blocks)) }
         },
     }
+}
+
+/// Facts; the answer, which has an emphasis, stands out with those above it.
+fn facts(facts: &[Fact]) -> Markup {
+    let tone = |fact: &Fact| match fact.tone {
+        Some(Tone::Good) => Some("good"),
+        Some(Tone::Care) => Some("care"),
+        Some(Tone::Bad) => Some("bad"),
+        Some(Tone::Strong | Tone::Soft) | None => None,
+    };
+    let digest = facts.iter().any(|fact| tone(fact).is_some());
+    html! {
+        dl.digest[digest] {
+            @for fact in facts { dt { (fact.name) } dd class=[tone(fact)] { (fact.text) } }
+        }
+    }
+}
+
+/// Longer words stand folded under a chart.
+const LONG: usize = 260;
+
+/// A chart with its title and words under it, and what the page's script needs to turn it.
+fn figure(chart: &Chart, width: f64) -> Markup {
+    html! {
+        figure data-chart=(chart.name) data-surface=[surface(chart)] {
+            (svg::in_page(chart, width))
+            figcaption {
+                @if chart.description.len() > LONG {
+                    b { (chart.title) }
+                    details { summary { (tr!("In words")) } (chart.description) }
+                } @else {
+                    b { (chart.title) } ": " (chart.description)
+                }
+            }
+        }
+    }
+}
+
+/// Returns the data from which the script draws a surface.
+fn surface(chart: &Chart) -> Option<String> {
+    let Body::Grid(
+        grid @ Grid {
+            form: Form::Surface,
+            ..
+        },
+    ) = &chart.body
+    else {
+        return None;
+    };
+    let rows = grid.cells.iter().map(|row| {
+        let values = row.iter().map(|cell| Some(cell.as_ref()?.value));
+        values.collect()
+    });
+    let cells: Vec<Vec<Option<f64>>> = rows.collect();
+    let value = json!({
+        "rows": grid.rows.1,
+        "columns": grid.columns.1,
+        "rowName": grid.rows.0,
+        "columnName": grid.columns.0,
+        "cells": cells,
+        "edge": grid.edge.as_ref().map(|(row, _)| row),
+    });
+    Some(value.to_string())
 }
 
 fn paragraph(text: &str, tone: Option<Tone>) -> Markup {
@@ -107,47 +162,54 @@ pub fn warning(message: &str, remedy: Option<&str>, severe: bool) -> Markup {
 }
 
 fn table(table: &Table) -> Markup {
-    let columns = table.columns.iter().enumerate();
-    let shown: Vec<(usize, &Column)> = columns
-        .filter(|(_, column)| column.keep != Keep::Workbook)
-        .collect();
+    let shown: Vec<(usize, &Column)> = table.shown(|keep| keep != Keep::Workbook).collect();
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    let matrix = cells.any(|cell| matches!(cell, Cell::Measured { .. }));
     html! {
-        div.scroll.narrow.stack tabindex="0" {
-            table {
+        div.scroll.stack[!matrix] tabindex="0" {
+            table.matrix[matrix] {
                 thead {
                     tr {
                         @for (_, column) in &shown {
-                            th.n[column.right] scope="col" { (column.head) }
+                            th.n[column.right].beside[column.keep == Keep::Screen] scope="col" { (column.head) }
                         }
                     }
                 }
-                tbody { @for one in &table.rows { (row(one, &shown)) } }
+                // Rows are sorted below their heading.
+                @for group in table.rows.chunk_by(|_, next| !next.is_heading()) {
+                    tbody { @for one in group { (row(one, &shown, table.columns.len())) } }
+                }
             }
         }
     }
 }
 
-fn row(row: &TableRow, shown: &[(usize, &Column)]) -> Markup {
-    let Some(first) = row.cells.first() else {
-        return Markup::default();
-    };
-    if row.is_heading() {
+fn row(row: &TableRow, shown: &[(usize, &Column)], columns: usize) -> Markup {
+    if let [title] = row.cells.as_slice() {
         return html! {
-            tr.group { th scope="rowgroup" colspan=(shown.len()) { (first.text()) } }
+            tr.group { th scope="rowgroup" colspan=(shown.len()) { (title.text()) } }
         };
     }
-    let others = shown.iter().skip(1);
-    let others: Vec<(&Column, &Cell)> = others
-        .filter_map(|(at, column)| Some((*column, row.cells.get(*at)?)))
-        .collect();
+    let short = row.cells.len() < columns;
+    let cells = shown
+        .iter()
+        .enumerate()
+        .filter_map(|(index, (at, column))| {
+            let at = if short { index } else { *at };
+            Some((*column, row.cells.get(at)?))
+        });
+    let cells: Vec<(&Column, &Cell)> = cells.collect();
+    let Some(((_, first), others)) = cells.split_first() else {
+        return Markup::default();
+    };
     // Words in the place of figures reach to the end of the row.
     let missing = shown.len().saturating_sub(others.len() + 1);
     let last = others.len().saturating_sub(1);
     html! {
         tr {
-            th scope="row" { (first.text()) }
+            th scope="row" { (cell(first)) }
             @for (at, (column, one)) in others.iter().enumerate() {
-                td.n[column.right && missing == 0].words[at == last && row.note.is_some()]
+                td class=[class(one, column, missing == 0, at == last && row.note.is_some())]
                     colspan=[(at == last && missing > 0).then_some(missing + 1)]
                     data-name=(column.head) {
                     (cell(one))
@@ -158,6 +220,29 @@ fn row(row: &TableRow, shown: &[(usize, &Column)]) -> Markup {
             }
         }
     }
+}
+
+/// Longer texts are not squeezed into the narrowest column.
+const LONG_TEXT: usize = 30;
+
+/// Classes of a cell: one of a matrix is shaded by what it measured.
+fn class(cell: &Cell, column: &Column, figures: bool, noted: bool) -> Option<String> {
+    let mut classes = Vec::new();
+    if column.right && figures {
+        classes.push("n");
+    }
+    if column.keep == Keep::Screen {
+        classes.push("beside");
+    }
+    if noted {
+        classes.push("words");
+    }
+    match cell {
+        Cell::Measured { label, .. } => classes.extend(["cell", label]),
+        Cell::Text(text) if text.len() > LONG_TEXT => classes.push("long"),
+        _ => {}
+    }
+    (!classes.is_empty()).then(|| classes.join(" "))
 }
 
 fn cell(cell: &Cell) -> Markup {
@@ -172,8 +257,37 @@ fn cell(cell: &Cell) -> Markup {
             };
             html! { span class={ "verdict " (class) } { (translated(word)) } }
         }
-        Cell::Labels(labels) => parts::labels(labels),
+        Cell::Labels(labels) => self::labels(labels),
         Cell::Unknown => html! { "\u{2013}" },
+        Cell::Shares(low, high) => html! {
+            span.share style={ "--share: " (100.0 * low.clamp(0.0, 1.0)) "%" } {}
+            " " (shares(*low, *high).replace(' ', "\u{a0}"))
+        },
+        Cell::Link { text, target } => html! { a href=(target) { (text) } },
+        Cell::Measured {
+            value,
+            digits,
+            label,
+        } => html! {
+            (format!("{value:.digits$}"))
+            br;
+            span.soft title=[labels::meaning(label)] { (translated(label)) }
+        },
         other => html! { (other.text()) },
+    }
+}
+
+/// The labels of several trials: one where all agree, else each with its number of trials.
+/// Their borders differ, not only their colours.
+fn labels(labels: &Labels) -> Markup {
+    let counts = labels.counts();
+    html! {
+        @for (name, n) in &counts {
+            span class={ "label " (name) } {
+                (labels.describe(name))
+                @if counts.len() > 1 { ", " (counted!(*n, "{n} trial", "{n} trials")) }
+            }
+            " "
+        }
     }
 }

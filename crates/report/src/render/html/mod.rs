@@ -2,51 +2,31 @@
 //! without scripts; the one script sorts and filters tables, turns surfaces and hands
 //! out data.
 //!
-//! Each section is a module that turns its part into markup; `run`, `comparison` and
-//! `index` put them in order, `page` is the frame. maud escapes all text; control
-//! characters are spelled out by [`crate::words::text::clean`] before.
+//! [`blocks`] turns the blocks of a document into markup, `page` is the frame, and `data`
+//! the archive in it. maud escapes all text; control characters are spelled out by
+//! [`crate::words::text::clean`] before.
 
 mod blocks;
-mod charts;
-mod comparison;
-mod conditions;
-mod course;
 mod data;
-mod evidence;
-mod extent;
-mod figure;
-mod import;
-mod index;
-mod ladder;
-mod latency;
-mod matrices;
-mod method;
-mod overview;
 mod page;
-mod parts;
-mod results;
 mod run;
-mod scenario;
-mod storage;
-mod unfinished;
 
+use crate::charts::data::{Gallery, comparison};
+use crate::charts::draw::{Chart, slug};
 use crate::document::Document;
+use crate::machine::import::write_json;
+use crate::machine::json;
 use crate::results::comparison::{Compared, Side};
 use crate::results::sweep::Verdicts;
+use crate::views;
+use assay_lang::{Language, current, in_english};
 use assay_model::figures::Import;
-use assay_model::run::Run;
+use data::{Archive, ArchivedDocument, Way};
+use page::Page;
 use std::io::{self, Write};
 
-pub use index::IndexEntry;
-
-/// Writes the page of a run.
-///
-/// # Errors
-/// When `out` cannot be written.
-pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    let page = run::page(run)?.markup();
-    out.write_all(page.into_string().as_bytes())
-}
+pub use crate::views::index::IndexEntry;
+pub use run::write;
 
 /// Writes the page of results that were made elsewhere; `verdicts` where they have
 /// several conditions.
@@ -58,8 +38,22 @@ pub fn write_import(
     verdicts: Option<&Verdicts>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = import::page(import, verdicts)?.markup();
-    out.write_all(page.into_string().as_bytes())
+    let gallery = Gallery::of_import(import, verdicts);
+    let data = ArchivedDocument {
+        name: "import.json",
+        ways: vec![Way {
+            write: Box::new(|out| write_json(import, out)),
+            note: None,
+        }],
+    };
+    let charts: Vec<&Chart> = gallery.iter().collect();
+    let name = format!("assay-{}.zip", slug(&import.id));
+    let page = Page {
+        document: &views::import::page(import, verdicts, &gallery),
+        data: Some(Archive::of(name, &charts, &data)?),
+        version: &import.assay_version,
+    };
+    page.write(out)
 }
 
 /// Writes the page of a comparison.
@@ -72,8 +66,26 @@ pub fn write_comparison(
     b: &Side<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = comparison::page(compared, a, b)?.markup();
-    out.write_all(page.into_string().as_bytes())
+    let gallery = comparison::Gallery::of(compared, a, b);
+    let data = ArchivedDocument {
+        name: "comparison.json",
+        ways: vec![Way {
+            write: Box::new(|out| writeln!(out, "{:#}", json::comparison(compared))),
+            note: None,
+        }],
+    };
+    // Data is English, whatever the language of the page.
+    let english = (current() != Language::English)
+        .then(|| in_english(|| comparison::Gallery::of(compared, a, b)));
+    let charts: Vec<&Chart> = english.as_ref().unwrap_or(&gallery).iter().collect();
+    let name = "assay-comparison.zip".to_owned();
+    let run = a.runs.first().or(b.runs.first());
+    let page = Page {
+        document: &views::comparison::page(compared, a, b, &gallery),
+        data: Some(Archive::of(name, &charts, &data)?),
+        version: run.map_or(env!("CARGO_PKG_VERSION"), |run| &run.header.assay_version),
+    };
+    page.write(out)
 }
 
 /// Writes a document as a page.
@@ -81,8 +93,12 @@ pub fn write_comparison(
 /// # Errors
 /// When `out` cannot be written.
 pub fn write_document(document: &Document, out: &mut dyn Write) -> io::Result<()> {
-    let page = blocks::page(document).markup();
-    out.write_all(page.into_string().as_bytes())
+    let page = Page {
+        document,
+        data: None,
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    page.write(out)
 }
 
 /// Writes the page that leads to the pages of many runs.
@@ -90,8 +106,7 @@ pub fn write_document(document: &Document, out: &mut dyn Write) -> io::Result<()
 /// # Errors
 /// When `out` cannot be written.
 pub fn write_index(entries: &[IndexEntry], out: &mut dyn Write) -> io::Result<()> {
-    let page = index::page(entries).markup();
-    out.write_all(page.into_string().as_bytes())
+    write_document(&views::index::document(entries), out)
 }
 
 #[cfg(test)]

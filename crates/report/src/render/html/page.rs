@@ -1,10 +1,13 @@
 //! The frame of every page: head, sections in reading order, foot.
 
+use super::blocks::blocks;
 use super::data::Archive;
 use crate::charts::draw::svg;
+use crate::document::{Document, Section};
 use crate::words::text::clean;
 use assay_lang::{current, tr};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::io::{self, Write};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -12,47 +15,25 @@ const SCRIPT: &str = include_str!("page.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 /// A page.
-pub struct Page {
-    /// Title of the page.
-    pub title: String,
-    /// A line under it.
-    pub subtitle: Markup,
-    /// Sections of the page.
-    pub sections: Vec<Section>,
+pub struct Page<'a> {
+    /// Title and sections.
+    pub document: &'a Document,
     /// Data that can be downloaded.
     pub data: Option<Archive>,
     /// Version of assay that made what it shows.
-    pub version: String,
+    pub version: &'a str,
 }
 
-/// One section: its anchor, its heading, what is in it.
-pub struct Section {
-    /// Anchor of the section.
-    pub anchor: String,
-    /// Heading of the chart.
-    pub title: String,
-    /// Content of the section; `None` if there is nothing to show.
-    pub body: Option<Markup>,
-}
-
-impl Section {
-    /// A section.
-    pub fn new(anchor: impl Into<String>, title: impl Into<String>, body: Option<Markup>) -> Self {
-        Self {
-            anchor: anchor.into(),
-            title: title.into(),
-            body,
-        }
+impl Page<'_> {
+    /// The page as bytes.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(self.markup().into_string().as_bytes())
     }
-}
 
-impl Page {
-    /// The whole document; sections without anything are left out.
-    pub fn markup(&self) -> Markup {
-        let data = self.data.as_ref().map(Archive::markup);
-        let data = data.map(|body| Section::new("take-away", tr!("Data"), Some(body)));
-        let sections = self.sections.iter().chain(&data);
-        let sections: Vec<&Section> = sections.filter(|s| s.body.is_some()).collect();
+    fn markup(&self) -> Markup {
+        let document = self.document;
+        let anchors = anchors(document);
+        let sections = || anchors.iter().zip(&document.sections);
         html! {
             (DOCTYPE)
             html lang=(current().tag()) {
@@ -61,33 +42,58 @@ impl Page {
                     meta http-equiv="Content-Security-Policy" content=(POLICY);
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    title { "assay: " (self.title) }
+                    title { "assay: " (document.title) }
                     style { (PreEscaped(svg::variables())) (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) }
                 }
                 body data-filter=(tr!("Filter rows")) data-shown=(tr!("shown")) data-csv=(tr!("Data of this chart as CSV"))
                     data-turn=(tr!("Surface: arrow keys turn it, plus and minus zoom, 0 puts it back")) {
                     header {
-                        h1 { (self.title) }
-                        p.soft { (self.subtitle) }
+                        h1 { (document.title) }
+                        (blocks(&document.header))
                         nav aria-label=(tr!("Sections")) {
-                            @for section in &sections {
-                                a href={ "#" (section.anchor) } { (section.title) }
+                            @for (anchor, section) in sections() {
+                                a href={ "#" (anchor) } { (title(section)) }
                                 " "
                             }
+                            @if self.data.is_some() { a href="#take-away" { (tr!("Data")) } }
                         }
                     }
                     main {
-                        @for section in &sections {
-                            section id=(section.anchor) {
-                                h2 { (section.title) }
-                                @if let Some(body) = &section.body { (body) }
+                        @for (anchor, section) in sections() {
+                            section id=(anchor) {
+                                h2 { (title(section)) }
+                                (blocks(&section.blocks))
                             }
                         }
+                        @if let Some(data) = &self.data {
+                            section #take-away { h2 { (tr!("Data")) } (data.markup()) }
+                        }
                     }
-                    footer { p { (tr!("Made by assay {version}.", version = clean(&self.version))) } }
+                    footer { p { (tr!("Made by assay {version}.", version = clean(self.version))) } }
                     script { (PreEscaped(SCRIPT)) }
                 }
             }
         }
     }
+}
+
+/// The section below the title has no heading of its own.
+fn title(section: &Section) -> &str {
+    match section.title.is_empty() {
+        true => tr!("Summary"),
+        false => &section.title,
+    }
+}
+
+/// The ids of sections; the second of a kind has a number.
+fn anchors(document: &Document) -> Vec<String> {
+    let ids = document.sections.iter().map(|section| section.id);
+    let ids = ids.enumerate().map(|(at, id)| {
+        let before = document.sections[..at].iter();
+        match before.filter(|section| section.id == id).count() {
+            0 => id.to_owned(),
+            n => format!("{id}-{}", n + 1),
+        }
+    });
+    ids.collect()
 }

@@ -91,6 +91,8 @@ impl Page<'_> {
     /// Writes all sections below the title.
     pub(crate) fn document(&mut self, document: &Document) -> io::Result<()> {
         self.paragraph("".into(), &document.title, Some(Tone::Strong))?;
+        let mut header = document.header.iter();
+        header.try_for_each(|block| self.block(block))?;
         let mut sections = document.sections.iter();
         sections.try_for_each(|section| self.section(section))
     }

@@ -1,67 +1,63 @@
 //! The sheets of a comparison: verdicts first, then the trials that they rest on.
 
-use super::figures::{self, FigureRow, Heads, Said};
-use super::{conditions, evidence, look, table, trials};
+use super::figures::{self, FigureRow, Heads};
+use super::{look, page, trials};
+use crate::document::{Cell, Column};
 use crate::results::comparison::{Compared, ComparedSource};
 use crate::results::jobs;
 use crate::results::summary::Summary;
 use crate::views;
 use crate::words::text::clean;
-use assay_lang::{key, tr, translated};
+use assay_lang::tr;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
-use assay_model::verdict::Change;
 use assay_stats::verdict::line::VerdictRow;
-use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
-
-/// Headings of a metric's results on the sheet of its group, after the figures of B.
-const HEADS: Heads = Heads {
-    series: key!("Side"),
-    said: &[
-        (key!("Change"), 10),
-        (key!("95 % low"), 10),
-        (key!("95 % high"), 10),
-        (key!("Verdict"), 14),
-        (key!("Because"), 40),
-    ],
-};
+use rust_xlsxwriter::{Workbook, XlsxError};
 
 /// Makes all sheets.
 ///
 /// # Errors
 /// When they do not fit a workbook.
 pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), XlsxError> {
-    write_summary(workbook.add_worksheet(), compared)?;
+    let document = views::comparison::workbook(compared);
+    page::write(workbook.add_worksheet(), look::SUMMARY, &document, &[])?;
     let groups = compared
         .jobs()
         .grouped(rows(compared).into_iter(), |row| &row.figure.metric);
     let names = look::sheet_names(groups.iter().map(|(title, _)| title.as_str()));
+    // What came of a metric stands behind the figures of B.
+    let heads = Heads {
+        series: tr!("Side"),
+        said: vec![
+            Column::number(tr!("Change")),
+            Column::number(tr!("95 % interval")),
+            Column::text(tr!("Verdict")),
+            Column::text(tr!("Because")),
+        ],
+    };
     for ((title, rows), name) in groups.iter().zip(&names) {
-        let sheet = workbook.add_worksheet();
-        sheet.set_name(name)?;
-        figures::write(sheet, title, HEADS, rows)?;
+        figures::write(workbook.add_worksheet(), name, title, &heads, rows)?;
     }
-    conditions::write_sides(workbook.add_worksheet(), compared)?;
+    let sides = views::comparison::sources(compared);
+    page::write_table(workbook.add_worksheet(), look::CONDITIONS, &sides)?;
     let sources: Vec<&ComparedSource<'_>> = compared
         .a_sources
         .iter()
         .chain(&compared.b_sources)
         .collect();
     let runs = runs(&sources);
-    let summaries: Vec<Summary<'_>> = runs.iter().map(|run| Summary::of(run)).collect();
     let titles: Vec<String> = runs
         .iter()
         .map(|run| format!("{} {}", look::EVIDENCE, run.header.id))
         .collect();
-    for (summary, name) in summaries
-        .iter()
-        .zip(look::sheet_names(titles.iter().map(String::as_str)))
-    {
-        evidence::write(workbook.add_worksheet(), &name, summary)?;
+    let names = look::sheet_names(titles.iter().map(String::as_str));
+    for (run, name) in runs.iter().zip(&names) {
+        let evidence = views::run::evidence::of_all(&Summary::of(run));
+        page::write_table(workbook.add_worksheet(), name, &evidence)?;
     }
     let others = sources.into_iter().filter(|source| source.run.is_none());
     let others: Vec<ComparedSource<'_>> = others.copied().collect();
-    trials::write(workbook.add_worksheet(), &summaries, &others)
+    trials::write(workbook.add_worksheet(), &runs, &others)
 }
 
 /// Each run once, also where both sides are of it.
@@ -73,46 +69,6 @@ fn runs<'a>(sources: &[&ComparedSource<'a>]) -> Vec<&'a Run> {
         }
     }
     runs
-}
-
-fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), XlsxError> {
-    sheet.set_name(look::SUMMARY)?;
-    look::on_paper(sheet);
-    let head = views::comparison::title(compared);
-    sheet.write_string_with_format(0, 0, head, &look::title())?;
-    let conclusion = clean(&compared.conclusion());
-    sheet.write_string_with_format(1, 0, conclusion, &look::name())?;
-    let asked = tr!(
-        "Asked: {question} It holds for {scope}.",
-        question = compared.question(),
-        scope = compared.comparison.scope
-    );
-    sheet.write_string(2, 0, asked)?;
-    let how = tr!(
-        "Centres are geometric means; a change is that of the figure itself. Intervals are unadjusted, \
-               verdicts hold for all metrics together."
-    );
-    sheet.write_string(3, 0, how)?;
-    let below = table::write(sheet, 5, &views::comparison::workbook(compared))? + 1;
-    for (row, warning) in (below..).zip(compared.told_warnings()) {
-        sheet.write_string(row, 0, format!("! {warning}"))?;
-    }
-    Ok(())
-}
-
-/// The change and the ends of its interval.
-fn percents(change: Option<Change>) -> [Option<f64>; 3] {
-    let interval = change.and_then(|change| change.interval);
-    [
-        change.map(|change| change.percent),
-        interval.map(|(low, _)| low),
-        interval.map(|(_, high)| high),
-    ]
-}
-
-fn because(line: &VerdictRow) -> String {
-    let notes = line.notes.iter().map(ToString::to_string);
-    notes.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns all figures, metric by metric, A before B; the results stand beside the first of B.
@@ -148,9 +104,12 @@ fn rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
     rows
 }
 
-fn said(line: &VerdictRow) -> Vec<Said> {
-    let mut said: Vec<Said> = percents(line.change).map(Said::percent).into();
-    said.push(Said::Text(translated(line.verdict.word()).to_owned()));
-    said.push(Said::Text(because(line)));
-    said
+fn said(line: &VerdictRow) -> Vec<Cell> {
+    let because: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
+    vec![
+        Cell::change(line.change),
+        Cell::interval(line.change),
+        Cell::Verdict(line.verdict.word()),
+        clean(&because.join("; ")).into(),
+    ]
 }

@@ -1,7 +1,9 @@
 //! Sweeps of two settings: each metric as a matrix of one by the other, with a surface.
 
 use super::look;
+use super::page::Page;
 use super::surface::{self, Axes, Grid, MatrixPosition};
+use crate::document::{Cell, Column, Table, TableRow};
 use crate::results::jobs;
 use crate::words::text::clean;
 use assay_lang::tr;
@@ -9,7 +11,7 @@ use assay_model::condition::Condition;
 use assay_model::figures::{Figure, Sample};
 use assay_model::run::Run;
 use assay_stats::summary::Summary;
-use rust_xlsxwriter::{Format, Worksheet, XlsxError};
+use rust_xlsxwriter::{Worksheet, XlsxError};
 
 /// The two settings that a sweep varied, with their values in the order of the plan.
 struct Settings {
@@ -51,26 +53,62 @@ pub fn write(
     run: &Run,
     figures: &[Figure],
 ) -> Result<Vec<String>, XlsxError> {
-    sheet.set_name(look::SURFACES)?;
-    look::on_paper(sheet);
-    sheet.set_column_width(0, 24)?;
+    let mut page = Page::new(sheet, look::SURFACES)?;
     let Some(settings) = Settings::of(&run.header.plan.conditions) else {
-        let why = tr!("No matrices: they take a sweep of two settings.");
-        sheet.write_string(0, 0, why)?;
+        page.text(tr!("No matrices: they take a sweep of two settings."))?;
         return Ok(Vec::new());
     };
+    let [down, across] = &settings.names;
     let mut charts = Vec::new();
-    let mut row = 0;
     let deciding = || figures.iter().filter(|figure| figure.primary);
     for metric in jobs::metrics(deciding()) {
         let unit = deciding().find(|figure| figure.metric == metric);
         let unit = unit.map_or("", |figure| figure.unit.as_str());
         let grid = grid(run, figures, &settings, metric);
-        let (next, chart) = write_grid(sheet, row, &grid, &settings, unit)?;
+        page.title(&clean(&grid.title))?;
+        page.text(&tr!("Geometric means in {unit}.", unit = clean(unit)))?;
+        let place = MatrixPosition {
+            sheet: look::SURFACES,
+            head_row: page.row,
+            head_column: 0,
+        };
+        page.table(&table(&grid, &format!("{down} \\ {across}"), unit))?;
+        page.row += 1;
+        let axes = Axes {
+            columns: across,
+            rows: down,
+            values: unit,
+        };
+        let chart = surface::insert(page.sheet, &grid, place, axes, page.row)?;
+        page.row += match chart {
+            Some(_) => 1 + surface::ROWS_COVERED,
+            None => 1,
+        };
         charts.extend(chart);
-        row = next;
     }
+    page.set_widths()?;
     Ok(charts)
+}
+
+fn table(grid: &Grid, corner: &str, unit: &str) -> Table {
+    let columns = grid.columns.iter().map(|head| Column::number(clean(head)));
+    let rows = grid.rows.iter().zip(&grid.values).map(|(head, values)| {
+        // A number where it is one: then it is an axis of numbers, too.
+        let head = match head.parse::<usize>() {
+            Ok(number) => Cell::Count(number),
+            Err(_) => clean(head).into(),
+        };
+        let values = values
+            .iter()
+            .map(|value| value.map_or(Cell::Empty, |value| Cell::quantity(value, unit)));
+        TableRow::new(std::iter::once(head).chain(values).collect())
+    });
+    Table {
+        columns: std::iter::once(Column::text(clean(corner)))
+            .chain(columns)
+            .collect(),
+        rows: rows.collect(),
+    }
 }
 
 /// The geometric means of one metric, of figures with a 0 the arithmetic ones.
@@ -105,69 +143,4 @@ fn grid(run: &Run, figures: &[Figure], settings: &Settings, metric: &str) -> Gri
         rows,
         columns,
     }
-}
-
-/// Writes a grid from row `top` on; the row after it and its chart come back.
-fn write_grid(
-    sheet: &mut Worksheet,
-    top: u32,
-    grid: &Grid,
-    settings: &Settings,
-    unit: &str,
-) -> Result<(u32, Option<String>), XlsxError> {
-    let [down, across] = &settings.names;
-    sheet.write_string_with_format(top, 0, clean(&grid.title), &look::title())?;
-    let head_row = top + 2;
-    let corner = clean(&format!("{down} \\ {across}"));
-    sheet.write_string(
-        top + 1,
-        0,
-        tr!("Geometric means in {unit}.", unit = clean(unit)),
-    )?;
-    sheet.write_string_with_format(head_row, 0, corner, &look::head())?;
-    for (column, head) in (1..).zip(&grid.columns) {
-        sheet.set_column_width(column, 16)?;
-        write_head(sheet, (head_row, column), head, &look::head())?;
-    }
-    let mut row = head_row;
-    for (head, values) in grid.rows.iter().zip(&grid.values) {
-        row += 1;
-        write_head(sheet, (row, 0), head, &look::name())?;
-        for (column, value) in (1..).zip(values) {
-            if let Some(value) = value {
-                sheet.write_number_with_format(row, column, *value, &look::quantity(unit))?;
-            }
-        }
-    }
-    let place = MatrixPosition {
-        sheet: look::SURFACES,
-        head_row,
-        head_column: 0,
-    };
-    let axes = Axes {
-        columns: across,
-        rows: down,
-        values: unit,
-    };
-    let chart = surface::insert(sheet, grid, place, axes, row + 2)?;
-    let covered = if chart.is_some() {
-        surface::ROWS_COVERED
-    } else {
-        0
-    };
-    Ok((row + 3 + covered, chart))
-}
-
-/// A number where it is one: then it is an axis of numbers, too.
-fn write_head(
-    sheet: &mut Worksheet,
-    (row, column): (u32, u16),
-    head: &str,
-    format: &Format,
-) -> Result<(), XlsxError> {
-    match surface::number(head) {
-        Some(number) => sheet.write_number_with_format(row, column, number, format)?,
-        None => sheet.write_string_with_format(row, column, clean(head), format)?,
-    };
-    Ok(())
 }

@@ -3,35 +3,29 @@
 //! mean are formulas over the trials; their values as assay computes them are in the file
 //! too, for programs that do not calculate.
 
-use super::look;
+use super::{look, page};
+use crate::document::{Cell, Column, Table, TableRow};
 use crate::machine::import::moments;
 use crate::words::text::clean;
-use assay_lang::{key, tr};
+use assay_lang::tr;
 use assay_model::figures::{Figure, Sample};
 use assay_stats::figures::measured_in_words;
-use assay_stats::summary::{Moments, Summary};
+use assay_stats::summary::Summary;
 use rust_xlsxwriter::utility::column_number_to_name;
 use rust_xlsxwriter::{Formula, Worksheet, XlsxError};
 
-/// Before what is said of a line.
-const COLUMNS: [(&str, u16); 8] = [
-    (key!("Metric"), 34),
-    ("", 34),
-    ("n", 6),
-    (key!("Mean"), 14),
-    (key!("Standard deviation"), 18),
-    (key!("Geometric mean"), 16),
-    (key!("Unit of the cells"), 15),
-    (key!("Measured"), 18),
-];
+/// The column of the mean; standard deviation and geometric mean follow.
+const MEAN: u16 = 3;
+/// Columns before what is said of a line.
+const FIXED: usize = 8;
 
 /// Headings of the second column and of the results before the trials.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Heads {
     /// For example `Condition`.
     pub series: &'static str,
-    /// With the widths of their columns.
-    pub said: &'static [(&'static str, u16)],
+    /// Columns of [`FigureRow::said`].
+    pub said: Vec<Column>,
 }
 
 /// One line.
@@ -41,26 +35,8 @@ pub struct FigureRow<'a> {
     pub series: String,
     /// Figure with its trials.
     pub figure: &'a Figure,
-    /// One for each head of [`Heads::said`]; fewer are enough.
-    pub said: Vec<Said>,
-}
-
-/// Result for a row.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Said {
-    /// Nothing.
-    Nothing,
-    /// In percent.
-    Percent(f64),
-    /// In words.
-    Text(String),
-}
-
-impl Said {
-    /// In percent where it is known.
-    pub fn percent(value: Option<f64>) -> Self {
-        value.map_or(Self::Nothing, Self::Percent)
-    }
+    /// Results for the line, one for each column of [`Heads::said`]; fewer are enough.
+    pub said: Vec<Cell>,
 }
 
 /// Writes the sheet.
@@ -69,144 +45,110 @@ impl Said {
 /// When the lines do not fit a sheet.
 pub fn write(
     sheet: &mut Worksheet,
+    name: &str,
     title: &str,
-    heads: Heads,
+    heads: &Heads,
     rows: &[FigureRow<'_>],
 ) -> Result<(), XlsxError> {
-    look::on_paper(sheet);
-    write_heads(sheet, title, heads, rows)?;
-    for (row, line) in (FIRST_ROW..).zip(rows) {
-        write_row(sheet, row, heads, line)?;
-    }
-    sheet.set_freeze_panes(FIRST_ROW, 2)?;
-    sheet.set_repeat_rows(FIRST_ROW - 1, FIRST_ROW - 1)?;
-    Ok(())
-}
-
-/// Below the title, a sentence and the heads.
-const FIRST_ROW: u32 = 4;
-
-fn write_heads(
-    sheet: &mut Worksheet,
-    title: &str,
-    heads: Heads,
-    rows: &[FigureRow<'_>],
-) -> Result<(), XlsxError> {
-    sheet.write_string_with_format(0, 0, title, &look::title())?;
     let how = tr!(
         "One value per trial. Mean, standard deviation (n - 1) and geometric mean are \
                formulas over the trials to the right."
     );
-    sheet.write_string(1, 0, how)?;
-    let mut columns = COLUMNS.to_vec();
-    columns[1].0 = heads.series;
-    columns.extend(heads.said);
-    look::heads(sheet, FIRST_ROW - 1, &columns)?;
-    let most = rows
-        .iter()
-        .map(|row| row.figure.sample.n())
-        .max()
-        .unwrap_or_default();
-    for (column, trial) in (first_trial(heads)..).zip(1..=most) {
-        sheet.set_column_width(column, 14)?;
-        let head = tr!("Trial {trial}", trial);
-        sheet.write_string_with_format(FIRST_ROW - 1, column, head, &look::head())?;
+    let written = page::write_figures(sheet, name, [title, how], &table(heads, rows))?;
+    let first = written.columns.get(FIXED + heads.said.len());
+    let first = first.copied().unwrap_or_default();
+    for (row, line) in (written.first_row..).zip(rows) {
+        write_formulas(sheet, row, first, line.figure)?;
     }
     Ok(())
 }
 
-fn first_trial(heads: Heads) -> u16 {
-    u16::try_from(COLUMNS.len() + heads.said.len()).unwrap_or(u16::MAX)
+fn table(heads: &Heads, rows: &[FigureRow<'_>]) -> Table {
+    let most = rows.iter().map(|row| row.figure.sample.n()).max();
+    let most = most.unwrap_or_default();
+    let fixed = [
+        tr!("Metric"),
+        heads.series,
+        "n",
+        tr!("Mean"),
+        tr!("Standard deviation"),
+        tr!("Geometric mean"),
+        tr!("Unit of the cells"),
+        tr!("Measured"),
+    ];
+    let trials = (1..=most).map(|trial| Column::number(tr!("Trial {trial}", trial)));
+    let columns = fixed.map(Column::text).into_iter();
+    let columns = columns.chain(heads.said.iter().cloned()).chain(trials);
+    let columns: Vec<Column> = columns.collect();
+    let rows = rows.iter().map(|row| {
+        let mut cells = fixed_cells(row);
+        cells.extend(row.said.iter().cloned());
+        cells.resize(FIXED + heads.said.len(), Cell::Empty);
+        if let Sample::Values { values, .. } = &row.figure.sample {
+            let unit = clean(&row.figure.unit);
+            cells.extend(
+                values
+                    .iter()
+                    .map(|value| Cell::quantity(*value, unit.as_str())),
+            );
+        }
+        cells.resize(columns.len(), Cell::Empty);
+        TableRow::new(cells)
+    });
+    Table {
+        rows: rows.collect(),
+        columns,
+    }
 }
 
-fn write_row(
-    sheet: &mut Worksheet,
-    row: u32,
-    heads: Heads,
-    line: &FigureRow<'_>,
-) -> Result<(), XlsxError> {
-    let figure = line.figure;
-    sheet.write_string(row, 0, clean(&figure.metric))?;
-    sheet.write_string(row, 1, clean(&line.series))?;
+fn fixed_cells(row: &FigureRow<'_>) -> Vec<Cell> {
+    let figure = row.figure;
+    let unit = clean(&figure.unit);
     let moments = moments(&figure.sample);
-    let n = u32::try_from(moments.n).unwrap_or(u32::MAX);
-    sheet.write_number_with_format(row, 2, n, &look::count())?;
-    sheet.write_string(row, 6, clean(&figure.unit))?;
-    sheet.write_string(
-        row,
-        7,
-        figure
-            .measured
-            .as_deref()
-            .map_or(tr!("not told").to_owned(), measured_in_words),
-    )?;
-    for (column, said) in (8..).zip(&line.said) {
-        match said {
-            Said::Nothing => {}
-            Said::Percent(value) => {
-                sheet.write_number_with_format(row, column, *value, &look::percent())?;
-            }
-            Said::Text(text) => {
-                sheet.write_string(row, column, clean(text))?;
-            }
-        }
-    }
-    match &figure.sample {
-        Sample::Values { values, .. } => {
-            write_trials(sheet, row, first_trial(heads), figure, values)
-        }
-        Sample::Moments { .. } => write_moments(sheet, row, &figure.unit, moments),
-    }
+    let quantity = |value: Option<f64>| {
+        value.map_or(Cell::Empty, |value| Cell::quantity(value, unit.as_str()))
+    };
+    let measured = figure.measured.as_deref();
+    let measured = measured.map_or(tr!("not told").to_owned(), measured_in_words);
+    vec![
+        clean(&figure.metric).into(),
+        clean(&row.series).into(),
+        Cell::count(moments.n),
+        quantity(Some(moments.mean)),
+        quantity(moments.stdev),
+        Cell::Empty,
+        unit.as_str().into(),
+        measured.into(),
+    ]
 }
 
-/// The trials, and formulas over them.
-fn write_trials(
+/// Formulas over the trials, of which the first stands in the column `first`. A summary has
+/// none that a formula could use.
+fn write_formulas(
     sheet: &mut Worksheet,
     row: u32,
     first: u16,
     figure: &Figure,
-    values: &[f64],
 ) -> Result<(), XlsxError> {
-    let format = look::quantity(&figure.unit);
-    let mut last = first;
-    for (column, value) in (first..).zip(values) {
-        sheet.write_number_with_format(row, column, *value, &format)?;
-        last = column;
-    }
-    let range = format!(
-        "{}{row}:{}{row}",
-        column_number_to_name(first),
-        column_number_to_name(last),
-        row = row + 1
-    );
+    let Sample::Values { values, .. } = &figure.sample else {
+        return Ok(());
+    };
+    let last = first + u16::try_from(values.len().saturating_sub(1)).unwrap_or_default();
+    let [first, last] = [first, last].map(column_number_to_name);
+    let range = format!("{first}{row}:{last}{row}", row = row + 1);
     let moments = moments(&figure.sample);
     let geometric = Summary::of(values).and_then(|statistics| statistics.geometric_mean);
     let formulas = [
-        (3, "AVERAGE", Some(moments.mean)),
-        (4, "STDEV", moments.stdev),
-        (5, "GEOMEAN", geometric),
+        ("AVERAGE", Some(moments.mean)),
+        ("STDEV", moments.stdev),
+        ("GEOMEAN", geometric),
     ];
-    for (column, function, value) in formulas {
+    for (column, (function, value)) in (MEAN..).zip(formulas) {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             let formula = Formula::new(format!("={function}({range})"));
             let formula = formula.set_result(value.to_string());
+            let format = look::quantity(&figure.unit);
             sheet.write_formula_with_format(row, column, formula, &format)?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes the moments of a summary, which has no trials that a formula could use.
-fn write_moments(
-    sheet: &mut Worksheet,
-    row: u32,
-    unit: &str,
-    moments: Moments,
-) -> Result<(), XlsxError> {
-    let format = look::quantity(unit);
-    for (column, value) in [(3, Some(moments.mean)), (4, moments.stdev)] {
-        if let Some(value) = value {
-            sheet.write_number_with_format(row, column, value, &format)?;
         }
     }
     Ok(())

@@ -1,10 +1,8 @@
 //! Fonts, shades and names that the sheets share.
 
 use crate::words::text::clean;
-use assay_lang::{key, translated};
-use rust_xlsxwriter::{
-    Color, Format, FormatAlign, FormatBorder, FormatPattern, Worksheet, XlsxError,
-};
+use assay_lang::key;
+use rust_xlsxwriter::{Color, Format, FormatAlign, FormatBorder, FormatPattern, Worksheet};
 
 /// Longest name that a sheet may have.
 const LONGEST_NAME: usize = 31;
@@ -151,9 +149,20 @@ pub fn percent() -> Format {
     Format::new().set_num_format("+0.0\" %\"_c;-0.0\" %\"_c;0.0\" %\"_c")
 }
 
-/// Returns the format of a number of trials.
+/// Returns the format of a number of things.
 pub fn count() -> Format {
-    Format::new().set_num_format("0_c")
+    Format::new().set_num_format("#,##0_c")
+}
+
+/// Returns the format of a share, 0 to 1.
+pub fn share() -> Format {
+    Format::new().set_num_format("0.0 %_c")
+}
+
+/// Cells are numbers of this kind.
+#[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
+pub const fn number(n: u64) -> f64 {
+    n as f64
 }
 
 /// Returns the format of a p value.
@@ -175,18 +184,6 @@ pub fn verdict(word: &str) -> Format {
 /// Returns the format of a line of text that wraps.
 pub fn wrapped() -> Format {
     Format::new().set_text_wrap().set_align(FormatAlign::Top)
-}
-
-/// Writes heads with the widths of their columns, from column 0 on.
-///
-/// # Errors
-/// When they do not fit the sheet.
-pub fn heads(sheet: &mut Worksheet, row: u32, heads: &[(&str, u16)]) -> Result<(), XlsxError> {
-    for (column, (title, width)) in (0..).zip(heads) {
-        sheet.set_column_width(column, *width)?;
-        sheet.write_string_with_format(row, column, translated(title), &head())?;
-    }
-    Ok(())
 }
 
 /// Sets up a sheet for printing: as wide as a page.

@@ -1,13 +1,15 @@
 //! The sheet of a matrix: the figures, what each measured, and a surface.
 
-use super::look::{self, SHADES, Shade};
+use super::look::{SHADES, Shade};
+use super::page::Page;
 use super::surface::{self, Axes, Grid, MatrixPosition};
+use crate::document::{Cell, Column, Table, TableRow};
 use crate::results::cache_edge;
-use crate::results::matrix::{Cell, Matrix};
+use crate::results::matrix::{self, Matrix};
+use crate::words::labels::meaning;
 use crate::words::text::clean;
 use assay_lang::{key, tr, translated};
-use assay_model::work::iozone::RateUnit;
-use rust_xlsxwriter::{Format, Worksheet, XlsxError};
+use rust_xlsxwriter::{Worksheet, XlsxError};
 
 const FILE_SIZE: &str = key!("File size, KiB");
 const RECORD_SIZE: &str = key!("Record size, KiB");
@@ -21,92 +23,34 @@ pub fn write(
     matrix: &Matrix,
     name: &str,
 ) -> Result<Option<String>, XlsxError> {
-    look::on_paper(sheet);
     // A surface that is cut in two is none.
-    sheet.set_print_fit_to_pages(1, 1);
-    sheet.set_column_width(0, 18)?;
-    for column in 1..=u16::try_from(matrix.columns.len()).unwrap_or(u16::MAX) {
-        sheet.set_column_width(column, 16)?;
-    }
-    let digits = match matrix.unit {
-        RateUnit::MicrosPerOp => "#,##0.00",
-        RateUnit::KibPerSec | RateUnit::OpsPerSec => "#,##0",
-    };
-    let figures = write_head(sheet, matrix)?;
-    let mut row = figures + 1;
-    row = write_grid(sheet, matrix, row, |sheet, row, column, cell| {
-        let format = Shade::of(cell.label.as_deref()).number(digits);
-        sheet.write_number_with_format(row, column, cell.value, &format)?;
-        Ok(())
-    })?;
-    row += 1;
-    sheet.write_string_with_format(row, 0, tr!("What each figure measured"), &look::name())?;
-    row = write_grid(sheet, matrix, row + 1, |sheet, row, column, cell| {
-        let label = cell.label.as_deref().unwrap_or("unknown");
-        let format = Shade::of(cell.label.as_deref()).text();
-        sheet.write_string_with_format(row, column, clean(translated(label)), &format)?;
-        Ok(())
-    })?;
-    write_surface(sheet, matrix, name, figures + 1, row + 1)
-}
-
-/// Title, the sentence, what marks mean; the row after it comes back.
-fn write_head(sheet: &mut Worksheet, matrix: &Matrix) -> Result<u32, XlsxError> {
-    sheet.write_string_with_format(0, 0, clean(&matrix.title), &look::title())?;
-    let how = tr!(
+    let mut page = Page::new(sheet, name)?;
+    page.sheet.set_print_fit_to_pages(1, 1);
+    page.title(&clean(&matrix.title))?;
+    page.text(&tr!(
         "In {unit}. Down: size of the file. Across: size of a record. An empty cell was not measured.",
         unit = matrix.unit.name()
-    );
-    sheet.write_string(1, 0, how)?;
-    sheet.write_string_with_format(2, 0, cache_edge::sentence(matrix), &look::name())?;
-    let mut row = 3;
+    ))?;
+    page.heading(&cache_edge::sentence(matrix))?;
     for shade in SHADES.iter().filter(|shade| occurs(matrix, shade)) {
-        let meaning = crate::words::labels::meaning(shade.label).unwrap_or_default();
-        sheet.write_string_with_format(row, 0, translated(shade.label), &shade.text())?;
-        sheet.write_string(row, 1, format!("{}: {meaning}", translated(shade.words)))?;
-        row += 1;
+        let meaning = meaning(shade.label).unwrap_or_default();
+        let words = format!("{}: {meaning}", translated(shade.words));
+        page.shaded(shade, &words)?;
     }
-    Ok(row)
-}
-
-fn occurs(matrix: &Matrix, shade: &Shade) -> bool {
-    let mut cells = matrix.cells.iter().flatten().flatten();
-    cells.any(|cell| Shade::of(cell.label.as_deref()) == shade)
-}
-
-/// Writes headings and cells from `top` on; the row after them comes back.
-fn write_grid(
-    sheet: &mut Worksheet,
-    matrix: &Matrix,
-    top: u32,
-    write: impl Fn(&mut Worksheet, u32, u16, &Cell) -> Result<(), XlsxError>,
-) -> Result<u32, XlsxError> {
-    let head = look::head();
-    let size = Format::new().set_bold().set_num_format("#,##0");
-    sheet.write_string_with_format(top, 0, tr!("file \\ record, KiB"), &head)?;
-    for (column, kib) in (1..).zip(&matrix.columns) {
-        sheet.write_number_with_format(top, column, number(*kib), &head)?;
-    }
-    let mut row = top;
-    for (kib, cells) in matrix.rows.iter().zip(&matrix.cells) {
-        row += 1;
-        sheet.write_number_with_format(row, 0, number(*kib), &size)?;
-        for (column, cell) in (1..).zip(cells) {
-            if let Some(cell) = cell {
-                write(sheet, row, column, cell)?;
-            }
-        }
-    }
-    Ok(row + 1)
-}
-
-fn write_surface(
-    sheet: &mut Worksheet,
-    matrix: &Matrix,
-    name: &str,
-    head_row: u32,
-    below: u32,
-) -> Result<Option<String>, XlsxError> {
+    page.row += 1;
+    let head_row = page.row;
+    page.table(&by_size(matrix, |cell| Cell::Measured {
+        value: cell.value,
+        digits: matrix.digits(),
+        label: label(cell).to_owned(),
+    }))?;
+    page.row += 1;
+    page.heading(tr!("What each figure measured"))?;
+    page.table(&by_size(matrix, |cell| {
+        clean(translated(label(cell))).into()
+    }))?;
+    let below = page.row + 1;
+    page.set_widths()?;
     let place = MatrixPosition {
         sheet: name,
         head_row,
@@ -125,6 +69,30 @@ fn write_surface(
     Ok(chart)
 }
 
-const fn number(kib: u64) -> f64 {
-    kib as f64
+fn label(cell: &matrix::Cell) -> &str {
+    cell.label.as_deref().unwrap_or("unknown")
+}
+
+fn occurs(matrix: &Matrix, shade: &Shade) -> bool {
+    let mut cells = matrix.cells.iter().flatten().flatten();
+    cells.any(|cell| Shade::of(cell.label.as_deref()) == shade)
+}
+
+/// File sizes down, record sizes across.
+fn by_size(matrix: &Matrix, shown: impl Fn(&matrix::Cell) -> Cell) -> Table {
+    let rows = matrix.rows.iter().zip(&matrix.cells).map(|(kib, cells)| {
+        let cells = cells
+            .iter()
+            .map(|cell| cell.as_ref().map_or(Cell::Empty, &shown));
+        TableRow::new(std::iter::once(Cell::count(*kib)).chain(cells).collect())
+    });
+    let sizes = matrix
+        .columns
+        .iter()
+        .map(|kib| Column::number(kib.to_string()));
+    let columns = std::iter::once(Column::text(tr!("file \\ record, KiB"))).chain(sizes);
+    Table {
+        columns: columns.collect(),
+        rows: rows.collect(),
+    }
 }

@@ -2,21 +2,19 @@
 //! sheet for each group of metrics, a sheet with a surface for each matrix, conditions,
 //! the evidence of every trial, and every metric.
 //!
-//! Each sheet is a module. Figures are numbers and text is text: only `figures` has
+//! `page` writes documents; the other modules write sheets of figures with formulas,
+//! surfaces and raw trials. Figures are numbers and text is text: only `figures` has
 //! formulas, and they are assay's own, whatever a name on a device looks like.
 
 mod comparison;
-mod conditions;
 mod crossing;
-mod evidence;
 mod figures;
 mod import;
 mod look;
 mod matrix;
+mod page;
 mod run;
-mod summary;
 mod surface;
-mod table;
 #[cfg(test)]
 mod tests;
 mod trials;

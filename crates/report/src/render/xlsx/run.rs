@@ -1,27 +1,39 @@
 //! The sheets of a run, and of a run under several conditions.
 
-use super::figures::{self, FigureRow, Heads, Said};
-use super::{conditions, crossing, evidence, look, matrix, summary, trials};
+use super::figures::{self, FigureRow, Heads};
+use super::{crossing, look, matrix, page, trials};
+use crate::charts::data::Gallery;
+use crate::document::{Cell, Column};
 use crate::results::comparison::{Ranked, places};
 use crate::results::jobs::{self, Jobs};
 use crate::results::matrix::Matrix;
 use crate::results::summary::Summary;
-use crate::results::sweep::by_condition;
-use assay_lang::key;
+use crate::results::sweep::{Sweep, by_condition};
+use crate::views;
+use assay_lang::tr;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_stats::figures::of_trials;
 use rust_xlsxwriter::{Workbook, XlsxError};
 
-pub(super) const PLAIN: Heads = Heads {
-    series: key!("Condition"),
-    said: &[],
-};
+/// Sections that have sheets of their own.
+const ELSEWHERE: [&str; 2] = ["evidence", "matrices"];
 
-pub(super) const RANKED: Heads = Heads {
-    series: key!("Condition"),
-    said: &[(key!("Delta"), 10), (key!("Letters"), 9), (key!("Rank"), 7)],
-};
+/// Heads of figures, with those of their ranking where there is one.
+pub(super) fn heads(ranked: bool) -> Heads {
+    let said = match ranked {
+        true => vec![
+            Column::number(tr!("Delta")),
+            Column::text(tr!("Letters")),
+            Column::text(tr!("Rank")),
+        ],
+        false => Vec::new(),
+    };
+    Heads {
+        series: tr!("Condition"),
+        said,
+    }
+}
 
 /// Makes all sheets of a run; what comes back are the charts in their order.
 ///
@@ -33,19 +45,24 @@ pub fn fill(
     matrices: &[Matrix],
 ) -> Result<Vec<String>, XlsxError> {
     let all = Summary::of(run);
-    summary::write(workbook.add_worksheet(), &all, !matrices.is_empty())?;
+    let document = views::run::full(&all, &Gallery::default(), None);
+    page::write(
+        workbook.add_worksheet(),
+        look::SUMMARY,
+        &document,
+        &ELSEWHERE,
+    )?;
     let figures = of_jobs(&all);
     let rows = figures.iter().map(|figure| row(figure, Vec::new()));
     let titles = matrices.iter().map(|matrix| matrix.title.as_str());
-    let names = write_groups(workbook, run, (PLAIN, rows.collect()), titles)?;
+    let names = write_groups(workbook, run, (heads(false), rows.collect()), titles)?;
     let mut charts = Vec::new();
     for (matrix, name) in matrices.iter().zip(&names) {
-        let sheet = workbook.add_worksheet();
-        sheet.set_name(name)?;
-        charts.extend(matrix::write(sheet, matrix, name)?);
+        charts.extend(matrix::write(workbook.add_worksheet(), matrix, name)?);
     }
-    evidence::write(workbook.add_worksheet(), look::EVIDENCE, &all)?;
-    trials::write(workbook.add_worksheet(), &[all], &[])?;
+    let evidence = views::run::evidence::of_all(&all);
+    page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
+    trials::write(workbook.add_worksheet(), &[run], &[])?;
     Ok(charts)
 }
 
@@ -59,17 +76,27 @@ pub fn fill_swept(
     ranked: &Ranked<'_>,
 ) -> Result<Vec<String>, XlsxError> {
     let each = by_condition(run.clone());
-    summary::write(workbook.add_worksheet(), &Summary::of(&each), false)?;
+    let mut document = views::run::full(&Summary::of(&each), &Gallery::default(), None);
+    let verdict = views::ranking::sections(ranked, &Sweep::of(run));
+    document.sections.splice(0..0, verdict);
+    page::write(
+        workbook.add_worksheet(),
+        look::SUMMARY,
+        &document,
+        &ELSEWHERE,
+    )?;
     let all = Summary::of(run);
     let figures = of_jobs(&all);
     let rows = by_metric(&figures)
         .into_iter()
         .map(|figure| row(figure, said(figure, ranked)));
-    write_groups(workbook, run, (RANKED, rows.collect()), [].into_iter())?;
+    write_groups(workbook, run, (heads(true), rows.collect()), [].into_iter())?;
     let charts = crossing::write(workbook.add_worksheet(), run, &figures)?;
-    conditions::write_swept(workbook.add_worksheet(), run)?;
-    evidence::write(workbook.add_worksheet(), look::EVIDENCE, &all)?;
-    trials::write(workbook.add_worksheet(), &[all], &[])?;
+    let varied = views::run::conditions::varied(run);
+    page::write_table(workbook.add_worksheet(), look::CONDITIONS, &varied)?;
+    let evidence = views::run::evidence::of_all(&all);
+    page::write_table(workbook.add_worksheet(), look::EVIDENCE, &evidence)?;
+    trials::write(workbook.add_worksheet(), &[run], &[])?;
     Ok(charts)
 }
 
@@ -89,7 +116,7 @@ pub(super) fn by_metric(figures: &[Figure]) -> Vec<&Figure> {
     metrics.flat_map(conditions).collect()
 }
 
-fn row(figure: &Figure, said: Vec<Said>) -> FigureRow<'_> {
+fn row(figure: &Figure, said: Vec<Cell>) -> FigureRow<'_> {
     FigureRow {
         series: figure.condition.clone(),
         figure,
@@ -98,7 +125,7 @@ fn row(figure: &Figure, said: Vec<Said>) -> FigureRow<'_> {
 }
 
 /// Returns the results of one condition; empty for metrics that do not decide.
-pub(super) fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Said> {
+pub(super) fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Cell> {
     let metric = ranked
         .ranking
         .metrics
@@ -108,9 +135,9 @@ pub(super) fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Said> {
     let mut conditions = conditions.filter(|ranked| ranked.condition == figure.condition);
     conditions.next().map_or_else(Vec::new, |ranked| {
         vec![
-            Said::Percent(ranked.delta_percent),
-            Said::Text(ranked.letters.clone().unwrap_or_default()),
-            Said::Text(places(ranked)),
+            Cell::Change(ranked.delta_percent),
+            ranked.letters.clone().map_or(Cell::Empty, Cell::Text),
+            places(ranked).into(),
         ]
     })
 }
@@ -130,9 +157,7 @@ fn write_groups<'a>(
     let mut names = look::sheet_names(all.iter().map(String::as_str));
     let rest = names.split_off(groups.len());
     for ((title, rows), name) in groups.iter().zip(&names) {
-        let sheet = workbook.add_worksheet();
-        sheet.set_name(name)?;
-        figures::write(sheet, title, heads, rows)?;
+        figures::write(workbook.add_worksheet(), name, title, &heads, rows)?;
     }
     Ok(rest)
 }

@@ -1,53 +1,67 @@
 //! A run: the answer, the figures, what puts them in doubt.
 
+pub(crate) mod conditions;
+pub(crate) mod evidence;
+pub(super) mod method;
+pub(super) mod page;
 mod tables;
 
-use super::{findings, provenance};
-use crate::document::{Document, Section};
+use super::{provenance, ranking};
+use crate::charts::data::Gallery;
+use crate::document::{Block, Detail, Document, Section};
 use crate::results::describe;
+use crate::results::findings::{self, topics};
 use crate::results::key_figures::{Belief, KeyFigure, KeyFigures};
 use crate::results::ladder::Ladder;
 use crate::results::reference;
 use crate::results::stopping;
 use crate::results::summary::{Group, JobSummary, Summary};
-use crate::results::sweep::{Sweep, by_condition};
+use crate::results::sweep::{Sweep, Verdicts, by_condition};
 use crate::results::warnings::{self, Warning};
 use crate::words::format::{quantity, utc};
 use crate::words::identity;
 use crate::words::style::Tone;
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
+use assay_model::annotation::Annotation;
 use assay_model::metric::Unit;
 use assay_model::plan::Place;
 use assay_model::run::Run;
 use assay_model::storage::Backing;
 
-/// A run for someone at a terminal. The answer comes last, where it is seen.
+/// A run for someone at a terminal.
 #[must_use]
 pub fn document(run: &Run) -> Document {
-    let summary = Summary::of(run);
-    let mut document = Document::new(title(&summary));
+    // Trials of one job differ between conditions: each is a job of its own.
+    let apart = by_condition(run.clone());
+    let summary = Summary::of(&apart);
+    let mut document = titled(run);
     if let Some(nothing) = nothing(&summary) {
         document.push(nothing);
         document.push(origin(&summary));
         return document;
     }
-    document.push(origin(&summary));
-    if !run.header.plan.conditions.is_empty() {
-        document.sections.extend(tables::sweep(&Sweep::of(run)));
-        // Trials of one job differ between conditions: each is a job of its own.
-        let apart = by_condition(run.clone());
-        let found = warnings::collect(&Summary::of(&apart));
-        document.push(warnings_of(&found));
-        return document;
-    }
-    figures(&summary, &mut document);
     let found = warnings::collect(&summary);
-    document.push(warnings_of(&found));
     // Key figures are about storage.
     if !summary.is_of_memory() {
         document.push(in_short(&KeyFigures::of(&summary, &found)));
     }
+    document.push(Section {
+        title: tr!("Run").to_owned(),
+        ..origin(&Summary::of(run))
+    });
+    match run.header.plan.conditions.is_empty() {
+        true => figures(&summary, &Gallery::default(), Detail::Brief, &mut document),
+        false => document.sections.extend(tables::sweep(&Sweep::of(run))),
+    }
+    document.push(warnings_of(&found));
+    document
+}
+
+/// A document named after the storage, with what a user calls the run.
+fn titled(run: &Run) -> Document {
+    let mut document = Document::new(title(&Summary::of(run)));
+    document.header = annotated(&run.annotation);
     document
 }
 
@@ -61,11 +75,69 @@ pub fn title(summary: &Summary<'_>) -> String {
     }
 }
 
+/// Name, tags and note that a user gave.
+pub(super) fn annotated(annotation: &Annotation) -> Vec<Block> {
+    let name = annotation.name.as_deref().map(|name| (tr!("Name"), name));
+    let tags = annotation.tags.join(", ");
+    let tags = (!tags.is_empty()).then_some((tr!("Tags"), tags.as_str()));
+    let note = annotation.note.iter().flat_map(|note| note.lines());
+    let note = note.map(|line| (tr!("Note"), line));
+    let facts = name.into_iter().chain(tags).chain(note);
+    let mut section = Section::default();
+    section.facts(facts.map(|(name, text)| (name, clean(text))));
+    section.blocks
+}
+
+/// A line on what a document is of, before what a user calls it.
+pub(super) fn header(origin: String, annotation: &Annotation) -> Vec<Block> {
+    let mut section = Section::default();
+    section.say(origin, Some(Tone::Soft));
+    section.blocks.extend(annotated(annotation));
+    section.blocks
+}
+
+/// A run with all that is known of it, for pages and workbooks; of a sweep each job is one
+/// job for each condition. Charts are those of the gallery.
+#[must_use]
+pub(crate) fn full(
+    summary: &Summary<'_>,
+    gallery: &Gallery,
+    verdicts: Option<&Verdicts>,
+) -> Document {
+    let run = summary.run;
+    let mut document = Document::new(title(summary));
+    let origin = tr!(
+        "{path}, run {id}, {started}",
+        path = clean(&run.header.storage.path.to_string_lossy()),
+        id = clean(&run.header.id),
+        started = utc(run.header.started_unix_ms)
+    );
+    document.header = header(origin, &run.annotation);
+    if let Some(verdicts) = verdicts {
+        document.push(Section {
+            id: "verdict",
+            title: tr!("Conditions against each other").to_owned(),
+            blocks: ranking::page_blocks(verdicts, gallery),
+        });
+    }
+    let found = warnings::collect(summary);
+    let mut answer = nothing(summary).unwrap_or_else(|| in_short(&KeyFigures::of(summary, &found)));
+    let took = identity::took(run).map_or(String::new(), |took| tr!(", in {took}", took));
+    let trials = describe::trials(summary);
+    let trials = tr!("Trials: {trials}{took}.", trials, took);
+    answer.say(trials, Some(Tone::Soft));
+    document.push(answer);
+    document.push(warnings_of(&found));
+    figures(summary, gallery, Detail::Full, &mut document);
+    page::background(summary, gallery, &mut document);
+    document
+}
+
 /// A run of single reads with pauses: their latency first.
 #[must_use]
 pub fn ping(run: &Run) -> Document {
     let summary = Summary::of(run);
-    let mut document = Document::new(identity::name(&run.header.storage));
+    let mut document = titled(run);
     let found = warnings::collect(&summary);
     let mut digest = KeyFigures::of(&summary, &found);
     digest.lines = summary.jobs.iter().filter_map(latency).collect();
@@ -102,13 +174,13 @@ fn latency(job: &JobSummary<'_>) -> Option<KeyFigure> {
 #[must_use]
 pub fn mail(run: &Run) -> Document {
     let summary = Summary::of(run);
-    let mut document = Document::new(title(&summary));
+    let mut document = titled(run);
     if let Some(nothing) = nothing(&summary) {
         document.push(nothing);
     } else {
         let found = warnings::collect(&summary);
         document.push(in_short(&KeyFigures::of(&summary, &found)));
-        figures(&summary, &mut document);
+        figures(&summary, &Gallery::default(), Detail::Brief, &mut document);
         document.push(warnings_of(&found));
     }
     for section in provenance::of_run(run) {
@@ -124,18 +196,37 @@ fn nothing(summary: &Summary<'_>) -> Option<Section> {
     Some(section)
 }
 
-fn figures(summary: &Summary<'_>, document: &mut Document) {
+fn figures(summary: &Summary<'_>, gallery: &Gallery, detail: Detail, document: &mut Document) {
     for ladder in Ladder::ALL {
-        document.push(tables::ladder(ladder, summary));
+        document.push(tables::ladder(ladder, summary, detail));
     }
-    document.push(tables::scenario(summary));
-    document.push(tables::results(summary));
+    if detail == Detail::Full {
+        document.push(page::sizes(summary, gallery));
+    }
+    document.push(tables::scenario(summary, detail));
+    document.push(tables::results(summary, detail));
     document.push(limits(summary));
+    if detail == Detail::Full {
+        document.push(page::trials(gallery));
+    }
     document.push(tables::tails(summary));
-    document.push(tables::extent(summary));
-    document.sections.extend(findings::sections(summary));
-    for job in summary.group(Group::Sustained) {
-        document.push(tables::over_time(job));
+    document.push(tables::extent(summary, &gallery.extents));
+    let topics = topics(summary).into_iter();
+    document.sections.extend(topics.map(|topic| Section {
+        id: topic.id,
+        title: topic.title.to_owned(),
+        blocks: vec![Block::Findings(topic.findings)],
+    }));
+    match detail {
+        Detail::Brief => {
+            for job in summary.group(Group::Sustained) {
+                document.push(tables::over_time(job));
+            }
+        }
+        Detail::Full => {
+            document.push(page::course(gallery));
+            document.push(page::latency(summary, gallery));
+        }
     }
 }
 
@@ -147,7 +238,7 @@ pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
 }
 
 /// The key figures and whether to believe them.
-fn in_short(digest: &KeyFigures) -> Section {
+pub(super) fn in_short(digest: &KeyFigures) -> Section {
     let mut section = Section::new("summary", tr!("In short, medians of the trials"));
     let tone = match digest.belief {
         Belief::Yes => Tone::Good,

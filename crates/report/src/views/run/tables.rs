@@ -1,6 +1,7 @@
 //! Tables of a run: results, ladders, steps of a scenario, tails, samples, conditions.
 
-use crate::document::{Block, Cell, Column, Keep, Section, Table, TableRow};
+use crate::charts::draw::Chart;
+use crate::document::{Block, Cell, Column, Detail, Keep, Section, Table, TableRow};
 use crate::results::describe;
 use crate::results::extent::{self, curve, metric};
 use crate::results::findings::scenario::{ActLine, lines, totals};
@@ -9,8 +10,9 @@ use crate::results::summary::{Figure, Group, JobSummary, Summary};
 use crate::results::sweep::{Arm, Sweep, SweptMetric};
 use crate::results::tails::{JobTail, Operation, of_run};
 use crate::results::write_mode::WriteMode;
-use crate::words::format::{self, percent, quantity};
+use crate::words::format::quantity;
 use crate::words::labels::Labels;
+use crate::words::style::Tone;
 use crate::words::text::{clean, numbered, shorten, width};
 use assay_lang::{tr, translated};
 use assay_model::metric::Unit;
@@ -18,12 +20,10 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::work::extent::SampleKind;
 use assay_model::work::memory::MemoryStepResult;
 
-/// Longer names are shortened; assay's own are at most 20 with their
-/// direction.
+/// Longer names are shortened where there is little room; assay's own are at most 20 with
+/// their direction.
 const LONGEST_NAME: usize = 24;
 const LONGEST_TAIL: usize = 20;
-/// Cells of the bar of a device share.
-const BAR: usize = 10;
 /// Points of a curve; a terminal has fewer columns.
 const POINTS: usize = 400;
 
@@ -36,8 +36,8 @@ fn measured<const N: usize>(columns: [Column; N], rows: Vec<TableRow>) -> Table 
     }
 }
 
-fn row(cells: Vec<String>, labels: Labels) -> TableRow {
-    let cells = cells.into_iter().map(Cell::Text);
+fn row<C: Into<Cell>>(cells: Vec<C>, labels: Labels) -> TableRow {
+    let cells = cells.into_iter().map(C::into);
     TableRow::new(cells.chain([Cell::Labels(labels)]).collect())
 }
 
@@ -45,8 +45,8 @@ fn without_figure(name: String, job: &JobSummary<'_>) -> TableRow {
     TableRow::new(vec![name.into(), no_figure(job).into()])
 }
 
-/// A line per figure.
-pub(super) fn results(summary: &Summary<'_>) -> Section {
+/// A row per figure; in full below the titles of their groups, without jobs that have none.
+pub(super) fn results(summary: &Summary<'_>, detail: Detail) -> Section {
     // Samples have a table of their own, with another mean.
     let sampled: Vec<&str> = extent::jobs(summary)
         .iter()
@@ -57,38 +57,65 @@ pub(super) fn results(summary: &Summary<'_>) -> Section {
             && !job.is_cuts()
             && !sampled.contains(&job.job.name.as_str())
     };
-    let rows = summary.jobs.iter().filter(is_row).flat_map(result_rows);
+    let jobs = summary.jobs.iter().filter(is_row);
+    let rows: Vec<TableRow> = match detail {
+        Detail::Brief => jobs.flat_map(|job| result_rows(job, detail)).collect(),
+        Detail::Full => {
+            let jobs = jobs.filter(|job| !job.is_cell() && !job.headlines().is_empty());
+            grouped(&jobs.collect::<Vec<_>>())
+        }
+    };
     let mut section = Section::new("results", tr!("Results"));
     let columns = [
-        Column::text(""),
+        Column::text(tr!("job")),
+        Column::text(tr!("what it did")).keep(Keep::Page),
         Column::number(tr!("median")),
         Column::number(tr!("low .. high")),
+        Column::number("CV").keep(Keep::Page),
         Column::number(tr!("median p99")).keep(Keep::IfRoom),
         Column::number("n").keep(Keep::Spare),
     ];
-    section.table(measured(columns, rows.collect()));
+    section.table(measured(columns, rows));
     section
 }
 
-fn result_rows(job: &JobSummary<'_>) -> Vec<TableRow> {
+fn grouped(jobs: &[&JobSummary<'_>]) -> Vec<TableRow> {
+    let groups = Group::ALL.into_iter().flat_map(|group| {
+        let own = jobs.iter().filter(move |job| job.group == group);
+        let mut rows = own
+            .flat_map(|job| result_rows(job, Detail::Full))
+            .peekable();
+        let heading = rows.peek().map(|_| TableRow::heading(group.title()));
+        heading.into_iter().chain(rows).collect::<Vec<_>>()
+    });
+    groups.collect()
+}
+
+fn result_rows(job: &JobSummary<'_>, detail: Detail) -> Vec<TableRow> {
     let figures = job.headlines();
     let name = clean(&job.job.name);
+    let shortened = |room| match detail {
+        Detail::Brief => shorten(&name, room),
+        Detail::Full => name.clone(),
+    };
     if figures.is_empty() {
-        return vec![without_figure(shorten(&name, LONGEST_NAME), job)];
+        return vec![without_figure(shortened(LONGEST_NAME), job)];
     }
     let several = figures.len() > 1;
     let rows = figures.into_iter().map(|figure| {
         let subject = match describe::metric(&figure.name) {
-            subject if several => format!(" {subject}"),
+            subject if several || detail == Detail::Full => format!(" {subject}"),
             _ => String::new(),
         };
         let room = LONGEST_NAME.saturating_sub(width(&subject));
         let cells = vec![
-            format!("{}{subject}", shorten(&name, room)),
+            format!("{}{subject}", shortened(room)).into(),
+            describe::job(job.job).into(),
             median(&figure),
-            spread(&figure),
-            describe::p99_of(job, &figure).unwrap_or_default(),
-            figure.stats.n.to_string(),
+            ends(&figure),
+            figure.stats.cv.map_or(Cell::Unknown, Cell::Ratio),
+            p99(job, &figure),
+            Cell::Count(figure.stats.n),
         ];
         TableRow {
             note: describe::durable(job, &figure),
@@ -98,15 +125,36 @@ fn result_rows(job: &JobSummary<'_>) -> Vec<TableRow> {
     rows.collect()
 }
 
-fn median(figure: &Figure) -> String {
-    quantity(figure.unit, figure.stats.median)
+fn median(figure: &Figure) -> Cell {
+    let median = figure.stats.median;
+    match figure.unit {
+        Unit::Ratio => Cell::Ratio(median),
+        Unit::Count => quantity(Unit::Count, median).into(),
+        unit => Cell::quantity(median, unit.name()),
+    }
 }
 
-fn spread(figure: &Figure) -> String {
+/// Lowest and highest trial.
+fn ends(figure: &Figure) -> Cell {
     let stats = &figure.stats;
     match stats.n {
-        1 => tr!("1 trial").to_owned(),
-        _ => format::spread(figure.unit, stats.median, stats.min, stats.max),
+        1 => tr!("1 trial").into(),
+        _ => Cell::Spread {
+            unit: figure.unit,
+            median: stats.median,
+            low: stats.min,
+            high: stats.max,
+        },
+    }
+}
+
+fn p99(job: &JobSummary<'_>, figure: &Figure) -> Cell {
+    let Some((p99, label)) = describe::p99_of(job, figure) else {
+        return Cell::Empty;
+    };
+    match label {
+        None => median(&p99),
+        Some(label) => format!("{} ({label})", median(&p99).text()).into(),
     }
 }
 
@@ -143,7 +191,7 @@ fn no_figure(job: &JobSummary<'_>) -> String {
 }
 
 /// One transfer in several ways, with what had reached the device and what that means.
-pub(super) fn ladder(ladder: Ladder, summary: &Summary<'_>) -> Section {
+pub(super) fn ladder(ladder: Ladder, summary: &Summary<'_>, detail: Detail) -> Section {
     let Some(title) = ladder.title(summary) else {
         return Section::default();
     };
@@ -151,7 +199,14 @@ pub(super) fn ladder(ladder: Ladder, summary: &Summary<'_>) -> Section {
         1 => tr!("{title}, and what it measures", title),
         _ => tr!("{title}, and what each one measures", title),
     };
-    let mut section = Section::new("ladder", title);
+    let id = match ladder {
+        Ladder::Write => "ladder",
+        Ladder::Read => "read-ladder",
+    };
+    let mut section = Section::new(id, title);
+    if detail == Detail::Full {
+        section.say(ladder.introduction(), Some(Tone::Soft));
+    }
     let columns = [
         Column::text(""),
         Column::number(tr!("median")),
@@ -172,35 +227,23 @@ fn ladder_row(ladder: Ladder, job: &JobSummary<'_>) -> TableRow {
     let Some(figure) = job.figure(ladder.metric()) else {
         return without_figure(name, job);
     };
-    let cells = vec![name, median(&figure), spread(&figure), reached(shares)];
+    let cells = vec![
+        name.into(),
+        median(&figure),
+        ends(&figure),
+        match shares {
+            Some((low, high)) => Cell::Shares(low, high),
+            None => tr!("not known").into(),
+        },
+    ];
     TableRow {
         note: Some(ladder.meaning(mode, &labels, shares)),
         ..row(cells, labels)
     }
 }
 
-/// A bar and the share, or the range of shares.
-fn reached(shares: Option<(f64, f64)>) -> String {
-    let Some((low, high)) = shares else {
-        return tr!("not known").to_owned();
-    };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "0 to BAR"
-    )]
-    let filled = (low.clamp(0.0, 1.0) * BAR as f64).floor() as usize;
-    let bar = format!("{}{}", "█".repeat(filled), "·".repeat(BAR - filled));
-    let (low, high) = (percent(low), percent(high));
-    if low == high {
-        format!("{bar} {low:>6}")
-    } else {
-        format!("{bar} {}-{high}", low.trim_end_matches(" %"))
-    }
-}
-
 /// The steps of a scenario.
-pub(super) fn scenario(summary: &Summary<'_>) -> Section {
+pub(super) fn scenario(summary: &Summary<'_>, detail: Detail) -> Section {
     let mut section = Section::new("scenario", tr!("What was done, step by step"));
     let columns = [
         Column::text(""),
@@ -212,7 +255,10 @@ pub(super) fn scenario(summary: &Summary<'_>) -> Section {
     ];
     let rows = lines(summary).into_iter().map(|step: ActLine| {
         let cells = vec![
-            shorten(&step.name, LONGEST_NAME),
+            match detail {
+                Detail::Brief => shorten(&step.name, LONGEST_NAME),
+                Detail::Full => step.name,
+            },
             step.time,
             step.rate,
             step.slowest,
@@ -227,7 +273,7 @@ pub(super) fn scenario(summary: &Summary<'_>) -> Section {
     section.table(measured(columns, rows.collect()));
     if !section.blocks.is_empty() {
         for (scenario, total) in totals(summary) {
-            let (median, spread) = (median(&total), spread(&total));
+            let (median, spread) = (median(&total).text(), ends(&total).text());
             let said = tr!(
                 "  all of {scenario}: {median} ({spread})",
                 scenario,
@@ -278,7 +324,7 @@ fn tail_rows(job: &JobSummary<'_>, tails: &[JobTail<'_>]) -> Vec<TableRow> {
 }
 
 fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
-    let time = |ns: f64| quantity(Unit::Nanos, ns);
+    let time = |ns: f64| Cell::quantity(ns, Unit::Nanos.name());
     let tail = &found.tail;
     let mut name = shorten(&clean(found.job), LONGEST_TAIL);
     if job.group == Group::Mixed {
@@ -290,16 +336,16 @@ fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
         Operation::Flush => "flush_lat_p99",
         Operation::DurableWrite => "durable_write_lat_p99",
     };
-    let [mean, worst] = tail.each.map_or_else(Default::default, |each| {
+    let [mean, worst] = tail.each.map_or([Cell::Empty, Cell::Empty], |each| {
         [time(each.geometric_mean_ns), time(each.worst_ns as f64)]
     });
     let name = format!("{name} {}", tail.percentile);
-    let cells = vec![name, time(tail.pooled_ns as f64), mean, worst];
+    let cells = vec![name.into(), time(tail.pooled_ns as f64), mean, worst];
     row(cells, job.labels_of(metric))
 }
 
 /// Samples over an extent: lowest, average and highest, and a curve for each trial.
-pub(super) fn extent(summary: &Summary<'_>) -> Section {
+pub(super) fn extent(summary: &Summary<'_>, charts: &[Chart]) -> Section {
     let jobs = extent::jobs(summary);
     let mut trials = jobs.iter().flat_map(|(_, job)| &job.trials);
     let Some(step) = trials.find_map(extent::of) else {
@@ -315,6 +361,15 @@ pub(super) fn extent(summary: &Summary<'_>) -> Section {
     ];
     let rows = jobs.iter().filter_map(|(kind, job)| extent_row(*kind, job));
     section.table(measured(columns, rows.collect()));
+    if !charts.is_empty() {
+        section.say(
+            tr!("Each sample where it was taken, from the begin of the device or file to its end. The average \
+                 counts all samples alike, as GNOME Disks does; the rate of the trial divides all bytes by all time."),
+            Some(Tone::Soft),
+        );
+        section.charts(charts);
+        return section;
+    }
     for (kind, job) in jobs.iter().filter(|(kind, _)| *kind != SampleKind::Access) {
         for trial in &job.trials {
             section
@@ -333,9 +388,9 @@ pub(super) fn extent(summary: &Summary<'_>) -> Section {
 fn extent_row(kind: SampleKind, job: &JobSummary<'_>) -> Option<TableRow> {
     let figure = |statistic| job.figure(&format!("{}_{statistic}", metric(kind)));
     let [least, mean, most] = [figure("min")?, figure("mean")?, figure("max")?];
-    let shown = [&least, &mean, &most].map(|f| quantity(f.unit, f.stats.median));
-    let name = extent::name(kind).to_owned();
-    let cells = [name].into_iter().chain(shown).collect();
+    let shown = [&least, &mean, &most].map(median);
+    let name = Cell::from(extent::name(kind));
+    let cells: Vec<Cell> = [name].into_iter().chain(shown).collect();
     Some(row(cells, mean.labels))
 }
 
@@ -391,15 +446,14 @@ fn arm_row(arm: &Arm<'_>, unit: Unit) -> TableRow {
     };
     // Where a value is 0 there is no geometric mean.
     let centre = match figure.stats.geometric_mean {
-        Some(mean) => quantity(unit, mean),
-        None => tr!("mean {mean}", mean = quantity(unit, figure.stats.mean)),
+        Some(mean) => Cell::quantity(mean, unit.name()),
+        None => tr!("mean {mean}", mean = quantity(unit, figure.stats.mean)).into(),
     };
-    let n = figure.stats.n.to_string();
     let cells = vec![
-        name,
+        name.into(),
         centre,
-        n,
-        figure.stats.cv.map_or("-".to_owned(), percent),
+        Cell::Count(figure.stats.n),
+        figure.stats.cv.map_or(Cell::Unknown, Cell::Ratio),
     ];
     let missing = arm.missing.as_ref();
     TableRow {

@@ -24,8 +24,8 @@ pub fn document(run: &Run, found: &Found) -> Document {
         let traits = found.traits.iter();
         let traits = traits.filter(|(_, said)| (status(said) == "seen") == seen);
         traits
-            .map(|(what, said)| (title(*what).to_owned(), sentence(said)))
-            .collect()
+            .map(|(what, said)| (title(*what), sentence(said)))
+            .collect::<Vec<_>>()
     };
     let mut summary = Section::new("summary", "");
     summary.facts(facts(true));

@@ -90,7 +90,7 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
         Stored::Import(import) => {
             if !OF_IMPORTS.contains(&format) {
                 let what = "an import, which has no evidence to judge,";
-                return Err(format.refused(what, &OF_IMPORTS));
+                return Err(format.refused(what, OF_IMPORTS));
             }
             let output = output(&import.id)?;
             output.write(format, |out| write_import(&import, (format, args), out))?;

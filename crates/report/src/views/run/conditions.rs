@@ -1,39 +1,97 @@
 //! Settings in force during the trials: one value if all agree, else all values.
 
-use super::{figure, parts};
-use crate::charts::data::Gallery;
+use crate::charts::draw::Chart;
+use crate::document::{Column, Section, Table, TableRow};
 use crate::results::summary::Summary;
 use crate::words::format::celsius;
-use crate::words::text::Fact;
-use crate::words::text::{clean, enumerate};
-use assay_lang::tr;
+use crate::words::style::Tone;
+use crate::words::text::{Fact, clean, enumerate};
+use assay_lang::{counted, tr};
+use assay_model::condition::Condition;
 use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
+use assay_model::run::Run;
 use assay_model::units::Bytes;
-use maud::{Markup, html};
 
-pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
+/// What the kernel said around all trials, and their course through the run.
+pub(super) fn section(summary: &Summary<'_>, session: Option<&Chart>) -> Section {
+    let mut section = Section::new("conditions", tr!("Conditions"));
+    section.table(varied(summary.run));
     let trials = summary.run.trials.iter();
     let evidence: Vec<&Evidence> = trials.filter_map(|t| t.evidence.as_ref()).collect();
     if evidence.is_empty() {
-        return None;
+        return section;
     }
-    Some(html! {
-        p.soft { (tr!("As seen around all trials; where they differ, every value is listed. Each trial's own are in its evidence.")) }
-        (parts::facts(&facts(&evidence)))
-        @if let Some(chart) = &gallery.session {
-            div.charts { (figure::of(chart)) }
-        }
-    })
+    section.say(
+        tr!("As seen around all trials; where they differ, every value is listed. Each trial's own are in its evidence."),
+        Some(Tone::Soft),
+    );
+    section.facts(facts(&evidence));
+    section.charts(session.map_or(&[], std::slice::from_ref));
+    section
+}
+
+/// The conditions of a sweep: what was set, and what was read back.
+pub(crate) fn varied(run: &Run) -> Table {
+    let rows = run.header.plan.conditions.iter().map(|condition| {
+        let set = condition.settings.iter().map(ToString::to_string);
+        TableRow::new(vec![
+            clean(&condition.name).into(),
+            trials(run, condition).into(),
+            clean(&set.collect::<Vec<_>>().join("; ")).into(),
+            read_back(run, condition).into(),
+        ])
+    });
+    Table {
+        columns: vec![
+            Column::text(tr!("Condition")),
+            Column::text(tr!("Trials")),
+            Column::text(tr!("Set")),
+            Column::text(tr!("Read back before its trials")),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+fn trials(run: &Run, condition: &Condition) -> String {
+    let own = run
+        .trials
+        .iter()
+        .filter(|trial| trial.condition.as_ref() == Some(&condition.name));
+    let counted = own.filter(|trial| trial.counts());
+    let words: Vec<&str> = counted.map(|trial| trial.outcome.word()).collect();
+    let completed = words.iter().filter(|word| **word == "completed").count();
+    match words.len() - completed {
+        0 => counted!(completed, "{n} trial", "{n} trials"),
+        others => tr!(
+            "{trials} completed, {others} not",
+            trials = counted!(completed, "{n} trial", "{n} trials"),
+            others
+        ),
+    }
+}
+
+/// Everything that was read back under a condition, each once.
+fn read_back(run: &Run, condition: &Condition) -> String {
+    let own = run
+        .trials
+        .iter()
+        .filter(|trial| trial.condition.as_ref() == Some(&condition.name));
+    let settings = own.flat_map(|trial| &trial.in_force).map(|setting| {
+        let value = setting.value.as_deref();
+        let value = value.unwrap_or(tr!("cannot be read back"));
+        clean(&format!("{}: {value}", setting.knob))
+    });
+    distinct(settings).join("; ")
 }
 
 fn facts(evidence: &[&Evidence]) -> Vec<Fact> {
     let queues = |of: fn(&QueueSettings) -> Option<String>| {
         let queues = evidence.iter().flat_map(|e| &e.queues);
-        distinct(queues.filter_map(|q| Some(format!("{} ({})", of(q)?, clean(&q.name)))))
+        listed(queues.filter_map(|q| Some(format!("{} ({})", of(q)?, clean(&q.name)))))
     };
     let snapshots = || evidence.iter().flat_map(|e| [&e.before, &e.after]);
     let cpus = || snapshots().flat_map(|s| &s.cpus);
-    let governors = distinct(cpus().filter_map(|cpu| Some(clean(cpu.governor.as_deref()?))));
+    let governors = listed(cpus().filter_map(|cpu| Some(clean(cpu.governor.as_deref()?))));
     let memory = snapshots().filter_map(|s| s.memory?.available_bytes);
     let facts: [(&'static str, Option<String>); 10] = [
         (
@@ -84,14 +142,19 @@ fn cache(queue: &QueueSettings) -> Option<&'static str> {
     })
 }
 
-fn distinct(values: impl Iterator<Item = String>) -> Option<String> {
+fn listed(values: impl Iterator<Item = String>) -> Option<String> {
+    let values = distinct(values);
+    (!values.is_empty()).then(|| enumerate(&values))
+}
+
+fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for value in values {
         if !seen.contains(&value) {
             seen.push(value);
         }
     }
-    (!seen.is_empty()).then(|| enumerate(&seen))
+    seen
 }
 
 fn span<T: Ord + Copy>(

@@ -1,5 +1,6 @@
 //! Method behind the figures, and its limits.
 
+use crate::document::{Block, Fact, Section};
 use crate::results::stopping::sentences;
 use crate::results::summary::Summary;
 use crate::words::labels::MEANINGS;
@@ -8,7 +9,6 @@ use assay_lang::{tr, translated};
 use assay_model::job::Content;
 use assay_model::plan::{Place, Plan};
 use assay_model::units::Bytes;
-use maud::{Markup, html};
 
 /// Describes the data that was read and overwritten.
 fn written(plan: &Plan) -> String {
@@ -67,46 +67,57 @@ fn order(plan: &Plan) -> String {
     )
 }
 
-/// Renders the meanings of all labels.
-pub fn labels() -> Markup {
-    html! {
-        dl {
-            @for (label, meaning) in MEANINGS {
-                dt { span class={ "label " (label) } { (translated(label)) } }
-                dd { (sentence(translated(meaning))) }
-            }
-        }
-    }
+/// Labels with their meanings.
+pub(crate) fn labels() -> [Block; 2] {
+    let meanings = MEANINGS.iter().map(|(label, meaning)| Fact {
+        name: translated(label).to_owned(),
+        text: sentence(translated(meaning)),
+        tone: None,
+    });
+    [
+        Block::Heading(tr!("Labels").to_owned()),
+        Block::Facts(meanings.collect()),
+    ]
 }
 
-pub fn markup(summary: &Summary<'_>) -> Markup {
+/// How a run was measured, and what its figures cannot tell.
+pub(super) fn section(summary: &Summary<'_>) -> Section {
     let plan = &summary.run.header.plan;
-    html! {
-        h3 { (tr!("Labels")) }
-        (labels())
-        p {
-            (tr!("The device's share is the smaller of two witnesses: the block layer's counters of the device that \
+    let mut section = Section::new("method", tr!("Method and limits"));
+    section.blocks.extend(labels());
+    section.say(
+        tr!("The device's share is the smaller of two witnesses: the block layer's counters of the device that \
              holds the file, and what the kernel accounts to the measuring process, less what is still dirty in \
-             the test file. A witness that is missing is not replaced by a guess."))
-        }
-        h3 { (tr!("How it was measured")) }
-        ul {
-            li { (order(plan)) }
-            @for how in sentences(summary.run) {
-                li { (tr!("The run: {how}.", how)) }
-            }
-            li { (sentence(&written(plan))) }
-            li { (tr!("Every I/O is timed. Flushes that a job asks for lie within its measured time.")) }
-            li { (tr!("Intervals without a completion are kept, and so are the longest gaps.")) }
-            li { (tr!("A result is the median over completed trials; a trial is never dropped for its value. Failed and skipped trials make no figure and are listed.")) }
-            li { (tr!("1 MB/s is a million bytes per second; 1 MiB is 1 048 576 bytes.")) }
-        }
-        h3 { (tr!("What it cannot tell")) }
-        ul {
-            li { (tr!("The figures are of this one device, in its present state of wear and fill, on this machine and kernel.")) }
-            li { (tr!("Evidence ends at the device's connector: what a controller does with acknowledged data is not seen, and a device that lies about its cache is believed.")) }
-            li { (tr!("With few trials the intervals are wide; two runs are compared by a comparison, not by their medians.")) }
-            li { (tr!("Beneath a loop device, a virtual machine or a network, somebody else's cache may answer.")) }
-        }
-    }
+             the test file. A witness that is missing is not replaced by a guess."),
+        None,
+    );
+    let stopping = sentences(summary.run).into_iter();
+    let stopping = stopping.map(|how| tr!("The run: {how}.", how));
+    let measured = [
+        sentence(&written(plan)),
+        tr!("Every I/O is timed. Flushes that a job asks for lie within its measured time.").to_owned(),
+        tr!("Intervals without a completion are kept, and so are the longest gaps.").to_owned(),
+        tr!("A result is the median over completed trials; a trial is never dropped for its value. Failed and skipped trials make no figure and are listed.").to_owned(),
+        tr!("1 MB/s is a million bytes per second; 1 MiB is 1 048 576 bytes.").to_owned(),
+    ];
+    let measured = std::iter::once(order(plan)).chain(stopping).chain(measured);
+    section.heading(tr!("How it was measured"));
+    section.list(measured.collect());
+    section.heading(tr!("What it cannot tell"));
+    let limits = [
+        tr!(
+            "The figures are of this one device, in its present state of wear and fill, on this machine and kernel."
+        ),
+        tr!(
+            "Evidence ends at the device's connector: what a controller does with acknowledged data is not seen, and a device that lies about its cache is believed."
+        ),
+        tr!(
+            "With few trials the intervals are wide; two runs are compared by a comparison, not by their medians."
+        ),
+        tr!(
+            "Beneath a loop device, a virtual machine or a network, somebody else's cache may answer."
+        ),
+    ];
+    section.list(limits.map(str::to_owned).into());
+    section
 }

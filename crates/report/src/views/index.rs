@@ -1,17 +1,17 @@
 //! The page that leads to the pages of many runs.
 
-use super::page::{Page, Section};
+use crate::document::{Block, Cell, Column, Document, Section, Table, TableRow};
 use crate::results::describe;
 use crate::results::key_figures::{Belief, KeyFigures};
 use crate::results::summary::Summary;
 use crate::results::warnings;
 use crate::words::format::utc;
 use crate::words::identity;
+use crate::words::style::Tone;
 use crate::words::text::clean;
 use assay_lang::{counted, tr, translated};
 use assay_model::figures::Import;
 use assay_model::run::Run;
-use maud::{Markup, html};
 
 /// One run or import in the list.
 #[derive(Clone, Debug)]
@@ -76,43 +76,46 @@ impl IndexEntry {
     }
 }
 
-/// The page, in the order of the entries.
-pub fn page(entries: &[IndexEntry]) -> Page {
-    Page {
-        title: tr!("Runs of assay").to_owned(),
-        subtitle: html! { (counted!(entries.len(), "{n} page", "{n} pages")) },
-        sections: vec![Section::new("runs", tr!("Runs"), Some(table(entries)))],
-        data: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
-}
-
-fn table(entries: &[IndexEntry]) -> Markup {
-    html! {
-        div.scroll.narrow.stack tabindex="0" {
-            table {
-                thead {
-                    tr {
-                        @for name in [tr!("Run"), tr!("Started"), tr!("Device"), tr!("Path"), tr!("Status"), tr!("Trials"), tr!("In short"), tr!("Believe it?")] {
-                            th scope="col" { (name) }
-                        }
-                    }
-                }
-                tbody {
-                    @for entry in entries {
-                        tr {
-                            th scope="row" { a href=(entry.file) { (entry.id) } }
-                            td data-name=(tr!("Started")) { (entry.started) }
-                            td data-name=(tr!("Device")) { (entry.device) }
-                            td data-name=(tr!("Path")) { (entry.path) }
-                            td data-name=(tr!("Status")) { (entry.status) }
-                            td data-name=(tr!("Trials")) { (entry.trials) }
-                            td { @for line in &entry.lines { div { (line) } } }
-                            td data-name=(tr!("Believe it?")) { (entry.belief) }
-                        }
-                    }
-                }
-            }
-        }
-    }
+/// The list, in the order of the entries.
+#[must_use]
+pub fn document(entries: &[IndexEntry]) -> Document {
+    let mut document = Document::new(tr!("Runs of assay").to_owned());
+    document.header.push(Block::Paragraph {
+        text: counted!(entries.len(), "{n} page", "{n} pages"),
+        tone: Some(Tone::Soft),
+    });
+    let heads = [
+        tr!("Run"),
+        tr!("Started"),
+        tr!("Device"),
+        tr!("Path"),
+        tr!("Status"),
+        tr!("Trials"),
+        tr!("In short"),
+        tr!("Believe it?"),
+    ];
+    let rows = entries.iter().map(|entry| {
+        let link = Cell::Link {
+            text: entry.id.clone(),
+            target: entry.file.clone(),
+        };
+        let texts = [
+            &entry.started,
+            &entry.device,
+            &entry.path,
+            &entry.status,
+            &entry.trials,
+            &entry.lines.join("; "),
+        ];
+        let texts = texts.map(|text| Cell::Text(text.clone())).into_iter();
+        let texts = texts.chain([entry.belief.into()]);
+        TableRow::new(std::iter::once(link).chain(texts).collect())
+    });
+    let mut runs = Section::new("runs", tr!("Runs"));
+    runs.table(Table {
+        columns: heads.map(Column::text).into(),
+        rows: rows.collect(),
+    });
+    document.push(runs);
+    document
 }

@@ -1,0 +1,322 @@
+//! Documents as cells of a sheet: numbers stay numbers.
+
+use super::look::{self, Shade};
+use super::surface;
+use crate::document::{Block, Cell, Column, Document, Keep, Section, Table};
+use crate::words::text::width;
+use assay_lang::{tr, translated};
+use rust_xlsxwriter::{Worksheet, XlsxError};
+
+/// Longest text that a column is made wide for; longer ones wrap.
+const WIDEST: usize = 60;
+const NARROWEST: usize = 9;
+
+/// A sheet that is written from top to bottom.
+pub struct Page<'a> {
+    pub sheet: &'a mut Worksheet,
+    /// The row that is written next.
+    pub row: u32,
+    /// Widest text of each column.
+    widths: Vec<usize>,
+}
+
+/// Writes a document, below each other its sections but those with sheets of their own.
+///
+/// # Errors
+/// When it does not fit the sheet.
+pub fn write(
+    sheet: &mut Worksheet,
+    name: &str,
+    document: &Document,
+    elsewhere: &[&str],
+) -> Result<(), XlsxError> {
+    let mut page = Page::new(sheet, name)?;
+    page.title(&document.title)?;
+    page.blocks(&document.header)?;
+    let sections = document.sections.iter();
+    for section in sections.filter(|section| !elsewhere.contains(&section.id)) {
+        page.row += 1;
+        page.section(section)?;
+    }
+    page.set_widths()
+}
+
+/// Writes one table with its headings in sight and a filter.
+///
+/// # Errors
+/// When it does not fit the sheet.
+pub fn write_table(sheet: &mut Worksheet, name: &str, table: &Table) -> Result<(), XlsxError> {
+    let mut page = Page::new(sheet, name)?;
+    let columns = page.table(table)?;
+    let last = page.row.saturating_sub(1);
+    page.set_widths()?;
+    sheet.autofilter(0, 0, last, columns.last().copied().unwrap_or_default())?;
+    sheet.set_freeze_panes(1, 1)?;
+    sheet.set_repeat_rows(0, 0)?;
+    Ok(())
+}
+
+/// Position of a table on its sheet.
+pub struct TablePosition {
+    /// The row below the headings.
+    pub first_row: u32,
+    /// The first column of each column of the table.
+    pub columns: Vec<u16>,
+}
+
+/// Writes a table below a title and a sentence.
+///
+/// # Errors
+/// When it does not fit the sheet.
+pub fn write_figures(
+    sheet: &mut Worksheet,
+    name: &str,
+    [title, words]: [&str; 2],
+    table: &Table,
+) -> Result<TablePosition, XlsxError> {
+    let mut page = Page::new(sheet, name)?;
+    page.title(title)?;
+    page.text(words)?;
+    page.row += 1;
+    let head = page.row;
+    let columns = page.table(table)?;
+    page.set_widths()?;
+    sheet.set_freeze_panes(head + 1, 2)?;
+    sheet.set_repeat_rows(head, head)?;
+    Ok(TablePosition {
+        first_row: head + 1,
+        columns,
+    })
+}
+
+impl<'a> Page<'a> {
+    /// An empty sheet with a name.
+    pub fn new(sheet: &'a mut Worksheet, name: &str) -> Result<Self, XlsxError> {
+        sheet.set_name(name)?;
+        look::on_paper(sheet);
+        Ok(Self {
+            sheet,
+            row: 0,
+            widths: Vec::new(),
+        })
+    }
+}
+
+impl Page<'_> {
+    fn section(&mut self, section: &Section) -> Result<(), XlsxError> {
+        if !section.title.is_empty() {
+            self.heading(&section.title)?;
+        }
+        self.blocks(&section.blocks)
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) -> Result<(), XlsxError> {
+        blocks.iter().try_for_each(|block| self.block(block))
+    }
+
+    fn block(&mut self, block: &Block) -> Result<(), XlsxError> {
+        match block {
+            Block::Paragraph { text, .. } => self.text(text),
+            Block::Heading(title) => self.heading(title),
+            Block::Facts(facts) => facts.iter().try_for_each(|fact| {
+                self.widen(0, &fact.name);
+                self.sheet.write_string(self.row, 1, &fact.text)?;
+                self.text(&fact.name)
+            }),
+            Block::List(lines) | Block::Lines(lines) => {
+                lines.iter().try_for_each(|line| self.text(line))
+            }
+            Block::Findings(findings) => {
+                let sentences = findings.iter().flat_map(|finding| {
+                    let subject = finding.subject.iter().cloned();
+                    subject.chain(finding.sentences.iter().map(|one| one.text.clone()))
+                });
+                sentences.into_iter().try_for_each(|text| self.text(&text))
+            }
+            Block::Table(table) => self.table(table).map(|_| ()),
+            Block::Warning {
+                message, remedy, ..
+            } => {
+                self.text(&format!("! {message}"))?;
+                let mut remedy = remedy.iter();
+                remedy.try_for_each(|remedy| self.text(&format!("-> {remedy}")))
+            }
+            Block::Details(section) => self.section(section),
+            Block::Chart(_) | Block::Curve { .. } => Ok(()),
+        }
+    }
+
+    /// A line of text.
+    pub fn text(&mut self, text: &str) -> Result<(), XlsxError> {
+        self.sheet.write_string(self.row, 0, text)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// The title of what follows.
+    pub fn title(&mut self, title: &str) -> Result<(), XlsxError> {
+        self.sheet
+            .write_string_with_format(self.row, 0, title, &look::title())?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// A shade with what it stands for.
+    pub fn shaded(&mut self, shade: &Shade, words: &str) -> Result<(), XlsxError> {
+        let label = translated(shade.label);
+        self.sheet
+            .write_string_with_format(self.row, 0, label, &shade.text())?;
+        self.sheet.write_string(self.row, 1, words)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// A heading.
+    pub fn heading(&mut self, title: &str) -> Result<(), XlsxError> {
+        self.sheet
+            .write_string_with_format(self.row, 0, title, &look::name())?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// Makes a column at least as wide as a text.
+    fn widen(&mut self, column: u16, text: &str) {
+        let column = usize::from(column);
+        if self.widths.len() <= column {
+            self.widths.resize(column + 1, NARROWEST);
+        }
+        let widest = &mut self.widths[column];
+        *widest = width(text).min(WIDEST).max(*widest);
+    }
+
+    /// Makes columns as wide as what was written.
+    pub fn set_widths(&mut self) -> Result<(), XlsxError> {
+        for (column, width) in (0..).zip(&self.widths) {
+            let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
+            self.sheet.set_column_width(column, width)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a table with its headings; returns the first column of each of its columns.
+    pub fn table(&mut self, table: &Table) -> Result<Vec<u16>, XlsxError> {
+        let mut first = Vec::new();
+        let mut at = 0;
+        for (index, column) in table.columns.iter().enumerate() {
+            first.push(at);
+            for head in heads(column, table, index) {
+                self.widen(at, &head);
+                // Numbers are an axis of a surface.
+                match surface::number(&head) {
+                    Some(number) => {
+                        self.sheet
+                            .write_number_with_format(self.row, at, number, &look::head())?
+                    }
+                    None => {
+                        self.sheet
+                            .write_string_with_format(self.row, at, head, &look::head())?
+                    }
+                };
+                at += 1;
+            }
+        }
+        // Columns for workbooks have the reasons already.
+        let has_reasons = table
+            .columns
+            .iter()
+            .any(|column| column.keep == Keep::Workbook);
+        for one in &table.rows {
+            self.row += 1;
+            if one.is_heading() {
+                let title = one.cells.first().map(Cell::text).unwrap_or_default();
+                self.sheet
+                    .write_string_with_format(self.row, 0, title, &look::name())?;
+                continue;
+            }
+            // Words in the place of figures stand behind the name.
+            let short = one.cells.len() < table.columns.len();
+            for (index, cell) in one.cells.iter().enumerate() {
+                let column = if short {
+                    index.try_into().ok()
+                } else {
+                    first.get(index).copied()
+                };
+                self.cell(column.unwrap_or(at), cell)?;
+            }
+            if let Some(note) = one.note.as_ref().filter(|_| !has_reasons) {
+                self.sheet.write_string(self.row, at, note)?;
+            }
+        }
+        self.row += 1;
+        Ok(first)
+    }
+
+    fn cell(&mut self, column: u16, cell: &Cell) -> Result<(), XlsxError> {
+        let row = self.row;
+        let text = cell.text();
+        self.widen(column, &text);
+        let (number, format) = match cell {
+            Cell::Empty | Cell::Unknown => return Ok(()),
+            Cell::Interval(low, high) => {
+                self.sheet
+                    .write_number_with_format(row, column + 1, *high, &look::percent())?;
+                (*low, look::percent())
+            }
+            Cell::Spread {
+                unit, low, high, ..
+            } => {
+                let format = look::quantity(unit.name());
+                self.sheet
+                    .write_number_with_format(row, column + 1, *high, &format)?;
+                (*low, format)
+            }
+            Cell::Quantity { value, unit } if value.is_finite() => (*value, look::quantity(unit)),
+            Cell::Change(percent) => (*percent, look::percent()),
+            Cell::Ratio(share) | Cell::Shares(share, _) => (*share, look::share()),
+            Cell::Count(n) => (look::number(*n as u64), look::count()),
+            Cell::Bytes(n) => (look::number(*n), look::count()),
+            Cell::Probability(p) => (*p, look::probability()),
+            Cell::Measured {
+                value,
+                digits,
+                label,
+            } => {
+                let digits = if *digits > 0 { "#,##0.00" } else { "#,##0" };
+                (*value, Shade::of(Some(label)).number(digits))
+            }
+            Cell::Verdict(word) => {
+                let format = look::verdict(word);
+                self.sheet
+                    .write_string_with_format(row, column, text, &format)?;
+                return Ok(());
+            }
+            Cell::Text(_) | Cell::Labels(_) | Cell::Link { .. } | Cell::Quantity { .. } => {
+                match width(&text) > WIDEST {
+                    true => {
+                        self.sheet
+                            .write_string_with_format(row, column, text, &look::wrapped())?
+                    }
+                    false => self.sheet.write_string(row, column, text)?,
+                };
+                return Ok(());
+            }
+        };
+        self.sheet
+            .write_number_with_format(row, column, number, &format)?;
+        Ok(())
+    }
+}
+
+/// Heads of a column: both ends of an interval or of a spread have one.
+fn heads(column: &Column, table: &Table, index: usize) -> Vec<String> {
+    let mut cells = table.rows.iter().filter_map(|row| row.cells.get(index));
+    let ends = cells.find_map(|cell| match cell {
+        Cell::Interval(..) => Some([tr!("95 % low"), tr!("95 % high")]),
+        Cell::Spread { .. } => Some([tr!("Lowest"), tr!("Highest")]),
+        _ => None,
+    });
+    ends.map_or_else(
+        || vec![column.head.clone()],
+        |ends| ends.map(str::to_owned).into(),
+    )
+}

@@ -1,0 +1,308 @@
+//! Sections of a run that only pages and workbooks have room for.
+
+use super::{conditions, evidence, method};
+use crate::charts::data::Gallery;
+use crate::charts::data::latency::{SUBJECTS, plural, records, timed};
+use crate::charts::draw::Chart;
+use crate::document::{Block, Cell, Column, Document, Section, Table, TableRow};
+use crate::results::cache_edge;
+use crate::results::describe;
+use crate::results::matrix::{self, Matrix, matrices};
+use crate::results::summary::{JobSummary, Summary};
+use crate::words::identity;
+use crate::words::style::Tone;
+use crate::words::text::{Fact, clean, numbered};
+use assay_lang::{counted, tr, translated};
+use assay_model::job::Direction;
+use assay_model::metric::Unit;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::Bytes;
+use assay_stats::latency::{Distribution, pooled};
+use assay_stats::percentile::Percentile;
+
+/// Percentiles of the table of latencies.
+const PERCENTILES: [Percentile; 5] = [
+    Percentile::P50,
+    Percentile::P90,
+    Percentile::P99,
+    Percentile::P99_9,
+    Percentile::P99_99,
+];
+
+/// Charts of one kind on a page; its data has them all.
+const DRAWN: usize = 60;
+
+/// Charts with what they show.
+pub(in crate::views) fn drawn(
+    id: &'static str,
+    title: &str,
+    words: &str,
+    charts: &[Chart],
+) -> Section {
+    let mut section = Section::new(id, title);
+    if charts.is_empty() {
+        return section;
+    }
+    section.say(words, Some(Tone::Soft));
+    let left_out = charts.len().saturating_sub(DRAWN);
+    if left_out > 0 {
+        let more = counted!(
+            left_out,
+            "{n} more chart is not drawn here: the data of this page has it.",
+            "{n} more charts are not drawn here: the data of this page has them."
+        );
+        section.say(more, None);
+    }
+    section.charts(&charts[..charts.len() - left_out]);
+    section
+}
+
+/// Every trial of every metric.
+pub(super) fn trials(gallery: &Gallery) -> Section {
+    drawn(
+        "trials",
+        tr!("Trials and intervals"),
+        tr!(
+            "Every completed trial is a mark; the bar is the 95 % interval of the geometric mean, its long tick \
+             the median. A bar without an end goes on. What each measured stands in the results."
+        ),
+        &gallery.trials,
+    )
+}
+
+/// Rate over time of sequential and sustained jobs, and of every other trial in which
+/// something stood still.
+pub(super) fn course(gallery: &Gallery) -> Section {
+    let mut section = drawn(
+        "course",
+        tr!("Rate over time"),
+        tr!(
+            "Reads and writes together, in intervals of the trial's series. The lane below the curve marks \
+             every interval in which nothing completed. Dashed lines are steady levels, drawn where the \
+             rate changed for good. A long curve is thinned out to the smallest and the largest rate of \
+             each stretch, so that no dip is lost."
+        ),
+        &gallery.courses,
+    );
+    if gallery.courses_left_out > 0 && !section.blocks.is_empty() {
+        section.say(counted!(
+            gallery.courses_left_out,
+            "{n} more trial of these jobs have no curve here; those that stood still longest have one.",
+            "{n} more trials of these jobs have no curve here; those that stood still longest have one."
+        ), None);
+    }
+    section
+}
+
+/// Latency of each job: curves by percentile, distributions and a table.
+pub(super) fn latency(summary: &Summary<'_>, gallery: &Gallery) -> Section {
+    let mut section = drawn(
+        "latency",
+        tr!("Latency"),
+        tr!(
+            "Each line is a completed trial (of many, all together). Share of I/Os that finished within a given time; \
+             the dot is the slowest one. Both axes stretch: every nine (90 %, 99 %, 99.9 %) is as wide as \
+             the one before, and time is logarithmic. Reads are solid, writes dashed, flushes dotted."
+        ),
+        &gallery.latencies,
+    );
+    let mut folded = Section::new(
+        "distributions",
+        tr!("Distributions: how often each latency came"),
+    );
+    folded.charts(&gallery.distributions[..gallery.distributions.len().min(DRAWN)]);
+    if !folded.blocks.is_empty() {
+        section.blocks.push(Block::Details(folded));
+    }
+    let jobs = timed(summary);
+    let rows: Vec<TableRow> = jobs.iter().flat_map(|job| latencies(job)).collect();
+    if rows.is_empty() {
+        return section;
+    }
+    section.heading(tr!("Percentiles of all completed trials together"));
+    section.say(
+        tr!("A percentile stands here only if at least ten I/Os lie beyond it. Bins are at most 1/128 off; the slowest is exact."),
+        Some(Tone::Soft),
+    );
+    let numbers = [tr!("I/Os"), tr!("Mean")].map(str::to_owned).into_iter();
+    let numbers = numbers.chain(PERCENTILES.map(|percentile| percentile.to_string()));
+    let numbers = numbers
+        .chain([tr!("Slowest").to_owned()])
+        .map(Column::number);
+    let texts = [tr!("Job"), tr!("Of")].map(Column::text).into_iter();
+    section.table(Table {
+        columns: texts.chain(numbers).collect(),
+        rows,
+    });
+    section
+}
+
+fn latencies(job: &JobSummary<'_>) -> Vec<TableRow> {
+    let timed = SUBJECTS.into_iter();
+    let timed = timed.filter(|subject| !records(job, *subject).is_empty());
+    timed.map(|subject| latency_row(job, subject)).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn latency_row(job: &JobSummary<'_>, subject: Option<Direction>) -> TableRow {
+    let pool = pooled(records(job, subject));
+    let mut cells = vec![clean(&job.job.name).into(), plural(subject).into()];
+    let latency = match Distribution::of(&pool) {
+        Ok(latency) => latency,
+        Err(damaged) => {
+            cells.push(damaged.to_string().into());
+            return TableRow::new(cells);
+        }
+    };
+    let time =
+        |ns: Option<f64>| ns.map_or(Cell::Unknown, |ns| Cell::quantity(ns, Unit::Nanos.name()));
+    cells.push(Cell::count(latency.count()));
+    cells.push(time(latency.mean_ns()));
+    cells.extend(PERCENTILES.map(|percentile| {
+        let stated = percentile == Percentile::P50 || percentile.estimable(latency.count());
+        let found = latency.percentile_ns(percentile).filter(|_| stated);
+        time(found.map(|ns| ns as f64))
+    }));
+    cells.push(time(latency.max_ns().map(|ns| ns as f64)));
+    TableRow::new(cells)
+}
+
+/// Matrices of file and record sizes: each figure with what it measured.
+pub(super) fn sizes(summary: &Summary<'_>, gallery: &Gallery) -> Section {
+    let mut section = Section::new("matrices", tr!("File and record sizes"));
+    let matrices = matrices(summary.run);
+    if !matrices.is_empty() {
+        section.say(
+            tr!("Down: size of the file. Across: size of a record. Under each figure stands what it measured; \
+                 the shaded ones measured the page cache. An empty cell was not measured. A surface can be turned: drag it, or \
+                 choose it with Tab and use the arrow keys; + and - zoom."),
+            Some(Tone::Soft),
+        );
+    }
+    // A map and a surface of each.
+    for (matrix, charts) in matrices.iter().zip(gallery.matrices.chunks(2)) {
+        let title = format!("{}, {}", clean(&matrix.title), matrix.unit.name());
+        section.heading(title);
+        section.say(cache_edge::sentence(matrix), None);
+        section.charts(charts);
+        section.table(by_size(matrix));
+    }
+    section
+}
+
+fn by_size(matrix: &Matrix) -> Table {
+    let size = |kib: u64| Bytes(kib.saturating_mul(1024)).to_string();
+    let digits = matrix.digits();
+    let cell = |cell: &Option<matrix::Cell>| {
+        cell.as_ref().map_or(Cell::Empty, |cell| Cell::Measured {
+            value: cell.value,
+            digits,
+            label: cell.label.clone().unwrap_or("unknown".to_owned()),
+        })
+    };
+    let rows = matrix.rows.iter().zip(&matrix.cells).map(|(kib, cells)| {
+        let size = Cell::Text(size(*kib));
+        TableRow::new(
+            std::iter::once(size)
+                .chain(cells.iter().map(cell))
+                .collect(),
+        )
+    });
+    let sizes = matrix.columns.iter().map(|kib| Column::number(size(*kib)));
+    let columns = std::iter::once(Column::text(tr!("File"))).chain(sizes);
+    Table {
+        columns: columns.collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// Device, path, run and machine.
+pub(in crate::views) fn storage(summary: &Summary<'_>) -> Section {
+    let run = summary.run;
+    let storage = &run.header.storage;
+    let mut section = Section::new("storage", tr!("Storage, run, machine"));
+    let devices = storage
+        .layers
+        .iter()
+        .filter(|layer| identity::is_device(layer));
+    for layer in devices {
+        let title = tr!("Device {name}", name = clean(&layer.name));
+        headed(&mut section, &title, identity::device_facts(layer));
+        let raw = layer.identity.raw.iter();
+        let mut folded = Section::new("raw", tr!("As the kernel shows it"));
+        folded.facts(raw.map(|(name, value)| (clean(name), clean(value))));
+        if !folded.blocks.is_empty() {
+            section.blocks.push(Block::Details(folded));
+        }
+    }
+    headed(&mut section, tr!("Path"), identity::path_facts(storage));
+    headed(&mut section, tr!("Run"), describe::run_facts(summary));
+    headed(&mut section, tr!("Machine"), identity::system_facts(run));
+    section
+}
+
+fn headed(section: &mut Section, title: &str, facts: Vec<Fact>) {
+    section.heading(title);
+    section.facts(facts);
+}
+
+/// Trials without a result: skipped, failed, interrupted, never begun. None is left out
+/// silently: a row for each job, outcome and reason.
+fn unfinished(summary: &Summary<'_>) -> Section {
+    let mut section = Section::new("unfinished", tr!("Trials without a result"));
+    let heads = [tr!("Job"), tr!("Trials"), tr!("Outcome"), tr!("Why")];
+    section.table(Table {
+        columns: heads.map(Column::text).into(),
+        rows: summary.jobs.iter().flat_map(unfinished_rows).collect(),
+    });
+    section
+}
+
+fn unfinished_rows(job: &JobSummary<'_>) -> Vec<TableRow> {
+    // Trials with the same outcome and reason share a row.
+    let mut rows: Vec<[String; 4]> = Vec::new();
+    let name = clean(&job.job.name);
+    for record in job.trials.iter().map(|trial| trial.record) {
+        let Some(why) = why(record) else { continue };
+        let outcome = translated(record.outcome.word());
+        let mut known = rows.iter_mut();
+        match known.find(|known| known[2] == outcome && known[3] == why) {
+            Some([_, trials, ..]) => trials.push_str(&format!(", {}", numbered(record.trial))),
+            None => rows.push([
+                name.clone(),
+                numbered(record.trial),
+                outcome.to_owned(),
+                why,
+            ]),
+        }
+    }
+    let missing = job.planned.saturating_sub(job.trials.len());
+    if missing > 0 {
+        let trials = counted!(missing, "{n} trial", "{n} trials");
+        let why = tr!("the run ended before").to_owned();
+        rows.push([name, trials, tr!("not run").to_owned(), why]);
+    }
+    let rows = rows
+        .into_iter()
+        .map(|cells| TableRow::new(cells.map(Cell::Text).into()));
+    rows.collect()
+}
+
+/// Why a trial has no result; `None` when it has one.
+fn why(record: &TrialRecord) -> Option<String> {
+    match &record.outcome {
+        Outcome::Completed => None,
+        Outcome::Skipped { reasons } => Some(clean(&reasons.join("; "))),
+        Outcome::Failed { error } => Some(clean(error)),
+        Outcome::Interrupted => Some(tr!("stopped from outside").to_owned()),
+    }
+}
+
+/// Sections on the evidence, the conditions and the method of a run.
+pub(super) fn background(summary: &Summary<'_>, gallery: &Gallery, document: &mut Document) {
+    document.push(evidence::section(summary));
+    document.push(conditions::section(summary, gallery.session.as_ref()));
+    document.push(storage(summary));
+    document.push(unfinished(summary));
+    document.push(method::section(summary));
+}
