@@ -187,7 +187,7 @@ fn words(action: &Action) -> String {
             } else {
                 ""
             };
-            let (act, folder) = (spec.act.word(), &spec.folder);
+            let (act, folder) = (spec.act.name(), &spec.folder);
             format!(
                 "{act} {files} files in {folder}{chained}{}",
                 sync(spec.sync)

@@ -4,26 +4,17 @@ use super::{DiskUse, PowerKind};
 use crate::units::Bytes;
 use serde::Serialize;
 
-/// Severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// To be known and said with the figures.
-    Note,
-    /// Figures vary, or are not the best of the device.
-    Disturbs,
-    /// Figures are of something else, cannot be believed, or cannot be had.
-    Spoils,
-}
-
-impl Severity {
-    /// One word, as in JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Disturbs => "disturbs",
-            Self::Spoils => "spoils",
-        }
+crate::named! {
+    /// Severity of a finding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Severity {
+        /// To be known and said with the figures.
+        Note = "note",
+        /// Figures vary, or are not the best of the device.
+        Disturbs = "disturbs",
+        /// Figures are of something else, cannot be believed, or cannot be had.
+        Spoils = "spoils",
     }
 }
 

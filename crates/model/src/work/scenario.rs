@@ -257,29 +257,19 @@ pub struct Tree {
     pub sync: Sync,
 }
 
-/// Operation on each of many files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TreeAct {
-    /// It is made and written.
-    Create,
-    /// It is read.
-    Read,
-    /// Reads the file's attributes.
-    Stat,
-    /// It is removed.
-    Delete,
-}
-
-impl TreeAct {
-    /// Name of the operation.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Read => "read",
-            Self::Stat => "stat",
-            Self::Delete => "delete",
-        }
+crate::named! {
+    /// Operation on each of many files.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TreeAct {
+        /// It is made and written.
+        Create = "create",
+        /// It is read.
+        Read = "read",
+        /// Reads the file's attributes.
+        Stat = "stat",
+        /// It is removed.
+        Delete = "delete",
     }
 }
 

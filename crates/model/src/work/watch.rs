@@ -57,27 +57,18 @@ pub struct WatchSample {
     pub disks: Vec<DiskCounters>,
 }
 
-/// Phase of a watch when a sample is taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// Nothing but the watching.
-    #[default]
-    Alone,
-    /// The command runs.
-    Command,
-    /// The command has ended; what it left dirty may still be in memory.
-    Draining,
-}
-
-impl Phase {
-    /// One word, as in JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::Command => "command",
-            Self::Draining => "draining",
-        }
+crate::named! {
+    /// Phase of a watch when a sample is taken.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Phase {
+        /// Nothing but the watching.
+        #[default]
+        Alone = "alone",
+        /// The command runs.
+        Command = "command",
+        /// The command has ended; what it left dirty may still be in memory.
+        Draining = "draining",
     }
 }
 

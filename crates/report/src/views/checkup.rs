@@ -29,7 +29,7 @@ pub fn document(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -
             (Severity::Disturbs, "Disturbs figures"),
             (Severity::Note, "To be noted"),
         ] {
-            let mut section = Section::new(severity.word(), title);
+            let mut section = Section::new(severity.name(), title);
             let these = findings.iter().filter(|one| one.severity() == severity);
             section.blocks.extend(these.map(block));
             document.push(section);

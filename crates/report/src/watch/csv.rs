@@ -85,7 +85,7 @@ impl Csv {
 
 fn cells(row: &WatchRow<'_>) -> Vec<String> {
     let seconds = row.now.at_ns as f64 / 1e9;
-    let mut cells = vec![format!("{seconds:.3}"), row.now.phase.word().to_owned()];
+    let mut cells = vec![format!("{seconds:.3}"), row.now.phase.name().to_owned()];
     cells.extend(of_memory(row));
     cells.extend(of_vmstat(row));
     cells.extend(of_device(row));

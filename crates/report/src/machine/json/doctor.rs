@@ -39,7 +39,7 @@ fn whole(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value
     let findings = findings.iter().map(|finding| {
         let words = words(finding);
         FindingPart {
-            severity: finding.severity().word(),
+            severity: finding.severity().name(),
             what: words.what,
             why: words.why,
             remedy: words.remedy,
