@@ -13,7 +13,6 @@ use crate::{Context, WorkError};
 use assay_model::work::androbench::{AndroBench, Phase};
 use assay_model::work::{WorkProgress, WorkReport};
 use files::TestFiles;
-use std::path::Path;
 use std::time::Duration;
 
 pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
@@ -45,7 +44,7 @@ use database::run as transact;
 #[cfg(not(feature = "sqlite"))]
 fn transact(
     _phase: &assay_model::work::androbench::DatabasePhase,
-    _folder: &Path,
+    _folder: &std::path::Path,
     _steps_done: u32,
     _context: &mut Context<'_>,
 ) -> Result<(), WorkError> {

@@ -284,9 +284,12 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     .of(&["mmap"]),
 ];
 
-/// Options of engines that assay does not have: the engines, whether a value may be left out, and
-/// of each option its name, form, default and help.
-const ABSENT: &[(&[&str], bool, &[[&str; 4]])] = &[
+/// Engines, whether a value may be left out, and of each of their options its name, form,
+/// default and help.
+type AbsentOptions = (&'static [&'static str], bool, &'static [[&'static str; 4]]);
+
+/// Options of engines that assay does not have.
+const ABSENT: &[AbsentOptions] = &[
     (
         &["cpuio"],
         false,

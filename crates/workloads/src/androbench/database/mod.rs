@@ -289,33 +289,3 @@ fn parse(text: &str) -> Option<ThreadIo> {
         calls: value("syscw")?,
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-
-    #[test]
-    fn lines_are_found_by_their_names() {
-        let text = "rchar: 1\nwchar: 8192\nsyscr: 2\nsyscw: 3\nwrite_bytes: 4096\n";
-        let found = ThreadIo {
-            bytes: 8192,
-            calls: 3,
-        };
-        assert_eq!(parse(text), Some(found));
-        assert_eq!(parse("rchar: 1\n"), None);
-    }
-
-    #[test]
-    fn only_writes_of_this_thread_count() {
-        let Some(before) = ThreadIo::look() else {
-            assay_testkit::skip("this kernel does not count the I/O of threads");
-            return;
-        };
-        let other = std::thread::spawn(|| tempfile::tempfile().unwrap().write_all(&[1; 500]));
-        other.join().unwrap().unwrap();
-        tempfile::tempfile().unwrap().write_all(&[1; 100]).unwrap();
-        let seen = ThreadIo::look().unwrap().since(before);
-        assert_eq!((seen.bytes, seen.calls), (100, 1));
-    }
-}

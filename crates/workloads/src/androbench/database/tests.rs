@@ -174,3 +174,29 @@ fn what_sqlite_hands_to_the_kernel_is_counted() {
     );
     assert_eq!(written.bytes % 4096, 0, "without a journal all is pages");
 }
+
+use std::io::Write;
+
+#[test]
+fn lines_are_found_by_their_names() {
+    let text = "rchar: 1\nwchar: 8192\nsyscr: 2\nsyscw: 3\nwrite_bytes: 4096\n";
+    let found = ThreadIo {
+        bytes: 8192,
+        calls: 3,
+    };
+    assert_eq!(parse(text), Some(found));
+    assert_eq!(parse("rchar: 1\n"), None);
+}
+
+#[test]
+fn only_writes_of_this_thread_count() {
+    let Some(before) = ThreadIo::look() else {
+        assay_testkit::skip("this kernel does not count the I/O of threads");
+        return;
+    };
+    let other = std::thread::spawn(|| tempfile::tempfile().unwrap().write_all(&[1; 500]));
+    other.join().unwrap().unwrap();
+    tempfile::tempfile().unwrap().write_all(&[1; 100]).unwrap();
+    let seen = ThreadIo::look().unwrap().since(before);
+    assert_eq!((seen.bytes, seen.calls), (100, 1));
+}
