@@ -3,6 +3,7 @@ use crate::androbench::tests::{Recorder, carry_out};
 use assay_model::work::androbench::{DATABASE, Phase, Synchronous, file_names};
 use rusqlite::Connection;
 use std::fs;
+use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 const TRANSACTIONS: u64 = 20;
@@ -174,8 +175,6 @@ fn what_sqlite_hands_to_the_kernel_is_counted() {
     );
     assert_eq!(written.bytes % 4096, 0, "without a journal all is pages");
 }
-
-use std::io::Write;
 
 #[test]
 fn lines_are_found_by_their_names() {
