@@ -98,6 +98,12 @@ impl<'a> TestArgs<'a> {
         words.any(|word| word.starts_with("-p") || word.starts_with("--package"))
     }
 
+    /// Returns true if packages or tests are named, or options of the test programs given.
+    fn names_tests(&self) -> bool {
+        let is_option = |word: &&str| word.starts_with('-') && *word != "--";
+        self.names_a_package() || !self.words.iter().all(is_option)
+    }
+
     fn has(&self, stages: Stages) -> bool {
         match stages {
             Stages::All => true,
@@ -136,6 +142,13 @@ mod tests {
         assert!(names(&["--package=assay-store", "kill"]));
         assert!(!names(&["--release", "--", "-p"]));
         assert!(!names(&[]));
+    }
+
+    #[test]
+    fn only_the_whole_is_run_in_two_processes() {
+        let names = |words: &[&str]| TestArgs::read(words).names_tests();
+        assert!(!names(&["--locked", "--release"]) && !names(&[]));
+        assert!(names(&["kill"]) && names(&["--", "--ignored"]) && names(&["-p", "xtask"]));
     }
 
     #[test]

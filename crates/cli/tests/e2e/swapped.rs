@@ -315,6 +315,9 @@ fn writers(bed: &Bed, folder: &Path) -> Vec<Vec<String>> {
     let file = |name: &str| folder.join(name).display().to_string();
     let path = folder.display();
     let of = format!("of={}", file("out"));
+    let job = bed.join("job.fio");
+    let text = format!("[f]\nrw=write\nsize=4m\nfilename={}\n", file("f"));
+    fs::write(&job, text).expect("a file of the test");
     [
         format!("capacity {path} --limit 64M"),
         format!(
@@ -336,6 +339,10 @@ fn writers(bed: &Bed, folder: &Path) -> Vec<Vec<String>> {
             file("out")
         ),
         format!("replay {trace} {} --buffered", file("f")),
+        format!("run {} --trials 2", job.display()),
+        format!("sweep {path} --vary read_ahead_kb=128 --size 1M --trials 2 --only seq-*"),
+        format!("sweep {path} --vary read_ahead_kb=128 --trials 2 -- dd if=/dev/zero of=out bs=64k count=100"),
+        format!("compare --paired-on {path} {path} --size 1M --trials 2 --only seq-write-1m"),
     ]
     .map(|line| line.split(' ').map(str::to_owned).collect())
     .to_vec()
