@@ -44,7 +44,7 @@ use database::run as transact;
 #[cfg(not(feature = "sqlite"))]
 fn transact(
     _phase: &assay_model::work::androbench::DatabasePhase,
-    _folder: &Path,
+    _folder: &std::path::Path,
     _steps_done: u32,
     _context: &mut Context<'_>,
 ) -> Result<(), WorkError> {

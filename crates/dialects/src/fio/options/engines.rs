@@ -285,8 +285,8 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     .of(&["mmap"]),
 ];
 
-/// Engines that assay does not have, whether a value of their options may be left out, and of each
-/// option its name, form, default and help.
+/// Engines, whether a value may be left out, and of each of their options its name, form,
+/// default and help.
 type AbsentOptions = (&'static [&'static str], bool, &'static [[&'static str; 4]]);
 
 /// Options of engines that assay does not have.
