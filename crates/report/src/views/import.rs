@@ -7,7 +7,7 @@ use crate::charts::data::Gallery;
 use crate::document::{Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::machine::import::{HEADER, cells};
 use crate::results::comparison::Ranked;
-use crate::results::sweep::{Sweep, Verdicts};
+use crate::results::sweep::Sweep;
 use crate::words::format::utc;
 use crate::words::style::Tone;
 use crate::words::text::clean;
@@ -86,21 +86,15 @@ pub fn mail(import: &Import, ranked: Option<&Ranked<'_>>) -> Document {
     document
 }
 
-/// An import with its charts for a page; `verdicts` where it has several conditions.
+/// An import with its charts for a page; sections on its conditions come `first`.
 #[must_use]
-pub(crate) fn page(import: &Import, verdicts: Option<&Verdicts>, gallery: &Gallery) -> Document {
+pub(crate) fn page(import: &Import, gallery: &Gallery, first: Vec<Section>) -> Document {
     let results = &import.results;
     let title = format!("{}: {}", results.tool, import.files.join(", "));
     let mut document = Document::new(clean(&title));
     let origin = format!("{} {}", tr!("import"), taken_in(import));
     document.header = header(origin, &import.annotation);
-    if let Some(verdicts) = verdicts {
-        document.push(Section {
-            id: "verdict",
-            title: tr!("Conditions against each other").to_owned(),
-            blocks: ranking::page_blocks(verdicts, gallery),
-        });
-    }
+    document.sections = first;
     let figures: Vec<&Figure> = results.figures.iter().collect();
     let mut table = self::results(&figures, tr!("Results"));
     table.say(translated(METHOD), Some(Tone::Soft));

@@ -89,8 +89,8 @@ pub(crate) fn sections(ranked: &Ranked<'_>, sweep: &Sweep<'_>) -> Vec<Section> {
 }
 
 /// A page's conclusion, with a chart and a table for each metric.
-pub(super) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> {
-    let mut section = Section::default();
+pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
+    let mut section = Section::new("verdict", tr!("Conditions against each other"));
     conclude(&verdicts.all, &mut section);
     section.say(
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
@@ -113,7 +113,7 @@ pub(super) fn page_blocks(verdicts: &Verdicts, gallery: &Gallery) -> Vec<Block> 
         section.blocks.extend(charts);
         section.table(table_against(metric, pairs));
     }
-    section.blocks
+    section
 }
 
 fn conclude(ranking: &Ranking, section: &mut Section) {

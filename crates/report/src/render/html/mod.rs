@@ -39,6 +39,8 @@ pub fn write_import(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let gallery = Gallery::of_import(import, verdicts);
+    let verdict = verdicts.iter();
+    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
     let data = ArchivedDocument {
         name: "import.json",
         ways: vec![Way {
@@ -49,7 +51,7 @@ pub fn write_import(
     let charts: Vec<&Chart> = gallery.iter().collect();
     let name = format!("assay-{}.zip", slug(&import.id));
     let page = Page {
-        document: &views::import::page(import, verdicts, &gallery),
+        document: &views::import::page(import, &gallery, verdict.collect()),
         data: Some(Archive::of(name, &charts, &data)?),
         version: &import.assay_version,
     };

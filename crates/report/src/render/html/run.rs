@@ -37,8 +37,10 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
         Some((derived, gallery)) => archive(run, derived, gallery)?,
         None => archive(run, &derived, &gallery)?,
     };
+    let verdict = verdicts.iter();
+    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
     let page = Page {
-        document: &views::run::full(&summary, &gallery, verdicts.as_ref()),
+        document: &views::run::full(&summary, &gallery, verdict.collect()),
         data: Some(data),
         version: &run.header.assay_version,
     };

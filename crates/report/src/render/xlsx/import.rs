@@ -20,11 +20,10 @@ pub fn fill(
     import: &Import,
     ranked: Option<&Ranked<'_>>,
 ) -> Result<(), XlsxError> {
-    let mut document = views::import::page(import, None, &Gallery::default());
-    if let Some(ranked) = ranked {
-        let verdict = views::ranking::sections(ranked, &Sweep::default());
-        document.sections.splice(0..0, verdict);
-    }
+    let verdict = ranked.map_or_else(Vec::new, |ranked| {
+        views::ranking::sections(ranked, &Sweep::default())
+    });
+    let document = views::import::page(import, &Gallery::default(), verdict);
     page::write(
         workbook.add_worksheet(),
         look::SUMMARY,

@@ -45,7 +45,7 @@ pub fn fill(
     matrices: &[Matrix],
 ) -> Result<Vec<String>, XlsxError> {
     let all = Summary::of(run);
-    let document = views::run::full(&all, &Gallery::default(), None);
+    let document = views::run::full(&all, &Gallery::default(), Vec::new());
     page::write(
         workbook.add_worksheet(),
         look::SUMMARY,
@@ -76,9 +76,8 @@ pub fn fill_swept(
     ranked: &Ranked<'_>,
 ) -> Result<Vec<String>, XlsxError> {
     let each = by_condition(run.clone());
-    let mut document = views::run::full(&Summary::of(&each), &Gallery::default(), None);
     let verdict = views::ranking::sections(ranked, &Sweep::of(run));
-    document.sections.splice(0..0, verdict);
+    let document = views::run::full(&Summary::of(&each), &Gallery::default(), verdict);
     page::write(
         workbook.add_worksheet(),
         look::SUMMARY,

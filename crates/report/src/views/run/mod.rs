@@ -6,7 +6,7 @@ pub(super) mod method;
 pub(super) mod page;
 mod tables;
 
-use super::{provenance, ranking};
+use super::provenance;
 use crate::charts::data::Gallery;
 use crate::document::{Block, Detail, Document, Section};
 use crate::results::describe;
@@ -16,7 +16,7 @@ use crate::results::ladder::Ladder;
 use crate::results::reference;
 use crate::results::stopping;
 use crate::results::summary::{Group, JobSummary, Summary};
-use crate::results::sweep::{Sweep, Verdicts, by_condition};
+use crate::results::sweep::{Sweep, by_condition};
 use crate::results::warnings::{self, Warning};
 use crate::words::format::{quantity, utc};
 use crate::words::identity;
@@ -97,13 +97,10 @@ pub(super) fn header(origin: String, annotation: &Annotation) -> Vec<Block> {
 }
 
 /// A run with all that is known of it, for pages and workbooks; of a sweep each job is one
-/// job for each condition. Charts are those of the gallery.
+/// job for each condition. Charts are those of the gallery; sections on the conditions
+/// come `first`.
 #[must_use]
-pub(crate) fn full(
-    summary: &Summary<'_>,
-    gallery: &Gallery,
-    verdicts: Option<&Verdicts>,
-) -> Document {
+pub(crate) fn full(summary: &Summary<'_>, gallery: &Gallery, first: Vec<Section>) -> Document {
     let run = summary.run;
     let mut document = Document::new(title(summary));
     let origin = tr!(
@@ -113,13 +110,7 @@ pub(crate) fn full(
         started = utc(run.header.started_unix_ms)
     );
     document.header = header(origin, &run.annotation);
-    if let Some(verdicts) = verdicts {
-        document.push(Section {
-            id: "verdict",
-            title: tr!("Conditions against each other").to_owned(),
-            blocks: ranking::page_blocks(verdicts, gallery),
-        });
-    }
+    document.sections = first;
     let found = warnings::collect(summary);
     let mut answer = nothing(summary).unwrap_or_else(|| in_short(&KeyFigures::of(summary, &found)));
     let took = identity::took(run).map_or(String::new(), |took| tr!(", in {took}", took));
