@@ -116,7 +116,7 @@ fn what_went_wrong_is_said_in_one_line() {
     for (before, expected) in [
         (
             "echo 'Host key verification failed.' >&2; exit 255",
-            "look at it (ssh board)",
+            "confirm it (ssh board)",
         ),
         ("exit 255", "ssh ended without an error message"),
         (
@@ -294,7 +294,7 @@ fn a_machine_that_is_silent_is_given_up_and_nothing_of_its_link_stays() {
     machine.ssh.silence = Duration::from_secs(1);
     let said = why(machine.start());
     assert!(
-        said.contains("silent") && said.contains("ssh board"),
+        said.contains("no answer") && said.contains("ssh board"),
         "{said}"
     );
     let child = fs::read_to_string(machine.scratch.join("ssh.child")).unwrap();

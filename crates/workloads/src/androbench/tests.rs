@@ -214,7 +214,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_written() {
     };
     assert!(change(|phase| phase.files = 65).contains("1 to 64 files"));
     assert!(change(|phase| phase.threads = 5).contains("5 threads"));
-    assert!(change(|phase| phase.bs = Bytes::mib(1)).contains("not one block"));
+    assert!(change(|phase| phase.bs = Bytes::mib(1)).contains("does not fit into a file"));
     assert!(change(|phase| phase.file_size = Bytes(1 << 60)).contains("--size"));
     assert!(change(|phase| (phase.direct, phase.bs) = (true, Bytes(100))).contains("512"));
     let twice = Phase::Files(files("f", Rw::Read));

@@ -179,7 +179,7 @@ fn a_sample_that_memory_may_not_hold_is_refused() {
     };
     let refused = ran(&work, None, false, &mut Recording::default()).unwrap_err();
     assert!(
-        refused.to_string().contains("1 GiB is the most"),
+        refused.to_string().contains("largest --sample-size is 1 GiB"),
         "{refused}"
     );
 }

@@ -195,5 +195,5 @@ fn a_file_that_is_gone_or_too_short_is_refused() {
     assert!(soaked(&work(&path, 16, from.clone())).0.is_err());
     fs::write(&path, "short").unwrap();
     let (ended, _) = soaked(&work(&path, 16, from));
-    assert!(matches!(ended, Err(WorkError::Refused(why)) if why.contains("began with")));
+    assert!(matches!(ended, Err(WorkError::Refused(why)) if why.contains("since the run began")));
 }

@@ -241,7 +241,7 @@ fn bad_lines_are_named_with_what_is_wrong() {
         ),
         (
             "fio version 2 iolog\n/a add\n/a read 18446744073709551615 2\n",
-            "line 3: 2 bytes at 18446744073709551615 end behind",
+            "line 3: 2 bytes at offset 18446744073709551615 end beyond",
         ),
     ] {
         let problem = problem(text, &Trace::default());
@@ -357,7 +357,7 @@ fn a_device_that_is_not_here_is_named() {
     let trace = record(0, 0, 512, 1 | 1 << 16, 4000 << 20 | 3, 0);
     let problem = problem(trace, &Trace::default());
     assert!(
-        problem.contains("record 1: there is no device 4000:3"),
+        problem.contains("record 1: this machine has no device 4000:3"),
         "{problem}"
     );
     assert!(problem.contains("replay_redirect"), "{problem}");
@@ -367,12 +367,12 @@ fn a_device_that_is_not_here_is_named() {
 fn damaged_block_traces_are_refused_with_the_place() {
     let good = block_trace().concat();
     let cut = &good[..good.len() - 1];
-    assert!(problem(cut, &redirected()).contains("record 8: the file ends"));
+    assert!(problem(cut, &redirected()).contains("record 8: truncated: the file ends"));
     let extra = record(0, 0, 512, 0, 0, 9);
-    assert!(problem(&extra[..50], &redirected()).contains("record 1: the file ends"));
+    assert!(problem(&extra[..50], &redirected()).contains("record 1: truncated: the file ends"));
     let mut second = [record(0, 0, 0, 0, 0, 0), record(0, 0, 0, 0, 0, 0)].concat();
     second[48 + 3] = 0;
-    assert!(problem(&second, &redirected()).contains("record 2: does not begin"));
+    assert!(problem(&second, &redirected()).contains("record 2: not a blktrace record"));
     let mut old = record(0, 0, 0, 0, 0, 0);
     old[0] = 6;
     assert!(problem(old, &redirected()).contains("version 6"));

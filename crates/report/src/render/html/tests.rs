@@ -68,7 +68,7 @@ fn every_trial_that_measured_stands_with_its_label() {
         let of_job = of_job.split_once("</details>").unwrap().0;
         let body = of_job.split_once("<tbody>").unwrap().1;
         assert_eq!(body.matches("<tr>").count(), rows, "{name}");
-        assert!(body.contains("<th scope=\"row\">1</th>"), "{name}: {body}");
+        assert!(body.contains("<th scope=\"row\">#1</th>"), "{name}: {body}");
         for trial in &job.trials {
             for (_, judged) in trial.directions() {
                 assert!(
@@ -200,13 +200,6 @@ fn a_run_that_did_not_end_says_so() {
     run.trials.truncate(3);
     run.status = samples::empty().status;
     let page = written(&run);
-    let summary = section(&page, "summary");
-    assert!(
-        summary.contains("Not finished: </strong>the run was stopped from outside"),
-        "{summary}"
-    );
-    assert!(!written(&fixture::run()).contains("Not finished"));
-    let page = written(&samples::empty());
     let warnings = section(&page, "warnings");
     assert!(warnings.contains("was stopped or killed"), "{warnings}");
     assert!(!written(&fixture::run()).contains("was stopped or killed"));
