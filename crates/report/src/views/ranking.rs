@@ -175,7 +175,7 @@ fn table(metric: &MetricRanking, sweep: &Sweep<'_>) -> Table {
 fn columns() -> Vec<Column> {
     vec![
         Column::text(tr!("condition")),
-        Column::number(tr!("geometric mean")),
+        Column::number(tr!("mean")),
         Column::number("n"),
         Column::number("CV"),
         Column::number(tr!("delta")),
