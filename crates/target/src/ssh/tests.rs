@@ -138,7 +138,7 @@ fn what_went_wrong_is_said_in_one_line() {
         ),
         (
             "echo assay-boot 2 $(uname -m); read x; echo rm -rf /",
-            "answers 'rm -rf /'",
+            "unexpected answer of its shell: 'rm -rf /'",
         ),
         (
             "echo assay-boot 2 $(uname -m); read x; echo assay-boot send; echo assay-boot got 3; cat >/dev/null",

@@ -219,7 +219,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_written() {
     assert!(change(|phase| (phase.direct, phase.bs) = (true, Bytes(100))).contains("512"));
     let twice = Phase::Files(files("f", Rw::Read));
     assert!(refused(vec![twice.clone(), twice]).contains("twice"));
-    assert!(refused(Vec::new()).contains("nothing"));
+    assert!(refused(Vec::new()).contains("no step"));
 }
 
 #[test]

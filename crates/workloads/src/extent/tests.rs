@@ -179,7 +179,9 @@ fn a_sample_that_memory_may_not_hold_is_refused() {
     };
     let refused = ran(&work, None, false, &mut Recording::default()).unwrap_err();
     assert!(
-        refused.to_string().contains("largest --sample-size is 1 GiB"),
+        refused
+            .to_string()
+            .contains("largest --sample-size is 1 GiB"),
         "{refused}"
     );
 }

@@ -215,7 +215,10 @@ fn a_program_is_ended_at_its_limit_and_says_why_it_failed() {
     let why = run("sleep 60 & sleep 60", 50_000_000)
         .unwrap_err()
         .to_string();
-    assert!(why.contains("was killed because it still ran after 50.0 ms"), "{why}");
+    assert!(
+        why.contains("was killed because it still ran after 50.0 ms"),
+        "{why}"
+    );
     let why = run("echo it is broken >&2; exit 3", 10_000_000_000).unwrap_err();
     assert!(why.to_string().contains("it is broken"), "{why}");
     run("true", 10_000_000_000).unwrap();

@@ -260,7 +260,9 @@ mod tests {
             written(|out| html::write(&run, out)),
         ] {
             assert!(text.contains("data was not kept"), "{text}");
-            let title = text.find("Data lost: what is there is correct").unwrap();
+            let title = text
+                .find("Data lost: what is there is correct")
+                .expect(&text);
             assert!(
                 title < text.find("seq-read-1m").unwrap_or(usize::MAX),
                 "{text}"
