@@ -1,8 +1,8 @@
 //! From operands to a copy.
 
+use super::DdError;
 use super::Invocation;
 use super::charsets::{ASCII_TO_EBCDIC, ASCII_TO_IBM, EBCDIC_TO_ASCII};
-use super::DdError;
 use super::number::{self, MAX};
 use super::symbols::{self, Conv, EndFlags, Status};
 use crate::OwnOptions;

@@ -1,7 +1,7 @@
 //! From sections to a load: inheritance, copies, waves, groups.
 
-use super::JobText;
 use super::Environment;
+use super::JobText;
 use super::error::{FioError, OptionLocation};
 use super::ini::{IniEntry, Section};
 use super::job::JobDraft;

@@ -216,8 +216,8 @@ impl<'a> Stage<'a> {
 mod tests {
     use super::*;
     use crate::load::sequence::Sequence;
-    use assay_model::load::report::FilePart;
     use assay_model::load::Ddir;
+    use assay_model::load::report::FilePart;
 
     /// 32 MiB in blocks of 4 KiB, half of them writes: within 1 % of what fio
     /// writes.

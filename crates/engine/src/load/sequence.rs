@@ -168,7 +168,11 @@ fn patterned(stream: &Stream, spans: &[FilePart], seed: u64) -> Result<SequenceK
 }
 
 #[cfg(not(feature = "patterns"))]
-fn patterned(stream: &Stream, _spans: &[FilePart], _seed: u64) -> Result<SequenceKind, EngineError> {
+fn patterned(
+    stream: &Stream,
+    _spans: &[FilePart],
+    _seed: u64,
+) -> Result<SequenceKind, EngineError> {
     Err(no_patterns(stream))
 }
 

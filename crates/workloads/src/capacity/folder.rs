@@ -1,8 +1,8 @@
 //! Filling a folder with files.
 
 use super::check::CHUNK;
-use super::files::{name, offset};
 use super::device::CHUNKS_PER_FLUSH;
+use super::files::{name, offset};
 use crate::meter::Meter;
 use crate::progress::ProgressReporter;
 use crate::{Context, WorkError};

@@ -1,9 +1,9 @@
 //! One stage: its acts are prepared one after the other, begin together, and are told
 //! with the evidence of the time in which they ran.
 
-use super::{Play, prepare};
 use super::scene::Scene;
 use super::turn::{Signals, Turn};
+use super::{Play, prepare};
 use crate::meter::{Meter, nanos};
 use crate::observer::Together;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};

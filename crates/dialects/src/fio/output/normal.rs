@@ -122,7 +122,11 @@ fn write_classes(entry: &JobEntry<'_>, out: &mut dyn Write) -> io::Result<()> {
             below(&CLASSES),
             &latency::class_shares(&classes.us, ios)[..],
         ),
-        ("msec", ends_ms, &latency::class_shares(&classes.ms, ios)[..]),
+        (
+            "msec",
+            ends_ms,
+            &latency::class_shares(&classes.ms, ios)[..],
+        ),
     ] {
         let used = ends
             .iter()

@@ -1,7 +1,7 @@
 //! Sizes and regions, by fio's rules. Arithmetic only.
 
 use super::look::InspectedFile;
-use super::{FileKind, FilePlan, PlannedFile, FilePart, problem};
+use super::{FileKind, FilePart, FilePlan, PlannedFile, problem};
 use crate::error::EngineError;
 use crate::held::shown;
 use assay_model::load::pace::Range;
