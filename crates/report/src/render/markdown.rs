@@ -7,17 +7,19 @@ use crate::words::text::{
 };
 use std::io::{self, Write};
 
-/// Columns of a title, which cannot be wrapped: its answer is shown whole, a name without end is not.
-const LONGEST_TITLE: usize = 200;
-
 /// Writes a document.
 ///
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     // A heading is one line, and cannot go on in the next one.
-    writeln!(out, "## {}", fitting(&document.title, LONGEST_TITLE))?;
+    let title = fitting(&document.title, COLUMNS - 3);
+    writeln!(out, "## {title}")?;
     let mut page = Markdown { out };
+    if title != escaped(&document.title) {
+        writeln!(page.out)?;
+        page.behind("", &document.title)?;
+    }
     let mut header = document.header.iter();
     header.try_for_each(|block| page.block(block))?;
     let mut sections = document.sections.iter();
