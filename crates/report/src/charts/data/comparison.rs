@@ -150,9 +150,8 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
                 .map_or_else(|| tr!("change unknown").to_owned(), in_words),
             translated(line.verdict.word())
         ),
-        body: Body::Plane(Plane {
-            limits: None,
-            x: Axis {
+        body: Body::plane(
+            Axis {
                 label: String::new(),
                 measure: Measure::Foreign(String::new()),
                 scale: Scale::Names(vec![
@@ -160,15 +159,15 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
                     format!("B: {}", clean(b.name)),
                 ]),
             },
-            panels: vec![Panel {
-                y: Axis {
-                    label: clean(translated(&line.metric)),
-                    measure: measure.clone(),
-                    scale: Scale::Close,
-                },
+            vec![Panel {
+                y: Axis::new(
+                    clean(translated(&line.metric)),
+                    measure.clone(),
+                    Scale::Close,
+                ),
                 series: series.into_iter().chain(dots).collect(),
             }],
-        }),
+        ),
     })
 }
 

@@ -3,8 +3,7 @@
 
 use super::as_f64;
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
-    thin_out,
+    Axis, Body, Chart, Measure, Panel, Point, Scale, Series, SeriesStyle, Tint, slug, thin_out,
 };
 use crate::results::describe;
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
@@ -110,15 +109,10 @@ pub fn chart(told: &ToldCourse<'_, '_>) -> Chart {
 
 /// Panels over seconds.
 pub(super) fn over_time(panels: Vec<Panel>) -> Body {
-    Body::Plane(Plane {
-        limits: None,
-        x: Axis {
-            label: tr!("time").to_owned(),
-            measure: Measure::Seconds,
-            scale: Scale::Span,
-        },
+    Body::plane(
+        Axis::new(tr!("time"), Measure::Seconds, Scale::Span),
         panels,
-    })
+    )
 }
 
 /// The rate in each interval, and its levels.
@@ -139,19 +133,10 @@ pub(super) fn rate(tint: Tint, course: &Course) -> Panel {
         let end = last.start + last.len;
         Point::at(width_s * as_f64(end as u64), last.mean)
     }));
-    let mut series = vec![Series {
-        name: tr!("rate").to_owned(),
-        tint,
-        mark: SeriesStyle::Steps,
-        points,
-    }];
+    let mut series = vec![Series::new(tr!("rate"), tint, SeriesStyle::Steps, points)];
     series.extend(levels(&course.levels, width_s));
     Panel {
-        y: Axis {
-            label: tr!("rate").to_owned(),
-            measure: Measure::Of(Unit::BytesPerSec),
-            scale: Scale::Linear,
-        },
+        y: Axis::new(tr!("rate"), Measure::Of(Unit::BytesPerSec), Scale::Linear),
         series,
     }
 }
@@ -178,11 +163,7 @@ fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
 /// A lane of its own, so that no thinning out and no line width can hide a stall.
 pub(super) fn stalls(course: &Course) -> Panel {
     Panel {
-        y: Axis {
-            label: String::new(),
-            measure: Measure::Foreign(String::new()),
-            scale: Scale::Names(vec![tr!("stalls").to_owned()]),
-        },
+        y: Axis::names(vec![tr!("stalls").to_owned()]),
         series: vec![Series {
             name: tr!("nothing completed").to_owned(),
             tint: Tint::Bad,

@@ -2,7 +2,7 @@
 
 use super::as_f64;
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::extent::{jobs, metric, name, of};
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
@@ -48,22 +48,13 @@ fn chart(
             trial = trial_named(number)
         ),
         description: words(kind, trial),
-        body: Body::Plane(Plane {
-            limits: None,
-            x: Axis {
-                label: tr!("place").to_owned(),
-                measure: Measure::Size,
-                scale: Scale::Span,
-            },
-            panels: vec![Panel {
-                y: Axis {
-                    label: name(kind).to_owned(),
-                    measure: Measure::Of(unit),
-                    scale: Scale::Linear,
-                },
+        body: Body::plane(
+            Axis::new(tr!("place"), Measure::Size, Scale::Span),
+            vec![Panel {
+                y: Axis::new(name(kind), Measure::Of(unit), Scale::Linear),
                 series: vec![bounds(step), samples(step, tint, mark)],
             }],
-        }),
+        ),
     }
 }
 

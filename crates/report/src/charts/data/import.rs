@@ -32,12 +32,7 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
             .collect()
     };
     let series = |name: &str, tint, mark, points: Vec<Point>| {
-        (!points.is_empty()).then(|| Series {
-            name: name.to_owned(),
-            tint,
-            mark,
-            points,
-        })
+        (!points.is_empty()).then(|| Series::new(name, tint, mark, points))
     };
     let names = figures.iter().map(|figure| named(figure)).collect();
     let words: Vec<String> = figures
@@ -65,17 +60,9 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
         description: format!("{}.", words.join("; ")),
         body: Body::Plane(Plane {
             limits: beside_trials(&Scale::Linear, extremes(figures)),
-            x: Axis {
-                label: clean(metric),
-                measure,
-                scale: Scale::Linear,
-            },
+            x: Axis::new(clean(metric), measure, Scale::Linear),
             panels: vec![Panel {
-                y: Axis {
-                    label: String::new(),
-                    measure: Measure::Foreign(String::new()),
-                    scale: Scale::Names(names),
-                },
+                y: Axis::names(names),
                 series: all.into_iter().flatten().collect(),
             }],
         }),

@@ -3,7 +3,7 @@
 
 use super::as_f64;
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, slug,
+    Axis, Body, Chart, Measure, Panel, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
 use crate::results::summary::{JobSummary, Summary};
 use crate::words::format::nanos;
@@ -177,41 +177,35 @@ pub fn overlaid(
 }
 
 fn latency_axis() -> Axis {
-    Axis {
-        label: tr!("latency").to_owned(),
-        measure: Measure::Of(Unit::Nanos),
-        scale: Scale::Log,
-    }
+    Axis::new(tr!("latency"), Measure::Of(Unit::Nanos), Scale::Log)
 }
 
 fn by_percentile(series: Vec<Series>) -> Body {
-    Body::Plane(Plane {
-        limits: None,
-        x: Axis {
-            label: tr!("share of I/Os that took at most so long").to_owned(),
-            measure: Measure::Of(Unit::Ratio),
-            scale: Scale::Nines,
-        },
-        panels: vec![Panel {
+    Body::plane(
+        Axis::new(
+            tr!("share of I/Os that took at most so long"),
+            Measure::Of(Unit::Ratio),
+            Scale::Nines,
+        ),
+        vec![Panel {
             y: latency_axis(),
             series,
         }],
-    })
+    )
 }
 
 fn by_latency(series: Vec<Series>) -> Body {
-    Body::Plane(Plane {
-        limits: None,
-        x: latency_axis(),
-        panels: vec![Panel {
-            y: Axis {
-                label: tr!("share of I/Os, in bins 15 % wide").to_owned(),
-                measure: Measure::Of(Unit::Ratio),
-                scale: Scale::Linear,
-            },
+    Body::plane(
+        latency_axis(),
+        vec![Panel {
+            y: Axis::new(
+                tr!("share of I/Os, in bins 15 % wide"),
+                Measure::Of(Unit::Ratio),
+                Scale::Linear,
+            ),
             series,
         }],
-    })
+    )
 }
 
 /// A curve and a dot at its slowest I/O; nothing for a damaged record: the table
@@ -227,12 +221,7 @@ fn curve(name: &str, tint: Tint, record: &LatencyRecord) -> Vec<Series> {
         note: Some(tr!("slowest: {slowest}", slowest = nanos(last.y))),
         ..last.clone()
     });
-    let series = |mark, points| Series {
-        name: name.to_owned(),
-        tint,
-        mark,
-        points,
-    };
+    let series = |mark, points| Series::new(name, tint, mark, points);
     vec![
         series(SeriesStyle::Line, points),
         series(SeriesStyle::Dots, slowest.into_iter().collect()),
@@ -271,10 +260,10 @@ fn histogram(name: &str, tint: Tint, record: &LatencyRecord) -> Option<Series> {
     let edge = |bin: i64| 10f64.powf(bin as f64 / BINS);
     let points =
         (first..=last + 1).map(|bin| Point::at(edge(bin), bins.get(&bin).copied().unwrap_or(0.0)));
-    Some(Series {
-        name: name.to_owned(),
+    Some(Series::new(
+        name,
         tint,
-        mark: SeriesStyle::Steps,
-        points: points.collect(),
-    })
+        SeriesStyle::Steps,
+        points.collect(),
+    ))
 }

@@ -177,17 +177,9 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
     };
     Body::Plane(Plane {
         limits: Some((-WIDEST, WIDEST)),
-        x: Axis {
-            label: label.to_owned(),
-            measure: Measure::Change,
-            scale: Scale::Linear,
-        },
+        x: Axis::new(label, Measure::Change, Scale::Linear),
         panels: vec![Panel {
-            y: Axis {
-                label: String::new(),
-                measure: Measure::Foreign(String::new()),
-                scale: Scale::Names(names),
-            },
+            y: Axis::names(names),
             series: series.chain([intervals]).collect(),
         }],
     })

@@ -3,9 +3,9 @@
 use super::as_f64;
 use super::course::{dirty, hottest};
 use crate::charts::draw::{
-    Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint,
+    Axis, Body, Chart, Measure, Panel, Point, Scale, Series, SeriesStyle, Tint,
 };
-use crate::words::format::range;
+use crate::words::format::{extremes, range};
 use assay_lang::tr;
 use assay_model::evidence::Snapshot;
 use assay_model::metric::Unit;
@@ -57,17 +57,8 @@ pub fn chart(run: &Run) -> Option<Chart> {
     for (label, measure, scale, tint, points) in kinds {
         words.push(format!("{label} {}", extent(&measure, &points)));
         panels.push(Panel {
-            y: Axis {
-                label: label.to_owned(),
-                measure,
-                scale,
-            },
-            series: vec![Series {
-                name: label.to_owned(),
-                tint,
-                mark: SeriesStyle::Line,
-                points,
-            }],
+            y: Axis::new(label, measure, scale),
+            series: vec![Series::new(label, tint, SeriesStyle::Line, points)],
         });
     }
     (!panels.is_empty()).then(|| Chart {
@@ -77,15 +68,14 @@ pub fn chart(run: &Run) -> Option<Chart> {
             "before and after each trial: {kinds}",
             kinds = words.join("; ")
         ),
-        body: Body::Plane(Plane {
-            limits: None,
-            x: Axis {
-                label: tr!("time since the first trial").to_owned(),
-                measure: Measure::Seconds,
-                scale: Scale::Span,
-            },
+        body: Body::plane(
+            Axis::new(
+                tr!("time since the first trial"),
+                Measure::Seconds,
+                Scale::Span,
+            ),
             panels,
-        }),
+        ),
     })
 }
 
@@ -94,14 +84,7 @@ fn available(snapshot: &Snapshot) -> Option<f64> {
 }
 
 fn extent(measure: &Measure, points: &[Point]) -> String {
-    let low = points
-        .iter()
-        .map(|point| point.y)
-        .fold(f64::INFINITY, f64::min);
-    let high = points
-        .iter()
-        .map(|point| point.y)
-        .fold(f64::NEG_INFINITY, f64::max);
+    let (low, high) = extremes(points.iter().map(|point| point.y)).unwrap_or_default();
     match measure {
         Measure::Size => range(Unit::Bytes, low, high),
         other => tr!(

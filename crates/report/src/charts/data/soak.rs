@@ -70,17 +70,8 @@ fn line(label: &str, measure: Measure, scale: Scale, points: Vec<Point>) -> Opti
         points.push(last);
     }
     Some(Panel {
-        y: Axis {
-            label: label.to_owned(),
-            measure,
-            scale,
-        },
-        series: vec![Series {
-            name: String::new(),
-            tint: Tint::Ink,
-            mark: SeriesStyle::Line,
-            points,
-        }],
+        y: Axis::new(label, measure, scale),
+        series: vec![Series::new("", Tint::Ink, SeriesStyle::Line, points)],
     })
 }
 

@@ -76,17 +76,9 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
         description: description(&figures),
         body: Body::Plane(Plane {
             limits: beside_trials(&scale(&figures), extremes(&figures)),
-            x: Axis {
-                label: describe::metric(name),
-                measure: Measure::Of(unit),
-                scale: scale(&figures),
-            },
+            x: Axis::new(describe::metric(name), Measure::Of(unit), scale(&figures)),
             panels: vec![Panel {
-                y: Axis {
-                    label: String::new(),
-                    measure: Measure::Foreign(String::new()),
-                    scale: Scale::Names(rows().map(|(_, (job, _))| clean(&job.job.name)).collect()),
-                },
+                y: Axis::names(rows().map(|(_, (job, _))| clean(&job.job.name)).collect()),
                 series,
             }],
         }),

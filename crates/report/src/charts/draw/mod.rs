@@ -10,6 +10,7 @@ pub mod svg;
 pub mod terminal;
 mod thin;
 
+use crate::words::format;
 pub use measure::Measure;
 pub use thin::thin_out;
 
@@ -111,6 +112,47 @@ pub struct Point {
     pub ends: Option<(f64, f64)>,
     /// Words that stand beside it.
     pub note: Option<String>,
+}
+
+impl Body {
+    /// Panels over one axis, without a limit to what is drawn.
+    #[must_use]
+    pub const fn plane(x: Axis, panels: Vec<Panel>) -> Self {
+        Self::Plane(Plane {
+            x,
+            limits: None,
+            panels,
+        })
+    }
+}
+
+impl Axis {
+    /// An axis of values.
+    pub fn new(label: impl Into<String>, measure: Measure, scale: Scale) -> Self {
+        Self {
+            label: label.into(),
+            measure,
+            scale,
+        }
+    }
+
+    /// An axis of names.
+    #[must_use]
+    pub fn names(names: Vec<String>) -> Self {
+        Self::new("", Measure::Foreign(String::new()), Scale::Names(names))
+    }
+}
+
+impl Series {
+    /// A series with its name in the legend.
+    pub fn new(name: impl Into<String>, tint: Tint, mark: SeriesStyle, points: Vec<Point>) -> Self {
+        Self {
+            name: name.into(),
+            tint,
+            mark,
+            points,
+        }
+    }
 }
 
 impl Point {
@@ -223,12 +265,7 @@ impl Grid {
     #[must_use]
     pub fn extremes(&self) -> Option<(f64, f64)> {
         let values = self.cells.iter().flatten().flatten().map(|cell| cell.value);
-        values
-            .filter(|value| value.is_finite())
-            .fold(None, |range, value| match range {
-                None => Some((value, value)),
-                Some((low, high)) => Some((f64::min(low, value), f64::max(high, value))),
-            })
+        format::extremes(values.filter(|value| value.is_finite()))
     }
 }
 
@@ -282,12 +319,7 @@ fn extremes(points: impl Iterator<Item = (f64, Option<(f64, f64)>)>) -> (f64, f6
         let (low, high) = ends.unwrap_or((value, value));
         [value, low, high]
     });
-    let (low, high) = all
-        .filter(|value| value.is_finite())
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(value), high.max(value))
-        });
-    if low <= high { (low, high) } else { (0.0, 1.0) }
+    format::extremes(all.filter(|value| value.is_finite())).unwrap_or((0.0, 1.0))
 }
 
 /// A text as a part of a chart's name.

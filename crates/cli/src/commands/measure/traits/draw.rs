@@ -85,11 +85,9 @@ fn drawn(
     let means = series.0.iter();
     let trials = series.0.iter();
     let trials = trials.flat_map(|point| point.us.iter().map(move |us| (point.x, *us)));
-    let of = |mark, points: Vec<Option<Point>>| Series {
-        name: name.to_owned(),
-        tint: Tint::Nth(number),
-        mark,
-        points: points.into_iter().flatten().collect(),
+    let of = |mark, points: Vec<Option<Point>>| {
+        let points = points.into_iter().flatten().collect();
+        Series::new(name, Tint::Nth(number), mark, points)
     };
     [
         of(
@@ -118,11 +116,11 @@ fn axis(what: Trait, places: &[f64]) -> Axis {
         Trait::Flush => "burst",
         Trait::ReadCosts | Trait::Slc => "size",
     };
-    Axis {
-        label: label.to_owned(),
-        measure: Measure::Of(Unit::Count),
-        scale: Scale::Names(places.iter().enumerate().map(name).collect()),
-    }
+    Axis::new(
+        label,
+        Measure::Of(Unit::Count),
+        Scale::Names(places.iter().enumerate().map(name).collect()),
+    )
 }
 
 #[expect(
@@ -144,26 +142,14 @@ pub fn name_of(what: Trait, x: f64) -> String {
 fn course(course: &Course) -> Plane {
     let rates = course.bytes.iter().enumerate();
     let points = rates
-        .map(|(number, bytes)| Point::at(number as f64 * course.seconds, bytes / course.seconds));
+        .map(|(number, bytes)| Point::at(number as f64 * course.seconds, bytes / course.seconds))
+        .collect();
     Plane {
         limits: None,
-        x: Axis {
-            label: "time".to_owned(),
-            measure: Measure::Seconds,
-            scale: Scale::Span,
-        },
+        x: Axis::new("time", Measure::Seconds, Scale::Span),
         panels: vec![Panel {
-            y: Axis {
-                label: "write".to_owned(),
-                measure: Measure::Of(Unit::BytesPerSec),
-                scale: Scale::Linear,
-            },
-            series: vec![Series {
-                name: "slc".to_owned(),
-                tint: Tint::Write,
-                mark: SeriesStyle::Steps,
-                points: points.collect(),
-            }],
+            y: Axis::new("write", Measure::Of(Unit::BytesPerSec), Scale::Linear),
+            series: vec![Series::new("slc", Tint::Write, SeriesStyle::Steps, points)],
         }],
     }
 }
