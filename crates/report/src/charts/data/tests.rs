@@ -1,7 +1,6 @@
 use super::*;
 use crate::charts::draw::{Body, svg};
-use crate::testing::fixture;
-use crate::testing::samples;
+use crate::testing::{fixture, samples};
 
 #[test]
 fn names_of_charts_are_unique_and_plain() {

@@ -2,8 +2,7 @@
 
 use super::{LayerPart, MountPart, SystemPart, text};
 use crate::results::checkup::words;
-use crate::words::health;
-use crate::words::registers;
+use crate::words::{health, registers};
 use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding};
 use assay_model::device::bus::ceiling;
