@@ -5,9 +5,12 @@ use crate::costs::{Costs, Phases};
 use crate::kinds::{Kind, Known, Share};
 use crate::observed::Observed;
 use crate::requests::flushes;
-use crate::words::{basis, untold};
+use crate::words::{percent, time};
+use assay_lang::{counted, tr, translated};
 use assay_model::job::OpenSync;
+use assay_model::units::BytesPerSec;
 use assay_report::reference::Bus;
+use assay_report::text::clean;
 
 /// The time of an I/O and its flush.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,13 +47,8 @@ impl Account {
         match one.label {
             Some("page-cache") => account.buffered(one),
             _ if !one.is_past_the_cache() => {
-                account.push(
-                    Kind::Whole,
-                    one.mean_us,
-                    Known::Measured,
-                    basis::latency(one),
-                );
-                account.untold.push(untold::label(one));
+                account.push(Kind::Whole, one.mean_us, Known::Measured, mean_basis(one));
+                account.untold.push(why_not_divided(one));
             }
             _ if !(one.job.direct || one.is_simulated()) => account.buffered(one),
             _ => account.past_the_cache(one, context),
@@ -71,6 +69,10 @@ impl Account {
         }
     }
 
+    fn cannot_tell(&mut self, what: &str) {
+        self.untold.push(what.to_owned());
+    }
+
     /// Microseconds of one kind.
     pub fn of_kind(&self, kind: Kind) -> f64 {
         let own = self.shares.iter().filter(|share| share.kind == kind);
@@ -82,11 +84,18 @@ impl Account {
             match context.costs.truth(one) {
                 Some(phases) if self.by_phases(one, one.mean_us, &phases, context) => return,
                 Some(_) => {}
-                None => self.untold.push(untold::model()),
+                None => self.cannot_tell(tr!(
+                    "what the model spent on it: its I/Os have an order, a mix or a pace of their own"
+                )),
             }
         }
         let stalls_us = one.mean_us - one.typical_us();
-        self.push(Kind::Stalls, stalls_us, Known::Measured, basis::stalls(one));
+        let basis = tr!(
+            "mean {mean} less median {median}",
+            mean = time(one.mean_us),
+            median = time(one.median_us)
+        );
+        self.push(Kind::Stalls, stalls_us, Known::Measured, basis);
         let left_us = one.typical_us() - self.synchronous_flush(one, one.typical_us());
         if one.depth > 1 {
             self.crowded(one, left_us, context);
@@ -99,25 +108,28 @@ impl Account {
     fn buffered(&mut self, one: &Observed<'_>) {
         let flush_us = self.synchronous_flush(one, one.mean_us);
         let untold = match one {
-            one if !one.cpu_told => Some(untold::processor()),
-            one if one.flush_calls > 0 => Some(untold::processor_of_writes()),
+            one if !one.cpu_told => Some(tr!(
+                "how much of it is the processor's work: too little processor time was counted"
+            )),
+            one if one.flush_calls > 0 => Some(tr!(
+                "how much of it is the processor's work: its time is that of writes and flush calls together"
+            )),
             _ => None,
         };
         if let Some(why) = untold {
             let left_us = one.mean_us - flush_us;
-            self.push(Kind::Whole, left_us, Known::Measured, basis::latency(one));
-            self.untold.push(why);
+            self.push(Kind::Whole, left_us, Known::Measured, mean_basis(one));
+            self.cannot_tell(why);
             return;
         }
         let kernel_us = one.cpu_us.1.min(one.mean_us - flush_us);
-        self.push(
-            Kind::Processor,
-            kernel_us,
-            Known::Measured,
-            basis::kernel(one),
+        let basis = tr!(
+            "{kernel} of processor time in the kernel for each I/O",
+            kernel = time(one.cpu_us.1)
         );
+        self.push(Kind::Processor, kernel_us, Known::Measured, basis);
         let left_us = one.mean_us - flush_us - kernel_us;
-        self.push(Kind::Waiting, left_us, Known::Rest, basis::rest());
+        self.push(Kind::Waiting, left_us, Known::Rest, rest_basis());
     }
 
     /// The flush that is a part of a synchronous write, as the device counted it.
@@ -126,7 +138,9 @@ impl Account {
             return 0.0;
         }
         let Some((us, basis)) = device_flush(one, most_us) else {
-            self.untold.push(untold::device_flush());
+            self.cannot_tell(tr!(
+                "how much of a synchronous write is the device's flush: flushes were not counted, took too few milliseconds, or have those of others among them"
+            ));
             return 0.0;
         };
         self.push(Kind::FlushDevice, us, Known::Measured, basis);
@@ -142,21 +156,23 @@ impl Account {
             .find(|other| one.is_like(other) && other.job.bs == one.job.bs && other.depth == 1);
         if let Some(like) = like.filter(|like| like.typical_us() < left_us) {
             let alone_us = like.typical_us();
-            let basis = basis::alone(like);
+            let basis = tr!(
+                "{job} takes {time}, one at a time",
+                job = clean(&like.job.name),
+                time = time(alone_us)
+            );
             self.push(Kind::Wait, left_us - alone_us, Known::Measured, basis);
             self.alone(like, alone_us, context);
             return;
         }
         let interval_us = one.interval_us.min(left_us);
-        let basis = basis::interval(one);
-        self.push(Kind::Overlap, left_us - interval_us, Known::Measured, basis);
-        self.push(
-            Kind::Device,
-            interval_us,
-            Known::Measured,
-            basis::interval(one),
-        );
-        self.untold.push(untold::crowd());
+        let basis = tr!("one ended every {time}", time = time(one.interval_us));
+        let behind_us = left_us - interval_us;
+        self.push(Kind::Overlap, behind_us, Known::Measured, basis.clone());
+        self.push(Kind::Device, interval_us, Known::Measured, basis);
+        self.cannot_tell(tr!(
+            "whether an I/O waits or is worked on while others end: no job of this run does the same one at a time"
+        ));
     }
 
     /// Breaks down the time of one I/O at a time.
@@ -168,7 +184,7 @@ impl Account {
         }
         let left_us = left_us - self.software(one, left_us);
         let wire_us = self.wire(one, left_us, context);
-        self.push(Kind::Device, left_us - wire_us, Known::Rest, basis::rest());
+        self.push(Kind::Device, left_us - wire_us, Known::Rest, rest_basis());
     }
 
     /// By the phases that a model has for it; whether they fit.
@@ -181,7 +197,7 @@ impl Account {
     ) -> bool {
         let off = phases.total_us() / left_us - 1.0;
         if off.abs() > MOST_OFF {
-            self.untold.push(untold::off(phases.known, off));
+            self.untold.push(why_no_phases(phases.known, off));
             return false;
         }
         let with_data = match phases.us(Kind::Data) > 0.0 {
@@ -201,10 +217,14 @@ impl Account {
             };
             // Of a fit that does not tell them apart, there is no number.
             let (known, basis) = match (kind, phases.known) {
-                (Kind::Fixed, Known::Fit) => (Known::Rest, basis::rest()),
+                (Kind::Fixed, Known::Fit) => (Known::Rest, rest_basis()),
                 (Kind::Command, known) if software_us > 0.0 => {
-                    let fitted = phases.basis(*kind, one.direction);
-                    (known, basis::less_software(&fitted, software_us))
+                    let less = tr!(
+                        "{fitted}, less {software} above the block layer",
+                        fitted = phases.basis(*kind, one.direction),
+                        software = time(software_us)
+                    );
+                    (known, less)
                 }
                 (_, known) => (known, phases.basis(*kind, one.direction)),
             };
@@ -220,11 +240,15 @@ impl Account {
             return 0.0;
         };
         if us > most_us * (1.0 + MOST_OFF) {
-            self.untold.push(untold::bus(us, most_us));
+            self.untold.push(tr!(
+                "what is data on the bus: at its ceiling they would take {wire}, and all that may be data takes {most}. Another bus carried them, or none",
+                wire = time(us),
+                most = time(most_us)
+            ));
             return 0.0;
         }
         let us = us.min(most_us);
-        let basis = basis::wire(one, context.bus);
+        let basis = wire_basis(one, context.bus);
         self.push(Kind::Bus, us, Known::Ceiling, basis);
         us
     }
@@ -242,10 +266,19 @@ impl Account {
         }
         let slow_us = one.mean_us - one.typical_us();
         if slow_us > 0.1 * us.min(requests.mean_us) {
-            self.untold.push(untold::above(slow_us));
+            self.untold.push(tr!(
+                "how much is above the block layer: slow I/Os, {slow} on average, may have been slow above or below it",
+                slow = time(slow_us)
+            ));
             return 0.0;
         }
-        self.push(Kind::Software, us, Known::Measured, basis::software(one));
+        let basis = tr!(
+            "mean {mean} less {request} of a request ({count} counted by the kernel)",
+            mean = time(one.mean_us),
+            request = time(requests.mean_us),
+            count = requests.count
+        );
+        self.push(Kind::Software, us, Known::Measured, basis);
         us
     }
 
@@ -254,19 +287,19 @@ impl Account {
         if one.flush_us <= 0.0 {
             return;
         }
+        let calls = counted!(
+            one.flush_calls,
+            "{n} call for {ios} writes",
+            "{n} calls for {ios} writes",
+            ios = one.ios
+        );
         let device = device_flush(one, one.flush_us).filter(|_| one.job.sync == OpenSync::None);
         match device {
             Some((us, basis)) => {
                 self.push(Kind::FlushDevice, us, Known::Measured, basis);
-                let rest_us = one.flush_us - us;
-                self.push(Kind::FlushRest, rest_us, Known::Rest, basis::flush(one));
+                self.push(Kind::FlushRest, one.flush_us - us, Known::Rest, calls);
             }
-            None => self.push(
-                Kind::Flush,
-                one.flush_us,
-                Known::Measured,
-                basis::flush(one),
-            ),
+            None => self.push(Kind::Flush, one.flush_us, Known::Measured, calls),
         }
     }
 
@@ -279,7 +312,7 @@ impl Account {
                 kind: Kind::Unexplained,
                 us: left_us,
                 known: Known::Rest,
-                basis: basis::rest(),
+                basis: rest_basis(),
             });
         }
     }
@@ -296,5 +329,65 @@ fn device_flush(one: &Observed<'_>, most_us: f64) -> Option<(f64, String)> {
     const FEWEST_MS: u64 = 20;
     let (count, ms) = flushes(&one.judged).filter(|(count, ms)| *count > 0 && *ms >= FEWEST_MS)?;
     let us = as_f64(ms) * 1e3 / as_f64(one.ios.max(1));
-    (us <= most_us).then(|| (us, basis::device_flush(count, ms)))
+    let basis = counted!(
+        count,
+        "{n} flush in {ms} ms, counted by the kernel",
+        "{n} flushes in {ms} ms, counted by the kernel",
+        ms
+    );
+    (us <= most_us).then_some((us, basis))
+}
+
+/// Basis of a time that is not divided.
+fn mean_basis(one: &Observed<'_>) -> String {
+    counted!(one.ios, "mean of {n} I/O", "mean of {n} I/Os")
+}
+
+/// Basis of the data on the wire: the ceiling of the bus.
+fn wire_basis(one: &Observed<'_>, bus: Option<&Bus>) -> String {
+    let Some(bus) = bus else {
+        return String::new();
+    };
+    let rate = BytesPerSec(bus.ceiling.rate(one.direction));
+    tr!(
+        "{bytes} at {rate}, the ceiling of {bus}",
+        bytes = one.job.bs,
+        rate,
+        bus = clean(&bus.ceiling.mode)
+    )
+}
+
+/// Basis of a remainder.
+fn rest_basis() -> String {
+    tr!("what is left").to_owned()
+}
+
+/// Explains that a figure belongs neither to the device nor to the page cache.
+fn why_not_divided(one: &Observed<'_>) -> String {
+    match one.label {
+        Some(label) => tr!(
+            "where the time went: the figure is {label}, and its parts would be of two things or of none",
+            label = translated(label)
+        ),
+        None => tr!("where the time went: the trials measured different things").to_owned(),
+    }
+}
+
+/// Explains that neither the model nor the fit has the time of a result.
+fn why_no_phases(known: Known, off: f64) -> String {
+    let off = percent(off);
+    match known {
+        Known::Model => tr!(
+            "what the model spent on it: simulated again, it is {off} off",
+            off
+        ),
+        Known::Given => tr!(
+            "what is command and what is data: the part that was named is {off} off here",
+            off
+        ),
+        _ => tr!(
+            "what is command and what is data: the fit is {off} off here",
+            off
+        ),
+    }
 }

@@ -2,21 +2,21 @@
 //! fit of the run's own results.
 
 use crate::as_f64;
-use crate::fit_input::is_told;
-use crate::fit_input::{Measured, of_results, simulated_part};
+use crate::fit_input::{Measured, is_told, of_results, simulated_part};
 use crate::kinds::{Kind, Known};
 use crate::observed::Observed;
-use crate::words::{basis, untold};
-use assay_flash::BLOCK_BYTES;
-use assay_flash::FlashError;
 use assay_flash::device::{Device, RequestPhase};
 use assay_flash::estimate::{Estimated, Observation, estimate};
 use assay_flash::experiment::Parameter;
 use assay_flash::part::DeviceModel;
 use assay_flash::policy::Policy;
 use assay_flash::workload::{Issue, SimulatedJob, run_issued};
+use assay_flash::{BLOCK_BYTES, FlashError};
+use assay_lang::{counted, tr};
 use assay_model::job::{Direction, OpenSync, Rw};
 use assay_model::storage::{DeviceKind, Storage};
+use assay_model::units::three_digits;
+use assay_report::describe;
 use assay_report::text::clean;
 use std::collections::BTreeSet;
 
@@ -109,7 +109,7 @@ impl Costs {
             Self::Given(part) => Some(
                 simulated(part, Policy::Closed, one, Known::Given)
                     .map(Phases::without_queue)
-                    .ok_or_else(untold::order),
+                    .ok_or_else(own_order),
             ),
             Self::Fitted(fitted) => Some(fitted.phases(one)),
         }
@@ -162,11 +162,11 @@ impl Fitted {
             let left_out =
                 left_out.find(|left| left.direction == one.direction && left.job == name);
             let why = left_out.map(|left| left.why.as_str());
-            return Err(untold::sizes(one.direction, sizes.len(), why));
+            return Err(too_few_sizes(one.direction, sizes.len(), why));
         }
         let estimated = self.of_direction(one.direction);
         let phases = simulated(&estimated.part, self.measured.policy, one, Known::Fit);
-        let mut phases = phases.ok_or_else(untold::order)?;
+        let mut phases = phases.ok_or_else(own_order)?;
         phases.parameters.clone_from(&estimated.parameters);
         Ok(phases.merged(one.direction))
     }
@@ -188,7 +188,7 @@ impl Phases {
     pub fn basis(&self, kind: Kind, direction: Direction) -> String {
         let own = self.parameters.iter();
         let own = own.filter(|parameter| belongs(kind, direction).contains(&parameter.name));
-        basis::parameters(self.known, own)
+        fit_basis(self.known, own)
     }
 
     fn without_queue(mut self) -> Self {
@@ -308,4 +308,47 @@ const fn kind(phase: RequestPhase) -> Kind {
         RequestPhase::Map => Kind::Map,
         RequestPhase::Reclaim => Kind::Reclaim,
     }
+}
+
+/// Parameters of a fit with their errors, or whose they are.
+fn fit_basis<'p>(known: Known, own: impl Iterator<Item = &'p Parameter>) -> String {
+    let own = own.map(|parameter| {
+        let value = three_digits(parameter.value);
+        match parameter.error {
+            Some(error) => format!(
+                "{} {value} ± {} {}",
+                parameter.name,
+                three_digits(error),
+                parameter.unit
+            ),
+            None => format!("{} {value} {}", parameter.name, parameter.unit),
+        }
+    });
+    let own: Vec<String> = own.collect();
+    match (known, own.is_empty()) {
+        (Known::Model, _) => tr!("the model, simulated again").to_owned(),
+        (Known::Given, _) => tr!("the part that was named").to_owned(),
+        (_, true) => tr!("fit").to_owned(),
+        (_, false) => tr!("fit: {parameters}", parameters = own.join(", ")),
+    }
+}
+
+/// Explains that there are too few sizes, and why one of the others was left out.
+fn too_few_sizes(direction: Direction, sizes: usize, why: Option<&str>) -> String {
+    let few = counted!(
+        sizes as u64,
+        "what is command and what is data: {n} size of {direction} can be fitted, and it takes three",
+        "what is command and what is data: {n} sizes of {direction} can be fitted, and it takes three",
+        direction = describe::direction(direction)
+    );
+    match why {
+        Some(why) => tr!("{few} (left out: {why})", few, why),
+        None => few,
+    }
+}
+
+/// Explains that a measured result cannot be simulated.
+fn own_order() -> String {
+    tr!("what is command and what is data: its I/Os have an order, a mix or a pace of their own")
+        .to_owned()
 }

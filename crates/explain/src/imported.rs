@@ -1,8 +1,7 @@
 //! Results that were made elsewhere: what they are, and where their rates stand on a bus.
 
 use crate::fit_input::of_imports;
-use crate::on_bus::OnBus;
-use crate::on_bus::parse_rate;
+use crate::on_bus::{OnBus, parse_rate};
 use crate::{DeviceFacts, USUAL_REQUEST};
 use assay_lang::{tr, translated};
 use assay_model::figures::{Figure, Import, Sample};

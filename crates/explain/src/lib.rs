@@ -112,7 +112,11 @@ impl<'a> Explained<'a> {
         if let Some(wanted) = wanted {
             results.retain(|one| one.condition == Some(wanted));
             if results.is_empty() {
-                return Err(no_condition(run, wanted));
+                return Err(format!(
+                    "run {} has no results under a condition {}",
+                    run.header.id,
+                    clean(wanted)
+                ));
             }
         }
         let no_flash = no_flash(&run.header.storage);
@@ -143,14 +147,6 @@ fn groups<'a>(
         Group::of(run, condition, &own, known)
     };
     conditions.into_iter().map(group).collect()
-}
-
-fn no_condition(run: &Run, wanted: &str) -> String {
-    format!(
-        "run {} has no results under a condition {}",
-        run.header.id,
-        clean(wanted)
-    )
 }
 
 /// Warnings about what makes I/O slower, or figures fewer.

@@ -121,7 +121,9 @@ impl<'a> Observed<'a> {
         }
         let (mean_us, median_us) = times(&sides)?;
         let ios = sides.iter().map(|side| side.ios).sum();
-        let whole = Whole::of(&measured);
+        let both = measured.iter().map(|m| m.read.ios + m.write.ios).sum();
+        let elapsed_ns: f64 = measured.iter().map(|m| as_f64(m.elapsed_ns)).sum();
+        let cpu: CpuUse = measured.iter().map(|m| m.cpu).sum();
         let flush = match direction {
             Direction::Write => pooled(measured.iter().map(|measured| &measured.flush)),
             Direction::Read => LatencyRecord::default(),
@@ -137,11 +139,14 @@ impl<'a> Observed<'a> {
             ios,
             mean_us,
             median_us,
-            interval_us: whole.interval_us,
+            interval_us: per(elapsed_ns, both),
             flush_us: per(as_f64(flush.sum_ns), ios),
             flush_calls: flush.count,
-            cpu_us: whole.cpu_us,
-            cpu_told: whole.cpu_told,
+            cpu_us: (
+                per(as_f64(cpu.user_ns), both),
+                per(as_f64(cpu.system_ns), both),
+            ),
+            cpu_told: cpu.user_ns + cpu.system_ns >= FEWEST_CPU_NS,
             depth: u64::from(job.iodepth.max(1)) * u64::from(job.numjobs.max(1)),
             beside: judged.iter().any(ran_beside),
             damaged: damaged(&measured, &sides),
@@ -220,36 +225,9 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// Values for both directions together.
-struct Whole {
-    interval_us: f64,
-    /// User, kernel.
-    cpu_us: (f64, f64),
-    cpu_told: bool,
-}
-
 /// Ticks are of 1 to 10 ms, and divide processor time into user's and kernel's: of 20 ticks
 /// and more, the parts mean something.
 const FEWEST_CPU_NS: u64 = 200_000_000;
-
-impl Whole {
-    fn of(measured: &[&Measurement]) -> Self {
-        let ios = measured
-            .iter()
-            .map(|measured| measured.read.ios + measured.write.ios);
-        let ios: u64 = ios.sum();
-        let elapsed_ns: f64 = measured.iter().map(|m| as_f64(m.elapsed_ns)).sum();
-        let cpu: CpuUse = measured.iter().map(|measured| measured.cpu).sum();
-        Self {
-            interval_us: per(elapsed_ns, ios),
-            cpu_us: (
-                per(as_f64(cpu.user_ns), ios),
-                per(as_f64(cpu.system_ns), ios),
-            ),
-            cpu_told: cpu.user_ns + cpu.system_ns >= FEWEST_CPU_NS,
-        }
-    }
-}
 
 /// Mean and median of the latencies of several trials.
 fn times(sides: &[&DirectionTotals]) -> Option<(f64, f64)> {

@@ -1,8 +1,7 @@
 //! Jobs, metrics and the course of a trial in plain words.
 
 use crate::results::summary::{Figure, JobSummary, JudgedTrial, Summary};
-use crate::words::format::utc;
-use crate::words::format::{quantity, range};
+use crate::words::format::{extremes, quantity, range, utc};
 use crate::words::identity;
 use crate::words::labels::DIFFERS;
 use crate::words::text::{Fact, clean};
@@ -244,9 +243,7 @@ pub fn levels(levels: &[Level]) -> String {
     }
     if before.len() > STEPS_TOLD {
         let rates = levels.iter().map(|level| level.rate);
-        let (low, high) = rates.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), rate| {
-            (low.min(rate), high.max(rate))
-        });
+        let (low, high) = extremes(rates).unwrap_or_default();
         return tr!(
             "{first} at first, {last} at the end, {levels} levels of {range}",
             first = rate(&before[0]),

@@ -5,8 +5,7 @@ use crate::words::registers::at_most;
 use crate::words::text::{clean, enumerate};
 use assay_model::device::bus::ceiling;
 use assay_model::device::{ListedDevice, MountedPart};
-use assay_model::storage::DeviceKind;
-use assay_model::storage::Mount;
+use assay_model::storage::{DeviceKind, Mount};
 
 /// More mounts of a device are counted instead of named.
 const MOUNTS_NAMED: usize = 4;

@@ -1,9 +1,8 @@
 //! The one figure or finding of a run that a list has room for.
 
-use crate::format::quantity;
+use crate::format::{extremes, quantity};
 use crate::labels::DIFFERS;
-use crate::results::findings::powercut;
-use crate::results::findings::soak;
+use crate::results::findings::{capacity, powercut, soak};
 use crate::summary::{Group, JobSummary, Summary};
 use assay_lang::{counted, tr};
 use assay_model::figures::{Import, Sample};
@@ -12,7 +11,6 @@ use assay_model::metric::Unit;
 use assay_model::plan::Plan;
 use assay_model::run::Run;
 use assay_model::units::Bytes;
-use assay_model::work::StepDetail;
 use assay_stats::summary::median;
 use serde::Serialize;
 
@@ -126,9 +124,7 @@ fn of_job(run: &Run, job: &JobSummary<'_>) -> Option<KeyFigure> {
         .collect();
     let first = figures.first()?;
     let medians = figures.iter().map(|figure| figure.stats.median);
-    let (lowest, highest) = medians.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| {
-        (low.min(one), high.max(one))
-    });
+    let (lowest, highest) = extremes(medians)?;
     let value = match lowest < highest {
         true => format!(
             "{}..{}",
@@ -187,16 +183,7 @@ fn finding(run: &Run, summary: &Summary<'_>) -> Option<KeyFigure> {
 
 /// What was found of the capacity by the last step that read something back.
 fn held(run: &Run) -> Option<String> {
-    let steps = run
-        .trials
-        .iter()
-        .rev()
-        .filter_map(|trial| match trial.detail.as_deref() {
-            Some(StepDetail::Capacity(step)) => Some(step),
-            _ => None,
-        });
-    let mut checked = steps.filter(|step| step.total().is_some() || step.probed.is_some());
-    let step = checked.next()?;
+    let step = capacity::last_checked(run)?;
     Some(match (step.total(), step.differs()) {
         (Some(found), false) => tr!("holds {held}", held = Bytes(found.held_bytes())),
         (Some(found), true) => tr!(

@@ -3,7 +3,7 @@
 
 use crate::results::summary::{Group, JobSummary, Summary};
 use crate::results::write_mode::WriteMode;
-use crate::words::format::percent;
+use crate::words::format::{extremes, percent};
 use crate::words::labels::Labels;
 use assay_lang::tr;
 use assay_model::job::Direction;
@@ -100,10 +100,7 @@ impl Ladder {
         let shares = evidence
             .filter(|(direction, _)| *direction == self.direction())
             .filter_map(|(_, evidence)| evidence.device_share);
-        shares.fold(None, |range, share| match range {
-            None => Some((share, share)),
-            Some((low, high)) => Some((share.min(low), share.max(high))),
-        })
+        extremes(shares)
     }
 
     /// One sentence on what a step measured, from its evidence.
@@ -137,12 +134,10 @@ impl Ladder {
             tr!("nothing").to_owned()
         };
         match self {
-            Self::Write => {
-                tr!(
-                    "The speed of memory: {share} had reached a device when the clock stopped.",
-                    share
-                )
-            }
+            Self::Write => tr!(
+                "The speed of memory: {share} had reached a device when the clock stopped.",
+                share
+            ),
             Self::Read => tr!("The speed of memory: {share} came from a device.", share),
         }
     }

@@ -307,13 +307,7 @@ impl<'a> JobSummary<'a> {
     /// Returns true if the job is a cell of a matrix, which is shown with the other cells.
     #[must_use]
     pub fn is_cell(&self) -> bool {
-        let details = self
-            .trials
-            .iter()
-            .map(|trial| trial.record.detail.as_deref());
-        details
-            .flatten()
-            .any(|detail| matches!(detail, StepDetail::Iozone(_)))
+        self.has(|detail| matches!(detail, StepDetail::Iozone(_)))
     }
 
     /// Returns true if the trials are power cuts, which are counted and not measured.

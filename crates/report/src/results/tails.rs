@@ -10,23 +10,23 @@ use serde::Serialize;
 /// Percentiles that are shown.
 const PERCENTILES: [Percentile; 3] = [Percentile::P99, Percentile::P99_9, Percentile::P99_99];
 
-/// Timed operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Operation {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
-    /// Flush calls.
-    Flush,
-    /// Writes, each with the flush that followed.
-    DurableWrite,
+assay_model::named! {
+    /// Timed operation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Operation {
+        /// Reads.
+        Read = "read",
+        /// Writes.
+        Write = "write",
+        /// Flush calls.
+        Flush = "flush",
+        /// Writes, each with the flush that followed.
+        DurableWrite = "durable_write",
+    }
 }
 
 impl Operation {
-    const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::DurableWrite];
-
     const fn latency(self, measured: &Measurement) -> Option<&LatencyRecord> {
         Some(match self {
             Self::Read => &measured.read.latency,
@@ -34,17 +34,6 @@ impl Operation {
             Self::Flush => &measured.flush,
             Self::DurableWrite => return measured.durable.as_ref(),
         })
-    }
-
-    /// `read`, `write`, `flush` or `durable_write`.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Flush => "flush",
-            Self::DurableWrite => "durable_write",
-        }
     }
 }
 

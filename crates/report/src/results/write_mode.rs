@@ -2,21 +2,23 @@
 
 use assay_model::job::{CacheState, Job, OpenSync};
 
-/// A step of a ladder, in reading order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WriteMode {
-    /// Write, and nothing else.
-    Plain,
-    /// dd's `conv=fdatasync` (or fsync): one flush at the end.
-    FlushAtEnd,
-    /// Read what is in the page cache already.
-    Cached,
-    /// Read through the page cache, which is empty at the start.
-    Buffered,
-    /// `oflag=direct`, `iflag=direct`: past the page cache.
-    Direct,
-    /// `oflag=dsync` (or sync): every block flushed.
-    EachBlock,
+assay_model::named! {
+    /// A step of a ladder, in reading order; names of writes are in dd's words.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum WriteMode {
+        /// Write, and nothing else.
+        Plain = "plain",
+        /// dd's `conv=fdatasync` (or fsync): one flush at the end.
+        FlushAtEnd = "fdatasync",
+        /// Read what is in the page cache already.
+        Cached = "cached",
+        /// Read through the page cache, which is empty at the start.
+        Buffered = "buffered",
+        /// `oflag=direct`, `iflag=direct`: past the page cache.
+        Direct = "direct",
+        /// `oflag=dsync` (or sync): every block flushed.
+        EachBlock = "dsync",
+    }
 }
 
 impl WriteMode {
@@ -37,19 +39,6 @@ impl WriteMode {
             _ if job.direct => Self::Direct,
             CacheState::Warm => Self::Cached,
             CacheState::Cold | CacheState::AsIs => Self::Buffered,
-        }
-    }
-
-    /// Returns the name of the step; for writes, in dd's words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::FlushAtEnd => "fdatasync",
-            Self::Cached => "cached",
-            Self::Buffered => "buffered",
-            Self::Direct => "direct",
-            Self::EachBlock => "dsync",
         }
     }
 }

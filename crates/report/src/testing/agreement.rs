@@ -1,12 +1,10 @@
 //! Every output shows the same figures: the same digits and units where people read
 //! them, and every digit where programs do.
 
-use crate::machine::csv;
-use crate::machine::json;
+use crate::machine::{csv, json};
 use crate::render::html;
 use crate::render::terminal::{Style, write_summary};
-use crate::render::xlsx;
-use crate::render::{Form, write_mail};
+use crate::render::{Form, write_mail, xlsx};
 use crate::results::summary::Summary;
 use crate::testing::fixture;
 use crate::views;

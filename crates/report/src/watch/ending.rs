@@ -119,32 +119,26 @@ fn finished(name: &Name, at_ns: u64, disk: Option<&str>, report: &WatchReport) -
             begin,
             bytes = Bytes(within_bytes)
         ),
-        (Some(Drain::Expired { .. }), _) => {
-            tr!(
-                "{begin}; nothing of it was written to {device} after that.",
-                begin,
-                device
-            )
-        }
+        (Some(Drain::Expired { .. }), _) => tr!(
+            "{begin}; nothing of it was written to {device} after that.",
+            begin,
+            device
+        ),
         (Some(Drain::TimedOut { unwritten_bytes }), _) => tr!(
             "{dirty} when the longest wait was over: something else goes on writing, or {device} is \
              slow, so when the data was on {device} is not known.",
             dirty = still_dirty(unwritten_bytes),
             device
         ),
-        (Some(Drain::NotAwaited { unwritten_bytes }), _) => {
-            tr!(
-                "{dirty} when the watching was stopped.",
-                dirty = still_dirty(unwritten_bytes)
-            )
-        }
-        (Some(Drain::Unknown) | None, _) => {
-            tr!(
-                "{begin}; the kernel does not tell when the data was on {device}.",
-                begin,
-                device
-            )
-        }
+        (Some(Drain::NotAwaited { unwritten_bytes }), _) => tr!(
+            "{dirty} when the watching was stopped.",
+            dirty = still_dirty(unwritten_bytes)
+        ),
+        (Some(Drain::Unknown) | None, _) => tr!(
+            "{begin}; the kernel does not tell when the data was on {device}.",
+            begin,
+            device
+        ),
     }
 }
 

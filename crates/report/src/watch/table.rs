@@ -7,31 +7,6 @@ use assay_model::work::watch::WatchSample;
 
 /// The headings come again after so many rows.
 const ROWS_A_HEAD: usize = 20;
-/// Columns: heading, and width with the space before it.
-const COLUMNS: [(&str, usize); 21] = [
-    ("s", 8),
-    ("free", 7),
-    ("cache", 7),
-    ("dirty", 7),
-    ("wback", 7),
-    ("r", 3),
-    ("b", 3),
-    ("bi", 8),
-    ("bo", 8),
-    ("in", 6),
-    ("cs", 6),
-    ("us", 4),
-    ("sy", 3),
-    ("wa", 3),
-    ("device", 10),
-    ("rkB/s", 8),
-    ("wkB/s", 8),
-    ("w_await", 8),
-    ("f/s", 6),
-    ("aqu-sz", 7),
-    ("%util", 6),
-];
-
 /// A table that grows by a line a sample.
 #[derive(Debug, Default)]
 pub struct WatchTable {
@@ -45,11 +20,14 @@ impl WatchTable {
     #[must_use]
     pub fn lines(&mut self, now: &WatchSample) -> Vec<String> {
         let mut lines = Vec::new();
-        if self.rows.is_multiple_of(ROWS_A_HEAD) {
-            lines.push(line(&COLUMNS.map(|(heading, _)| heading.to_owned())));
-        }
         let row = WatchRow::of(self.first.as_ref(), self.before.as_ref(), now);
-        lines.push(line(&cells(&row)));
+        let row = cells(&row);
+        if self.rows.is_multiple_of(ROWS_A_HEAD) {
+            let heads = row.iter().map(|(head, width, _)| (*head, *width));
+            lines.push(line(heads));
+        }
+        let cells = row.iter().map(|(_, width, cell)| (cell.as_str(), *width));
+        lines.push(line(cells));
         self.rows += 1;
         self.first.get_or_insert_with(|| now.clone());
         self.before = Some(now.clone());
@@ -57,14 +35,15 @@ impl WatchTable {
     }
 }
 
-fn line(cells: &[String; COLUMNS.len()]) -> String {
-    let cells = cells.iter().zip(COLUMNS);
+/// The cells, each with the width of its column and the space before it.
+fn line<'a>(cells: impl Iterator<Item = (&'a str, usize)>) -> String {
     // A figure that is wider than its column moves the rest, but never touches the next.
-    let cells = cells.map(|(cell, (_, width))| format!("{cell:>0$}", width - 1));
+    let cells = cells.map(|(cell, width)| format!("{cell:>0$}", width - 1));
     cells.collect::<Vec<_>>().join(" ")
 }
 
-fn cells(row: &WatchRow<'_>) -> [String; COLUMNS.len()] {
+/// The columns with heading, width and cell.
+fn cells(row: &WatchRow<'_>) -> [(&'static str, usize, String); 21] {
     let memory = row.now.memory.as_ref();
     let vmstat = row.vmstat.as_ref();
     let iostat = row.iostat.as_ref();
@@ -76,28 +55,30 @@ fn cells(row: &WatchRow<'_>) -> [String; COLUMNS.len()] {
     let percent = |share: Option<f64>| whole(share.map(|share| share * 100.0));
     let digits = |value: Option<f64>| or_dash(value.map(three_digits));
     let cpu = vmstat.map(|v| v.cpu);
+    let device = row.disk.map(|disk| clean(&disk.counters.name));
+    let wait_ms = iostat.and_then(|io| io.write.await_ms);
     [
-        seconds(row.now.at_ns),
-        size(memory.map(|m| m.free_bytes)),
-        size(cache),
-        size(memory.map(|m| m.dirty_bytes)),
-        size(memory.map(|m| m.writeback_bytes)),
-        or_dash(row.now.processor.map(|p| p.running)),
-        or_dash(row.now.processor.map(|p| p.blocked)),
-        rate(vmstat.map(|v| v.bi)),
-        rate(vmstat.map(|v| v.bo)),
-        whole(vmstat.map(|v| v.interrupts)),
-        whole(vmstat.map(|v| v.cs)),
-        percent(cpu.map(|cpu| cpu.us)),
-        percent(cpu.map(|cpu| cpu.sy)),
-        percent(cpu.map(|cpu| cpu.wa)),
-        or_dash(row.disk.map(|disk| clean(&disk.counters.name))),
-        rate(iostat.map(|io| io.read.bytes)),
-        rate(iostat.map(|io| io.write.bytes)),
-        digits(iostat.and_then(|io| io.write.await_ms)),
-        whole(iostat.and_then(|io| io.flushes)),
-        digits(iostat.map(|io| io.aqu_sz)),
-        percent(iostat.map(|io| io.util)),
+        ("s", 8, seconds(row.now.at_ns)),
+        ("free", 7, size(memory.map(|m| m.free_bytes))),
+        ("cache", 7, size(cache)),
+        ("dirty", 7, size(memory.map(|m| m.dirty_bytes))),
+        ("wback", 7, size(memory.map(|m| m.writeback_bytes))),
+        ("r", 3, or_dash(row.now.processor.map(|p| p.running))),
+        ("b", 3, or_dash(row.now.processor.map(|p| p.blocked))),
+        ("bi", 8, rate(vmstat.map(|v| v.bi))),
+        ("bo", 8, rate(vmstat.map(|v| v.bo))),
+        ("in", 6, whole(vmstat.map(|v| v.interrupts))),
+        ("cs", 6, whole(vmstat.map(|v| v.cs))),
+        ("us", 4, percent(cpu.map(|cpu| cpu.us))),
+        ("sy", 3, percent(cpu.map(|cpu| cpu.sy))),
+        ("wa", 3, percent(cpu.map(|cpu| cpu.wa))),
+        ("device", 10, or_dash(device)),
+        ("rkB/s", 8, rate(iostat.map(|io| io.read.bytes))),
+        ("wkB/s", 8, rate(iostat.map(|io| io.write.bytes))),
+        ("w_await", 8, digits(wait_ms)),
+        ("f/s", 6, whole(iostat.and_then(|io| io.flushes))),
+        ("aqu-sz", 7, digits(iostat.map(|io| io.aqu_sz))),
+        ("%util", 6, percent(iostat.map(|io| io.util))),
     ]
 }
 

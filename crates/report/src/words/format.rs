@@ -23,6 +23,14 @@ pub fn quantity(unit: Unit, value: f64) -> String {
     }
 }
 
+/// Lowest and highest of some values; `None` without any.
+pub fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |range, value| match range {
+        None => Some((value, value)),
+        Some((low, high)) => Some((value.min(low), value.max(high))),
+    })
+}
+
 /// A value in a unit as a source writes it; assay's own units in words that
 /// people read.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Labels of one job's trials: one label if all agree, else every label with its count, so that a
 //! disagreement is never hidden.
 
-use crate::words::format::percent;
+use crate::words::format::{extremes, percent};
 use crate::words::text::clean;
 use assay_judge::Measured;
 use assay_lang::{counted, key, tr, translated};
@@ -127,10 +127,7 @@ impl Labels {
             Measured::Mixed { device_share } => Some(*device_share),
             _ => None,
         });
-        shares.fold(None, |range, share| match range {
-            None => Some((share, share)),
-            Some((low, high)) => Some((share.min(low), share.max(high))),
-        })
+        extremes(shares)
     }
 
     /// Names one label, `mixed` with its shares.

@@ -19,45 +19,23 @@ use assay_model::units::{Bytes, BytesPerSec};
 /// Everything that the registers of a device say; nothing where there are none.
 #[must_use]
 pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
-    let bytes = |name: &str| from_hex(identity.raw.get(name)?);
     let mut all = Vec::new();
     if let Some(ceiling) = ceiling(identity) {
         all.push((tr!("bus carries at most"), at_most(&ceiling)));
     }
-    if let Some(register) = bytes(EXT_CSD) {
-        all.extend(
-            ExtCsd::parse(&register)
-                .map(|it| emmc(&it))
-                .unwrap_or_default(),
-        );
-    }
+    all.extend(ext_csd_of(identity, emmc).unwrap_or_default());
     if identity.kind == DeviceKind::Sd {
-        if let Some(register) = bytes(SCR) {
-            all.extend(Scr::parse(&register).map(|it| scr(&it)).unwrap_or_default());
-        }
-        if let Some(register) = bytes(SD_STATUS) {
-            all.extend(
-                SdStatus::parse(&register)
-                    .map(|it| sd(&it))
-                    .unwrap_or_default(),
-            );
-        }
+        let scr = read(identity, SCR, |bytes| Some(scr(&Scr::parse(bytes)?)));
+        all.extend(scr.unwrap_or_default());
+        let status = read(identity, SD_STATUS, |bytes| {
+            Some(sd(&SdStatus::parse(bytes)?))
+        });
+        all.extend(status.unwrap_or_default());
     }
-    if let Some(register) = bytes(CSD) {
-        let protected = Csd::parse(&register).and_then(|csd| csd.write_protected());
-        all.extend(protected.map(|how| ("write-protected", how.to_owned())));
-    }
-    if let Some(register) = bytes(NVME_IDENTIFY) {
-        let found = Controller::parse(&register).map(|it| controller(&it));
-        all.extend(found.unwrap_or_default());
-    }
-    if let Some(log) = bytes(NVME_SMART) {
-        all.extend(
-            SmartLog::parse(&log)
-                .map(|it| smart(&it))
-                .unwrap_or_default(),
-        );
-    }
+    let protected = read(identity, CSD, |bytes| Csd::parse(bytes)?.write_protected());
+    all.extend(protected.map(|how| ("write-protected", how.to_owned())));
+    all.extend(controller_of(identity, controller).unwrap_or_default());
+    all.extend(smart_of(identity, smart).unwrap_or_default());
     all.extend(usb_ids(identity));
     all
 }
@@ -72,13 +50,21 @@ pub fn at_most(ceiling: &Ceiling) -> String {
     }
 }
 
+/// Reads a register, if the identity has it and it is sound.
+fn read<T>(
+    identity: &DeviceIdentity,
+    name: &str,
+    parse: impl FnOnce(&[u8]) -> Option<T>,
+) -> Option<T> {
+    parse(&from_hex(identity.raw.get(name)?)?)
+}
+
 /// EXT_CSD of an identity.
 pub(crate) fn ext_csd_of<T>(
     identity: &DeviceIdentity,
     ask: impl FnOnce(&ExtCsd<'_>) -> T,
 ) -> Option<T> {
-    let bytes = from_hex(identity.raw.get(EXT_CSD)?)?;
-    ExtCsd::parse(&bytes).map(|register| ask(&register))
+    read(identity, EXT_CSD, |bytes| Some(ask(&ExtCsd::parse(bytes)?)))
 }
 
 /// SMART of an identity.
@@ -86,8 +72,9 @@ pub(crate) fn smart_of<T>(
     identity: &DeviceIdentity,
     ask: impl FnOnce(&SmartLog<'_>) -> T,
 ) -> Option<T> {
-    let bytes = from_hex(identity.raw.get(NVME_SMART)?)?;
-    SmartLog::parse(&bytes).map(|log| ask(&log))
+    read(identity, NVME_SMART, |bytes| {
+        Some(ask(&SmartLog::parse(bytes)?))
+    })
 }
 
 /// Applies `ask` to the identify data of an NVMe controller.
@@ -95,8 +82,9 @@ pub(crate) fn controller_of<T>(
     identity: &DeviceIdentity,
     ask: impl FnOnce(&Controller<'_>) -> T,
 ) -> Option<T> {
-    let bytes = from_hex(identity.raw.get(NVME_IDENTIFY)?)?;
-    Controller::parse(&bytes).map(|controller| ask(&controller))
+    read(identity, NVME_IDENTIFY, |bytes| {
+        Some(ask(&Controller::parse(bytes)?))
+    })
 }
 
 fn on(is_on: bool) -> &'static str {
@@ -144,11 +132,7 @@ fn emmc(register: &ExtCsd<'_>) -> Vec<Fact> {
 
 fn scr(register: &Scr<'_>) -> Vec<Fact> {
     let mut all = vec![(tr!("SD version"), register.version().to_owned())];
-    let counts = register.counts_blocks();
-    all.push((
-        "CMD23",
-        if counts { tr!("yes") } else { tr!("no") }.to_owned(),
-    ));
+    all.push(("CMD23", yes(register.counts_blocks())));
     all
 }
 

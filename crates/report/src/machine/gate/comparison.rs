@@ -1,11 +1,10 @@
 //! The cases of a comparison: each metric that decides.
 
-use super::run::lost;
+use super::run::{lost, without_figure};
 use super::{Case, Kernel, Measurement, Status, Suite};
 use crate::results::comparison::Compared;
 use crate::results::summary::Summary;
-use crate::words::text::Fact;
-use crate::words::text::clean;
+use crate::words::text::{Fact, clean};
 use assay_lang::in_english;
 use assay_model::verdict::Verdict;
 use assay_stats::verdict::judge::Qualification;
@@ -113,15 +112,10 @@ fn missing(compared: &Compared<'_>) -> Vec<Case> {
 fn skipped(name: &str, why: &str) -> Case {
     let (job, metric) = name.split_once(": ").unwrap_or((name, ""));
     Case {
-        job: clean(job),
-        condition: String::new(),
         metric: clean(metric),
         status: Status::Skip,
         word: "no conclusion",
-        reason: clean(&format!("no conclusion: {why}")),
-        measurement: None,
-        measured: None,
-        detail: Map::new(),
+        ..without_figure(job, &format!("no conclusion: {why}"))
     }
 }
 

@@ -1,8 +1,7 @@
 //! KCIDB's JSON, version 5.3: what KernelCI's database takes
 //! (<https://docs.kernelci.org/kcidb/>).
 
-use super::ids::ids;
-use super::{Case, Measurement, Status, Suite};
+use super::{Case, Measurement, Status, Suite, ids};
 use crate::machine::json::rfc3339;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};

@@ -2,8 +2,7 @@
 //! (<https://docs.lavasoftware.org/lava/actions-test.html>). They have room for an
 //! id, a result and a figure; the reason stands in a line of its own before.
 
-use super::ids::ids;
-use super::{Status, Suite};
+use super::{Status, Suite, ids};
 use std::io::{self, Write};
 
 /// Writes the suite, a signal for each case.

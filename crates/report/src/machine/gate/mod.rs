@@ -11,7 +11,6 @@
 //! | error | | | trials failed or are missing |
 
 mod comparison;
-mod ids;
 pub mod junit;
 pub mod kcidb;
 pub mod lava;
@@ -24,6 +23,7 @@ pub use comparison::status;
 
 use crate::words::text::Fact;
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 /// Status of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,5 +129,37 @@ impl Suite {
     pub fn count(&self, status: Status) -> usize {
         let cases = self.cases.iter();
         cases.filter(|case| case.status == status).count()
+    }
+}
+
+/// An id for each case: job, condition and metric as segments of letters, digits, `_` and `-`,
+/// joined by a full stop. Each is there once.
+fn ids(suite: &Suite) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let ids = suite.cases.iter().map(|case: &Case| {
+        let id = path(&case.names());
+        let numbered = |n: u32| match n {
+            1 => id.clone(),
+            n => format!("{id}-{n}"),
+        };
+        let free = (1..).map(numbered).find(|id| taken.insert(id.clone()));
+        free.unwrap_or_default()
+    });
+    ids.collect()
+}
+
+fn path(names: &[&str]) -> String {
+    let segments = names.iter().filter(|name| !name.is_empty());
+    let segments: Vec<String> = segments.map(|name| segment(name)).collect();
+    segments.join(".")
+}
+
+/// Replaces each run of disallowed characters by one `-`.
+fn segment(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let parts = name.split(|c| !allowed(c)).filter(|part| !part.is_empty());
+    match parts.collect::<Vec<_>>().join("-") {
+        empty if empty.is_empty() => "unnamed".to_owned(),
+        segment => segment,
     }
 }

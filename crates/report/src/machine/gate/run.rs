@@ -8,8 +8,7 @@ use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::results::warnings::{self, NAMES};
 use crate::words::format::quantity;
 use crate::words::identity;
-use crate::words::text::Fact;
-use crate::words::text::clean;
+use crate::words::text::{Fact, clean};
 use assay_lang::{counted, in_english};
 use assay_model::run::Run;
 use assay_model::trial::Outcome;
@@ -184,7 +183,7 @@ fn unmeasured(job: &JobSummary<'_>) -> Case {
     }
 }
 
-fn without_figure(job: &str, why: &str) -> Case {
+pub(super) fn without_figure(job: &str, why: &str) -> Case {
     Case {
         job: clean(job),
         condition: String::new(),

@@ -2,8 +2,7 @@ use super::kcidb::Submission;
 use super::{Status, Suite, junit, kcidb, lava, tap};
 use crate::results::comparison::Compared;
 use crate::testing::comparison_fixture::{Sides, repeated, swept};
-use crate::testing::fixture;
-use crate::testing::samples;
+use crate::testing::{fixture, samples};
 use assay_model::run::Run;
 use assay_stats::verdict::compare::compare_figures;
 use quick_xml::Reader;
@@ -166,7 +165,7 @@ fn signals_of_lava_keep_to_their_form() {
 }
 
 fn ids(run: &Run) -> Vec<String> {
-    let mut ids = super::ids::ids(&Suite::of_run(run));
+    let mut ids = super::ids(&Suite::of_run(run));
     ids.sort();
     ids
 }
@@ -315,4 +314,18 @@ fn sides_are_known_by_runs_and_by_names_of_files() {
     compared.b_sources[0].name = "/data/old/table.csv@after";
     let known = ["k3v9d2ma@file:/sys/x=1", "table.csv@after"];
     assert_eq!(compared.known_by(), known);
+}
+
+#[test]
+fn segments_have_only_what_farms_take() {
+    assert_eq!(
+        super::path(&["rand-read-4k", "read_iops"]),
+        "rand-read-4k.read_iops"
+    );
+    assert_eq!(super::path(&["seq read 10M", ""]), "seq-read-10M");
+    assert_eq!(
+        super::path(&["under scheduler=bfq", "µs"]),
+        "under-scheduler-bfq.s"
+    );
+    assert_eq!(super::path(&["µ"]), "unnamed");
 }

@@ -3,8 +3,7 @@
 use super::{moments, write_csv, write_json};
 use crate::render::html;
 use crate::render::terminal::{self, Style};
-use crate::render::xlsx;
-use crate::render::{Form, write_mail};
+use crate::render::{Form, write_mail, xlsx};
 use crate::results::comparison::Ranked;
 use crate::results::sweep::Verdicts;
 use crate::testing::comparison_fixture::ranked;

@@ -1,9 +1,10 @@
-//! The disks of a machine as JSON: `docs/devices.md` describes it.
+//! The disks of a machine, and findings about it, as JSON: `docs/devices.md` describes both.
 
-use super::{LayerPart, MountPart, SystemPart};
-use crate::words::health;
-use crate::words::registers;
+use super::{LayerPart, MountPart, SystemPart, text};
+use crate::results::checkup::words;
+use crate::words::{health, registers};
 use assay_lang::in_english;
+use assay_model::checkup::{Checkup, Finding};
 use assay_model::device::bus::ceiling;
 use assay_model::device::{DeviceList, ListedDevice, MountedPart};
 use serde::Serialize;
@@ -12,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// Version of the document: rises when a field changes its meaning or goes.
 const SCHEMA: u32 = 1;
+/// The same of findings.
+const DOCTOR_SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct DevicesDocument<'a> {
@@ -49,7 +52,7 @@ struct MountedJson<'a> {
     writable: bool,
 }
 
-/// The document.
+/// The disks as one JSON object.
 #[must_use]
 pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
     in_english(|| whole(list, target))
@@ -94,4 +97,51 @@ impl<'a> MountedJson<'a> {
             writable: part.writable,
         }
     }
+}
+
+#[derive(Serialize)]
+struct DoctorDocument<'a> {
+    schema: u32,
+    target: Option<&'a str>,
+    path: Option<String>,
+    system: SystemPart<'a>,
+    findings: Vec<FindingPart<'a>>,
+}
+
+#[derive(Serialize)]
+struct FindingPart<'a> {
+    severity: &'static str,
+    what: String,
+    why: &'static str,
+    remedy: String,
+    #[serde(flatten)]
+    data: &'a Finding,
+}
+
+/// The findings about a machine as one JSON object.
+#[must_use]
+pub fn doctor(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value {
+    in_english(|| doctor_whole(checkup, findings, target))
+}
+
+fn doctor_whole(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value {
+    let findings = findings.iter().map(|finding| {
+        let words = words(finding);
+        FindingPart {
+            severity: finding.severity().name(),
+            what: words.what,
+            why: words.why,
+            remedy: words.remedy,
+            data: finding,
+        }
+    });
+    let document = DoctorDocument {
+        schema: DOCTOR_SCHEMA,
+        target,
+        path: checkup.place.as_ref().map(|place| text(&place.path)),
+        system: SystemPart::of(&checkup.system),
+        findings: findings.collect(),
+    };
+    serde_json::to_value(document)
+        .expect("the document has only text keys and no serializer that can fail")
 }

@@ -6,13 +6,9 @@
 //! What is absent is `null` or missing, never 0.
 
 mod comparison;
-mod course;
 mod devices;
-mod doctor;
 mod evidence;
 mod layout;
-mod recordings;
-mod tails;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -21,26 +17,25 @@ use crate::results::derived::Derived;
 use crate::results::reference as placed;
 use crate::results::stopping::settled_at;
 use crate::results::summary::Summary;
+use crate::results::tails::{self, JobTail, Operation};
 use crate::words::format::civil_from_days;
 use assay_lang::in_english;
 use assay_model::run::{Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
 use assay_model::verdict::Side;
+use assay_trace::describe::Description;
 use layout::Layout;
 use serde::Serialize;
-use serde_json::{Serializer, Value};
+use serde_json::{Serializer, Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
-use tails::TailPart;
 use trial::TrialPart;
 
 pub use comparison::{comparison, line, power, ranking};
-pub use devices::devices;
-pub use doctor::doctor;
-pub use recordings::recordings;
+pub use devices::{devices, doctor};
 
 /// Version of the schema: rises when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
@@ -120,6 +115,44 @@ impl<'a> RunDocument<'a> {
     }
 }
 
+/// Percentiles over the trials of a job.
+#[derive(Serialize)]
+struct TailPart<'a> {
+    job: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<&'a str>,
+    operation: Operation,
+    percentile: f64,
+    trials: usize,
+    operations: u64,
+    pooled_ns: u64,
+    independent_ci95_ns: Option<(u64, u64)>,
+    trial_gmean_ns: Option<f64>,
+    worst_trial_ns: Option<u64>,
+}
+
+impl<'a> TailPart<'a> {
+    fn all(run: &'a Run) -> Vec<Self> {
+        tails::of_run(run).into_iter().map(Self::of).collect()
+    }
+
+    fn of(found: JobTail<'a>) -> Self {
+        let tail = found.tail;
+        Self {
+            job: found.job,
+            condition: found.condition,
+            operation: found.operation,
+            percentile: tail.percentile.percent(),
+            trials: tail.trials,
+            operations: tail.operations,
+            pooled_ns: tail.pooled_ns,
+            independent_ci95_ns: tail.independent_interval_ns,
+            trial_gmean_ns: tail.each.map(|each| each.geometric_mean_ns),
+            worst_trial_ns: tail.each.map(|each| each.worst_ns),
+        }
+    }
+}
+
 /// Maximum rate of the bus, and the figures compared with it and with a datasheet.
 #[derive(Serialize)]
 struct LimitsPart {
@@ -135,7 +168,7 @@ impl LimitsPart {
             return None;
         }
         let bus = placed::bus(summary).map(|bus| {
-            serde_json::json!({
+            json!({
                 "bus": bus.ceiling.bus,
                 "mode": bus.ceiling.mode,
                 "given": bus.given,
@@ -392,6 +425,19 @@ impl<'a> IdentityPart<'a> {
             raw: &identity.raw,
         }
     }
+}
+
+/// Properties of recordings, each with its name, as one JSON object.
+#[must_use]
+pub fn recordings(all: &[(String, Description)]) -> Value {
+    /// Version of this document.
+    const SCHEMA: u32 = 1;
+    let traces = all.iter().map(|(name, description)| {
+        let mut value = json!(description);
+        value["trace"] = json!(name);
+        value
+    });
+    json!({ "schema": SCHEMA, "traces": traces.collect::<Vec<_>>() })
 }
 
 /// A path as text; bytes that are not UTF-8 become U+FFFD, because JSON has

@@ -1,6 +1,5 @@
 use super::*;
-use crate::testing::fixture;
-use crate::testing::samples;
+use crate::testing::{fixture, samples};
 use assay_model::condition::{Condition, InForce, Setting, Subject};
 use assay_model::evidence::Glance;
 use assay_model::job::{FlushCall, RateLimit};

@@ -4,6 +4,7 @@ use crate::results::findings::{Finding, Sentence};
 use crate::results::summary::Summary;
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
+use assay_model::run::Run;
 use assay_model::units::Bytes;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::{
@@ -19,22 +20,25 @@ const FEW: u64 = 10;
 /// So many runs of displaced sectors are named.
 const ALIASES_NAMED: usize = 3;
 
+fn steps(run: &Run) -> impl DoubleEndedIterator<Item = &CapacityStep> {
+    let trials = run.trials.iter();
+    trials.filter_map(|trial| match trial.detail.as_deref() {
+        Some(StepDetail::Capacity(step)) => Some(step),
+        _ => None,
+    })
+}
+
+/// The last step of a run that read something back.
+pub(crate) fn last_checked(run: &Run) -> Option<&CapacityStep> {
+    steps(run).rfind(|step| step.probed.is_some() || step.total().is_some())
+}
+
 /// Answers whether the storage holds what it claims; `None` if the run tested no capacity.
 #[must_use]
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
-    let details = summary
-        .run
-        .trials
-        .iter()
-        .filter_map(|trial| match trial.detail.as_deref() {
-            Some(StepDetail::Capacity(step)) => Some(step),
-            _ => None,
-        });
-    let steps: Vec<&CapacityStep> = details.collect();
-    let last = steps.last()?;
-    let is_checked = |step: &&&CapacityStep| step.probed.is_some() || step.total().is_some();
-    let bad = steps.iter().find(|step| step.differs());
-    let decisive = bad.or_else(|| steps.iter().rev().find(is_checked));
+    let last = steps(summary.run).next_back()?;
+    let bad = steps(summary.run).find(|step| step.differs());
+    let decisive = bad.or_else(|| last_checked(summary.run));
     let step = decisive.unwrap_or(last);
     let storage = &summary.run.header.storage;
     let claimed = storage.device().and_then(|device| device.size);
@@ -252,13 +256,11 @@ fn classes(sectors: &Counts) -> String {
 fn place(step: &CapacityStep, at: u64) -> String {
     let within = |part: &&CapacityPart| (part.offset..part.offset + part.bytes).contains(&at);
     match step.parts.iter().find(within) {
-        Some(part) if step.parts.len() > 1 => {
-            tr!(
-                " ({name}, byte {byte})",
-                name = clean(&part.name),
-                byte = at - part.offset
-            )
-        }
+        Some(part) if step.parts.len() > 1 => tr!(
+            " ({name}, byte {byte})",
+            name = clean(&part.name),
+            byte = at - part.offset
+        ),
         _ => String::new(),
     }
 }

@@ -16,24 +16,23 @@ const IN_TIME_NS: u64 = 1_000_000;
 #[must_use]
 pub fn finding(step: &ReplayStep) -> Finding {
     let ios: u64 = step.ios.iter().map(|(_, count)| *count).sum();
+    let ios = counted!(ios, "{n} I/O", "{n} I/Os");
+    let trace = clean(&step.trace);
+    let lateness = step.lateness.as_ref().map_or_else(String::new, lateness);
     let mut lines = vec![match step.speed {
-        None => tr!(
-            "{ios} of {trace} as fast as possible",
-            ios = ios_of(ios),
-            trace = clean(&step.trace)
-        ),
+        None => tr!("{ios} of {trace} as fast as possible", ios, trace),
         Some(1.0) => tr!(
             "{ios} of {trace} at the recorded speed: {lateness}",
-            ios = ios_of(ios),
-            trace = clean(&step.trace),
-            lateness = step.lateness.as_ref().map_or_else(String::new, lateness)
+            ios,
+            trace,
+            lateness
         ),
         Some(speed) => tr!(
             "{ios} of {trace} at {speed} times the recorded speed: {lateness}",
-            ios = ios_of(ios),
-            trace = clean(&step.trace),
+            ios,
+            trace,
             speed,
-            lateness = step.lateness.as_ref().map_or_else(String::new, lateness)
+            lateness
         ),
     }];
     if let Some(how) = &step.shrunk {
@@ -57,10 +56,6 @@ pub fn finding(step: &ReplayStep) -> Finding {
         ));
     }
     Finding::concluding(false, lines)
-}
-
-fn ios_of(ios: u64) -> String {
-    counted!(ios, "{n} I/O", "{n} I/Os")
 }
 
 /// Describes the delays with which I/Os began.

@@ -3,8 +3,7 @@
 use super::KeyFigure;
 use super::over::{Over, View, views};
 use crate::results::describe;
-use crate::results::findings::losses;
-use crate::results::findings::scenario;
+use crate::results::findings::{losses, scenario};
 use crate::results::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::results::write_mode::WriteMode;
 use crate::words::format::quantity;

@@ -20,56 +20,43 @@ impl Warning {
     /// the storage rather than about the figures.
     #[must_use]
     pub fn doubt(&self) -> Option<Doubt> {
-        let jobs = |n: usize| counted!(n, "{n} job", "{n} jobs");
         Some(match self {
             Self::Memory { what } => Doubt::All(what.clone()),
             Self::DataLost { first, .. } => Doubt::All(tr!("data was not kept ({first})", first)),
             Self::Unfinished { how } => Doubt::Some(tr!("the run {how}", how)),
-            Self::IoErrors { jobs: list, .. } => {
-                Doubt::Some(tr!("I/O errors in {jobs}", jobs = jobs(list.len())))
+            Self::IoErrors { jobs, .. } => {
+                Doubt::Some(tr!("I/O errors in {jobs}", jobs = count(jobs)))
             }
-            Self::Failed { jobs: list, .. } => {
-                Doubt::Some(tr!("trials of {jobs} failed", jobs = jobs(list.len())))
+            Self::Failed { jobs, .. } => {
+                Doubt::Some(tr!("trials of {jobs} failed", jobs = count(jobs)))
             }
             Self::PageCache {
-                jobs: list,
-                direction,
-                ..
+                jobs, direction, ..
             } => Doubt::Some(match direction {
-                Direction::Read => tr!(
-                    "reads of {jobs} were the page cache's",
-                    jobs = jobs(list.len())
-                ),
+                Direction::Read => tr!("reads of {jobs} were the page cache's", jobs = count(jobs)),
                 Direction::Write => {
-                    tr!(
-                        "writes of {jobs} were the page cache's",
-                        jobs = jobs(list.len())
-                    )
+                    tr!("writes of {jobs} were the page cache's", jobs = count(jobs))
                 }
             }),
-            Self::Mixed { jobs: list } => Doubt::Some(tr!(
-                "{jobs} measured part page cache",
-                jobs = jobs(list.len())
-            )),
-            Self::ToolLimit { jobs: list } => Doubt::Some(tr!(
-                "the tool was the limit of {jobs}",
-                jobs = jobs(list.len())
-            )),
-            Self::Disagreement { jobs: list } => Doubt::Some(tr!(
+            Self::Mixed { jobs } => {
+                Doubt::Some(tr!("{jobs} measured part page cache", jobs = count(jobs)))
+            }
+            Self::ToolLimit { jobs } => {
+                Doubt::Some(tr!("the tool was the limit of {jobs}", jobs = count(jobs)))
+            }
+            Self::Disagreement { jobs } => Doubt::Some(tr!(
                 "trials of {jobs} measured different things",
-                jobs = jobs(list.len())
+                jobs = count(jobs)
             )),
-            Self::Unknown { jobs: list, .. } => Doubt::Some(tr!(
-                "what {jobs} measured is not known",
-                jobs = jobs(list.len())
-            )),
+            Self::Unknown { jobs, .. } => {
+                Doubt::Some(tr!("what {jobs} measured is not known", jobs = count(jobs)))
+            }
             Self::ForeignIo { device, .. } => Doubt::Exactness(tr!("others used {device}", device)),
-            Self::Spread { jobs: list, of } => spread(list, *of),
+            Self::Spread { jobs, of } => spread(jobs, *of),
             Self::FewTrials { checks: true, .. } => return None,
-            Self::FewTrials { jobs: list, .. } => Doubt::Exactness(tr!(
-                "fewer than 3 trials in {jobs}",
-                jobs = jobs(list.len())
-            )),
+            Self::FewTrials { jobs, .. } => {
+                Doubt::Exactness(tr!("fewer than 3 trials in {jobs}", jobs = count(jobs)))
+            }
             Self::Throttled { .. } => Doubt::Exactness(tr!("the CPU slowed down").to_owned()),
             Self::Loop { name, .. } => {
                 Doubt::Exactness(tr!("this machine caches the file behind {name}", name))
@@ -84,6 +71,10 @@ impl Warning {
             | Self::SlowBus { .. } => return None,
         })
     }
+}
+
+fn count<T>(jobs: &[T]) -> String {
+    counted!(jobs.len(), "{n} job", "{n} jobs")
 }
 
 /// A figure whose trials differ by more than 100 % says nothing.

@@ -200,20 +200,9 @@ pub fn collect(summary: &Summary<'_>) -> Vec<Warning> {
 impl Warning {
     /// Returns true if figures are misleading, not just noisy.
     #[must_use]
-    pub const fn is_severe(&self) -> bool {
-        matches!(
-            self,
-            Self::Unfinished { .. }
-                | Self::DataLost { .. }
-                | Self::IoErrors { .. }
-                | Self::Failed { .. }
-                | Self::Memory { .. }
-                | Self::PageCache { .. }
-                | Self::Mixed { .. }
-                | Self::ToolLimit { .. }
-                | Self::Disagreement { .. }
-                | Self::Unknown { .. }
-        )
+    pub fn is_severe(&self) -> bool {
+        let misleads = matches!(self.doubt(), Some(Doubt::All(_) | Doubt::Some(_)));
+        misleads && !matches!(self, Self::Spread { .. })
     }
 }
 

@@ -1,7 +1,6 @@
 use super::{Doubt, Warning, collect};
 use crate::results::summary::Summary;
-use crate::testing::fixture;
-use crate::testing::samples;
+use crate::testing::{fixture, samples};
 use assay_model::evidence::{ProcessIo, WriteCache};
 use assay_model::job::{Direction, EngineKind};
 use assay_model::run::Run;

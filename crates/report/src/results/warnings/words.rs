@@ -14,27 +14,21 @@ impl Warning {
         let list = |items: &[String]| shortened(items, names);
         match self {
             Self::Unfinished { how } => tr!("the run {how}: figures are of the trials before", how),
-            Self::DataLost { jobs, first } => {
-                tr!(
-                    "data was not kept in {jobs}: {first}",
-                    jobs = list(&times(jobs)),
-                    first
-                )
-            }
-            Self::IoErrors { jobs, first } => {
-                tr!(
-                    "I/O errors in {jobs}; the first: {first}",
-                    jobs = list(&times(jobs)),
-                    first
-                )
-            }
-            Self::Failed { jobs, first } => {
-                tr!(
-                    "failed trials: {jobs}; the first: {first}",
-                    jobs = list(&times(jobs)),
-                    first
-                )
-            }
+            Self::DataLost { jobs, first } => tr!(
+                "data was not kept in {jobs}: {first}",
+                jobs = list(&times(jobs)),
+                first
+            ),
+            Self::IoErrors { jobs, first } => tr!(
+                "I/O errors in {jobs}; the first: {first}",
+                jobs = list(&times(jobs)),
+                first
+            ),
+            Self::Failed { jobs, first } => tr!(
+                "failed trials: {jobs}; the first: {first}",
+                jobs = list(&times(jobs)),
+                first
+            ),
             Self::Skipped { reason, jobs } => {
                 tr!("{jobs} did not run: {reason}", jobs = list(jobs), reason)
             }
@@ -48,31 +42,23 @@ impl Warning {
                 };
                 tr!("{moved}, not the device: {jobs}", moved, jobs = list(jobs))
             }
-            Self::Mixed { jobs } => {
-                tr!(
-                    "part page cache, part device: {jobs}",
-                    jobs = list(&in_brackets(jobs))
-                )
-            }
-            Self::ToolLimit { jobs } => {
-                tr!(
-                    "the tool may have been the limit, its threads used the processor for most of the clock: {jobs}",
-                    jobs = list(&in_brackets(jobs))
-                )
-            }
-            Self::Disagreement { jobs } => {
-                tr!(
-                    "trials measured different things: {jobs}",
-                    jobs = list(&in_brackets(jobs))
-                )
-            }
-            Self::Unknown { why, jobs, .. } => {
-                tr!(
-                    "what was measured is not known for {jobs}: {why}",
-                    jobs = list(jobs),
-                    why
-                )
-            }
+            Self::Mixed { jobs } => tr!(
+                "part page cache, part device: {jobs}",
+                jobs = list(&in_brackets(jobs))
+            ),
+            Self::ToolLimit { jobs } => tr!(
+                "the tool may have been the limit, its threads used the processor for most of the clock: {jobs}",
+                jobs = list(&in_brackets(jobs))
+            ),
+            Self::Disagreement { jobs } => tr!(
+                "trials measured different things: {jobs}",
+                jobs = list(&in_brackets(jobs))
+            ),
+            Self::Unknown { why, jobs, .. } => tr!(
+                "what was measured is not known for {jobs}: {why}",
+                jobs = list(jobs),
+                why
+            ),
             Self::Unflushed { jobs } => tr!(
                 "{jobs} measured device-unflushed: the data may still be in the device's volatile \
                  cache",
@@ -107,25 +93,19 @@ impl Warning {
                     widest = list(&widest)
                 )
             }
-            Self::FewTrials { jobs, .. } => {
-                tr!(
-                    "fewer than 3 trials in {number}: {jobs}",
-                    number = counted!(jobs.len(), "{n} job", "{n} jobs"),
-                    jobs = list(&times(jobs))
-                )
-            }
-            Self::ShortTransfers { jobs } => {
-                tr!(
-                    "the kernel cut transfers short: {jobs}",
-                    jobs = list(&times(jobs))
-                )
-            }
-            Self::Governor { governors } => {
-                tr!(
-                    "CPU frequency was left to {governors}",
-                    governors = enumerate(governors)
-                )
-            }
+            Self::FewTrials { jobs, .. } => tr!(
+                "fewer than 3 trials in {number}: {jobs}",
+                number = counted!(jobs.len(), "{n} job", "{n} jobs"),
+                jobs = list(&times(jobs))
+            ),
+            Self::ShortTransfers { jobs } => tr!(
+                "the kernel cut transfers short: {jobs}",
+                jobs = list(&times(jobs))
+            ),
+            Self::Governor { governors } => tr!(
+                "CPU frequency was left to {governors}",
+                governors = enumerate(governors)
+            ),
             Self::Throttled {
                 trials,
                 hottest_millicelsius,
@@ -139,13 +119,11 @@ impl Warning {
                     hottest
                 )
             }
-            Self::Loop { name, file } => {
-                tr!(
-                    "{name} is a loop device, and this machine caches its file {file}",
-                    name,
-                    file
-                )
-            }
+            Self::Loop { name, file } => tr!(
+                "{name} is a loop device, and this machine caches its file {file}",
+                name,
+                file
+            ),
             Self::ForcedWriteThrough { name } => tr!(
                 "the cache of {name} was set to write through, which no loop device is by itself: flushes do not reach its file",
                 name
@@ -165,18 +143,14 @@ impl Warning {
             Self::Unknown { root: false, .. } => {
                 tr!("run as root: the kernel then shows the counters that tell")
             }
-            Self::Unknown { .. } => {
-                tr!(
-                    "do not take these for the device's speed; repeat on an idle machine, or with a \
+            Self::Unknown { .. } => tr!(
+                "do not take these for the device's speed; repeat on an idle machine, or with a \
                  kernel that counts it"
-                )
-            }
-            Self::DataLost { .. } => {
-                tr!(
-                    "save what is on it and do not use it; then look for the cause: the part, its \
+            ),
+            Self::DataLost { .. } => tr!(
+                "save what is on it and do not use it; then look for the cause: the part, its \
                  connection, its supply, the memory of the machine"
-                )
-            }
+            ),
             Self::Unfinished { .. } => tr!("run it again to have all trials"),
             Self::IoErrors { .. } => {
                 tr!("read dmesg; check cable, socket and supply; do not ship on these figures")
@@ -186,35 +160,25 @@ impl Warning {
             }
             Self::Skipped { .. } => tr!("remove the cause, or leave these jobs out"),
             Self::Memory { .. } => tr!("choose a path on the storage you mean"),
-            Self::Mixed { .. } => {
-                tr!(
-                    "use direct I/O, flush before the clock stops, or take a file larger than RAM \
+            Self::Mixed { .. } => tr!(
+                "use direct I/O, flush before the clock stops, or take a file larger than RAM \
                  (qualify --thorough; size= of a job file)"
-                )
-            }
-            Self::ToolLimit { .. } => {
-                tr!(
-                    "the device may be faster: take larger blocks, more threads (numjobs), or contents and \
+            ),
+            Self::ToolLimit { .. } => tr!(
+                "the device may be faster: take larger blocks, more threads (numjobs), or contents and \
                  checks that cost less; a faster clock of the CPU helps too (governor performance)"
-                )
-            }
-            Self::Disagreement { .. } => {
-                tr!(
-                    "do not average them; see the evidence of each trial, and repeat on an idle machine"
-                )
-            }
-            Self::Unflushed { .. } => {
-                tr!(
-                    "a power cut may lose it; writes that are safe are those with fdatasync, fsync or \
+            ),
+            Self::Disagreement { .. } => tr!(
+                "do not average them; see the evidence of each trial, and repeat on an idle machine"
+            ),
+            Self::Unflushed { .. } => tr!(
+                "a power cut may lose it; writes that are safe are those with fdatasync, fsync or \
                  O_DSYNC"
-                )
-            }
+            ),
             Self::ForeignIo { .. } => tr!("stop these processes, or measure another device"),
-            Self::Stalls { .. } => {
-                tr!(
-                    "judge by p99 and the longest gap, not by the mean; the report draws the course"
-                )
-            }
+            Self::Stalls { .. } => tr!(
+                "judge by p99 and the longest gap, not by the mean; the report draws the course"
+            ),
             Self::Spread { .. } => {
                 tr!("measure more trials (assay power tells how many), on an idle, cool machine")
             }
@@ -227,12 +191,10 @@ impl Warning {
                 tr!("for comparable figures set it: cpupower frequency-set -g performance")
             }
             Self::Throttled { .. } => tr!("cool it, or pause between trials"),
-            Self::Loop { .. } => {
-                tr!(
-                    "figures labelled device are those of this loop device, not of a real one; measure \
+            Self::Loop { .. } => tr!(
+                "figures labelled device are those of this loop device, not of a real one; measure \
                  that, or set losetup --direct-io=on"
-                )
-            }
+            ),
             Self::ForcedWriteThrough { name } => {
                 return tr!(
                     "echo write back > /sys/block/{name}/queue/write_cache, and measure again",

@@ -328,7 +328,7 @@ fn tail_row(job: &JobSummary<'_>, found: &JobTail<'_>) -> TableRow {
     let tail = &found.tail;
     let mut name = shorten(&clean(found.job), LONGEST_TAIL);
     if job.group == Group::Mixed {
-        name = format!("{name} {}", describe::operation(found.operation.word()));
+        name = format!("{name} {}", describe::operation(found.operation.name()));
     }
     let metric = match found.operation {
         Operation::Read => "read_lat_p99",

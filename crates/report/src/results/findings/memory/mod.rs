@@ -77,12 +77,13 @@ fn bandwidth_step(detail: &StepDetail) -> Option<&BandwidthStep> {
 
 fn bandwidth(summary: &Summary<'_>) -> Vec<String> {
     let rates = rates(summary);
-    let all = steps(summary);
-    let found = |step: &&MemoryStep| match &step.found {
-        MemoryStepResult::Bandwidth(_) => true,
-        MemoryStepResult::Latency(_) | MemoryStepResult::Stress(_) => false,
-    };
-    let Some(first) = all.iter().copied().find(found) else {
+    let first = steps(summary)
+        .into_iter()
+        .find_map(|step| match &step.found {
+            MemoryStepResult::Bandwidth(found) => Some((&step.machine, found)),
+            MemoryStepResult::Latency(_) | MemoryStepResult::Stress(_) => None,
+        });
+    let Some((machine, step)) = first else {
         return Vec::new();
     };
     let mut lines = vec![tr!(
@@ -91,9 +92,7 @@ fn bandwidth(summary: &Summary<'_>) -> Vec<String> {
     .to_owned()];
     lines.extend(best_of(&rates));
     lines.extend(streaming(&rates));
-    if let MemoryStepResult::Bandwidth(step) = &first.found {
-        lines.push(arrays(&first.machine, step));
-    }
+    lines.push(arrays(machine, step));
     lines
 }
 

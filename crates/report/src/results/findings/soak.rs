@@ -1,8 +1,6 @@
 //! A soak in words: whether every block held what was written to it, how fast, and what
 //! it cost of the device's life.
 
-mod faults;
-
 use crate::results::describe;
 use crate::results::findings::{Sentence, Topic};
 use crate::results::summary::Summary;
@@ -13,11 +11,13 @@ use assay_model::metric::Unit;
 use assay_model::run::RunStatus;
 use assay_model::trial::{Gap, Measurement, Series, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
-use assay_model::work::soak::{Health, SoakStep, Stretch};
+use assay_model::work::soak::{Fault, Health, HeldContent, SoakStep, Stretch};
 use assay_stats::course::Course;
 
 /// The rate is told at so many places of the time.
 const PARTS: usize = 10;
+/// So many faults are told.
+const FAULTS_TOLD: usize = 16;
 
 /// Returns the findings of a soak; empty for other runs.
 #[must_use]
@@ -27,7 +27,7 @@ pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
         return Vec::new();
     };
     let mut result = vec![verdict(summary, last)];
-    result.extend(faults::lines(&steps));
+    result.extend(faults(&steps));
     result.extend(counters(&steps, last).into_iter().map(Sentence::plain));
     let rates = rates(&steps).into_iter().chain(temperature(&steps));
     let rates = rates.map(Sentence::plain).collect();
@@ -57,16 +57,11 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let (before, after) = healths(summary, &steps);
     let wear = match (before, after) {
         (None, None) => tr!("wear unknown").to_owned(),
-        (before, after) => {
-            let words = |health: Option<Health>| {
-                health.map_or_else(|| tr!("unknown").to_owned(), |health| in_words(&health))
-            };
-            tr!(
-                "wear before: {before}; after: {after}",
-                before = words(before),
-                after = words(after)
-            )
-        }
+        (before, after) => tr!(
+            "wear before: {before}; after: {after}",
+            before = in_words(before.as_ref()),
+            after = in_words(after.as_ref())
+        ),
     };
     let text = tr!(
         "{found}: {written} written, {verified} read back in {time}; {wear}",
@@ -126,6 +121,64 @@ fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Sentence {
         ),
     };
     Sentence { bad, text }
+}
+
+/// Blocks that did not hold what was written to them, one by one.
+fn faults(steps: &[Taken<'_>]) -> Vec<Sentence> {
+    let faults = steps.iter().flat_map(|(_, step)| &step.faults);
+    let line = |fault| Sentence {
+        bad: true,
+        text: of_fault(fault),
+    };
+    let mut lines: Vec<Sentence> = faults.clone().take(FAULTS_TOLD).map(line).collect();
+    let more = faults.count().saturating_sub(FAULTS_TOLD);
+    if more > 0 {
+        let more = counted!(more, "{n} block", "{n} blocks");
+        let text = tr!("and {more} more", more);
+        lines.push(Sentence { bad: true, text });
+    }
+    lines
+}
+
+fn of_fault(fault: &Fault) -> String {
+    tr!(
+        "block {block} at offset {offset} should hold write {expected}, and {held}; {bytes} from byte {first} on",
+        block = fault.block,
+        offset = fault.offset,
+        expected = fault.expected,
+        held = held(fault),
+        bytes = counted!(
+            fault.differing_bytes,
+            "{n} byte differs",
+            "{n} bytes differ"
+        ),
+        first = fault.first_byte
+    )
+}
+
+fn held(fault: &Fault) -> String {
+    match fault.found {
+        HeldContent::Stale { number } => tr!("is stale: it holds write {number}", number),
+        HeldContent::Torn {
+            new_sectors,
+            sectors,
+        } => tr!(
+            "is torn: {new} of its {sectors} sectors are of that write",
+            new = new_sectors,
+            sectors
+        ),
+        HeldContent::Misplaced { block } => tr!("holds what belongs to block {block}", block),
+        HeldContent::Zeros => tr!("is all zeros").to_owned(),
+        HeldContent::Flipped { bits } => tr!(
+            "has {bits} wrong",
+            bits = counted!(bits, "{n} bit", "{n} bits")
+        ),
+        HeldContent::Foreign => tr!("holds what assay never wrote").to_owned(),
+        HeldContent::Unreadable { errno } => match errno {
+            Some(errno) => tr!("cannot be read (errno {errno})", errno),
+            None => tr!("cannot be read").to_owned(),
+        },
+    }
 }
 
 fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
@@ -309,31 +362,20 @@ fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
         (None, None) => vec![tr!("the device does not report its wear").to_owned()],
         (before, after) => [(tr!("before"), before), (tr!("after"), after)]
             .into_iter()
-            .map(|(when, health)| {
-                let words = health.map_or_else(|| tr!("unknown").to_owned(), |h| in_words(&h));
-                format!("{when}: {words}")
-            })
+            .map(|(when, health)| format!("{when}: {}", in_words(health.as_ref())))
             .collect(),
     }
 }
 
-fn in_words(health: &Health) -> String {
+fn in_words(health: Option<&Health>) -> String {
     use assay_model::device::register::nvme::SmartLog;
     use assay_model::device::register::{NVME_SMART, from_hex};
-    let mut words = Vec::new();
-    words.extend(
-        health
-            .life_time
-            .as_deref()
-            .map(|life| tr!("life time used {life}", life = clean(life))),
-    );
-    words.extend(
-        health
-            .pre_eol
-            .as_deref()
-            .map(|level| tr!("reserved blocks {level}", level = clean(level))),
-    );
-    let log = health.raw.get(NVME_SMART).and_then(|text| from_hex(text));
+    let life = health.and_then(|health| health.life_time.as_deref());
+    let life = life.map(|life| tr!("life time used {life}", life = clean(life)));
+    let reserves = health.and_then(|health| health.pre_eol.as_deref());
+    let reserves = reserves.map(|level| tr!("reserved blocks {level}", level = clean(level)));
+    let mut words: Vec<String> = [life, reserves].into_iter().flatten().collect();
+    let log = health.and_then(|health| from_hex(health.raw.get(NVME_SMART)?));
     if let Some(log) = log.as_deref().and_then(SmartLog::parse) {
         words.push(tr!(
             "{used} % of its life used, {spare} % spare, {written} written in all, media errors: {errors}",

@@ -1,10 +1,7 @@
 //! Texts about the time of an I/O.
 
-pub mod basis;
-pub mod untold;
-
-use super::kinds::Kind;
-use super::observed::Nothing;
+use crate::kinds::Kind;
+use crate::observed::Nothing;
 use assay_lang::tr;
 use assay_model::units::{Nanos, three_digits};
 
