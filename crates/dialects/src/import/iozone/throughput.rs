@@ -62,7 +62,7 @@ impl Throughput {
             return Ok(());
         };
         let (value, _) = leading(figure).ok_or_else(|| {
-            let problem = format!("'{}' is no figure of iozone", figure.trim());
+            let problem = format!("'{}' is not a figure of iozone", figure.trim());
             ImportError::at(Some(line), problem)
         })?;
         let of = match &self.sizes {
