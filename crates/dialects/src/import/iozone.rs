@@ -115,7 +115,7 @@ fn cell(
     line: usize,
 ) -> Result<Option<IozoneFigure>, ImportError> {
     let value: f64 = figure.parse().map_err(|_| {
-        let problem = format!("'{figure}' is no figure of iozone");
+        let problem = format!("'{figure}' is not a figure of iozone");
         ImportError::at(Some(line), problem)
     })?;
     Ok((value != 0.0).then(|| IozoneFigure {
