@@ -29,15 +29,11 @@ pub fn thin_out(values: &[f64], most: usize) -> Vec<Stretch> {
             start: number * len,
             len: chunk.len(),
             min: chunk.iter().copied().fold(f64::INFINITY, f64::min),
-            mean: chunk.iter().sum::<f64>() / count(chunk.len()),
+            mean: chunk.iter().sum::<f64>() / chunk.len() as f64,
             max: chunk.iter().copied().fold(0.0, f64::max),
             empty: chunk.iter().filter(|value| **value <= 0.0).count(),
         })
         .collect()
-}
-
-fn count(n: usize) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

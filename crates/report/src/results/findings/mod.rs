@@ -85,15 +85,11 @@ impl Topic {
         title: &'static str,
         sentences: Vec<Sentence>,
     ) -> Option<Self> {
-        let finding = Finding {
-            subject: None,
-            sentences,
-        };
-        (!finding.sentences.is_empty()).then(|| Self {
-            id,
-            title,
-            findings: vec![finding],
-        })
+        if sentences.is_empty() {
+            return None;
+        }
+        let subject = None;
+        Self::of_trials(id, title, vec![Finding { subject, sentences }])
     }
 
     fn of_trials(id: &'static str, title: &'static str, findings: Vec<Finding>) -> Option<Self> {

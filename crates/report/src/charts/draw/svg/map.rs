@@ -12,9 +12,9 @@ const TOP: f64 = 34.0;
 pub fn draw(grid: &Grid, width: f64) -> Drawing {
     let names = grid.rows.1.iter().map(|name| text_width(name));
     let left = names.fold(24.0, f64::max).min(width * 0.3) + 8.0;
-    let tile = (width - left) / columns(grid);
+    let tile = (width - left) / grid.columns.1.len().max(1) as f64;
     let (low, high) = grid.extremes().unwrap_or((0.0, 1.0));
-    let bottom = TOP + TILE_HEIGHT * rows(grid);
+    let bottom = TOP + TILE_HEIGHT * grid.rows.1.len() as f64;
     let body = html! {
         text x="0" y="12" { (clean(&grid.rows.0)) (tr!(", downwards")) }
         text class="end" x=(at(width)) y="12" { (clean(&grid.columns.0)) (tr!(", across")) }
@@ -33,7 +33,7 @@ pub fn draw(grid: &Grid, width: f64) -> Drawing {
             }
         }
         @if let Some((row, what)) = &grid.edge {
-            @let height = at(TOP + index(*row) * TILE_HEIGHT);
+            @let height = at(TOP + *row as f64 * TILE_HEIGHT);
             line class="edge" x1="0" x2=(at(width)) y1=(height) y2=(height) {}
             text class="edge-name" x="0" y=(at(bottom + 16.0)) { "- - - " (clean(what)) }
         }
@@ -148,16 +148,4 @@ pub fn colour(share: f64) -> (String, bool) {
     };
     let text = format!("rgb({},{},{})", mix(0), mix(1), mix(2));
     (text, place < 4.6)
-}
-
-fn index(row: usize) -> f64 {
-    row as f64
-}
-
-fn rows(grid: &Grid) -> f64 {
-    index(grid.rows.1.len())
-}
-
-fn columns(grid: &Grid) -> f64 {
-    index(grid.columns.1.len().max(1))
 }
