@@ -21,7 +21,6 @@ pub struct MarkProfile {
 
 /// The four tests of the usual disk marks, each read and written: sequential
 /// 1 MiB with 8 and with 1 in flight, random 4 KiB with 32 and with 1.
-#[must_use]
 pub fn marks(scale: &MarkProfile) -> Vec<Job> {
     let tests = [
         ("seq1m-q8t1", false, Bytes::mib(1), 8),
@@ -99,7 +98,6 @@ impl SdClass {
     ];
 
     /// Returns the requirements of the class.
-    #[must_use]
     pub fn requirements(self) -> Vec<Requirement> {
         let mega = |mb: u16| f64::from(mb) * 1e6;
         let slowest = |mb| {
@@ -127,7 +125,6 @@ impl SdClass {
     }
 
     /// The jobs that show whether it is met.
-    #[must_use]
     pub fn jobs(self, scale: &MarkProfile) -> Vec<Job> {
         let region = MarkProfile {
             file: scale.file.min(APPLICATION_REGION),
@@ -149,7 +146,6 @@ impl SdClass {
 
     /// Under which conditions its figures are taken here with a file of this size, one
     /// sentence.
-    #[must_use]
     pub fn conditions(self, file: Bytes) -> String {
         let region = file.min(APPLICATION_REGION);
         let random = |commands| {
@@ -199,7 +195,6 @@ impl FromStr for SdClass {
 /// The rounds until a steady state (SNIA Solid State Storage Performance Test
 /// Specification, in short): first the whole capacity is written twice in
 /// sequence, then each round writes at random.
-#[must_use]
 pub fn steady_state(scale: &MarkProfile) -> [Job; 2] {
     let mut fill = Job::new(FILL, Rw::Write, Bytes::kib(128), scale.file);
     fill.direct = true;

@@ -29,7 +29,6 @@ unsafe impl Send for IoBuf {}
 
 impl IoBuf {
     /// A zeroed buffer for one block.
-    #[must_use]
     pub fn zeroed(block: usize) -> Self {
         Self::with_windows(block, 1)
     }
@@ -71,7 +70,6 @@ impl IoBuf {
 
     /// The block of the current window, to look at.
     #[inline]
-    #[must_use]
     pub fn block(&self) -> &[u8] {
         // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
         // at allocation) that only this value owns, and `self` is borrowed for

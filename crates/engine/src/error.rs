@@ -69,7 +69,6 @@ pub enum EngineError {
 
 impl EngineError {
     /// `operation`, for example `open`, failed on the file at `path`.
-    #[must_use]
     pub fn file(operation: &'static str, path: &Path, source: io::Error) -> Self {
         Self::File {
             operation,
@@ -93,7 +92,6 @@ impl EngineError {
     }
 
     /// The kernel's error number, if there was one.
-    #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::File { source, .. }

@@ -83,13 +83,11 @@ fn write_back(file: &File, path: &Path) -> Result<(), EngineError> {
 /// were reserved but never written count as holes on file systems that report them (ext4, XFS,
 /// btrfs do). File systems that do not track holes (FAT, many network file systems) report
 /// everything as data: there `true` only means that no hole is known.
-#[must_use]
 pub fn is_written(file: &File) -> Option<bool> {
     is_part_written(file, 0..file.metadata().ok()?.len())
 }
 
 /// The same for a part of a file, in bytes. It moves the file's position.
-#[must_use]
 pub fn is_part_written(file: &File, part: Range<u64>) -> Option<bool> {
     if part.is_empty() {
         return Some(true);

@@ -38,7 +38,6 @@ impl MappedFile {
     }
 
     /// Returns the mapped length in bytes.
-    #[must_use]
     pub const fn length(&self) -> usize {
         self.length
     }

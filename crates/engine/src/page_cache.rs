@@ -18,14 +18,12 @@ use std::time::Duration;
 /// device. It uses `cachestat(2)` if present (Linux 6.5), else `mincore(2)`, which does not report
 /// dirty pages, and only answers the file's owner or a process that may write it. `None` if neither
 /// works. The file's position may change.
-#[must_use]
 pub fn look(file: &File) -> Option<FileCache> {
     look_at(file, 0, 0).or_else(|| look_without_cachestat(file))
 }
 
 /// The same for a part of a file, which only `cachestat(2)` tells; no length means to its
 /// end.
-#[must_use]
 pub fn look_at(file: &File, offset: u64, length: u64) -> Option<FileCache> {
     let page = rustix::param::page_size() as u64;
     let stat = sys::cachestat(file, offset, length).ok()?;

@@ -24,7 +24,6 @@ pub(crate) struct Permutation {
 
 impl Permutation {
     /// The permutation of `0..len` that `seed` names.
-    #[must_use]
     pub(crate) fn new(len: u64, seed: u64) -> Self {
         let bits = u64::BITS - len.saturating_sub(1).leading_zeros();
         let mask = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
@@ -39,14 +38,12 @@ impl Permutation {
     }
 
     /// Returns the number of ordered values.
-    #[must_use]
     pub(crate) const fn len(&self) -> u64 {
         self.len
     }
 
     /// The number at place `index`, which must be below `len`.
     #[inline]
-    #[must_use]
     pub(crate) fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
         let mut x = self.mix(index);
@@ -102,7 +99,6 @@ impl Ahead {
     const BATCH: usize = 64;
 
     /// The numbers of `order`, from its beginning.
-    #[must_use]
     pub(crate) fn new(order: Permutation) -> Self {
         Self {
             order,

@@ -105,7 +105,6 @@ fn map_and_look(file: &File, start: usize, window: usize, pages: &mut [u8]) -> i
 }
 
 /// Processor use of the calling thread since it started.
-#[must_use]
 #[expect(
     clippy::cast_sign_loss,
     reason = "the kernel's counters and times are never negative"

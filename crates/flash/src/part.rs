@@ -198,7 +198,6 @@ impl DeviceModel {
     }
 
     /// The names of the parts that assay knows, for a message.
-    #[must_use]
     pub fn known_names() -> String {
         let names = Self::known().into_iter().map(|part| part.name);
         names.collect::<Vec<_>>().join(", ")

@@ -45,7 +45,6 @@ impl Language {
     pub const ALL: [Self; 2] = [Self::English, Self::Chinese];
 
     /// Language tag, as in `--lang` and in the `lang` of a page.
-    #[must_use]
     pub const fn tag(self) -> &'static str {
         match self {
             Self::English => "en",
@@ -54,14 +53,12 @@ impl Language {
     }
 
     /// The language of a tag; `None` for one without a catalogue.
-    #[must_use]
     pub fn of_tag(tag: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|language| language.tag() == tag)
     }
 
     /// The language of a locale such as `zh_CN.UTF-8`; English where there is
     /// no catalogue.
-    #[must_use]
     pub fn of_locale(locale: &str) -> Self {
         let end = locale.find(['_', '.', '@', '-']).unwrap_or(locale.len());
         Self::of_tag(&locale[..end].to_ascii_lowercase()).unwrap_or_default()
@@ -88,7 +85,6 @@ pub fn speak(language: Language) {
 }
 
 /// The language in force here.
-#[must_use]
 pub fn current() -> Language {
     let by_default = || match CHINESE_BY_DEFAULT.load(Ordering::Relaxed) {
         true => Language::Chinese,
@@ -149,14 +145,12 @@ impl Display for Told {
 }
 
 /// The translation of an English text; the text itself where there is none.
-#[must_use]
 pub fn translated(english: &str) -> &str {
     template(english).unwrap_or(english)
 }
 
 /// The translation with its placeholders; `None` in English.
 #[doc(hidden)]
-#[must_use]
 pub fn template(english: &str) -> Option<&'static str> {
     let catalogue = current().catalogue();
     let found = catalogue.binary_search_by_key(&english, |(key, _)| key);
@@ -166,7 +160,6 @@ pub fn template(english: &str) -> Option<&'static str> {
 /// Puts values into the placeholders of a template. One that has no value stays
 /// as it is.
 #[doc(hidden)]
-#[must_use]
 pub fn fill(template: &str, values: &[(&str, &dyn Display)]) -> String {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
@@ -193,7 +186,6 @@ pub fn fill(template: &str, values: &[(&str, &dyn Display)]) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-#[must_use]
 pub fn enumerate<T: AsRef<str>>(items: &[T]) -> String {
     match items {
         [] => String::new(),

@@ -23,7 +23,6 @@ impl SplitMix64 {
 
     /// The number of a state.
     #[inline]
-    #[must_use]
     pub const fn mix(z: u64) -> u64 {
         let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

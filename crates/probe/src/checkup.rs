@@ -9,12 +9,12 @@ pub(crate) use virtual_machine::hypervisor;
 
 use crate::attr;
 use crate::counters::queues;
-use crate::memory::throttled;
 use crate::mounts::unescaped;
 use crate::roots::Roots;
 use crate::snapshot::{ZONE, memory, zone};
 use crate::stack::resolve;
 use crate::system::system;
+use crate::temperature::throttled;
 use assay_model::checkup::{Checkup, CoolingDevice, CpuSpeed, HeatZone, SwapArea, Writeback};
 use assay_model::storage::Storage;
 use std::path::Path;

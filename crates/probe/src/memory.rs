@@ -5,6 +5,7 @@ use crate::attr;
 use crate::checkup::{hypervisor, memory_room};
 use crate::roots::Roots;
 use crate::snapshot;
+use crate::temperature::throttled;
 use assay_model::work::memory::{Cache, Machine};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -36,14 +37,6 @@ pub fn machine(roots: &Roots, cpus: Vec<u32>) -> Machine {
         hypervisor: hypervisor(roots),
         cpus,
     }
-}
-
-/// Returns the number of thermal throttling events since boot, summed over all CPUs.
-pub fn throttled(roots: &Roots) -> Option<u64> {
-    let cpus = attr::numbered_entries(&roots.sys.join("devices/system/cpu"), "cpu").into_iter();
-    let file = "thermal_throttle/core_throttle_count";
-    let counts = cpus.filter_map(|(_, folder)| attr::number::<u64>(&folder.join(file)));
-    counts.reduce(u64::saturating_add)
 }
 
 /// Data and unified caches of the first CPU, with how many of each kind all of them

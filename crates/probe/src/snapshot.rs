@@ -59,7 +59,6 @@ pub fn look_around(roots: &Roots, snapshot: &mut Snapshot) {
 }
 
 /// `counters` with what the machine was like in `around`, as [`look_around`] found it before.
-#[must_use]
 pub fn with_surroundings(counters: Snapshot, around: Snapshot) -> Snapshot {
     Snapshot {
         pressure: around.pressure,

@@ -11,6 +11,14 @@ use assay_model::storage::Storage;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Returns the number of thermal throttling events since boot, summed over all CPUs.
+pub fn throttled(roots: &Roots) -> Option<u64> {
+    let cpus = attr::numbered_entries(&roots.sys.join("devices/system/cpu"), "cpu").into_iter();
+    let file = "thermal_throttle/core_throttle_count";
+    let counts = cpus.filter_map(|(_, folder)| attr::number::<u64>(&folder.join(file)));
+    counts.reduce(u64::saturating_add)
+}
+
 /// Sensors, the hottest of which counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thermometer {

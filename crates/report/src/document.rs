@@ -219,7 +219,6 @@ pub enum Cell {
 
 impl Document {
     /// A document without sections.
-    #[must_use]
     pub const fn new(title: String) -> Self {
         Self {
             title,
@@ -351,7 +350,6 @@ impl Table {
 
 impl TableRow {
     /// A row without a note.
-    #[must_use]
     pub const fn new(cells: Vec<Cell>) -> Self {
         Self { cells, note: None }
     }
@@ -362,7 +360,6 @@ impl TableRow {
     }
 
     /// Whether it names the rows below it.
-    #[must_use]
     pub const fn is_heading(&self) -> bool {
         self.cells.len() == 1
     }
@@ -400,20 +397,17 @@ impl Cell {
     }
 
     /// The percentage of a change.
-    #[must_use]
     pub fn change(change: Option<Change>) -> Self {
         change.map_or(Self::Unknown, |change| Self::Change(change.percent))
     }
 
     /// The interval of a change.
-    #[must_use]
     pub fn interval(change: Option<Change>) -> Self {
         let interval = change.and_then(|change| change.interval);
         interval.map_or(Self::Unknown, |(low, high)| Self::Interval(low, high))
     }
 
     /// The cell in words.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Empty => String::new(),
@@ -446,7 +440,6 @@ impl Cell {
     }
 
     /// The emphasis of the cell; colour only repeats the words.
-    #[must_use]
     pub fn tone(&self) -> Option<Tone> {
         match self {
             Self::Verdict("faster" | "pass") => Some(Tone::Good),

@@ -11,7 +11,6 @@ mod local;
 mod remote;
 mod session;
 pub mod ssh;
-mod staying;
 mod watchdog;
 mod when_lost;
 
@@ -160,7 +159,6 @@ pub enum TargetError {
 
 impl TargetError {
     /// The command cannot be carried out as given: nothing was lost.
-    #[must_use]
     pub const fn is_usage(&self) -> bool {
         match self {
             Self::NoAgent { .. } | Self::NotInFront(_) | Self::NothingThere => true,
@@ -170,7 +168,6 @@ impl TargetError {
     }
 
     /// The machine went away, or never was there.
-    #[must_use]
     pub const fn is_lost(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,

@@ -17,7 +17,6 @@ pub struct Local {
 
 impl Local {
     /// The agent is a program with arguments.
-    #[must_use]
     pub fn new(program: impl Into<OsString>, args: &[&str]) -> Self {
         Self {
             program: program.into(),

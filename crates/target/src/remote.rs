@@ -7,11 +7,12 @@
 //! messages.
 
 mod links;
+mod staying;
 
 use crate::agents::Agents;
 use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
-use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost, staying};
+use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};

@@ -100,7 +100,6 @@ impl AgentSession {
     }
 
     /// The stream ends unless what this gives is dropped in time.
-    #[must_use]
     pub fn must_answer_within(&self, patience: Duration) -> Watchdog {
         let why = format!("no answer within {} s", patience.as_secs());
         Watchdog::new(patience, self.cutter_for(why))
@@ -108,7 +107,6 @@ impl AgentSession {
 
     /// Returns a function that ends the stream at once, as long as this session exists: for a
     /// machine whose power is gone.
-    #[must_use]
     pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
         self.cutter_for("it was cut".to_owned())
     }
@@ -146,7 +144,6 @@ impl AgentSession {
     }
 
     /// Returns the complaint of the link to the agent, in one line.
-    #[must_use]
     pub fn complaint(&self) -> Option<String> {
         match &self.carrier {
             Carrier::Agent(_) => None,

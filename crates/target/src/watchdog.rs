@@ -47,7 +47,6 @@ impl Watchdog {
     }
 
     /// `true` if the time has run out.
-    #[must_use]
     pub fn has_barked(&self) -> bool {
         self.barked.load(Ordering::Relaxed)
     }

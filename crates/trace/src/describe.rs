@@ -66,7 +66,6 @@ pub struct Rate {
 }
 
 /// Describes a recording.
-#[must_use]
 pub fn describe(recording: &Recording) -> Description {
     let mut tally = TraceTally::default();
     for step in &recording.steps {

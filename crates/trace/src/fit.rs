@@ -30,7 +30,6 @@ pub struct Fitted {
 }
 
 /// Bytes that a recording takes, its files behind each other.
-#[must_use]
 pub fn extent(recording: &Recording) -> u64 {
     let extents = extents(recording);
     let reached = bases(&extents).into_iter().zip(&extents);
@@ -99,7 +98,6 @@ fn place(offset: u64, total: u64, size: u64, shrink: Shrink) -> u64 {
 }
 
 /// An iolog of fio's, version 3, whose one file is called `f`. Times are in µs.
-#[must_use]
 pub fn iolog(steps: &[RecordedStep]) -> String {
     let mut log = String::from("fio version 3 iolog\n0 f add\n");
     for step in steps {
@@ -120,7 +118,6 @@ pub fn iolog(steps: &[RecordedStep]) -> String {
 }
 
 /// The largest power of two up to 4096 that all offsets and lengths are multiples of.
-#[must_use]
 pub fn alignment(recording: &Recording) -> u64 {
     let bits = recording
         .steps

@@ -62,7 +62,6 @@ pub struct RecordedIo {
 
 impl RecordedIo {
     /// First offset after the I/O.
-    #[must_use]
     pub const fn end(self) -> u64 {
         self.offset.saturating_add(self.length as u64)
     }
@@ -90,7 +89,6 @@ pub trait TraceSource {
 }
 
 /// A trace that cannot be used: where in it, and why.
-#[must_use]
 pub fn damaged(problem: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }

@@ -71,7 +71,6 @@ impl WorkError {
     }
 
     /// Error number of the kernel, where it was one.
-    #[must_use]
     pub const fn errno(&self) -> Option<i32> {
         match self {
             Self::Failed { errno, .. } => *errno,

@@ -26,13 +26,11 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Returns true if the work is to end.
-    #[must_use]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Returns true if a report is requested, and clears the request.
-    #[must_use]
     pub fn report_wanted(&self) -> bool {
         self.report_now.load(Ordering::Relaxed) && self.report_now.swap(false, Ordering::Relaxed)
     }

@@ -2,8 +2,8 @@
 
 use assay_engine::memory::usable_cpus;
 use assay_model::work::memory::Machine;
-use assay_probe::memory;
 use assay_probe::roots::Roots;
+use assay_probe::{memory, temperature};
 use assay_workloads::memory::Surroundings;
 
 /// This machine, through its kernel's files.
@@ -15,7 +15,7 @@ impl Surroundings for Here<'_> {
     }
 
     fn throttled(&self) -> Option<u64> {
-        memory::throttled(self.0)
+        temperature::throttled(self.0)
     }
 
     fn huge_bytes(&self, from: u64, to: u64) -> Option<u64> {

@@ -42,7 +42,6 @@ impl SyncMode {
     ];
 
     /// The word for it.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Normal => "normal",

@@ -41,7 +41,6 @@ impl Like {
     ];
 
     /// The word for it.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Modern => "modern",
@@ -52,7 +51,6 @@ impl Like {
     }
 
     /// Returns a description of the generation.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Modern => "assay's own profile",

@@ -9,7 +9,6 @@ use assay_model::work::copy::{CopyReport, EndKind};
 /// Returns the evidence for a copy's rate: one line without a line end.
 ///
 /// `page cache: 0 % of 100 MiB had reached mmcblk0 when the clock stopped; 100 MiB were dirty`
-#[must_use]
 pub fn evidence(trial: &TrialRecord) -> String {
     let Some(StepDetail::Copy(report)) = trial.detail.as_deref() else {
         return "unknown: the copy did not begin".to_owned();

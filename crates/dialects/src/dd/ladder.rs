@@ -39,7 +39,6 @@ const WAYS: [DdWriteMode; 4] = [
 
 /// The same copy in each way, as steps of one work. Without an input, zeros are
 /// written. `remove`: each step removes what it wrote.
-#[must_use]
 pub fn ways(copy: &FileCopy, remove: bool) -> FileCopy {
     let one = |way: DdWriteMode| {
         let mut one = copy.clone();
@@ -64,7 +63,6 @@ pub fn ways(copy: &FileCopy, remove: bool) -> FileCopy {
 }
 
 /// The ways as a table, and what each says.
-#[must_use]
 pub fn explanation(trials: &[TrialRecord]) -> String {
     let mut rows = vec![
         [

@@ -202,7 +202,6 @@ impl DdError {
     }
 
     /// The lines that dd writes, its name in front.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let texts = self.warnings.iter().chain([&self.message]);
         let mut lines: Vec<String> = texts.map(|text| format!("dd: {text}")).collect();

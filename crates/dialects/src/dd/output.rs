@@ -5,7 +5,6 @@ use assay_model::gnu::{Base, rate, size};
 use assay_model::work::copy::CopyReport;
 
 /// The lines at the end, and when somebody asks.
-#[must_use]
 pub fn statistics(report: &CopyReport, status: Status) -> Vec<String> {
     if status == Status::None {
         return Vec::new();
@@ -30,7 +29,6 @@ pub fn statistics(report: &CopyReport, status: Status) -> Vec<String> {
 }
 
 /// The line that is written over once a second.
-#[must_use]
 pub fn progress(bytes: u64, elapsed_ns: u64) -> String {
     let time = format!("{:.0} s", elapsed_ns as f64 / 1e9);
     copied(bytes, elapsed_ns, &time)

@@ -16,7 +16,6 @@ pub struct OptionLocation {
 
 impl OptionLocation {
     /// The command line.
-    #[must_use]
     pub const fn command_line() -> Self {
         Self {
             file: None,
@@ -51,7 +50,6 @@ pub struct FioError {
 
 impl FioError {
     /// A problem that is not about one option.
-    #[must_use]
     pub fn at(place: OptionLocation, problem: impl Into<String>) -> Self {
         Self {
             place,
@@ -62,7 +60,6 @@ impl FioError {
     }
 
     /// A problem with the command line as a whole.
-    #[must_use]
     pub fn usage(problem: impl Into<String>) -> Self {
         Self::at(OptionLocation::command_line(), problem)
     }

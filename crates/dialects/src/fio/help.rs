@@ -157,7 +157,6 @@ pub(super) fn form(kind: OptionType) -> String {
 }
 
 /// `docs/compat/fio.md`: what of fio works, differs or is refused.
-#[must_use]
 pub fn compat_table() -> String {
     let mut text = include_str!("compat_head.md").to_owned();
     text.push_str(include_str!("compat_tests.md"));

@@ -55,7 +55,6 @@ impl Format {
     ];
 
     /// As a word of the command line.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::FioJson => "fio-json",
@@ -68,7 +67,6 @@ impl Format {
     }
 
     /// Returns the name of the format, for people.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::FioJson => "fio's JSON",
@@ -122,7 +120,6 @@ pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
 }
 
 /// The format of a text; `None` when it is none of the known ones.
-#[must_use]
 pub fn detect(text: &str) -> Option<Format> {
     if text.contains('\0') {
         return None;

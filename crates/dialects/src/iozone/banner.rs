@@ -18,7 +18,6 @@ pub struct Moment<'a> {
 }
 
 /// Returns all lines up to the first row.
-#[must_use]
 pub fn banner(command: &IozoneCommand, moment: Moment<'_>) -> String {
     let output = &command.output;
     let mut lines = vec![

@@ -5,7 +5,6 @@ use super::table::{columns, whole};
 use assay_model::work::iozone::{IozoneRow, IozoneStep, Test};
 
 /// Returns all blocks, after the line that announces them.
-#[must_use]
 pub fn blocks(output: &Output, tests: &[Test], rows: &[IozoneRow], steps: &[IozoneStep]) -> String {
     let mut text = "Excel output is below:\n".to_owned();
     let shown: Vec<Test> = columns(output)

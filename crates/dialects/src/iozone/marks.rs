@@ -17,7 +17,6 @@ pub(crate) const LETTERS: [(&str, &str); 6] = [
 
 /// The marks of all cells. `label`: what a cell measured, of several trials
 /// together; `None` where it was not run or has no evidence.
-#[must_use]
 pub fn marks(
     output: &Output,
     tests: &[Test],

@@ -112,7 +112,6 @@ const LEFT: usize = 20;
 const WIDTH: usize = 96;
 
 /// The flags, what they do, and which of iozone's are not supported.
-#[must_use]
 pub fn help() -> String {
     let mut text = HEAD.to_owned();
     for flag in flags().filter(|flag| flag.supported) {

@@ -28,7 +28,6 @@ const EXTENDED: [Test; 4] = [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Re
 const VECTORS: [Test; 4] = [Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];
 
 /// The columns of a table, in order.
-#[must_use]
 pub fn columns(output: &Output) -> Vec<Test> {
     if output.short {
         return USUAL[..SHORT].to_vec();
@@ -106,7 +105,6 @@ pub struct RowText {
 
 impl RowText {
     /// Begins a row; the text is its sizes.
-    #[must_use]
     pub fn begin(output: &Output, tests: &[Test], row: IozoneRow) -> (Self, String) {
         let no_second = |test: &Test| test.repeats() && !tests.contains(test);
         let columns = columns(output);
@@ -123,7 +121,6 @@ impl RowText {
     }
 
     /// A figure, after blanks for what was not run before it.
-    #[must_use]
     pub fn cell(&mut self, step: &IozoneStep) -> String {
         let Some(at) = self.columns.iter().position(|test| *test == step.test) else {
             return String::new();
@@ -136,7 +133,6 @@ impl RowText {
     }
 
     /// The end of the row.
-    #[must_use]
     pub fn end(mut self) -> String {
         self.up_to(self.columns.len()) + "\n"
     }

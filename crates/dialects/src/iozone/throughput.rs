@@ -83,7 +83,6 @@ pub(super) fn heading(command: &IozoneCommand) -> String {
 }
 
 /// The line before the tests of each number of children.
-#[must_use]
 pub fn opening(output: &Output, row: IozoneRow) -> String {
     format!(
         "\tEach {} writes a {} kByte file in {} kByte records\n",
@@ -97,7 +96,6 @@ pub fn opening(output: &Output, row: IozoneRow) -> String {
 pub const CLOSING: &str = "\n\n";
 
 /// The lines of a test.
-#[must_use]
 pub fn test(output: &Output, step: &IozoneStep) -> String {
     let names = names(step.test);
     let (rate_unit, count_unit) = match output.unit {
@@ -189,7 +187,6 @@ fn rate(output: &Output, step: &IozoneStep, child: Child) -> f64 {
 
 /// The report of `-R`: a line for each test with a figure for each number of
 /// children; with `-+u` another of processor use.
-#[must_use]
 pub fn report(command: &IozoneCommand, steps: &[IozoneStep]) -> String {
     let output = &command.output;
     let unit = match output.unit {

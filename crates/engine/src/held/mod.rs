@@ -132,13 +132,11 @@ impl HeldFolder {
     }
 
     /// Path to the open folder; paths that begin with it lead into that folder alone.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The name by which people know it.
-    #[must_use]
     pub fn name(&self) -> &Path {
         &self.held.name
     }
@@ -323,7 +321,6 @@ pub fn stat(path: &Path) -> Result<Stat, Errno> {
 }
 
 /// Returns true if an open folder belongs to this user, as far as its file system can tell.
-#[must_use]
 pub fn is_own(folder: impl AsFd) -> bool {
     let is_ours = |uid| uid == geteuid().as_raw();
     let has_owners = || {
@@ -334,13 +331,11 @@ pub fn is_own(folder: impl AsFd) -> bool {
 }
 
 /// A path in words for people: with the name of its folder instead of the descriptor.
-#[must_use]
 pub fn shown(path: &Path) -> String {
     named(path).display().to_string()
 }
 
 /// A path as people know it: with the name of its folder instead of the descriptor.
-#[must_use]
 pub fn named(path: &Path) -> Cow<'_, Path> {
     match find(path) {
         Some((held, rest)) if rest.as_path().as_os_str().is_empty() => held.name.clone().into(),

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 /// Paths of all logs, traces, states of verification and outputs of commands that a load
 /// may write. What is dumped of damaged blocks is named by its offset, and not among them.
-#[must_use]
 pub fn outputs(load: &Load) -> Vec<PathBuf> {
     let folder = load.aux_path.as_deref().unwrap_or(Path::new(""));
     let mut outputs: Vec<PathBuf> = Vec::new();
@@ -48,7 +47,6 @@ fn of_commands(stream: &Stream) -> impl Iterator<Item = String> {
 /// Regular files that a stream would make, or make longer, before it starts, whatever it
 /// does with them then. Of a stream whose files cannot be settled there are none: it does
 /// not start either.
-#[must_use]
 pub fn laid_out(load: &Load, stream: &Stream) -> Vec<PathBuf> {
     FilePlan::resolve(stream, load).map_or_else(|_| Vec::new(), |plan| plan.to_lay_out(stream))
 }

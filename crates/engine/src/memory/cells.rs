@@ -33,19 +33,16 @@ impl Cells {
     }
 
     /// Returns the number of cells.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.words
     }
 
     /// Returns true if there are no cells.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.words == 0
     }
 
     /// The address of a word.
-    #[must_use]
     pub fn address(&self, index: usize) -> u64 {
         self.word(index).as_ptr() as u64
     }
@@ -59,7 +56,6 @@ impl Cells {
 
     /// Reads a word.
     #[inline]
-    #[must_use]
     pub fn read(&self, index: usize) -> u64 {
         // SAFETY: `word` is within the region, aligned and initialised, and nobody
         // writes it while it is borrowed.
@@ -68,7 +64,6 @@ impl Cells {
 
     /// Reads a word past the caches, where the processor lets programs do so; else
     /// as [`Self::read`].
-    #[must_use]
     pub fn read_again(&self, index: usize) -> u64 {
         evict(self.word(index));
         self.read(index)

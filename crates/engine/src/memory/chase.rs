@@ -55,7 +55,6 @@ impl Chain {
     }
 
     /// The memory that it leads through.
-    #[must_use]
     pub const fn region(&self) -> &Region {
         &self.region
     }

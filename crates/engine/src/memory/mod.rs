@@ -16,7 +16,6 @@ use crate::sys;
 use rustix::thread::CpuSet;
 
 /// Binds the calling thread to a CPU; whether the kernel did.
-#[must_use]
 pub fn bind_to(cpu: u32) -> bool {
     let mut set = CpuSet::new();
     if cpu as usize >= CpuSet::MAX_CPU {
@@ -28,7 +27,6 @@ pub fn bind_to(cpu: u32) -> bool {
 
 /// CPUs that the calling thread may use, by number; none when the kernel does not
 /// tell.
-#[must_use]
 pub fn usable_cpus() -> Vec<u32> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
         return Vec::new();
@@ -40,7 +38,6 @@ pub fn usable_cpus() -> Vec<u32> {
 }
 
 /// Page faults with I/O of the calling thread since it started.
-#[must_use]
 pub fn major_faults() -> u64 {
     sys::thread_faults().major
 }

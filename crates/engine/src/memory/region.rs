@@ -56,19 +56,16 @@ impl Region {
     }
 
     /// Bytes of it.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns the first address.
-    #[must_use]
     pub fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
 
     /// Returns true if the kernel accepted the request for huge pages.
-    #[must_use]
     pub const fn huge_asked(&self) -> bool {
         self.huge_asked
     }

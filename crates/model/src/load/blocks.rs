@@ -167,7 +167,6 @@ impl Default for BlockSizes {
 
 impl BlockSizes {
     /// Blocks of one size.
-    #[must_use]
     pub const fn fixed(bytes: u32) -> Self {
         Self {
             min: bytes,

@@ -90,7 +90,6 @@ impl Default for Files {
 
 impl Files {
     /// Files that are ready, and are used as they are.
-    #[must_use]
     pub fn prepared(paths: Vec<PathBuf>) -> Self {
         Self {
             paths,

@@ -171,7 +171,6 @@ pub struct FilePart {
 
 impl FilePart {
     /// First offset after the part.
-    #[must_use]
     pub const fn end(self) -> u64 {
         self.offset.saturating_add(self.length)
     }

@@ -19,7 +19,6 @@ enum MeasuredStorage {
 
 /// The sentence: `Files up to 256 MiB measured the page cache; from 512 MiB on
 /// the device.`
-#[must_use]
 pub fn sentence(matrix: &Matrix) -> String {
     let rows: Vec<(u64, MeasuredStorage)> = rows(matrix);
     if rows.is_empty() {
@@ -66,7 +65,6 @@ pub fn sentence(matrix: &Matrix) -> String {
 
 /// The first row of a matrix of which not every figure is the page cache's, if all
 /// before it are; `None` where no such line can be drawn.
-#[must_use]
 pub fn edge(matrix: &Matrix) -> Option<usize> {
     let rows = rows(matrix);
     let cached = rows
@@ -79,7 +77,6 @@ pub fn edge(matrix: &Matrix) -> Option<usize> {
 
 /// The sentence of each matrix, once for those that have the same, with the
 /// names of their tests: `Writer, Re-writer: Files up to ...`.
-#[must_use]
 pub fn sentences(matrices: &[Matrix]) -> Vec<String> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for matrix in matrices {

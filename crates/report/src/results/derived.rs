@@ -22,7 +22,6 @@ pub struct Derived {
 
 impl Derived {
     /// Derives everything from one trial.
-    #[must_use]
     pub fn of(record: &TrialRecord) -> Self {
         let course = record.measured.as_ref().and_then(Course::of);
         Self {
@@ -33,7 +32,6 @@ impl Derived {
     }
 
     /// Derives everything from all trials of a run, in the order of its records.
-    #[must_use]
     pub fn all(run: &Run) -> Vec<Rc<Self>> {
         let trials = run.trials.iter();
         trials.map(|record| Rc::new(Self::of(record))).collect()

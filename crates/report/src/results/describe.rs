@@ -14,7 +14,6 @@ use assay_stats::course::{Course, Level};
 use assay_stats::derive::direction_of;
 
 /// Describes a job: `random read, 4 KiB blocks, depth 8, io_uring, direct`.
-#[must_use]
 pub fn job(job: &Job) -> String {
     if let Some(description) = &job.description {
         return description.clone();
@@ -89,7 +88,6 @@ pub const DURABLE_WRITE: &str = "durable_write";
 
 /// Returns the name of a figure next to its job: `read`, `write p99`, `flush p50`; the direction
 /// alone stands for its rate.
-#[must_use]
 pub fn metric(name: &str) -> String {
     let words = match name.split_once('_') {
         Some(("durable", rest)) => tr!(
@@ -113,7 +111,6 @@ pub fn metric(name: &str) -> String {
 }
 
 /// The subject of a metric's name.
-#[must_use]
 pub fn operation(subject: &str) -> &str {
     match subject {
         "read" => tr!("read"),
@@ -127,7 +124,6 @@ pub fn operation(subject: &str) -> &str {
 }
 
 /// Reads or writes.
-#[must_use]
 pub fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => tr!("read"),
@@ -137,7 +133,6 @@ pub fn direction(direction: Direction) -> &'static str {
 
 /// The 99th percentile of the latency that belongs to a figure, with its label where that is
 /// not the figure's.
-#[must_use]
 pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<(Figure, Option<&'static str>)> {
     let subject = match figure.name.split('_').next()? {
         "durable" => DURABLE_WRITE,
@@ -151,7 +146,6 @@ pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<(Figure, Option<&
 }
 
 /// The percentiles of writes together with their flush, beside a figure of writes.
-#[must_use]
 pub fn durable(job: &JobSummary<'_>, figure: &Figure) -> Option<String> {
     if direction_of(&figure.name) != Some(Direction::Write) {
         return None;
@@ -172,7 +166,6 @@ pub fn durable(job: &JobSummary<'_>, figure: &Figure) -> Option<String> {
 }
 
 /// The course of a trial: its levels, its stalls or its longest wait.
-#[must_use]
 pub fn course(trial: &JudgedTrial<'_>, course: &Course) -> String {
     let mut words = vec![levels(&course.levels), settled(course), stalls(course)];
     let gap = trial.measured().and_then(|measured| measured.longest_gap);
@@ -213,7 +206,6 @@ fn settled(course: &Course) -> String {
 }
 
 /// `no stalls`, or `2 stalls, the longest 1.31 s at 30.1 s`.
-#[must_use]
 pub fn stalls(course: &Course) -> String {
     course.longest_stall().map_or_else(
         || tr!("no stalls").to_owned(),
@@ -232,7 +224,6 @@ pub fn stalls(course: &Course) -> String {
 const STEPS_TOLD: usize = 2;
 
 /// `82.0 MB/s until 640 MiB, then 31.0 MB/s`.
-#[must_use]
 pub fn levels(levels: &[Level]) -> String {
     let rate = |level: &Level| quantity(Unit::BytesPerSec, level.rate);
     let Some((last, before)) = levels.split_last() else {
@@ -269,7 +260,6 @@ pub fn levels(levels: &[Level]) -> String {
 }
 
 /// The run itself.
-#[must_use]
 pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
     let run = summary.run;
     let header = &run.header;
@@ -294,7 +284,6 @@ pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
 }
 
 /// `21 completed, 3 skipped`, or how many of the planned ones there are.
-#[must_use]
 pub fn trials(summary: &Summary<'_>) -> String {
     let outcomes = summary.outcomes();
     let words: Vec<String> = outcomes

@@ -11,14 +11,12 @@ use assay_model::storage::{DeviceKind, Mount};
 const MOUNTS_NAMED: usize = 4;
 
 /// Returns true if there is nothing to show: memory that is not in use.
-#[must_use]
 pub fn is_idle_memory(device: &ListedDevice) -> bool {
     let kind = &device.layer.identity.kind;
     *kind == DeviceKind::Ram && device.mounted.is_empty() && device.in_use.is_empty()
 }
 
 /// Returns the facts to know about a device before a test, one named line each.
-#[must_use]
 pub fn lines(device: &ListedDevice) -> Vec<(&'static str, String)> {
     let identity = &device.layer.identity;
     let bus = identity.bus.as_deref().map(|bus| {

@@ -7,7 +7,6 @@ use assay_model::work::StepDetail;
 use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
 
 /// The samples of a trial; `None` when it took none.
-#[must_use]
 pub fn of<'a>(trial: &JudgedTrial<'a>) -> Option<&'a ExtentStep> {
     match trial.record.detail.as_deref() {
         Some(StepDetail::Extent(step)) if !step.samples.is_empty() => Some(step),
@@ -16,7 +15,6 @@ pub fn of<'a>(trial: &JudgedTrial<'a>) -> Option<&'a ExtentStep> {
 }
 
 /// Jobs that took samples, in the order in which they were taken.
-#[must_use]
 pub fn jobs<'s, 'a>(summary: &'s Summary<'a>) -> Vec<(SampleKind, &'s JobSummary<'a>)> {
     let kind = |job: &JobSummary<'_>| job.trials.iter().find_map(of).map(|step| step.of);
     let jobs = summary.jobs.iter();
@@ -30,7 +28,6 @@ pub fn jobs<'s, 'a>(summary: &'s Summary<'a>) -> Vec<(SampleKind, &'s JobSummary
 }
 
 /// Returns the name of a kind of sample.
-#[must_use]
 pub fn name(kind: SampleKind) -> &'static str {
     match kind {
         SampleKind::Read => tr!("read"),
@@ -40,7 +37,6 @@ pub fn name(kind: SampleKind) -> &'static str {
 }
 
 /// The metric of samples, without `_mean`, `_min` or `_max`.
-#[must_use]
 pub const fn metric(kind: SampleKind) -> &'static str {
     match kind {
         SampleKind::Read => "read_sample_bw",
@@ -51,7 +47,6 @@ pub const fn metric(kind: SampleKind) -> &'static str {
 
 /// The mean rate in each of so many equal stretches of the extent; `None` where
 /// no sample begins.
-#[must_use]
 pub fn curve(step: &ExtentStep, columns: usize) -> Vec<Option<f64>> {
     let columns = columns.clamp(1, step.samples.len().max(1));
     let mut sums = vec![(0.0, 0_u32); columns];

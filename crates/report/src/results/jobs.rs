@@ -18,7 +18,6 @@ pub struct Jobs<'a> {
 
 impl<'a> Jobs<'a> {
     /// Collects the jobs of all `runs`.
-    #[must_use]
     pub fn of(runs: impl Iterator<Item = &'a Run>) -> Self {
         let mut jobs: Vec<(Group, &'a Job)> = Vec::new();
         for run in runs {
@@ -33,7 +32,6 @@ impl<'a> Jobs<'a> {
     }
 
     /// Returns the name and description of each job; safe to show.
-    #[must_use]
     pub fn described(&self) -> Vec<(String, String)> {
         let jobs = self.jobs.iter();
         jobs.map(|(_, job)| (clean(&job.name), clean(&describe::job(job))))
@@ -42,7 +40,6 @@ impl<'a> Jobs<'a> {
 
     /// Things of metrics in reading order with the title of their group; what is of no
     /// job comes last.
-    #[must_use]
     pub fn grouped<T>(
         &self,
         all: impl Iterator<Item = T>,
@@ -114,7 +111,6 @@ pub fn metrics<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<&'a str> {
 
 /// A metric as people read it: `rand-read-4k: read`, or the job alone where it is its
 /// only one (`alone`). What others call their metrics stays.
-#[must_use]
 pub fn spoken(metric: &str, alone: bool) -> String {
     match metric.split_once(": ") {
         Some((job, _)) if alone => clean(job),

@@ -63,7 +63,6 @@ fn rank(job: &Job) -> (usize, bool) {
 }
 
 /// The job whose figure stands for a run of this plan; `None` where no job is planned.
-#[must_use]
 pub fn key_job(plan: &Plan) -> Option<&Job> {
     let jobs = plan.jobs.iter().map(|planned| &planned.job);
     jobs.min_by_key(|job| rank(job))
@@ -72,7 +71,6 @@ pub fn key_job(plan: &Plan) -> Option<&Job> {
 impl KeyFigure {
     /// The key figure of a run, of which only some trials may be there; `None` where it
     /// has none yet.
-    #[must_use]
     pub fn of_run(run: &Run) -> Option<Self> {
         let summary = Summary::of(run);
         finding(run, &summary).or_else(|| {
@@ -83,7 +81,6 @@ impl KeyFigure {
     }
 
     /// The first figure of an import that decides.
-    #[must_use]
     pub fn of_import(import: &Import) -> Option<Self> {
         let figures = &import.results.figures;
         let first = figures.iter().find(|figure| figure.primary);

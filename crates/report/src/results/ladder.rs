@@ -22,7 +22,6 @@ impl Ladder {
     pub const ALL: [Self; 2] = [Self::Write, Self::Read];
 
     /// Returns the group of the ladder's jobs.
-    #[must_use]
     pub const fn group(self) -> Group {
         match self {
             Self::Write => Group::WriteLadder,
@@ -31,7 +30,6 @@ impl Ladder {
     }
 
     /// Returns the direction of the ladder's I/O.
-    #[must_use]
     pub const fn direction(self) -> Direction {
         match self {
             Self::Write => Direction::Write,
@@ -40,7 +38,6 @@ impl Ladder {
     }
 
     /// The metric of its steps.
-    #[must_use]
     pub const fn metric(self) -> &'static str {
         match self {
             Self::Write => "write_bw",
@@ -49,7 +46,6 @@ impl Ladder {
     }
 
     /// Reason why its steps differ.
-    #[must_use]
     pub fn introduction(self) -> &'static str {
         match self {
             Self::Write => tr!(
@@ -63,7 +59,6 @@ impl Ladder {
     }
 
     /// Head of the column with the device's share.
-    #[must_use]
     pub fn share_header(self) -> &'static str {
         match self {
             Self::Write => tr!("on the device"),
@@ -73,7 +68,6 @@ impl Ladder {
 
     /// `Four ways to write`; `None` when the run has no step of it, or is a sweep, which
     /// compares conditions and not ways.
-    #[must_use]
     pub fn title(self, summary: &Summary<'_>) -> Option<String> {
         if !summary.run.header.plan.conditions.is_empty() {
             return None;
@@ -94,7 +88,6 @@ impl Ladder {
 
     /// Smallest and largest share of the bytes that the device moved while
     /// the clock ran, over a step's completed trials.
-    #[must_use]
     pub fn device_shares(self, job: &JobSummary<'_>) -> Option<(f64, f64)> {
         let evidence = job.completed().flat_map(|trial| trial.directions());
         let shares = evidence
@@ -104,7 +97,6 @@ impl Ladder {
     }
 
     /// One sentence on what a step measured, from its evidence.
-    #[must_use]
     pub fn meaning(self, way: WriteMode, labels: &Labels, shares: Option<(f64, f64)>) -> String {
         let (_, most) = shares.unwrap_or((0.0, 0.0));
         let fixed = match labels.agreed() {

@@ -25,7 +25,6 @@ pub struct Matrix {
 
 impl Matrix {
     /// Digits behind the point of its values.
-    #[must_use]
     pub const fn digits(&self) -> usize {
         match self.unit {
             RateUnit::MicrosPerOp => 2,
@@ -46,13 +45,11 @@ pub struct Cell {
 
 /// The matrices of a run in KiB/s, in the order of iozone's columns; none when
 /// it was no run of iozone's tests.
-#[must_use]
 pub fn matrices(run: &Run) -> Vec<Matrix> {
     matrices_in(run, RateUnit::default())
 }
 
 /// The same in another unit.
-#[must_use]
 pub fn matrices_in(run: &Run, unit: RateUnit) -> Vec<Matrix> {
     let steps: Vec<_> = run.trials.iter().filter_map(done).collect();
     let mut kinds: Vec<_> = steps.iter().map(|(step, _)| kind(step)).collect();

@@ -43,7 +43,6 @@ pub struct Placed {
 }
 
 /// The ceiling that holds for a run; `None` where neither the system nor the user says.
-#[must_use]
 pub fn bus(summary: &Summary<'_>) -> Option<Bus> {
     let header = &summary.run.header;
     if let Some(word) = header
@@ -65,7 +64,6 @@ pub fn bus(summary: &Summary<'_>) -> Option<Bus> {
 
 /// Returns all figures of one direction past the page cache that have a ceiling or a figure in a
 /// datasheet.
-#[must_use]
 pub fn all(summary: &Summary<'_>) -> Vec<Placed> {
     let bus = bus(summary);
     let jobs = summary.jobs.iter();
@@ -125,7 +123,6 @@ fn datasheet(
 }
 
 /// A sentence for the bus, and one for each figure; none where there is nothing to compare.
-#[must_use]
 pub fn sentences(summary: &Summary<'_>) -> Vec<String> {
     let placed = all(summary);
     if placed.is_empty() {
@@ -145,7 +142,6 @@ pub fn sentences(summary: &Summary<'_>) -> Vec<String> {
 }
 
 /// The ceiling in a sentence.
-#[must_use]
 pub fn of_bus(bus: &Bus) -> String {
     let ceiling = &bus.ceiling;
     let (read, write) = (BytesPerSec(ceiling.read), BytesPerSec(ceiling.write));

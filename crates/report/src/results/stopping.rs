@@ -6,7 +6,6 @@ use assay_lang::{counted, tr};
 use assay_model::run::{Looks, Run, RunStatus};
 
 /// A sentence for each; none for a run whose trials were all planned alike.
-#[must_use]
 pub fn sentences(run: &Run) -> Vec<String> {
     let stopping = &run.header.stopping;
     let mut sentences: Vec<String> = looked_at(run).into_iter().collect();
@@ -31,7 +30,6 @@ pub fn sentences(run: &Run) -> Vec<String> {
 
 /// That it was looked at more than once, and the level that comes of it; `None` for
 /// others.
-#[must_use]
 pub fn looked_at(run: &Run) -> Option<String> {
     let looks = run.header.stopping.looks.as_ref()?;
     let at: Vec<String> = looks.at.iter().map(u32::to_string).collect();
@@ -47,7 +45,6 @@ pub fn looked_at(run: &Run) -> Option<String> {
 
 /// The look at which it was found to be settled; `None`: it was not, or nobody came to
 /// look.
-#[must_use]
 pub fn settled_at(run: &Run) -> Option<u32> {
     let looks = run.header.stopping.looks.as_ref()?;
     let rounds = run.whole_rounds();

@@ -112,7 +112,6 @@ impl Group {
     /// The group of a job: what it is for, else what it does. A direct
     /// sequential read is a step of the read ladder too, where there is one:
     /// [`Summary::of`] sees to that.
-    #[must_use]
     pub fn of(job: &Job) -> Self {
         match (job.purpose, job.rw) {
             (Some(Purpose::WriteLadder), _) => Self::WriteLadder,
@@ -134,7 +133,6 @@ impl Group {
     }
 
     /// Heading of the group.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::WriteLadder => tr!("Ways to write"),
@@ -154,14 +152,12 @@ impl Group {
 
 impl<'a> Summary<'a> {
     /// Derives and judges everything.
-    #[must_use]
     pub fn of(run: &'a Run) -> Self {
         Self::with(run, &Derived::all(run))
     }
 
     /// The same where everything is derived already: `derived` has an entry for each
     /// record of the run.
-    #[must_use]
     pub fn with(run: &'a Run, derived: &[Rc<Derived>]) -> Self {
         let mut jobs: Vec<JobSummary<'a>> = Vec::new();
         for planned in &run.header.plan.jobs {
@@ -184,13 +180,11 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns true if the run measured main memory, not storage.
-    #[must_use]
     pub fn is_of_memory(&self) -> bool {
         matches!(self.run.header.plan.place, Place::Memory)
     }
 
     /// Says that nothing was measured, if the run ended before its first trial did.
-    #[must_use]
     pub fn nothing_measured(&self) -> Option<String> {
         let mut trials = self.run.trials.iter();
         if !trials.all(|trial| trial.outcome == Outcome::Interrupted) {
@@ -208,7 +202,6 @@ impl<'a> Summary<'a> {
     }
 
     /// Counts the trials by outcome: `completed`, `skipped`, `failed`, `interrupted`.
-    #[must_use]
     pub fn outcomes(&self) -> Vec<(&'static str, usize)> {
         ["completed", "skipped", "failed", "interrupted"]
             .into_iter()
@@ -288,7 +281,6 @@ fn memory_rank(job: &Job) -> u64 {
 
 impl<'a> JobSummary<'a> {
     /// The same of the trials under one condition alone.
-    #[must_use]
     pub fn under(&self, condition: &str) -> Self {
         let own = |trial: &&JudgedTrial<'_>| trial.record.condition.as_deref() == Some(condition);
         Self {
@@ -305,25 +297,21 @@ impl<'a> JobSummary<'a> {
     }
 
     /// Returns true if the job is a cell of a matrix, which is shown with the other cells.
-    #[must_use]
     pub fn is_cell(&self) -> bool {
         self.has(|detail| matches!(detail, StepDetail::Iozone(_)))
     }
 
     /// Returns true if the trials are power cuts, which are counted and not measured.
-    #[must_use]
     pub fn is_cuts(&self) -> bool {
         self.has(|detail| matches!(detail, StepDetail::Powercut(_)))
     }
 
     /// Returns true if the trials are stretches of one soak, not repetitions of each other.
-    #[must_use]
     pub fn is_soak(&self) -> bool {
         self.has(|detail| detail.soak().is_some())
     }
 
     /// Returns true if the trials search for faults of storage or memory.
-    #[must_use]
     pub fn is_check(&self) -> bool {
         self.has(|detail| match detail {
             StepDetail::Capacity(_) => true,
@@ -339,7 +327,6 @@ impl<'a> JobSummary<'a> {
     }
 
     /// One metric over the completed trials; `None` when none has it.
-    #[must_use]
     pub fn figure(&self, name: &str) -> Option<Figure> {
         let mut unit = None;
         let mut values = Vec::new();
@@ -363,7 +350,6 @@ impl<'a> JobSummary<'a> {
     }
 
     /// The figures that stand for the job.
-    #[must_use]
     pub fn headlines(&self) -> Vec<Figure> {
         let names = derive::deciding_metrics(self.job, |name| self.figure(name).is_some());
         names
@@ -373,14 +359,12 @@ impl<'a> JobSummary<'a> {
     }
 
     /// Returns the labels of one metric over the completed trials.
-    #[must_use]
     pub fn labels_of(&self, metric: &str) -> Labels {
         let trials = self.completed();
         trials.flat_map(|trial| trial.labels_of(metric)).collect()
     }
 
     /// Returns the labels of the completed trials in one direction, or in all.
-    #[must_use]
     pub fn labels(&self, direction: Option<Direction>) -> Labels {
         self.completed()
             .flat_map(|trial| trial.labels(direction))
@@ -390,7 +374,6 @@ impl<'a> JobSummary<'a> {
 
 impl<'a> JudgedTrial<'a> {
     /// Returns the measurement; `None` if the trial did not start.
-    #[must_use]
     pub fn measured(&self) -> Option<&'a Measurement> {
         self.record.measured.as_ref()
     }
@@ -403,7 +386,6 @@ impl<'a> JudgedTrial<'a> {
     }
 
     /// Returns the rate over time; `None` without a series.
-    #[must_use]
     pub fn course(&self) -> Option<&Course> {
         self.derived.course.as_ref()
     }
@@ -419,7 +401,6 @@ impl<'a> JudgedTrial<'a> {
 
     /// The labels of one direction, or of all. A trial that measured
     /// something but has no evidence is `unknown`.
-    #[must_use]
     pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
         self.without_evidence().unwrap_or_else(|| {
             self.directions()
@@ -431,7 +412,6 @@ impl<'a> JudgedTrial<'a> {
 
     /// The labels of one metric: a single call may have waited for less than
     /// its direction did.
-    #[must_use]
     pub fn labels_of(&self, metric: &str) -> Vec<Measured> {
         let judgement = self.derived.judgement.as_ref();
         self.without_evidence().unwrap_or_else(|| {

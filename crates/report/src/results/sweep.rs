@@ -47,7 +47,6 @@ pub struct Arm<'a> {
 
 impl<'a> Sweep<'a> {
     /// Collects all primary metrics of a run under its conditions.
-    #[must_use]
     pub fn of(run: &'a Run) -> Self {
         let mut metrics = Vec::new();
         for job in &Summary::of(run).jobs {
@@ -75,7 +74,6 @@ impl<'a> Sweep<'a> {
 
 impl Arm<'_> {
     /// Returns the labels of the condition's trials.
-    #[must_use]
     pub fn labels(&self) -> Labels {
         let figure = self.figure.as_ref();
         figure
@@ -99,7 +97,6 @@ pub struct Verdicts {
 
 impl Verdicts {
     /// `None` for a run without conditions, or too few of them that were measured.
-    #[must_use]
     pub fn of(run: &Run) -> Option<Self> {
         let baseline = &run.header.plan.conditions.first()?.name;
         let options = Options {
@@ -112,7 +109,6 @@ impl Verdicts {
 
     /// Judges figures under several conditions by the deciding metrics; `None` if there is only one
     /// condition.
-    #[must_use]
     pub fn of_figures(figures: &[Figure], baseline: &str, options: Options) -> Option<Self> {
         let deciding = figures.iter().filter(|figure| figure.primary);
         let deciding: Vec<Figure> = deciding.cloned().collect();
@@ -127,7 +123,6 @@ impl Verdicts {
 
 /// The run as outputs show it that know no conditions: one job for each job and
 /// condition, called after both.
-#[must_use]
 pub fn by_condition(mut run: Run) -> Run {
     let plan = &mut run.header.plan;
     if plan.conditions.is_empty() {

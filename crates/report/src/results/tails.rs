@@ -52,7 +52,6 @@ pub struct JobTail<'a> {
 
 /// Returns all percentiles with enough operations, from the trials that make figures, in the order
 /// in which jobs and conditions first occur.
-#[must_use]
 pub fn of_run(run: &Run) -> Vec<JobTail<'_>> {
     let counts = |trial: &&TrialRecord| trial.outcome == Outcome::Completed && trial.counts();
     let trials: Vec<&TrialRecord> = run.trials.iter().filter(counts).collect();

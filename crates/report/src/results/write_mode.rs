@@ -23,7 +23,6 @@ assay_model::named! {
 
 impl WriteMode {
     /// The way a job goes.
-    #[must_use]
     pub fn of(job: &Job) -> Self {
         match job {
             _ if !job.rw.writes() => Self::of_read(job),

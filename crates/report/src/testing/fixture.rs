@@ -40,7 +40,6 @@ const INTERVAL_MS: u64 = 100;
 /// | `rand-rw-4k` | read `device`, write `device-unflushed` | |
 /// | `fsync-append-4k` | write `unknown` | |
 /// | `rand-read-4k-qd8` | none | all trials skipped |
-#[must_use]
 pub fn run() -> Run {
     let shapes = shapes();
     let order = interleave(&[TRIALS; 8], SEED);

@@ -290,7 +290,6 @@ pub fn large() -> Run {
 /// A run of iozone's write test: files of 128 MiB that stayed in the page cache,
 /// of 256 MiB that did so in part, of 512 MiB that reached the device. The
 /// last has no record of 16 KiB.
-#[must_use]
 pub fn with_matrix() -> Run {
     let mut run = fixture::run();
     let first = |job: &str| {
@@ -339,7 +338,6 @@ pub fn with_matrix() -> Run {
 }
 
 /// One write of a million intervals of 100 ms in which a single one is empty.
-#[must_use]
 pub fn endless() -> Run {
     let mut run = with_sustained();
     run.trials
@@ -361,7 +359,6 @@ pub fn endless() -> Run {
 }
 
 /// The fixture's trials over and over: so many of them.
-#[must_use]
 pub fn crowd(trials: u32) -> Run {
     let mut run = fixture::run();
     let like = run.trials.clone();
@@ -377,7 +374,6 @@ pub fn crowd(trials: u32) -> Run {
 }
 
 /// The fixture's trials under two conditions, five rounds of each.
-#[must_use]
 pub fn swept() -> Run {
     let mut run = fixture::run();
     let condition = |value: &str| {

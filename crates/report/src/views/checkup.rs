@@ -11,7 +11,6 @@ use assay_model::checkup::{Checkup, Finding, Severity};
 
 /// The answer, then the findings, the worst first, each with why it matters and what to
 /// do.
-#[must_use]
 pub fn document(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Document {
     in_english(|| {
         let mut document = Document::new(machine(&checkup.system, target));

@@ -35,7 +35,6 @@ const EXPLORED: usize = 6;
 const NAMES: usize = 3;
 
 /// A comparison for someone at a terminal.
-#[must_use]
 pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
     let mut document = Document::new(title(compared));
     let mut answer = answer(compared);
@@ -57,7 +56,6 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
 }
 
 /// A comparison for a mail: with what both sides were measured on.
-#[must_use]
 pub fn mail(compared: &Compared<'_>) -> Document {
     let mut document = Document::new(title(compared));
     let mut answer = answer(compared);
@@ -75,7 +73,6 @@ pub fn mail(compared: &Compared<'_>) -> Document {
 }
 
 /// A comparison for a workbook: all metrics in one table.
-#[must_use]
 pub(crate) fn workbook(compared: &Compared<'_>) -> Document {
     let lines = compared.comparison.lines.iter();
     let groups = compared.jobs().grouped(lines, |line| &line.metric);
@@ -99,7 +96,6 @@ pub(crate) fn workbook(compared: &Compared<'_>) -> Document {
 }
 
 /// Everything that is known of the sources of a comparison, side by side.
-#[must_use]
 pub(crate) fn sources(compared: &Compared<'_>) -> Table {
     let a = compared.a_sources.iter().map(|source| ("A", source));
     let b = compared.b_sources.iter().map(|source| ("B", source));
@@ -162,7 +158,6 @@ fn told_by(source: &ComparedSource<'_>) -> Vec<SourceFact> {
 }
 
 /// Both sides by their devices; by their names where the device is the same.
-#[must_use]
 pub fn title(compared: &Compared<'_>) -> String {
     let [a, b] = [&compared.a_sources, &compared.b_sources].map(|sources| devices(sources));
     let [of_a, of_b] = compared.known_by();
@@ -191,7 +186,6 @@ fn devices(sources: &[ComparedSource<'_>]) -> Option<String> {
 }
 
 /// The conclusion, and what A and B are.
-#[must_use]
 pub fn answer(compared: &Compared<'_>) -> Section {
     let mut section = Section::new("verdict", "");
     section.say(clean(&conclusion(compared)), Some(Tone::Strong));
@@ -290,7 +284,6 @@ fn n(side: &Option<SideSummary>) -> usize {
 
 /// Deciding metrics, then the exploratory ones: in brief those that differ, for there are
 /// many.
-#[must_use]
 pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<Section> {
     let lines = compared.comparison.lines.iter();
     let (primary, exploratory): (Vec<&VerdictRow>, Vec<&VerdictRow>) =
@@ -473,7 +466,6 @@ fn outliers(notes: &[Note]) -> Option<String> {
 
 /// Everything that concerns several metrics or all of them; in brief the first few, with
 /// those of single metrics.
-#[must_use]
 pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
     let mut section = all_notes(compared, detail == Detail::Brief);
     if let (Detail::Brief, Some(Block::List(notes))) = (detail, section.blocks.first_mut()) {
@@ -550,7 +542,6 @@ fn rules(compared: &Compared<'_>) -> Section {
 }
 
 /// A comparison for a page: the verdict first, then what it rests on.
-#[must_use]
 pub(crate) fn page(
     compared: &Compared<'_>,
     a: &Side<'_>,

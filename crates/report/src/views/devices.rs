@@ -11,7 +11,6 @@ use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::system::System;
 
 /// Disks of a machine; unless `all`, RAM disks that nobody uses are only counted.
-#[must_use]
 pub fn list(list: &DeviceList, target: Option<&str>, all: bool) -> Document {
     in_english(|| {
         let mut document = Document::new(machine(&list.system, target));
@@ -40,7 +39,6 @@ pub fn list(list: &DeviceList, target: Option<&str>, all: bool) -> Document {
 }
 
 /// Everything that is known of devices, a section each.
-#[must_use]
 pub fn details(devices: &[ListedDevice], system: &System, target: Option<&str>) -> Document {
     in_english(|| {
         let mut document = Document::new(machine(system, target));

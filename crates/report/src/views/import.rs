@@ -28,7 +28,6 @@ const METHOD: &str = key!(
 const MEANS: &str = key!("Means of results are arithmetic.");
 
 /// An import for someone at a terminal.
-#[must_use]
 pub fn document(import: &Import) -> Document {
     let mut document = Document::new(title(import));
     document.header = annotated(&import.annotation);
@@ -51,7 +50,6 @@ pub fn document(import: &Import) -> Document {
 }
 
 /// An import for a mail; `ranked` where it has several conditions.
-#[must_use]
 pub fn mail(import: &Import, ranked: Option<&Ranked<'_>>) -> Document {
     let mut document = Document::new(title(import));
     document.header = annotated(&import.annotation);
@@ -87,7 +85,6 @@ pub fn mail(import: &Import, ranked: Option<&Ranked<'_>>) -> Document {
 }
 
 /// An import with its charts for a page; sections on its conditions come `first`.
-#[must_use]
 pub(crate) fn page(import: &Import, gallery: &Gallery, first: Vec<Section>) -> Document {
     let results = &import.results;
     let title = format!("{}: {}", results.tool, import.files.join(", "));

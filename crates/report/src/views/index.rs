@@ -30,7 +30,6 @@ pub struct IndexEntry {
 
 impl IndexEntry {
     /// Creates the list entry of a run whose page is `file`.
-    #[must_use]
     pub fn of(run: &Run, file: String) -> Self {
         let summary = Summary::of(run);
         let digest = KeyFigures::of(&summary, &warnings::collect(&summary));
@@ -60,7 +59,6 @@ impl IndexEntry {
 
 impl IndexEntry {
     /// Creates the list entry of an import whose page is `file`.
-    #[must_use]
     pub fn of_import(import: &Import, file: String) -> Self {
         Self {
             file,
@@ -77,7 +75,6 @@ impl IndexEntry {
 }
 
 /// The list, in the order of the entries.
-#[must_use]
 pub fn document(entries: &[IndexEntry]) -> Document {
     let mut document = Document::new(tr!("Runs of assay").to_owned());
     document.header.push(Block::Paragraph {

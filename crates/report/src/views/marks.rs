@@ -18,7 +18,6 @@ use assay_stats::summary::median;
 /// Marks of a run: of each test the best trial, as disk marks show it, beside the median
 /// and the range, which say what can be expected. The first trial is a warm-up and left
 /// out.
-#[must_use]
 pub fn marks(run: &Run) -> Document {
     let summary = Summary::of(run);
     let mut document = headed(run, &summary);
@@ -130,7 +129,6 @@ pub struct CheckedClass {
 impl CheckedClass {
     /// Checks the trials of a run against the class: it is met if all its requirements are met, and
     /// missed if one is missed.
-    #[must_use]
     pub fn finding(&self, run: &Run) -> RequirementFinding {
         let findings: Vec<RequirementFinding> = self
             .requirements
@@ -149,7 +147,6 @@ impl CheckedClass {
 }
 
 /// Verdict on a class, with every figure that it asks for.
-#[must_use]
 pub fn class(run: &Run, class: &CheckedClass) -> Document {
     let mut document = headed(run, &Summary::of(run));
     let title = tr!(
@@ -185,7 +182,6 @@ pub fn class(run: &Run, class: &CheckedClass) -> Document {
 }
 
 /// Rounds of a run, and whether they became steady.
-#[must_use]
 pub fn rounds(run: &Run, round: &str) -> Document {
     let summary = Summary::of(run);
     let mut document = headed(run, &summary);

@@ -93,7 +93,6 @@ fn fact(facts: Vec<Fact>, wanted: &str) -> Option<String> {
 }
 
 /// Provenance of one run.
-#[must_use]
 pub fn of_run(run: &Run) -> Vec<Section> {
     let mut place = Section::new("where", tr!("Where"));
     let facts = FACTS
@@ -108,7 +107,6 @@ pub fn of_run(run: &Run) -> Vec<Section> {
 }
 
 /// Provenance of two sides; facts that both share are said once.
-#[must_use]
 pub fn of_both(a: &[ComparedSource<'_>], b: &[ComparedSource<'_>]) -> Vec<Section> {
     let (of_a, of_b) = (runs(a), runs(b));
     let mut facts = Vec::new();

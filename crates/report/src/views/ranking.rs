@@ -24,7 +24,6 @@ pub(super) const METHOD: &str = key!(
 );
 
 /// A ranking for someone at a terminal: the conclusion, then a table for each metric.
-#[must_use]
 pub fn document(ranked: &Ranked<'_>) -> Document {
     let ranking = ranked.ranking;
     let source = ranked.source;
@@ -56,7 +55,6 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
 }
 
 /// A run under several conditions for a mail.
-#[must_use]
 pub fn mail(of: &Run, ranked: &Ranked<'_>) -> Document {
     let sweep = Sweep::of(of);
     let mut document = Document::new(tr!(
@@ -265,7 +263,6 @@ fn short(figure: f64) -> String {
 }
 
 /// Differences that numbers of trials can show.
-#[must_use]
 pub fn power(tables: &[Power]) -> Document {
     let mut document = Document::new(tr!("Differences that numbers of trials can show").to_owned());
     for power in tables {

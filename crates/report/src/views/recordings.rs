@@ -13,7 +13,6 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 const ASCII: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '%', '#'];
 
 /// Properties of recordings, a column for each. `ascii`: curves are drawn with ASCII only.
-#[must_use]
 pub fn document(all: &[(String, Description)], ascii: bool) -> Document {
     let recordings: Vec<Vec<(String, String)>> =
         all.iter().map(|(_, trace)| rows(trace, ascii)).collect();

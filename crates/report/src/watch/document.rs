@@ -11,7 +11,6 @@ use std::ffi::OsString;
 const SCHEMA: u32 = 1;
 
 /// The document: raw samples, how the command ended, what the device did.
-#[must_use]
 pub fn document(
     command: &[OsString],
     interval_ns: u64,

@@ -15,7 +15,6 @@ pub struct Name(String);
 
 impl Name {
     /// The name of a command.
-    #[must_use]
     pub fn of(command: &[OsString]) -> Self {
         let program = command.first().map(Path::new);
         let name = program.and_then(|program| Some(program.file_name()?.to_string_lossy()));
@@ -51,7 +50,6 @@ impl Moved {
 
 /// The sentences: what the command left in memory, when it had left, and what
 /// the device had done by then.
-#[must_use]
 pub fn sentences(name: &Name, samples: &[WatchSample], report: &WatchReport) -> Vec<String> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Vec::new();

@@ -17,7 +17,6 @@ pub struct WatchTable {
 
 impl WatchTable {
     /// The lines of the next sample: with headings from time to time.
-    #[must_use]
     pub fn lines(&mut self, now: &WatchSample) -> Vec<String> {
         let mut lines = Vec::new();
         let row = WatchRow::of(self.first.as_ref(), self.before.as_ref(), now);

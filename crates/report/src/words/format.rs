@@ -5,7 +5,6 @@ use assay_model::metric::Unit;
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos, three_digits};
 
 /// A value with its unit: `88.2 MB/s`, `2430 IOPS`, `1.20 ms`, `42.0 %`.
-#[must_use]
 pub fn quantity(unit: Unit, value: f64) -> String {
     match unit {
         Unit::BytesPerSec => BytesPerSec(value).to_string(),
@@ -33,7 +32,6 @@ pub fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 
 /// A value in a unit as a source writes it; assay's own units in words that
 /// people read.
-#[must_use]
 pub fn value(unit: &str, value: f64) -> String {
     // Shares and numbers of others are not known to be counted as ours are.
     let mut own = Unit::ALL.into_iter();
@@ -46,7 +44,6 @@ pub fn value(unit: &str, value: f64) -> String {
 }
 
 /// A change as `-3.9 %`.
-#[must_use]
 pub fn change(percent: f64) -> String {
     // The sum makes +0.0 of -0.0.
     format!("{:+.1} %", (10.0 * percent).round() / 10.0 + 0.0)
@@ -55,7 +52,6 @@ pub fn change(percent: f64) -> String {
 /// Two values with their unit once: `87.9 .. 88.4 MB/s`, `550 .. 6230 MB/s`;
 /// with both units where one would need too many digits, and a single value
 /// when both print alike.
-#[must_use]
 pub fn range(unit: Unit, low: f64, high: f64) -> String {
     let (first, last) = (quantity(unit, low), quantity(unit, high));
     if first == last {
@@ -75,7 +71,6 @@ pub fn range(unit: Unit, low: f64, high: f64) -> String {
 
 /// Lowest and highest without a unit, in the unit that their median is shown
 /// in: `817 .. 3280` for 981 MB/s, `4.17 .. 44.8` for 15.5 k IOPS.
-#[must_use]
 pub fn spread(unit: Unit, median: f64, low: f64, high: f64) -> String {
     let shown = quantity(unit, median);
     let number = |value| number_as(unit, value, shown.split_once(' ')?.1);
@@ -107,7 +102,6 @@ fn number_as(unit: Unit, value: f64, prefixed: &str) -> Option<String> {
 
 /// A share as a percentage with as few digits as are honest: `97 %`, `0.4 %`,
 /// and never `100 %` for anything less than all.
-#[must_use]
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value {
@@ -135,7 +129,6 @@ fn bytes(value: f64) -> Bytes {
 }
 
 /// A span that was computed as a real number.
-#[must_use]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -146,7 +139,6 @@ pub fn nanos(value_ns: f64) -> Nanos {
 }
 
 /// A share in percent without the sign and without needless digits: `5`, `2.5`.
-#[must_use]
 pub fn percent_points(share: f64) -> String {
     format!("{:.1}", share * 100.0)
         .trim_end_matches('0')
@@ -155,14 +147,12 @@ pub fn percent_points(share: f64) -> String {
 }
 
 /// A temperature as the kernel counts it: `51.2 °C`.
-#[must_use]
 pub fn celsius(millicelsius: i64) -> String {
     let degrees = millicelsius as f64 / 1e3;
     format!("{degrees:.1} °C")
 }
 
 /// A moment as `2026-11-03 14:05 UTC`.
-#[must_use]
 pub fn utc(unix_ms: u64) -> String {
     let minutes = unix_ms / 60_000;
     let (year, month, day) = civil_from_days(minutes / (24 * 60));

@@ -13,7 +13,6 @@ const LIFE_USED: RangeInclusive<u64> = 0x09..=0x0b;
 const PERCENT_USED: u8 = 80;
 
 /// Returns the problems of the device: wear, reserves, errors; one clause each.
-#[must_use]
 pub fn problems(identity: &DeviceIdentity) -> Vec<String> {
     let mut found = Vec::new();
     if life_used(identity) {
@@ -31,7 +30,6 @@ pub fn problems(identity: &DeviceIdentity) -> Vec<String> {
 }
 
 /// Describes the device's remaining life in a few words; `None` if the device reports nothing.
-#[must_use]
 pub fn in_words(identity: &DeviceIdentity) -> Option<String> {
     let life = identity.life_time.as_deref().map(clean);
     let reserves = identity.pre_eol.as_deref().map(clean);

@@ -10,7 +10,6 @@ use std::path::Path;
 
 /// The device that a person would name: the whole disk of a partition, else
 /// the top of the stack.
-#[must_use]
 pub fn device(storage: &Storage) -> Option<&Layer> {
     let top = storage.top()?;
     let disk = storage
@@ -22,7 +21,6 @@ pub fn device(storage: &Storage) -> Option<&Layer> {
 
 /// One line that names the storage: `SanDisk DG4032, eMMC, 29.1 GiB
 /// (mmcblk0)`.
-#[must_use]
 pub fn name(storage: &Storage) -> String {
     let path = clean(&storage.path.to_string_lossy());
     match (&storage.backing, device(storage)) {
@@ -57,7 +55,6 @@ pub(crate) fn maker_and_model(identity: &DeviceIdentity) -> Option<String> {
 }
 
 /// Everything the kernel shows of a device.
-#[must_use]
 pub fn device_facts(layer: &Layer) -> Vec<Fact> {
     let identity = &layer.identity;
     let text = |value: &Option<String>| value.as_deref().map(clean);
@@ -90,7 +87,6 @@ pub fn device_facts(layer: &Layer) -> Vec<Fact> {
 }
 
 /// Returns facts about the location of the bytes: path, mount, free space.
-#[must_use]
 pub fn path_facts(storage: &Storage) -> Vec<Fact> {
     let mount = storage.mount.as_ref();
     let held_by = match &storage.backing {
@@ -127,7 +123,6 @@ pub fn path_facts(storage: &Storage) -> Vec<Fact> {
 }
 
 /// The machine.
-#[must_use]
 pub fn system_facts(run: &Run) -> Vec<Fact> {
     let system = &run.header.system;
     let text = |value: &Option<String>| value.as_deref().map(clean);
@@ -154,7 +149,6 @@ pub fn system_facts(run: &Run) -> Vec<Fact> {
 }
 
 /// From start to end; `None` when it has no end.
-#[must_use]
 pub fn took(run: &Run) -> Option<Nanos> {
     let ms = run
         .finished_unix_ms?
@@ -163,7 +157,6 @@ pub fn took(run: &Run) -> Option<Nanos> {
 }
 
 /// Returns true if the layer is a device of its own, not a part of one.
-#[must_use]
 pub fn is_device(layer: &Layer) -> bool {
     layer.identity.kind != DeviceKind::Partition
 }

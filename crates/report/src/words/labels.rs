@@ -50,7 +50,6 @@ pub const MEANINGS: [(&str, &str); 8] = [
 pub const DIFFERS: &str = key!("differs");
 
 /// Returns the meaning of a label, as a clause.
-#[must_use]
 pub fn meaning(label: &str) -> Option<&'static str> {
     if label == DIFFERS {
         return Some(tr!("the trials do not agree; the evidence has each"));
@@ -65,7 +64,6 @@ pub struct Labels(Vec<Measured>);
 
 impl Labels {
     /// Returns true if there is no label.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -77,7 +75,6 @@ impl Labels {
 
     /// The one label that all trials have; `None` when they differ or there
     /// is no trial.
-    #[must_use]
     pub fn agreed(&self) -> Option<&'static str> {
         match self.counts().as_slice() {
             [(label, _)] => Some(label),
@@ -86,7 +83,6 @@ impl Labels {
     }
 
     /// Each label with its number of trials, most frequent first.
-    #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, usize)> {
         let mut counts: Vec<(&'static str, usize)> = Vec::new();
         for measured in &self.0 {
@@ -100,13 +96,11 @@ impl Labels {
     }
 
     /// Returns true if any trial has that label.
-    #[must_use]
     pub fn has(&self, label: &str) -> bool {
         self.0.iter().any(|measured| measured.label() == label)
     }
 
     /// Why trials are `unknown`, each reason once, safe to show.
-    #[must_use]
     pub fn unknown_reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for measured in &self.0 {
@@ -121,7 +115,6 @@ impl Labels {
     }
 
     /// Smallest and largest device share of the `mixed` trials.
-    #[must_use]
     pub fn mixed_shares(&self) -> Option<(f64, f64)> {
         let shares = self.0.iter().filter_map(|measured| match measured {
             Measured::Mixed { device_share } => Some(*device_share),
@@ -131,7 +124,6 @@ impl Labels {
     }
 
     /// Names one label, `mixed` with its shares.
-    #[must_use]
     pub fn describe(&self, label: &str) -> String {
         match self.mixed_shares() {
             Some((low, high)) if label == "mixed" => {

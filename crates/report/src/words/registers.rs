@@ -17,7 +17,6 @@ use assay_model::storage::{DeviceIdentity, DeviceKind};
 use assay_model::units::{Bytes, BytesPerSec};
 
 /// Everything that the registers of a device say; nothing where there are none.
-#[must_use]
 pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
     let mut all = Vec::new();
     if let Some(ceiling) = ceiling(identity) {
@@ -41,7 +40,6 @@ pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
 }
 
 /// `24.4 MB/s`, or for both directions `363 MB/s read, 353 MB/s written`.
-#[must_use]
 pub fn at_most(ceiling: &Ceiling) -> String {
     let [read, write] = [ceiling.read, ceiling.write].map(|rate| BytesPerSec(rate).to_string());
     match read == write {

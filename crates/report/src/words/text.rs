@@ -13,7 +13,6 @@ pub(crate) const MAIL_COLUMNS: usize = 72;
 pub type Fact = (&'static str, String);
 
 /// Number of a trial for people, who count from 1; trial 0 makes no figure.
-#[must_use]
 pub fn numbered(trial: u32) -> String {
     match trial {
         0 => tr!("conditioning").to_owned(),
@@ -22,7 +21,6 @@ pub fn numbered(trial: u32) -> String {
 }
 
 /// A trial in a sentence: `trial 3`.
-#[must_use]
 pub fn trial_named(trial: u32) -> String {
     match trial {
         0 => tr!("the conditioning trial").to_owned(),
@@ -33,7 +31,6 @@ pub fn trial_named(trial: u32) -> String {
 /// Breaks `text` at spaces, and between the characters of a script without
 /// spaces, into lines of at most `width` columns; a longer word stands on a line
 /// of its own.
-#[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let options = Options::new(width)
         .word_separator(WordSeparator::Custom(words))
@@ -106,7 +103,6 @@ fn is_wide(c: char) -> bool {
 }
 
 /// Shortens to at most so many columns, with an ellipsis in the middle.
-#[must_use]
 pub fn shorten(text: &str, columns: usize) -> String {
     let shortened = (0..=columns).rev();
     let mut shortened = shortened.map(|most| assay_model::text::shorten(text, most));
@@ -116,19 +112,16 @@ pub fn shorten(text: &str, columns: usize) -> String {
 }
 
 /// A clause as a sentence of its own.
-#[must_use]
 pub fn sentence(said: &str) -> String {
     tr!("{said}.", said)
 }
 
 /// The columns that a text takes on a terminal or in a mail; a Chinese character takes two.
-#[must_use]
 pub fn width(text: &str) -> usize {
     display_width(text)
 }
 
 /// As much of the beginning as fits into so many columns.
-#[must_use]
 pub fn beginning(text: &str, columns: usize) -> String {
     let mut taken = 0;
     let fits = text.chars().take_while(|c| {
@@ -139,21 +132,18 @@ pub fn beginning(text: &str, columns: usize) -> String {
 }
 
 /// The text, filled with spaces to so many columns.
-#[must_use]
 pub fn pad(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(width(text));
     format!("{text}{}", " ".repeat(blanks))
 }
 
 /// The same with the spaces before it.
-#[must_use]
 pub fn pad_left(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(width(text));
     format!("{}{text}", " ".repeat(blanks))
 }
 
 /// The text with every longer word cut, so that [`wrap`] leaves no line that is wider.
-#[must_use]
 pub fn break_long(text: &str, width: usize) -> String {
     let mut cut = String::with_capacity(text.len());
     let mut unbroken = 0;

@@ -29,7 +29,6 @@ pub struct Client {
 
 impl Adb {
     /// That device.
-    #[must_use]
     pub fn new(device: AdbDevice) -> Self {
         let program = "adb".into();
         Self::over(Client { device, program })

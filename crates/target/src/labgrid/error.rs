@@ -63,13 +63,11 @@ impl LabError {
     }
 
     /// The command cannot be carried out as given.
-    #[must_use]
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Missing(_) | Self::Unknown(_))
     }
 
     /// Others have it, or it is gone: another board, or another time, may do.
-    #[must_use]
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Busy(_) | Self::Lost(_))
     }

@@ -43,13 +43,11 @@ impl Lease {
     }
 
     /// Returns the name of the target, as a user writes it.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("labgrid:{}", self.place)
     }
 
     /// Returns the address of the board.
-    #[must_use]
     pub fn address(&self) -> &SshAddress {
         &self.address
     }

@@ -59,7 +59,6 @@ pub struct LabPlace {
 
 impl LabPlace {
     /// `true` if the place has all these tags; its name counts as one, as in a reservation.
-    #[must_use]
     pub fn has(&self, tags: &BTreeMap<String, String>) -> bool {
         tags.iter().all(|(tag, value)| match self.tags.get(tag) {
             Some(own) => own == value,
@@ -276,7 +275,6 @@ pub struct Board {
 
 impl Board {
     /// The place, or one of those, that are wanted.
-    #[must_use]
     pub fn new(lab: Arc<Lab>, wanted: BoardFilter) -> Self {
         Self {
             lab,
@@ -360,7 +358,6 @@ fn session(coordinator: &str) -> Local {
 }
 
 /// The words that start labgrid's own client.
-#[must_use]
 pub fn client() -> Vec<String> {
     let python = python().to_string_lossy().into_owned();
     vec![python, "-m".to_owned(), CLIENT_MODULE.to_owned()]

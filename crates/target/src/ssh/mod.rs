@@ -36,7 +36,6 @@ pub struct Client {
 
 impl Ssh {
     /// The machine of that address.
-    #[must_use]
     pub fn new(address: SshAddress) -> Self {
         let program = "ssh".into();
         Self::over(Client { address, program })
@@ -69,7 +68,6 @@ impl Program for Client {
 
 /// The machines that a `config` of ssh names (ssh_config(5)): the words of its `Host`
 /// lines, without patterns. What a file includes, and what `Match` means, is ssh's.
-#[must_use]
 pub fn configured(config: &str) -> Vec<SshAddress> {
     let mut found: Vec<SshAddress> = Vec::new();
     for line in config.lines() {

@@ -1,5 +1,6 @@
 //! A whole device, filled or probed.
 
+use super::CHUNKS_PER_FLUSH;
 use super::check::{CHUNK, Checker};
 use super::probe::{self, Probe};
 use super::steps::{Measured, job, measured};
@@ -168,9 +169,6 @@ fn open(path: &Path, purpose: Use) -> Result<DirectFile, WorkError> {
     DirectFile::open(path, purpose)
 }
 
-/// Flushed after so many chunks, so that the device's cache does not hide how
-/// far the writing has really come.
-pub(super) const CHUNKS_PER_FLUSH: u32 = 16;
 /// Size in bytes of each write attempt within an unwritable chunk.
 const PIECE: usize = 4096;
 /// So many chunks that cannot be written are tried piece by piece: each piece

@@ -1,7 +1,7 @@
 //! Filling a folder with files.
 
+use super::CHUNKS_PER_FLUSH;
 use super::check::CHUNK;
-use super::device::CHUNKS_PER_FLUSH;
 use super::files::{name, offset};
 use crate::meter::Meter;
 use crate::progress::ProgressReporter;

@@ -27,6 +27,10 @@ use std::path::{Path, PathBuf};
 use steps::{Measured, job, measured};
 use store::{BlockStore, DirectFile, Use};
 
+/// Chunks after which storage is flushed, so that the device's cache does not hide how far the
+/// writing has come.
+const CHUNKS_PER_FLUSH: u32 = 16;
+
 /// Fills, checks or probes.
 ///
 /// # Errors

@@ -43,8 +43,8 @@ pub(super) fn measured(
 
 /// Jobs that say what the steps do.
 pub(super) mod job {
+    use super::super::CHUNKS_PER_FLUSH;
     use super::super::check::CHUNK;
-    use super::super::device::CHUNKS_PER_FLUSH;
     use assay_model::job::{CacheState, FileState, Flush, FlushCall, Job, Rw};
     use assay_model::units::{Bytes, Nanos};
 

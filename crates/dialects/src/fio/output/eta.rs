@@ -34,7 +34,6 @@ struct Rate {
 
 impl<'a> Eta<'a> {
     /// Before the first progress.
-    #[must_use]
     pub fn new(load: &'a Load) -> Self {
         Self {
             load,
@@ -83,7 +82,6 @@ impl<'a> Eta<'a> {
     }
 
     /// Seconds until the load ends; 2147483647 when that cannot be told yet.
-    #[must_use]
     pub fn seconds_left(&self) -> u64 {
         self.left_s().unwrap_or(UNKNOWN_S)
     }

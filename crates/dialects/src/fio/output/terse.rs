@@ -24,7 +24,6 @@ pub enum TerseVersion {
 
 impl TerseVersion {
     /// By its number.
-    #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         let all = [Self::V2, Self::V3, Self::V4, Self::V5];
         all.into_iter().find(|version| *version as u8 == number)

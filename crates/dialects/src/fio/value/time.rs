@@ -25,7 +25,6 @@ impl TimeUnit {
     }
 
     /// Name of the unit.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",

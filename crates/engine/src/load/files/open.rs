@@ -113,7 +113,6 @@ fn flags(stream: &Stream, planned: &PlannedFile) -> OFlags {
 
 /// The flags of synchronous writing. `OFlags::DSYNC` of rustix 1.1.6 is
 /// `O_SYNC` on Linux, which would flush metadata that nobody asked for.
-#[must_use]
 pub const fn sync_flags(sync: OpenSync) -> OFlags {
     let flags = match sync {
         OpenSync::None => 0,

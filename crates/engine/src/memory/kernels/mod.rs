@@ -26,7 +26,6 @@ type Loop = unsafe fn(*mut f64, *mut f64, *mut f64, usize) -> f64;
 /// The vectors that a kernel is made of on this processor: the widest, except that
 /// loads of 32 bytes read memory faster than those of 64 (by a tenth, with all
 /// processors of an EPYC 9004; `cargo xtask bench memory`).
-#[must_use]
 pub fn vectors_for(kernel: Kernel) -> Vectors {
     match (widest_vectors(), kernel) {
         // All processors with the first have the second.
@@ -58,7 +57,6 @@ fn widest_vectors() -> Vectors {
 }
 
 /// Returns true if stores can bypass the caches with these vectors.
-#[must_use]
 pub const fn can_stream(vectors: Vectors) -> bool {
     !matches!(vectors, Vectors::Portable)
 }
@@ -97,13 +95,11 @@ impl Arrays {
     }
 
     /// Words of each array.
-    #[must_use]
     pub const fn words(&self) -> usize {
         self.words
     }
 
     /// The memory of the arrays.
-    #[must_use]
     pub const fn regions(&self) -> &[Region; 3] {
         &self.regions
     }

@@ -32,7 +32,6 @@ pub struct Gallery {
 
 impl Gallery {
     /// The charts of a comparison.
-    #[must_use]
     pub fn of(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Self {
         let deciding: Vec<&VerdictRow> = compared
             .comparison

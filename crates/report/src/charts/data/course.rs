@@ -39,7 +39,6 @@ pub struct ToldCourse<'s, 'a> {
 
 /// The trials of which a course is drawn, and of how many others none is: of many
 /// trials of a job those with the longest stalls.
-#[must_use]
 pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<ToldCourse<'s, 'a>>, usize) {
     let mut drawn = Vec::new();
     let mut others = 0;
@@ -83,7 +82,6 @@ fn longest_stall(trial: &JudgedTrial<'_>) -> usize {
 }
 
 /// The course of one trial.
-#[must_use]
 pub fn chart(told: &ToldCourse<'_, '_>) -> Chart {
     let ToldCourse { job, trial, course } = told;
     let number = trial.record.trial;
@@ -283,20 +281,17 @@ fn around(
 }
 
 /// The hottest zone, in degrees Celsius.
-#[must_use]
 pub fn hottest(snapshot: &Snapshot) -> Option<f64> {
     let zones = snapshot.thermal.iter().map(|zone| zone.millicelsius);
     zones.max().map(degrees)
 }
 
 /// In degrees Celsius.
-#[must_use]
 pub fn degrees(millicelsius: i64) -> f64 {
     millicelsius as f64 / 1e3
 }
 
 /// Bytes of dirty pages.
-#[must_use]
 pub fn dirty(snapshot: &Snapshot) -> Option<f64> {
     Some(as_f64(snapshot.memory?.dirty_bytes))
 }

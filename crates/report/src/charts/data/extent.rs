@@ -13,7 +13,6 @@ use assay_model::metric::Unit;
 use assay_model::work::extent::{ExtentSample, ExtentStep, SampleKind};
 
 /// The charts of all trials that took samples.
-#[must_use]
 pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (kind, job) in jobs(summary) {

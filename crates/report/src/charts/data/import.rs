@@ -8,7 +8,6 @@ use assay_lang::{counted, tr};
 use assay_model::figures::{Figure, Sample};
 
 /// A chart for each metric that decides; where none does, for each.
-#[must_use]
 pub fn charts(figures: &[Figure]) -> Vec<Chart> {
     let decides = figures.iter().any(|figure| figure.primary);
     let shown = || figures.iter().filter(|figure| figure.primary || !decides);

@@ -25,7 +25,6 @@ pub const SUBJECTS: [Option<Direction>; 3] = [Some(Direction::Read), Some(Direct
 const CURVES: usize = 12;
 
 /// The jobs that timed anything; cells of a matrix are shown among their like.
-#[must_use]
 pub fn timed<'s, 'a>(summary: &'s Summary<'a>) -> Vec<&'s JobSummary<'a>> {
     let has_any = |job: &&JobSummary<'_>| {
         let mut subjects = SUBJECTS.iter();
@@ -36,7 +35,6 @@ pub fn timed<'s, 'a>(summary: &'s Summary<'a>) -> Vec<&'s JobSummary<'a>> {
 }
 
 /// The latencies of one subject, of each completed trial that has any.
-#[must_use]
 pub fn records<'a>(job: &JobSummary<'a>, subject: Option<Direction>) -> Vec<&'a LatencyRecord> {
     let of = |measured: &'a Measurement| match subject {
         Some(Direction::Read) => &measured.read.latency,
@@ -51,7 +49,6 @@ pub fn records<'a>(job: &JobSummary<'a>, subject: Option<Direction>) -> Vec<&'a 
 }
 
 /// Returns the name of the timed operations, in the plural.
-#[must_use]
 pub fn plural(subject: Option<Direction>) -> &'static str {
     match subject {
         Some(Direction::Read) => tr!("reads"),
@@ -69,7 +66,6 @@ const fn tint(subject: Option<Direction>) -> Tint {
 }
 
 /// Half within so much, slowest so much; of each subject.
-#[must_use]
 pub fn in_words(job: &JobSummary<'_>) -> String {
     let words = SUBJECTS.into_iter().filter_map(|subject| {
         let pool = pooled(records(job, subject));
@@ -87,7 +83,6 @@ pub fn in_words(job: &JobSummary<'_>) -> String {
 }
 
 /// Latency by percentile: a curve a trial.
-#[must_use]
 pub fn percentiles(job: &JobSummary<'_>) -> Chart {
     let mut series = Vec::new();
     for subject in SUBJECTS {
@@ -114,7 +109,6 @@ pub fn percentiles(job: &JobSummary<'_>) -> Chart {
 }
 
 /// Draws the latency distribution of all completed trials together.
-#[must_use]
 pub fn distribution(job: &JobSummary<'_>) -> Chart {
     let series = SUBJECTS
         .into_iter()
@@ -134,7 +128,6 @@ pub fn distribution(job: &JobSummary<'_>) -> Chart {
 
 /// The same subject of the same job in several runs, over each other: by percentile
 /// and as distributions. Runs without it are left out.
-#[must_use]
 pub fn overlaid(
     job: &str,
     subject: Option<Direction>,

@@ -9,7 +9,6 @@ use assay_model::run::Run;
 use assay_model::units::Bytes;
 
 /// A map and a surface for each test.
-#[must_use]
 pub fn charts(run: &Run) -> Vec<Chart> {
     matrices(run)
         .iter()
@@ -18,7 +17,6 @@ pub fn charts(run: &Run) -> Vec<Chart> {
 }
 
 /// One test.
-#[must_use]
 pub fn chart(matrix: &Matrix, form: Form) -> Chart {
     let title = matrix
         .title

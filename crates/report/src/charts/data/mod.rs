@@ -43,7 +43,6 @@ pub struct Gallery {
 
 impl Gallery {
     /// The charts of a run; of a sweep each job is shown under each condition.
-    #[must_use]
     pub fn of(run: &Run) -> Self {
         let split = by_condition(run.clone());
         Self::of_parts(&Summary::of(&split), Verdicts::of(run).as_ref())
@@ -51,7 +50,6 @@ impl Gallery {
 
     /// The charts of results that were made elsewhere; `verdicts` where they have several
     /// conditions.
-    #[must_use]
     pub fn of_import(import: &Import, verdicts: Option<&Verdicts>) -> Self {
         let mut gallery = Self {
             ranking: verdicts.map_or_else(Vec::new, ranking::charts),
@@ -63,7 +61,6 @@ impl Gallery {
     }
 
     /// The same from what is derived already.
-    #[must_use]
     pub fn of_parts(summary: &Summary<'_>, verdicts: Option<&Verdicts>) -> Self {
         let (told, courses_left_out) = course::told(summary);
         let timed = latency::timed(summary);

@@ -18,7 +18,6 @@ use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
 pub const WIDEST: f64 = 100.0;
 
 /// A chart for each metric that decides.
-#[must_use]
 pub fn charts(verdicts: &Verdicts) -> Vec<Chart> {
     let all = verdicts.all.metrics.iter();
     let both = all.filter_map(|metric| {
@@ -90,7 +89,6 @@ const ZERO: Change = Change {
 };
 
 /// `+4.2 % (+1.0 .. +7.5 %)`.
-#[must_use]
 pub fn in_words(change: Change) -> String {
     let percent = percent(change);
     match ends(change) {
@@ -116,7 +114,6 @@ pub struct Bar {
 pub const UNTOLD: Tint = Tint::Nth(0);
 
 /// The tint of a change: whether it is good is not told by its sign.
-#[must_use]
 pub const fn tint(verdict: &Verdict) -> Tint {
     match verdict {
         Verdict::Faster(_) => Tint::Good,
@@ -135,7 +132,6 @@ pub(super) fn direction(better: Option<Better>) -> &'static str {
 }
 
 /// Bars of changes, each with its interval and words behind it; `label` is of their axis.
-#[must_use]
 pub fn changes(bars: &[Bar], label: &str) -> Body {
     let known = || {
         (0..)

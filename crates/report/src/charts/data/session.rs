@@ -13,7 +13,6 @@ use assay_model::run::Run;
 use assay_model::units::Nanos;
 
 /// `None` where the kernel shows neither, or there is only one moment.
-#[must_use]
 pub fn chart(run: &Run) -> Option<Chart> {
     let evidence = run
         .trials

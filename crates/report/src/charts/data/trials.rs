@@ -18,7 +18,6 @@ const WIDE: f64 = 40.0;
 
 /// A chart for each metric that stands for a job; cells of a matrix are shown among
 /// their like.
-#[must_use]
 pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
     let mut names: Vec<String> = Vec::new();
     for figure in summary
@@ -37,7 +36,6 @@ pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
 
 /// One metric by its name, for example `read_bw`, of all jobs that have it; `None`
 /// when none has.
-#[must_use]
 pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
     let jobs = summary.jobs.iter();
     let figures: Vec<(&JobSummary<'_>, Figure)> = jobs

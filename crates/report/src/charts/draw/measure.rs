@@ -23,7 +23,6 @@ pub enum Measure {
 
 impl Measure {
     /// From the name that a source gives a unit: assay's own are known by it.
-    #[must_use]
     pub fn of_symbol(symbol: &str) -> Self {
         let mut known = Unit::ALL.into_iter().filter(|unit| *unit != Unit::Count);
         let known = known.find(|unit| unit.name() == symbol);
@@ -31,7 +30,6 @@ impl Measure {
     }
 
     /// The symbol of the unit that values are stored in.
-    #[must_use]
     pub fn symbol(&self) -> &str {
         match self {
             Self::Of(unit) => unit.name(),
@@ -44,7 +42,6 @@ impl Measure {
     }
 
     /// A value as all outputs write it.
-    #[must_use]
     pub fn write(&self, value: f64) -> String {
         match self {
             Self::Of(unit) => quantity(*unit, value),
@@ -60,7 +57,6 @@ impl Measure {
     }
 
     /// A round value on an axis: without needless decimals.
-    #[must_use]
     pub fn tick(&self, value: f64) -> String {
         if value == 0.0 {
             return match self {

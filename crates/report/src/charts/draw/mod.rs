@@ -79,7 +79,6 @@ impl Axis {
     }
 
     /// An axis of names, without a label.
-    #[must_use]
     pub fn names(names: Vec<String>) -> Self {
         Self::new("", Measure::Foreign(String::new()), Scale::Names(names))
     }
@@ -87,7 +86,6 @@ impl Axis {
 
 impl Body {
     /// One panel without limits.
-    #[must_use]
     pub fn plane(x: Axis, y: Axis, series: Vec<Series>) -> Self {
         Self::Plane(Plane {
             x,
@@ -144,7 +142,6 @@ pub struct Point {
 
 impl Point {
     /// A value without more.
-    #[must_use]
     pub fn at(x: f64, y: f64) -> Self {
         Self {
             x,
@@ -198,7 +195,6 @@ pub const TINTS: usize = 7;
 
 impl Tint {
     /// Returns the style sheet class.
-    #[must_use]
     pub fn class(self) -> String {
         match self {
             Self::Read => "read".to_owned(),
@@ -249,7 +245,6 @@ pub struct GridCell {
 
 impl Grid {
     /// Lowest and highest value; `None` without any.
-    #[must_use]
     pub fn extremes(&self) -> Option<(f64, f64)> {
         let values = self.cells.iter().flatten().flatten().map(|cell| cell.value);
         values
@@ -320,7 +315,6 @@ fn extremes(points: impl Iterator<Item = (f64, Option<(f64, f64)>)>) -> (f64, f6
 }
 
 /// A text as a part of a chart's name.
-#[must_use]
 pub fn slug(text: &str) -> String {
     let plain = text.chars().map(|letter| match letter {
         'a'..='z' | '0'..='9' | '.' => letter,

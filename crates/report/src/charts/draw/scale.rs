@@ -17,7 +17,6 @@ pub struct Linear {
 
 impl Linear {
     /// The pixel of a value; a scale without extent puts all at its middle.
-    #[must_use]
     pub fn px(self, value: f64) -> f64 {
         let span = self.high - self.low;
         let share = if span > 0.0 {
@@ -30,13 +29,11 @@ impl Linear {
 
     /// At most `most` + 1 round values (1, 2 or 5 times a power of ten apart)
     /// within the scale.
-    #[must_use]
     pub fn ticks(self, most: u32) -> Vec<f64> {
         self.ticks_by(round_step, most)
     }
 
     /// The same a power of two apart, for sizes.
-    #[must_use]
     pub fn binary_ticks(self, most: u32) -> Vec<f64> {
         self.ticks_by(|at_least| at_least.log2().ceil().exp2(), most)
     }
@@ -55,7 +52,6 @@ impl Linear {
 }
 
 /// The next larger of 1, 2, 5 times a power of ten.
-#[must_use]
 pub fn round_step(at_least: f64) -> f64 {
     let power = 10f64.powf(at_least.log10().floor());
     let factor = [1.0, 2.0, 5.0, 10.0]
@@ -81,7 +77,6 @@ const FINE_DECADES: f64 = 1.5;
 
 impl Log {
     /// A scale around both extremes; values below 1 count as 1.
-    #[must_use]
     pub fn around(low: f64, high: f64, from: f64, to: f64) -> Self {
         let low = round_down(low.max(1.0));
         let high = round_step(high.max(1.0));
@@ -95,14 +90,12 @@ impl Log {
     }
 
     /// The pixel of a value.
-    #[must_use]
     pub fn px(self, value: f64) -> f64 {
         let share = (value.max(1.0) / self.low).log10() / (self.high / self.low).log10();
         self.from + share * (self.to - self.from)
     }
 
     /// Round values to mark.
-    #[must_use]
     pub fn marks(self) -> Vec<f64> {
         let fine = (self.high / self.low).log10() <= FINE_DECADES;
         let factors: &[f64] = if fine { &[1.0, 2.0, 5.0] } else { &[1.0] };
@@ -155,7 +148,6 @@ pub const NINES: [(f64, &str); 7] = [
 
 impl<'a> Ruler<'a> {
     /// An axis whose values lie between these extremes, from pixel to pixel.
-    #[must_use]
     pub fn new(axis: &'a Axis, (low, high): (f64, f64), from: f64, to: f64) -> Self {
         let even = |low, high| Linear {
             low,
@@ -195,7 +187,6 @@ impl<'a> Ruler<'a> {
     }
 
     /// The pixel of a value.
-    #[must_use]
     pub fn px(&self, value: f64) -> f64 {
         match self.kind {
             ScaleKind::Even(scale) | ScaleKind::Names(scale) => scale.px(value),
@@ -205,7 +196,6 @@ impl<'a> Ruler<'a> {
     }
 
     /// The pixel that bars begin at: of 0, or of the lower end where 0 has none.
-    #[must_use]
     pub fn base(&self) -> f64 {
         match self.kind {
             ScaleKind::Even(scale) => scale.px(0.0_f64.clamp(scale.low, scale.high)),
@@ -215,7 +205,6 @@ impl<'a> Ruler<'a> {
     }
 
     /// Values to mark, at most about `most` of them, and what is written there.
-    #[must_use]
     pub fn marks(&self, most: u32) -> Vec<(f64, String)> {
         let measure = &self.axis.measure;
         let written = |values: Vec<f64>| {
@@ -249,7 +238,6 @@ impl<'a> Ruler<'a> {
 
 /// 90 % is 1, 99 % is 2, 99.9 % is 3. All of the I/Os have no place of their
 /// own on such an axis: the caller gives them the share `1 - 1 / (n + 1)`.
-#[must_use]
 pub fn nines(share: f64) -> f64 {
     -(1.0 - share.min(1.0 - 1e-9)).log10()
 }

@@ -19,7 +19,6 @@ pub struct Stretch {
 
 /// At most `most` stretches that keep the smallest and the largest value of each
 /// and the number of its zeros.
-#[must_use]
 pub fn thin_out(values: &[f64], most: usize) -> Vec<Stretch> {
     let len = values.len().div_ceil(most.max(1)).max(1);
     values

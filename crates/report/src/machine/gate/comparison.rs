@@ -13,7 +13,6 @@ use assay_stats::verdict::note::{Note, Side};
 use serde_json::{Map, Value};
 
 /// Returns the status of a line's case; with `qualify`, the question was whether B may replace A.
-#[must_use]
 pub const fn status(line: &VerdictRow, qualify: bool) -> Status {
     match (qualify, line.qualification, &line.verdict) {
         (true, Qualification::Pass, _)
@@ -28,7 +27,6 @@ pub const fn status(line: &VerdictRow, qualify: bool) -> Status {
 impl Suite {
     /// The cases of a comparison. A metric that decides and is there on one side
     /// only is skipped, not forgotten.
-    #[must_use]
     pub fn of_comparison(compared: &Compared<'_>) -> Self {
         in_english(|| Self::judged(compared))
     }

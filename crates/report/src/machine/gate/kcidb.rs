@@ -17,7 +17,6 @@ pub struct Submission<'a> {
 }
 
 /// The suite as one JSON object.
-#[must_use]
 pub fn document(suite: &Suite, submission: &Submission<'_>) -> Value {
     let origin = submission.origin;
     let kernel = suite.kernel.as_ref();
@@ -54,7 +53,6 @@ pub fn write(suite: &Suite, submission: &Submission<'_>, out: &mut dyn Write) ->
 }
 
 /// Returns true if the text may be the name of an origin or an architecture.
-#[must_use]
 pub fn is_word(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     !text.is_empty() && text.chars().all(allowed)

@@ -104,7 +104,6 @@ pub struct Kernel {
 
 impl Case {
     /// `rand-read-4k: read_iops`, of a sweep `rand-read-4k under bfq: read_iops`.
-    #[must_use]
     pub fn name(&self) -> String {
         let job = match self.condition.as_str() {
             "" => self.job.clone(),
@@ -125,7 +124,6 @@ impl Case {
 
 impl Suite {
     /// Returns the number of cases with that status.
-    #[must_use]
     pub fn count(&self, status: Status) -> usize {
         let cases = self.cases.iter();
         cases.filter(|case| case.status == status).count()

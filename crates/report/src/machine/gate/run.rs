@@ -17,7 +17,6 @@ use serde_json::{Map, json};
 impl Suite {
     /// The cases of a run: one for each figure that stands for a job, and one for
     /// each job with trials that did not come to their end.
-    #[must_use]
     pub fn of_run(run: &Run) -> Self {
         in_english(|| Self::told(run))
     }

@@ -129,14 +129,12 @@ const fn trials_needed(verdict: &Verdict) -> Option<u32> {
 }
 
 /// Returns the result for one metric as one JSON object.
-#[must_use]
 pub fn line(line: &VerdictRow, compared: &Compared<'_>) -> Value {
     let part = in_english(|| LinePart::of(line, compared.a, compared.b));
     serde_json::to_value(part).unwrap_or(Value::Null)
 }
 
 /// The comparison as one JSON object.
-#[must_use]
 pub fn comparison(compared: &Compared<'_>) -> Value {
     in_english(|| whole(compared))
 }
@@ -226,7 +224,6 @@ impl<'a> MetricPart<'a> {
 }
 
 /// The ranking as one JSON object.
-#[must_use]
 pub fn ranking(ranked: &Ranked<'_>) -> Value {
     in_english(|| ranked_whole(ranked))
 }
@@ -253,7 +250,6 @@ fn ranked_whole(ranked: &Ranked<'_>) -> Value {
 }
 
 /// Returns the differences that numbers of trials can show, as one JSON object.
-#[must_use]
 pub fn power(tables: &[Power]) -> Value {
     let tables: Vec<Value> = tables
         .iter()

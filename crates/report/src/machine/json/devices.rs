@@ -53,7 +53,6 @@ struct MountedJson<'a> {
 }
 
 /// The disks as one JSON object.
-#[must_use]
 pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
     in_english(|| whole(list, target))
 }
@@ -119,7 +118,6 @@ struct FindingPart<'a> {
 }
 
 /// The findings about a machine as one JSON object.
-#[must_use]
 pub fn doctor(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value {
     in_english(|| doctor_whole(checkup, findings, target))
 }

@@ -41,7 +41,6 @@ pub use devices::{devices, doctor};
 pub const SCHEMA: u32 = 1;
 
 /// The run as one JSON object.
-#[must_use]
 pub fn run(run: &Run) -> Value {
     let document =
         || serde_json::to_value(RunDocument::of(run, &Derived::all(run), Without::Nothing));
@@ -428,7 +427,6 @@ impl<'a> IdentityPart<'a> {
 }
 
 /// Properties of recordings, each with its name, as one JSON object.
-#[must_use]
 pub fn recordings(all: &[(String, Description)]) -> Value {
     /// Version of this document.
     const SCHEMA: u32 = 1;
@@ -447,7 +445,6 @@ fn text(path: &Path) -> String {
 }
 
 /// A moment as RFC 3339, UTC, with milliseconds: `2026-11-03T14:05:09.250Z`.
-#[must_use]
 pub fn rfc3339(unix_ms: u64) -> String {
     let seconds = unix_ms / 1_000;
     let (year, month, day) = civil_from_days(seconds / 86_400);

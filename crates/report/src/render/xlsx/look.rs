@@ -81,7 +81,6 @@ pub const SHADES: [Shade; 7] = [
 impl Shade {
     /// The shade of a label; a cell without one, or with one that is not known
     /// here, is `unknown`.
-    #[must_use]
     pub fn of(label: Option<&str>) -> &'static Self {
         let [.., unknown, _] = &SHADES;
         let known = SHADES.iter().find(|shade| Some(shade.label) == label);
@@ -89,7 +88,6 @@ impl Shade {
     }
 
     /// The format of a text in this shade.
-    #[must_use]
     pub fn text(&self) -> Format {
         let format = Format::new().set_border(FormatBorder::Hair);
         match self.background {
@@ -101,7 +99,6 @@ impl Shade {
 
     /// The format of a number in this shade, with its mark; `digits` is Excel's
     /// code for the number alone.
-    #[must_use]
     pub fn number(&self, digits: &str) -> Format {
         // `_c` leaves room as wide as a mark, so that all numbers are flush.
         let code = match self.mark {

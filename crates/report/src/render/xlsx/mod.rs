@@ -99,7 +99,6 @@ pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Res
 
 /// The name of the workbook that someone asked for under the name of an old
 /// spreadsheet, and a line that tells so: `a.xls` becomes `a.xlsx`.
-#[must_use]
 pub fn file_name(asked: &Path) -> (PathBuf, Option<String>) {
     let ending = asked.extension().and_then(OsStr::to_str);
     let name = match ending {
@@ -121,7 +120,6 @@ pub fn file_name(asked: &Path) -> (PathBuf, Option<String>) {
 
 /// Returns true if a file is a workbook made by assay and not saved since: its core properties
 /// (ECMA-376 part 2, 11) name only assay, and only one time. False for everything else.
-#[must_use]
 pub fn is_untouched(workbook: impl Read + Seek) -> bool {
     let Ok(properties) = part(workbook, "docProps/core.xml") else {
         return false;

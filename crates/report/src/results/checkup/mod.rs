@@ -10,7 +10,6 @@ use assay_model::checkup::{Checkup, Finding};
 use std::cmp::Reverse;
 
 /// Everything that was found, what matters most first.
-#[must_use]
 pub fn findings(checkup: &Checkup) -> Vec<Finding> {
     let mut all = place::all(checkup);
     all.extend(machine::all(checkup));

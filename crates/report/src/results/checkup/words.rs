@@ -19,7 +19,6 @@ pub struct Words {
 }
 
 /// Puts it in words.
-#[must_use]
 pub fn words(finding: &Finding) -> Words {
     let (why, remedy) = reason(finding);
     Words {

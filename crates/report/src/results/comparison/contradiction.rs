@@ -12,7 +12,6 @@ const WORDS: [&str; 4] = ["faster", "slower", "equivalent", "no conclusion"];
 
 impl Compared<'_> {
     /// The conclusion in a few sentences; not yet safe to show.
-    #[must_use]
     pub fn conclusion(&self) -> String {
         let short = in_short(self.comparison);
         match self.contradiction() {
@@ -23,7 +22,6 @@ impl Compared<'_> {
 
     /// That B is faster at some work and slower at other; `None` when all that was found
     /// points one way.
-    #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let faster = self.kinds(|verdict| matches!(verdict, Verdict::Faster(_)));
         let slower = self.kinds(|verdict| matches!(verdict, Verdict::Slower(_)));
@@ -41,7 +39,6 @@ impl Compared<'_> {
 
     /// Each kind of work with how many of its deciding metrics have which verdict, in
     /// reading order; empty where there is one kind only.
-    #[must_use]
     pub fn dimensions(&self) -> Vec<(String, String)> {
         let lines = self.comparison.lines.iter().filter(|line| line.primary);
         let kinds = self.jobs().grouped(lines, |line| &line.metric);

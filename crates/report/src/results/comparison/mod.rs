@@ -69,7 +69,6 @@ pub struct ComparedSource<'a> {
 impl ComparedSource<'_> {
     /// A run by its id, a file by its name without its folders; with the condition where
     /// one was named. Safe to show.
-    #[must_use]
     pub fn known_by(&self) -> String {
         let (name, condition) = match self.name.rsplit_once('@') {
             Some((name, condition)) => (name, format!("@{condition}")),
@@ -83,14 +82,12 @@ impl ComparedSource<'_> {
 
 impl<'a> Compared<'a> {
     /// The jobs of both sides.
-    #[must_use]
     pub fn jobs(&self) -> Jobs<'a> {
         let sources = self.a_sources.iter().chain(&self.b_sources);
         Jobs::of(sources.filter_map(|source| source.run))
     }
 
     /// Returns the identifiers of A and B: ids of runs, names of imported results. Safe to show.
-    #[must_use]
     pub fn known_by(&self) -> [String; 2] {
         [&self.a_sources, &self.b_sources].map(|sources| {
             let names = sources.iter().map(ComparedSource::known_by);
@@ -99,7 +96,6 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns true if a value of a side is the mean of a unit or of a run, not a trial.
-    #[must_use]
     pub fn is_of_means(&self) -> bool {
         let scope = self.comparison.scope;
         matches!(
@@ -109,7 +105,6 @@ impl<'a> Compared<'a> {
     }
 
     /// So many values of a side, as what they are: `5 trials`, `3 units`, `3 runs`.
-    #[must_use]
     pub fn counted(&self, n: usize) -> String {
         match self.comparison.scope {
             Scope::Parts(..) => counted!(n, "{n} unit", "{n} units"),
@@ -121,7 +116,6 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns the question of the comparison, and the criteria for its answer.
-    #[must_use]
     pub fn question(&self) -> String {
         let margin = percent_points(self.options.margin);
         match self.qualify {
@@ -138,7 +132,6 @@ impl<'a> Compared<'a> {
 
     /// Everything that concerns all of it, a sentence each, safe to show: what was said
     /// of the comparison, and what puts figures of a side in doubt.
-    #[must_use]
     pub fn all_warnings(&self) -> Vec<String> {
         let notes = self.comparison.notes.iter().map(ToString::to_string);
         let warnings = notes.chain(self.warnings.iter().map(ToString::to_string));
@@ -149,7 +142,6 @@ impl<'a> Compared<'a> {
 
     /// The same for people: that labels are not recorded is left to results which say it
     /// themselves.
-    #[must_use]
     pub fn told_warnings(&self) -> Vec<String> {
         let mut warnings = self.all_warnings();
         let general = clean(&Note::MeasuredNotRecorded.to_string());
@@ -162,7 +154,6 @@ impl<'a> Compared<'a> {
 
     /// Returns the reasons to doubt figures of a side, with the side, one sentence each, safe to
     /// show.
-    #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let (a, b) = (doubts(&self.a_sources), doubts(&self.b_sources));
         let (both, of_a): (Vec<_>, Vec<_>) = a.into_iter().partition(|doubt| b.contains(doubt));
@@ -175,7 +166,6 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns true if a metric would decide but for its label.
-    #[must_use]
     pub fn is_kept_by_label(&self, line: &VerdictRow) -> bool {
         let sources = self.a_sources.iter().chain(&self.b_sources);
         let mut figures = sources.flat_map(|source| source.figures);
@@ -185,7 +175,6 @@ impl<'a> Compared<'a> {
     }
 
     /// The word for a line: its verdict, or its qualification where that was asked.
-    #[must_use]
     pub fn word(&self, line: &VerdictRow) -> &'static str {
         translated(match self.qualify {
             true => line.qualification.word(),
@@ -194,7 +183,6 @@ impl<'a> Compared<'a> {
     }
 
     /// The word for a line with what it rests on, safe to show.
-    #[must_use]
     pub fn reason(&self, line: &VerdictRow) -> String {
         let mut reason = self.word(line).to_owned();
         if let Some(change) = line.change {
@@ -210,7 +198,6 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns the labels of a metric on both sides, safe to show; `None` if neither is known.
-    #[must_use]
     pub fn measured(&self, metric: &str) -> Option<String> {
         let of = |sources: &[ComparedSource<'_>]| {
             let mut figures = sources.iter().flat_map(|source| source.figures);
@@ -277,7 +264,6 @@ impl Power {
 
     /// For trials that vary by `cv` (a share), of one of so many `metrics` that decide: the
     /// first of them is held to Holm's level.
-    #[must_use]
     pub fn of(name: String, cv: f64, metrics: usize, margin: f64) -> Self {
         let alpha = LEVEL / metrics.max(1) as f64;
         Self {

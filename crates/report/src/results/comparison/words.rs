@@ -12,20 +12,17 @@ use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
 use std::collections::BTreeMap;
 
 /// A change as `-3.9 %`.
-#[must_use]
 pub fn percent(change: Change) -> String {
     format::change(change.percent)
 }
 
 /// Returns the interval as `-11.7 .. +4.6 %`.
-#[must_use]
 pub fn ends(change: Change) -> Option<String> {
     let (low, high) = change.interval?;
     Some(format!("{low:+.1} .. {high:+.1} %"))
 }
 
 /// Counts each word: `2 faster, 5 equivalent`.
-#[must_use]
 pub fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
     let words: Vec<&str> = words.collect();
     let counts = kinds.iter().filter_map(|kind| {
@@ -36,7 +33,6 @@ pub fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> Stri
 }
 
 /// Describes the drift of the deciding metrics during the session; `None` if the order is unknown.
-#[must_use]
 pub fn drift(comparison: &Comparison) -> Option<String> {
     let primary = comparison.lines.iter().filter(|line| line.primary);
     // Where it cannot be told from a difference, it is not taken out.
@@ -66,7 +62,6 @@ pub fn drift(comparison: &Comparison) -> Option<String> {
 const NAMED: usize = 3;
 
 /// The conclusion in a sentence or two.
-#[must_use]
 pub(super) fn in_short(comparison: &Comparison) -> String {
     let primary: Vec<&VerdictRow> = comparison
         .lines
@@ -141,7 +136,6 @@ pub struct SharedNotes {
 impl SharedNotes {
     /// Collects the notes that apply to every metric. A note about too few trials is shared as soon
     /// as it applies to two metrics.
-    #[must_use]
     pub fn of(comparison: &Comparison) -> Self {
         let metrics = comparison.lines.len();
         let mut notes: Vec<(String, usize)> = Vec::new();
@@ -170,7 +164,6 @@ impl SharedNotes {
     }
 
     /// Whether a note is said once for all.
-    #[must_use]
     pub fn has(&self, note: &Note) -> bool {
         let note = note.to_string();
         self.notes.iter().any(|(known, _)| *known == note)
@@ -185,7 +178,6 @@ impl SharedNotes {
 }
 
 /// The places that a condition may have: `2`, `1-3`.
-#[must_use]
 pub fn places(ranked: &Ranked) -> String {
     match (ranked.best_rank, ranked.worst_rank) {
         (best, worst) if best == worst => best.to_string(),
@@ -195,7 +187,6 @@ pub fn places(ranked: &Ranked) -> String {
 
 /// Each word with the pairs that it was said of, safe to show; against a `baseline` the
 /// others are named alone.
-#[must_use]
 pub fn pairs(metric: &MetricRanking, baseline: bool) -> Vec<String> {
     let mut words: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for pair in &metric.pairs {

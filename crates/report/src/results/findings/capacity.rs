@@ -34,7 +34,6 @@ pub(crate) fn last_checked(run: &Run) -> Option<&CapacityStep> {
 }
 
 /// Answers whether the storage holds what it claims; `None` if the run tested no capacity.
-#[must_use]
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let last = steps(summary.run).next_back()?;
     let bad = steps(summary.run).find(|step| step.differs());
@@ -131,7 +130,6 @@ fn probe_answer(probed: &Probed) -> String {
 }
 
 /// Returns the result of a step; `None` if it did nothing.
-#[must_use]
 pub fn finding(step: &CapacityStep) -> Option<Finding> {
     let lines = match (&step.probed, step.total()) {
         (Some(probed), _) => of_probe(probed),

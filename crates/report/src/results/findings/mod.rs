@@ -23,7 +23,6 @@ pub struct Sentence {
 
 impl Sentence {
     /// A sentence that says nothing bad.
-    #[must_use]
     pub const fn plain(text: String) -> Self {
         Self { bad: false, text }
     }
@@ -40,7 +39,6 @@ pub struct Finding {
 
 impl Finding {
     /// Sentences of which only the first, the conclusion, can be `bad`.
-    #[must_use]
     pub fn concluding(bad: bool, sentences: Vec<String>) -> Self {
         let sentences = sentences.into_iter().enumerate();
         let sentence = |(index, text)| Sentence {
@@ -103,7 +101,6 @@ impl Topic {
 
 /// Answers the question that a search for faults asks, in one sentence; `None` for runs that
 /// measure rates alone.
-#[must_use]
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     capacity::answer(summary)
         .or_else(|| soak::answer(summary))
@@ -112,7 +109,6 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
 }
 
 /// Topics of a run in reading order.
-#[must_use]
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let capacity = of_each(summary, |detail| match detail {
         StepDetail::Capacity(step) => capacity::finding(step),
@@ -137,7 +133,6 @@ pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
 
 /// Describes the loss of written data in a sentence; `None` if no data was lost, or if that was not
 /// checked.
-#[must_use]
 pub fn loss(detail: &StepDetail) -> Option<String> {
     if !detail.differs() {
         return None;
@@ -153,7 +148,6 @@ pub fn loss(detail: &StepDetail) -> Option<String> {
 }
 
 /// The losses of a run by job, how many trials had one, and the first one's sentence.
-#[must_use]
 pub fn losses(summary: &Summary<'_>) -> Vec<Loss> {
     let of_job = |job: &JobSummary<'_>| {
         let trials = job.trials.iter();

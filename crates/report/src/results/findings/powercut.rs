@@ -41,7 +41,6 @@ pub struct Total {
 }
 
 /// The cuts of a run; `None` when it has none.
-#[must_use]
 pub fn total(run: &Run) -> Option<Total> {
     let mut total = Total::default();
     for trial in &run.trials {
@@ -106,13 +105,11 @@ impl Total {
     }
 
     /// Why the command fails, in English; `None` when nothing was lost.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         in_english(|| (self.bad > 0).then(|| self.conclusion()))
     }
 
     /// The verdict in a sentence.
-    #[must_use]
     pub fn conclusion(&self) -> String {
         let acknowledged = self.sum(|stream| stream.acknowledged);
         let checked = self.sum(|stream| stream.checked);
@@ -154,7 +151,6 @@ fn join(known: &mut StreamFound, found: &StreamFound) {
 }
 
 /// Answers whether acknowledged data survives a cut of the power; `None` if there was none.
-#[must_use]
 pub fn answer(run: &Run) -> Option<Sentence> {
     let total = total(run)?;
     let cuts = counted!(total.cycles, "{n} cut", "{n} cuts");
@@ -179,7 +175,6 @@ pub fn answer(run: &Run) -> Option<Sentence> {
 }
 
 /// Returns the finding over all power cuts of a run.
-#[must_use]
 pub fn finding(run: &Run) -> Option<Finding> {
     let total = total(run)?;
     let mut lines = vec![total.conclusion()];
@@ -237,7 +232,6 @@ fn of_stream(found: &StreamFound) -> String {
 }
 
 /// A cycle in a line.
-#[must_use]
 pub fn in_brief(step: &CutStep) -> String {
     let after = Nanos(step.after_ns);
     let away = Nanos(step.away_ns);

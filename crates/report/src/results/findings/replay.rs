@@ -13,7 +13,6 @@ use assay_stats::percentile::Percentile;
 const IN_TIME_NS: u64 = 1_000_000;
 
 /// Describes the I/O of a replay, and whether it kept the recorded times.
-#[must_use]
 pub fn finding(step: &ReplayStep) -> Finding {
     let ios: u64 = step.ios.iter().map(|(_, count)| *count).sum();
     let ios = counted!(ios, "{n} I/O", "{n} I/Os");

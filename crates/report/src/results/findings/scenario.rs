@@ -35,7 +35,6 @@ pub struct ActLine {
 }
 
 /// The acts of a run, in their order; empty when it is of no scenario.
-#[must_use]
 pub fn lines(summary: &Summary<'_>) -> Vec<ActLine> {
     let planned = &summary.run.header.plan.jobs;
     let place = |job: &&JobSummary<'_>| {
@@ -50,7 +49,6 @@ pub fn lines(summary: &Summary<'_>) -> Vec<ActLine> {
 
 /// Computes the total duration of each scenario of a run: its name, and the times of its complete
 /// repetitions.
-#[must_use]
 pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
     let mut found: Vec<(&str, Vec<(u32, f64)>)> = Vec::new();
     for (scenario, acts) in acts::repetitions(&summary.run.trials) {
@@ -78,7 +76,6 @@ pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
 }
 
 /// The acts in which operations were over too late.
-#[must_use]
 pub fn late(summary: &Summary<'_>) -> Vec<String> {
     let missed = |job: &&JobSummary<'_>| {
         let kept = steps(job).into_iter().filter_map(|step| step.deadlines);

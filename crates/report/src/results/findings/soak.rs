@@ -20,7 +20,6 @@ const PARTS: usize = 10;
 const FAULTS_TOLD: usize = 16;
 
 /// Returns the findings of a soak; empty for other runs.
-#[must_use]
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let steps = steps(summary);
     let Some((_, last)) = steps.last() else {
@@ -43,7 +42,6 @@ pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
 
 /// Answers whether errors were found, how much was written, and what that cost of the device's
 /// life; `None` if the run is no soak.
-#[must_use]
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let steps = steps(summary);
     let (_, last) = steps.last()?;

@@ -47,7 +47,6 @@ const REASONS: usize = 3;
 
 impl KeyFigures {
     /// The digest of a run with its warnings.
-    #[must_use]
     pub fn of(summary: &Summary<'_>, warnings: &[Warning]) -> Self {
         let doubts: Vec<Doubt> = warnings.iter().filter_map(Warning::doubt).collect();
         if summary.jobs.iter().any(JobSummary::is_cuts) {

@@ -18,7 +18,6 @@ pub enum Doubt {
 impl Warning {
     /// The doubt that follows from the warning; `None` where it tells about
     /// the storage rather than about the figures.
-    #[must_use]
     pub fn doubt(&self) -> Option<Doubt> {
         Some(match self {
             Self::Memory { what } => Doubt::All(what.clone()),

@@ -188,7 +188,6 @@ pub struct Stalled {
 }
 
 /// Collects all warnings of a run; those that put figures in doubt come first.
-#[must_use]
 pub fn collect(summary: &Summary<'_>) -> Vec<Warning> {
     let mut warnings = find::all(summary);
     warnings.extend(find_conditions::all(summary));
@@ -199,7 +198,6 @@ pub fn collect(summary: &Summary<'_>) -> Vec<Warning> {
 
 impl Warning {
     /// Returns true if figures are misleading, not just noisy.
-    #[must_use]
     pub fn is_severe(&self) -> bool {
         let misleads = matches!(self.doubt(), Some(Doubt::All(_) | Doubt::Some(_)));
         misleads && !matches!(self, Self::Spread { .. })

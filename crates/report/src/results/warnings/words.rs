@@ -9,7 +9,6 @@ use assay_model::units::Bytes;
 
 impl Warning {
     /// Returns the observation. At most `names` jobs are named; the rest is counted.
-    #[must_use]
     pub fn message(&self, names: usize) -> String {
         let list = |items: &[String]| shortened(items, names);
         match self {
@@ -134,7 +133,6 @@ impl Warning {
     }
 
     /// Returns the remedy.
-    #[must_use]
     pub fn remedy(&self) -> String {
         let fixed = match self {
             Self::PageCache {

@@ -30,7 +30,6 @@ use assay_model::run::Run;
 use assay_model::storage::Backing;
 
 /// A run for someone at a terminal.
-#[must_use]
 pub fn document(run: &Run) -> Document {
     // Trials of one job differ between conditions: each is a job of its own.
     let apart = by_condition(run.clone());
@@ -66,7 +65,6 @@ fn titled(run: &Run) -> Document {
 }
 
 /// The device; after the answer where the run searched for faults.
-#[must_use]
 pub fn title(summary: &Summary<'_>) -> String {
     let device = identity::name(&summary.run.header.storage);
     match findings::answer(summary) {
@@ -99,7 +97,6 @@ pub(super) fn header(origin: String, annotation: &Annotation) -> Vec<Block> {
 /// A run with all that is known of it, for pages and workbooks; of a sweep each job is one
 /// job for each condition. Charts are those of the gallery; sections on the conditions
 /// come `first`.
-#[must_use]
 pub(crate) fn full(summary: &Summary<'_>, gallery: &Gallery, first: Vec<Section>) -> Document {
     let run = summary.run;
     let mut document = Document::new(title(summary));
@@ -125,7 +122,6 @@ pub(crate) fn full(summary: &Summary<'_>, gallery: &Gallery, first: Vec<Section>
 }
 
 /// A run of single reads with pauses: their latency first.
-#[must_use]
 pub fn ping(run: &Run) -> Document {
     let summary = Summary::of(run);
     let mut document = titled(run);
@@ -162,7 +158,6 @@ fn latency(job: &JobSummary<'_>) -> Option<KeyFigure> {
 }
 
 /// A run for a mail: the answer first, and how to get it again.
-#[must_use]
 pub fn mail(run: &Run) -> Document {
     let summary = Summary::of(run);
     let mut document = titled(run);

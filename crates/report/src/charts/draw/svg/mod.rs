@@ -52,7 +52,6 @@ struct Drawing {
 }
 
 /// The chart as a part of a page, which has [`STYLE`] and [`variables`].
-#[must_use]
 pub fn in_page(chart: &Chart, width: f64) -> Markup {
     let drawing = draw(chart, width);
     html! {
@@ -63,14 +62,12 @@ pub fn in_page(chart: &Chart, width: f64) -> Markup {
 }
 
 /// The chart as a file: light or dark as its viewer likes it.
-#[must_use]
 pub fn file(chart: &Chart) -> String {
     let style = format!("{}\n{STYLE}", variables());
     whole(chart, &style)
 }
 
 /// The chart as a file in which every colour is written out, light.
-#[must_use]
 pub fn plain(chart: &Chart) -> String {
     let mut style = STYLE.to_owned();
     for (name, light, _) in colours() {
@@ -80,7 +77,6 @@ pub fn plain(chart: &Chart) -> String {
 }
 
 /// The style sheet's variables, light and dark.
-#[must_use]
 pub fn variables() -> String {
     let list = |pick: fn(&(&str, &'static str, &'static str)) -> &'static str| {
         let all = colours();

@@ -19,7 +19,6 @@ use assay_model::work::memory::{
 use assay_stats::hierarchy::{Point, Rise, rises};
 
 /// Returns the findings of a run about main memory; empty for a run of storage.
-#[must_use]
 pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let (bandwidth, latency) = (plain(bandwidth(summary)), plain(latency(summary)));
     let (stress, machine) = (stress::lines(summary), plain(evidence::lines(summary)));
@@ -186,7 +185,6 @@ fn pages(pages: &Pages, of: u64) -> String {
 }
 
 /// The median latency of each working set.
-#[must_use]
 pub fn points(summary: &Summary<'_>) -> Vec<Point> {
     let point = |job: &JobSummary<'_>| {
         let figure = job.figure("memory_lat")?;

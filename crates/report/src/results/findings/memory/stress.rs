@@ -20,7 +20,6 @@ fn stressed<'a>(summary: &Summary<'a>) -> Vec<&'a StressStep> {
 }
 
 /// Answers whether the memory holds what is written to it; `None` if it was not stressed.
-#[must_use]
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let all = stressed(summary);
     let tested = Bytes(all.iter().map(|step| step.tested_bytes).max()?);
@@ -74,7 +73,6 @@ pub(super) fn lines(summary: &Summary<'_>) -> Vec<Sentence> {
 }
 
 /// The flips of a step in a sentence; `None` of one that found none.
-#[must_use]
 pub fn flips(step: &MemoryStep) -> Option<String> {
     match &step.found {
         MemoryStepResult::Stress(found) if found.flips > 0 => Some(verdict(&[found], found.flips)),

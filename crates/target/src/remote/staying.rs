@@ -1,6 +1,6 @@
 //! Agents that stay on a machine, and what killed links left there.
 
-use crate::remote::{Program, Remote};
+use super::{Program, Remote};
 use crate::{AgentOrder, AgentState, AgentThere, TargetError, boot};
 use std::path::PathBuf;
 
