@@ -278,16 +278,15 @@ mod tests {
             pace.at(Nanos(4_000_000_001), 300),
             pace.at(Nanos::secs(5), 350),
         ];
-        let rate = Some;
         let expected = [
             None,
             None,
-            rate(200.0),
-            rate(0.0),
-            rate(50.0),
+            Some(200.0),
+            Some(0.0),
+            Some(50.0),
             None,
             None,
-            rate(100.0),
+            Some(100.0),
         ];
         assert_eq!(rates, expected);
     }

@@ -60,7 +60,7 @@ fn summary(findings: &[Finding]) -> String {
             counted!(notes, "{n} thing", "{n} things")
         ),
         [spoils, disturbs, _] => {
-            let count = |n, verb| {
+            let count = |n: u64, verb: &str| {
                 (n > 0).then(|| {
                     format!(
                         "{} {verb} figures",
