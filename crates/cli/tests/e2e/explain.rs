@@ -264,7 +264,7 @@ fn conditions_are_not_mixed() {
         let refused = bed.refused(words);
         assert!(refused.contains("condition bfq"), "{refused}");
     }
-    let other = bed.refused(&["explain", "last", "--bus", "hs500"]);
+    let other = bed.refused(&["explain", "last", "--bus", "hs401"]);
     assert!(other.contains("did you mean hs400?"), "{other}");
 }
 

@@ -321,7 +321,7 @@ fn both_runs_get_a_name_of_their_own_and_the_same_tags() {
     for (name, id) in ["patch-A", "patch-B"].iter().zip(ids(&ended)) {
         let shown = bed.run(&["show", name]).out;
         assert!(
-            shown.contains(&id) && shown.contains("Tags: nightly"),
+            shown.contains(&id) && shown.contains("Tags  nightly"),
             "{shown}"
         );
     }
