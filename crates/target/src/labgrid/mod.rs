@@ -286,7 +286,7 @@ impl Board {
         }
     }
 
-    /// As [`Ssh::when_lost`].
+    /// As that of `Ssh`.
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
         (self.when_lost, self.tell) = (when_lost, tell);

@@ -2,7 +2,7 @@
 //! without scripts; the one script sorts and filters tables, turns surfaces and hands
 //! out data.
 //!
-//! [`blocks`] turns the blocks of a document into markup, `page` is the frame, and `data`
+//! `blocks` turns the blocks of a document into markup, `page` is the frame, and `data`
 //! the archive in it. maud escapes all text; control characters are spelled out by
 //! [`crate::words::text::clean`] before.
 
