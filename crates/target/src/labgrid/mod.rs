@@ -286,7 +286,8 @@ impl Board {
         }
     }
 
-    /// As that of `Ssh`.
+    /// Reaction to a lost link, as for a board that ssh reaches; `tell` is called with what a user
+    /// should know.
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
         (self.when_lost, self.tell) = (when_lost, tell);
