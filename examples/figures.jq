@@ -1,11 +1,11 @@
-# The main figure of each job of a run: median over its completed trials, and
-# every label they got. Only figures with the same label can be compared.
+# The main figure of each job of a run: the median over its completed trials, and
+# all labels of these trials. Only figures with the same label can be compared.
 #
 #   assay show last --json | jq --raw-output --from-file examples/figures.jq
 
 def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
 
-# Large blocks are about bytes per second, small ones about I/Os.
+# Bytes per second for large blocks, I/Os per second for small ones.
 def main_metric: if .job.bs >= 65536 then "_bw" else "_iops" end;
 
 [ .trials[]
