@@ -126,7 +126,7 @@ pub fn help() -> String {
 }
 
 const HEAD: &str = "\
-Is iozone: its flags and its text, and what each figure measured.
+Drop-in for iozone: its flags and its text, and what each figure measured.
 
 Usage: assay iozone [--on TARGET] [flags of iozone] [--trials N] [--json] [--store FILE]
 

@@ -18,8 +18,8 @@ pub struct WatchArgs {
     /// Time between two samples: 1s, 500ms, 2min; at least 50 ms.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     pub interval: Nanos,
-    /// Device to watch: its name, its node, or a path on it [default: that of the current
-    /// directory].
+    /// Device to watch: its name, its node, or a path on it [default: that of the last path of
+    /// the command, else of the current directory].
     #[arg(long, value_name = "DEV|PATH")]
     pub device: Option<PathBuf>,
     /// Longest wait for dirty pages after the command. Without a flush the kernel writes them
