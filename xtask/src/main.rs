@@ -50,7 +50,7 @@ cargo xtask COMMAND
                        of assay traits predict; minutes
   calibrate            simulated comparisons against the limits of verdicts
   calibrate --traits [--seed N] [--cards N] [--misses]
-                       the detectors of assay traits on cards whose traits are known: 100,
+                       the detectors of assay traits on cards whose traits are known: 200,
                        or N, from seed 0 or N on; with what was not seen
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
