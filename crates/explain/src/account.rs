@@ -359,7 +359,7 @@ fn wire_basis(one: &Observed<'_>, bus: Option<&Bus>) -> String {
 
 /// Basis of a remainder.
 fn rest_basis() -> String {
-    tr!("what is left").to_owned()
+    tr!("the remainder").to_owned()
 }
 
 /// Explains that a figure belongs neither to the device nor to the page cache.
