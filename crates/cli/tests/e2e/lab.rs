@@ -324,7 +324,10 @@ fn who_loses_a_board_is_told() {
     lab.client(&["-p", "a00", "release", "--kick"]);
     running.signal(Signal::TERM);
     let ended = running.end();
-    ended.assert_says(&["labgrid:a00", "another job may have run during the measurement"]);
+    ended.assert_says(&[
+        "labgrid:a00",
+        "another job may have run during the measurement",
+    ]);
 }
 
 #[test]
