@@ -59,7 +59,7 @@ impl IoBuf {
         }
     }
 
-    /// All windows.
+    /// The bytes of all windows of the buffer, one after the other.
     pub(crate) fn all_mut(&mut self) -> &mut [u8] {
         // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
         // at allocation) that only this value owns, and `self` is borrowed

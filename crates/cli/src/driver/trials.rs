@@ -16,7 +16,7 @@ use assay_store::Store;
 /// Trials that are taken of one run: whole matrices of iozone have some thousand.
 const MOST_TRIALS: usize = 1_000_000;
 
-/// Whoever follows a plan, a work or a load.
+/// Listener to the messages of a plan, a work or a load.
 pub trait Listener {
     /// Live line that notes must not tear.
     fn voice(&self) -> Option<&Voice> {

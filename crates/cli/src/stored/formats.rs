@@ -180,7 +180,7 @@ impl DocumentFormat {
     }
 }
 
-/// Where a text for people goes, and as what; or the same for programs.
+/// Destination and format of a document for people, or `--json` for the same as data for programs.
 #[derive(Args, Debug)]
 pub struct DocumentArgs {
     /// Print it as JSON on standard output.

@@ -58,7 +58,7 @@ pub struct KeepArgs {
 }
 
 impl KeepArgs {
-    /// What another tool's own options say.
+    /// Arguments made from options that a drop-in tool has read itself.
     pub fn of(store: Option<PathBuf>, annotation: Annotation) -> Self {
         Self {
             store: StoreArgs { store },

@@ -61,7 +61,7 @@ fn by_default_no_sector_ever_repeats_whatever_the_buffer_held() {
     }
 }
 
-/// What is written first is not made while the clock runs.
+/// Content of the first writes is made before the clock starts.
 #[test]
 fn a_prepared_buffer_only_gets_marks() {
     let mut filler = Filler::new(&WriteContent::default(), 1 << 20, 1);

@@ -432,7 +432,7 @@ const ABSENT: &[AbsentOptions] = &[
     ),
 ];
 
-/// Those options, one after the other.
+/// Options of all engines in `ABSENT`, in its order.
 pub(super) static ABSENT_OPTIONS: [OptionDef; 38] = {
     let mut options = [refused("", "", "", "", NOT_THERE); 38];
     let (mut group, mut next) = (0, 0);
