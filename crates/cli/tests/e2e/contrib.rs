@@ -341,17 +341,21 @@ fn a_job_ends_as_the_verdict_says() {
 #[test]
 fn an_input_is_never_run() {
     needs!("/usr/lib/python3/dist-packages/yaml");
-    let evil = r#"$(touch pwned)`touch pwned`"; touch pwned; '; touch pwned #"#;
-    for server in Server::ALL {
+    let inputs = [
+        "path",
+        "arguments",
+        "base",
+        "store",
+        "margin",
+        "no-conclusion",
+    ];
+    let evils = ["$(touch pwned); touch pwned", "\"; touch pwned; \""];
+    for (server, input) in Server::ALL
+        .into_iter()
+        .flat_map(|s| inputs.map(|input| (s, input)))
+    {
         let worker = Worker::new();
-        for input in [
-            "path",
-            "arguments",
-            "base",
-            "store",
-            "margin",
-            "no-conclusion",
-        ] {
+        for evil in evils {
             let mut inputs = vec![
                 ("path", FAST),
                 ("arguments", ONE_JOB),
