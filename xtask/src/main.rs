@@ -17,6 +17,7 @@ mod house;
 mod labgrid;
 #[cfg(feature = "measure")]
 mod limits;
+mod msrv;
 mod packages;
 mod prerequisites;
 mod python;
@@ -71,6 +72,8 @@ cargo xtask COMMAND
                        names; --check: against the limits; --commit: files that a commit
                        touched; CRATE: imports that make its cycles
   words                write the template of translations and merge it into the catalogues
+  msrv [--rustc PATH]  check the shipped programs by a compiler of the lowest version that
+                       Cargo.toml promises: of rustup, or that at PATH
   agent-size           build static agents and check their sizes and crates
   help                 this text";
 
@@ -100,6 +103,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["labgrid"] => labgrid::prepare(),
         ["house", rest @ ..] => house::run(rest),
         ["words"] => words::update(),
+        ["msrv", rest @ ..] => msrv::check(rest),
         ["agent-size"] => agents::size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -7,17 +7,20 @@ use rustix::process::geteuid;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 48] = [
+const PROGRAMS: [(&str, &str); 52] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
         "python3-openpyxl",
     ),
+    ("/usr/lib/python3/dist-packages/lava_common", "lava-common"),
+    ("/usr/lib/python3/dist-packages/yaml", "python3-yaml"),
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
     ("chattr", "e2fsprogs"),
     ("chromium", "chromium"),
+    ("curl", "curl"),
     ("dd", "coreutils"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
@@ -52,6 +55,7 @@ const PROGRAMS: [(&str, &str); 48] = [
     ("soffice", "libreoffice-calc-nogui"),
     ("setarch", "util-linux"),
     ("setsid", "util-linux"),
+    ("shellcheck", "shellcheck"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),
     ("swapoff", "mount"),

@@ -11,6 +11,7 @@ mod capacity;
 mod claims;
 mod compare;
 mod contradiction;
+mod contrib;
 mod dd;
 mod device;
 mod devices;
