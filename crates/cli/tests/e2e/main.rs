@@ -55,6 +55,7 @@ mod sandboxes;
 mod scenario;
 mod seeds;
 mod several;
+
 mod simulated;
 mod soak;
 mod static_agents;
