@@ -54,8 +54,8 @@ mod run_file;
 mod sandboxes;
 mod scenario;
 mod seeds;
+mod settings;
 mod several;
-
 mod simulated;
 mod soak;
 mod static_agents;

@@ -135,14 +135,30 @@ fn the_command_shows_each_setting_with_its_source() {
         assert_eq!(setting(&shown, key)[..2], expected, "{key}");
     }
     assert_eq!(setting(&shown, "margin")[2], text(&file));
-    assert_eq!(setting(&shown, "part"), [&null, &Value::from("default"), &null]);
+    assert_eq!(
+        setting(&shown, "part"),
+        [&null, &Value::from("default"), &null]
+    );
     let people = home.run(&["config"]);
     people.assert_code(0);
-    for words in ["Settings in force", "that of the command", "user file", ": read"] {
-        assert!(people.out.contains(words) || words == "that of the command", "{}", people.out);
+    for words in [
+        "Settings in force",
+        "that of the command",
+        "user file",
+        ": read",
+    ] {
+        assert!(
+            people.out.contains(words) || words == "that of the command",
+            "{}",
+            people.out
+        );
     }
     let targets = home.run(&["targets"]);
-    assert!(targets.out.contains("ssh://root@10.0.0.7 (old, user)"), "{}", targets.out);
+    assert!(
+        targets.out.contains("ssh://root@10.0.0.7 (old, user)"),
+        "{}",
+        targets.out
+    );
     let near = home.run(&["doctor", "--on", "odl"]).refusal();
     assert!(near.contains("did you mean old?"), "{near}");
 }
@@ -155,7 +171,12 @@ fn a_mistake_ends_every_command_but_those_that_show_it() {
         "assay: {}: line 2: there is no key trails (did you mean trials?)",
         text(&file)
     );
-    for words in [&QUALIFY[..], &["list"], &["dd", "if=/dev/null", "of=copy"], &["fio", "--version"]] {
+    for words in [
+        &QUALIFY[..],
+        &["list"],
+        &["dd", "if=/dev/null", "of=copy"],
+        &["fio", "--version"],
+    ] {
         let refusal = home.run(words).refusal();
         assert!(refusal.starts_with(&mistake), "{words:?}: {refusal}");
     }
@@ -163,12 +184,21 @@ fn a_mistake_ends_every_command_but_those_that_show_it() {
     let shown = home.run(&["config", "--json"]);
     shown.assert_code(2);
     let problem = shown.json()["problems"][0].to_string();
-    assert!(problem.contains("line 2: there is no key trails"), "{problem}");
+    assert!(
+        problem.contains("line 2: there is no key trails"),
+        "{problem}"
+    );
     let doctor = home.run(&["doctor", "--self"]);
     doctor.assert_code(0);
-    assert!(doctor.out.contains("there is no key trails"), "{}", doctor.out);
+    assert!(
+        doctor.out.contains("there is no key trails"),
+        "{}",
+        doctor.out
+    );
     let mut without = home.command(&["config"]);
-    Running::start(without.env("ASSAY_CONFIG", "")).end().assert_code(0);
+    Running::start(without.env("ASSAY_CONFIG", ""))
+        .end()
+        .assert_code(0);
 }
 
 #[test]
@@ -222,7 +252,8 @@ fn a_margin_of_the_settings_is_that_of_a_comparison_and_shown() {
     let home = Home::new();
     home.project("store = \"runs.sqlite\"\ntrials = 6");
     for name in ["a", "b"] {
-        home.run(&[&QUALIFY[..], &["--name", name]].concat()).assert_code(0);
+        home.run(&[&QUALIFY[..], &["--name", name]].concat())
+            .assert_code(0);
     }
     let compare = |margin: &str, words: &[&str]| {
         let mut command = home.command(&[&["compare", "a", "b"], words].concat());
@@ -242,9 +273,17 @@ fn several_targets_by_their_names_share_the_settings_of_the_command() {
     let folder = machine.bed.folder();
     let project = machine.bed.folder_named("project");
     let file = project.join("assay.toml");
-    fs::write(&file, "trials = 2\n[targets]\na = \"ssh://one\"\nb = \"ssh://two\"").unwrap();
+    fs::write(
+        &file,
+        "trials = 2\n[targets]\na = \"ssh://one\"\nb = \"ssh://two\"",
+    )
+    .unwrap();
     let words = ["--size", "1M", "--only", "read-cached", "--json"];
-    let words = [&["qualify", text(&folder), "--on", "a", "--on", "b"], &words[..]].concat();
+    let words = [
+        &["qualify", text(&folder), "--on", "a", "--on", "b"],
+        &words[..],
+    ]
+    .concat();
     let mut command = machine.command(&words);
     let mut running = Running::start(command.current_dir(&project));
     running.await_words("[1/2]");
@@ -285,7 +324,13 @@ fn the_doctor_describes_this_assay_in_a_few_lines() {
     people.assert_code(0);
     let lines = people.out.lines().count();
     assert!(lines <= 24, "{lines}: {}", people.out);
-    for words in ["Build", "Agents", "Store", "runs.sqlite, writable", "assay.toml: read"] {
+    for words in [
+        "Build",
+        "Agents",
+        "Store",
+        "runs.sqlite, writable",
+        "assay.toml: read",
+    ] {
         assert!(people.out.contains(words), "{words}: {}", people.out);
     }
     home.run(&["doctor", "--self", "/tmp"]).assert_code(2);
@@ -300,7 +345,12 @@ fn the_doctor_says_that_a_store_cannot_be_written_and_what_to_do() {
     fs::create_dir(&kept).unwrap();
     let ended = home.run_as_nobody(&["doctor", "--self"]);
     ended.assert_code(0);
-    for words in ["runs.sqlite, not writable", "runs cannot be kept", "ASSAY_STORE", "not run as root"] {
+    for words in [
+        "runs.sqlite, not writable",
+        "runs cannot be kept",
+        "ASSAY_STORE",
+        "not run as root",
+    ] {
         assert!(ended.out.contains(words), "{words}: {}", ended.out);
     }
     let shown = home.run_as_nobody(&["doctor", "--self", "--json"]).json();
@@ -308,5 +358,9 @@ fn the_doctor_says_that_a_store_cannot_be_written_and_what_to_do() {
     assert_eq!(store["writable"], false);
     let problem = store["problem"].as_str().expect("a reason");
     assert!(problem.contains(text(&kept)), "{problem}");
-    assert!(home.run(&["doctor", "--self"]).out.contains("runs.sqlite, writable"));
+    assert!(
+        home.run(&["doctor", "--self"])
+            .out
+            .contains("runs.sqlite, writable")
+    );
 }

@@ -1,6 +1,6 @@
 //! `assay config`: the settings in force, and where each comes from.
 
-use crate::config::{self, SETTINGS, Setting, in_words};
+use crate::config::{self, SETTINGS, Setting, VARIABLES, in_words};
 use crate::exit::{DONE, Failure, USAGE};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::{StoreArgs, store_path};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::process::ExitCode;
 
-const AFTER_HELP: &str = "\
+const PRECEDENCE: &str = "\
 A flag precedes an environment variable, that the project's file (assay.toml in this
 folder or above), that the user's (assay/config.toml in the XDG config folder). Flags
 that are given here show what they would do. docs/config.md describes all settings.
@@ -25,7 +25,7 @@ const SCHEMA: u32 = 1;
 
 /// `assay config`.
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = after_help())]
 pub struct ConfigArgs {
     /// Number of trials.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -37,6 +37,21 @@ pub struct ConfigArgs {
     pub store: StoreArgs,
     #[command(flatten)]
     pub output: DocumentArgs,
+}
+
+/// Returns the precedence, then every setting and every other variable.
+fn after_help() -> String {
+    let settings = SETTINGS.iter();
+    let settings = settings.map(|one| format!("  {}, {}: {}", one.key, one.variable, one.about));
+    let others = VARIABLES.iter();
+    let others = others.map(|(name, about)| format!("  {name}: {about}"));
+    let lines = |title: &str, lines: Vec<String>| format!("{title}:\n{}", lines.join("\n"));
+    [
+        lines("Settings, with the variable of each", settings.collect()),
+        lines("Other environment variables", others.collect()),
+        PRECEDENCE.to_owned(),
+    ]
+    .join("\n\n")
 }
 
 /// A setting in force.
