@@ -34,7 +34,7 @@ const PLACE: &str = "labgrid:";
 pub struct OnArgs {
     /// Machine to use instead of this one: ssh://user@host:port (only the host is required),
     /// adb:SERIAL as listed by adb devices (adb: for the only one), a board of a labgrid
-    /// (labgrid:PLACE or labgrid:reserve?TAG=VALUE), or a name of the config file. Paths are
+    /// (labgrid:PLACE or labgrid:reserve?TAG=VALUE), or a name of a config file. Paths are
     /// paths on that machine. With several --on, or @FILE with one target per line, the command
     /// runs on all of them at the same time, once for each.
     #[arg(long, value_name = "TARGET", value_parser = parse)]

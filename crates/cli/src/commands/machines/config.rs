@@ -7,7 +7,7 @@ use crate::stored::lookup::{StoreArgs, store_path};
 use crate::ui::values::parse_margin;
 use assay_lang::in_english;
 use assay_model::text::clean;
-use assay_report::document::{Block, Column, Document, Section, Table, TableRow};
+use assay_report::document::{Block, Document, Section};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -149,7 +149,7 @@ fn default(setting: &Setting) -> Option<String> {
 fn document(settings: &[SettingInForce]) -> Document {
     let mut document = Document::new("Settings in force".to_owned());
     let mut section = Section::new("settings", "");
-    let row = |setting: &SettingInForce| {
+    section.facts(settings.iter().map(|setting| {
         let value = setting.value.as_deref().unwrap_or(setting.otherwise);
         let from = match (&setting.file, setting.from) {
             (Some(file), kind) => format!("{kind} file {file}"),
@@ -157,13 +157,8 @@ fn document(settings: &[SettingInForce]) -> Document {
             (None, "flag") => setting.flag.to_owned(),
             (None, from) => from.to_owned(),
         };
-        let cells = [setting.key.as_str(), value, &from];
-        TableRow::new(cells.map(|text| clean(text).into()).into())
-    };
-    section.table(Table {
-        columns: ["setting", "value", "from"].map(Column::text).into(),
-        rows: settings.iter().map(row).collect(),
-    });
+        (clean(&setting.key), clean(&format!("{value} ({from})")))
+    }));
     document.push(section);
     let mut files = Section::new("files", "Config files");
     files.list(config::current().file_states());

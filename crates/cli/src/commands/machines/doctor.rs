@@ -200,7 +200,7 @@ impl Installation {
             )
         });
         let settings = config::current().problems.iter().map(|why| {
-            let remedy = "mend it: commands that need settings refuse to run";
+            let remedy = "correct it: other commands refuse to run until then";
             severe(why, remedy)
         });
         let mut all: Vec<Block> = store.chain(settings).collect();
