@@ -133,7 +133,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Model(args) => model::run(&args),
         Command::Targets(args) => commands::machines::targets::run(&args),
         Command::Agent(args) => agent::run(&args),
-        Command::Config(command) => settings::run(&command, args.lang),
+        Command::Config(command) => settings::run(&command, args.lang.as_deref()),
     }
 }
 

@@ -29,18 +29,18 @@ impl Home {
         let bed = Bed::new();
         let home = bed.folder_named("home");
         let project = home.join("project");
-        fs::create_dir_all(home.join(".config/assay")).unwrap();
-        fs::create_dir(&project).unwrap();
+        fs::create_dir_all(home.join(".config/assay")).expect("a file of ours");
+        fs::create_dir(&project).expect("a file of ours");
         Self { bed, home, project }
     }
 
     fn user(&self, text: &str) {
-        fs::write(self.home.join(".config/assay/config.toml"), text).unwrap();
+        fs::write(self.home.join(".config/assay/config.toml"), text).expect("a file of ours");
     }
 
     fn project(&self, text: &str) -> PathBuf {
         let file = self.project.join("assay.toml");
-        fs::write(&file, text).unwrap();
+        fs::write(&file, text).expect("a file of ours");
         file
     }
 

@@ -69,8 +69,8 @@ struct SettingInForce {
 }
 
 /// Shows the settings. Those that are not understood are named.
-pub fn run(args: &ConfigArgs, language: Option<String>) -> Result<ExitCode, Failure> {
-    let settings = settings(args, language.as_deref());
+pub fn run(args: &ConfigArgs, language: Option<&str>) -> Result<ExitCode, Failure> {
+    let settings = settings(args, language);
     let problems = &config::current().problems;
     let value = || {
         let files = config::current().files();
