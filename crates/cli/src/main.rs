@@ -3,6 +3,7 @@
 mod checks;
 mod child;
 mod commands;
+mod config;
 mod driver;
 mod exit;
 mod interrupt;
@@ -20,7 +21,7 @@ use assay_model::text::clean;
 use assay_target::Target;
 use commands::dropin::{androbench, dd, fio, iozone};
 use commands::judge::{compare, explain, model, power, rank};
-use commands::machines::{agent, campaign, devices, doctor};
+use commands::machines::{agent, campaign, config as settings, devices, doctor};
 use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
     sweep, traits, watch,
@@ -64,6 +65,7 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
+    config::load();
     assay_lang::speak(language::wanted(&words, &TOOLS.map(|(name, _)| name)));
     if let Some(candidates) = generate::completion::candidates(&words) {
         output::print(|out| out.write_all(&candidates))?;
@@ -71,6 +73,7 @@ fn run() -> Result<ExitCode, Failure> {
     }
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
+            config::current().check()?;
             return run_tool(name, run, words);
         }
     }
@@ -83,6 +86,9 @@ fn run() -> Result<ExitCode, Failure> {
 }
 
 fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> {
+    if !command.describes_settings() {
+        config::current().check()?;
+    }
     match command {
         Command::Qualify(args) => measure(own, &args.shared, |on| qualify::run(&args, on)),
         Command::Sweep(args) => measure(own, &args.shared, |on| {
@@ -136,6 +142,7 @@ fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> 
         Command::Model(args) => model::run(&args),
         Command::Targets(args) => commands::machines::targets::run(&args),
         Command::Agent(args) => agent::run(&args),
+        Command::Config(command) => settings::run(&command, args.lang.as_deref()),
     }
 }
 

@@ -93,6 +93,35 @@ impl Agents {
     }
 }
 
+/// Agents of one machine type that are installed with this program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstalledAgent {
+    /// Machine type, as `uname -m` prints it.
+    pub machine: &'static str,
+    /// File of the small agent.
+    pub small: Option<PathBuf>,
+    /// File of the one that can do all works.
+    pub larger: Option<PathBuf>,
+}
+
+/// Returns the agents of this installation, also for machine types that have none.
+pub fn installed_agents() -> Vec<InstalledAgent> {
+    let folders = Agents::installed().folders;
+    let find = |name: String| {
+        let mut files = folders.iter().map(|folder| folder.join(&name));
+        files.find(|file| file.is_file())
+    };
+    let own_names = MACHINES
+        .iter()
+        .filter(|(machine, name)| name.ends_with(machine));
+    let agents = own_names.map(|(machine, name)| InstalledAgent {
+        machine,
+        small: find((*name).to_owned()),
+        larger: find(format!("{name}{SQLITE}")),
+    });
+    agents.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

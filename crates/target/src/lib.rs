@@ -15,6 +15,7 @@ mod watchdog;
 mod when_lost;
 
 pub use adb::Adb;
+pub use agents::{InstalledAgent, installed_agents};
 pub use local::Local;
 pub use session::{AgentSession, await_end};
 pub use ssh::Ssh;

@@ -2,6 +2,7 @@
 //! the help of every command in it.
 
 use super::{Cli, GROUPS};
+use crate::config;
 use crate::output::print_columns;
 use assay_lang::{Language, tr, translated};
 use assay_report::text::wrap;
@@ -13,12 +14,14 @@ use std::ffi::{OsStr, OsString};
 /// (`locale(7)`).
 const VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 
-/// The language that the command line asks for, else that of the locale. Words are
+/// The language that the command line asks for, else that of the settings or the locale. Words are
 /// looked at before they are parsed: help is a part of parsing. A wrong value is left
 /// to the parser, and what stands behind the name of another tool or a `--` is not
 /// ours.
 pub fn wanted(words: &[OsString], tools: &[&str]) -> Language {
-    asked_for(words, tools).unwrap_or_else(|| of_locale(|name| std::env::var_os(name)))
+    asked_for(words, tools)
+        .or(config::values().language)
+        .unwrap_or_else(|| of_locale(|name| std::env::var_os(name)))
 }
 
 fn asked_for(words: &[OsString], tools: &[&str]) -> Option<Language> {

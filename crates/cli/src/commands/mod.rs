@@ -22,6 +22,7 @@ use judge::power::PowerArgs;
 use judge::rank::RankArgs;
 use machines::agent::AgentArgs;
 use machines::campaign::CampaignArgs;
+use machines::config::ConfigArgs;
 use machines::devices::DevicesArgs;
 use machines::doctor::DoctorArgs;
 use machines::targets::TargetsArgs;
@@ -107,7 +108,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         key!("Machines"),
-        &["devices", "doctor", "targets", "agent", "campaign"],
+        &[
+            "devices", "doctor", "targets", "agent", "campaign", "config",
+        ],
     ),
 ];
 
@@ -196,6 +199,19 @@ pub enum Command {
     Targets(TargetsArgs),
     /// Install, list and remove agents that stay on targets.
     Agent(AgentArgs),
+    /// Show the settings in force and where each comes from.
+    Config(ConfigArgs),
+}
+
+impl Command {
+    /// Returns true if the command works with settings that are not understood, and shows them.
+    pub const fn describes_settings(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            Self::Doctor(args) => args.itself,
+            _ => false,
+        }
+    }
 }
 
 /// The words of another tool, which are read as it reads them: they never come

@@ -1,5 +1,6 @@
 //! Sources of figures: stored runs, imports, and files that other tools wrote.
 
+use crate::config;
 use crate::exit::Failure;
 use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path};
 use assay_model::figures::{Figure, Import, Results};
@@ -19,7 +20,10 @@ pub fn held_to<'a>(
     sources: impl IntoIterator<Item = &'a FigureSource>,
     margin: Option<f64>,
 ) -> Options {
-    let usual = Options::default();
+    let usual = Options {
+        margin: config::margin(),
+        ..Options::default()
+    };
     let mut held = usual;
     for source in sources {
         let of_run = source.run.as_ref();

@@ -55,6 +55,7 @@ mod run_file;
 mod sandboxes;
 mod scenario;
 mod seeds;
+mod settings;
 mod several;
 mod simulated;
 mod soak;

@@ -212,7 +212,9 @@ fn candidate(word: &str, stored: &StoredCandidate) -> CompletionCandidate {
 /// Kinds of targets, hosts of ssh's configuration, and targets of stored runs.
 fn targets(word: &str) -> Vec<CompletionCandidate> {
     let kinds = ["local", "ssh://", "adb:", "labgrid:"].map(str::to_owned);
-    let hosts = known::of_ssh().into_iter().map(|host| host.on.to_string());
+    let hosts = known::of_files().into_iter().map(|known| {
+        known.name.unwrap_or_else(|| known.on.to_string())
+    });
     let stored = store().and_then(|store| store.candidates("", MOST).ok());
     let measured = stored.unwrap_or_default().into_iter();
     let mut all: Vec<String> = kinds.into_iter().chain(hosts).collect();

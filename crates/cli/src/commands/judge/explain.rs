@@ -1,6 +1,7 @@
 //! `assay explain`: where the time of an I/O went, and what would help.
 
 use crate::checks::part::{bus_mode, device_model};
+use crate::config;
 use crate::exit::{DONE, Failure};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::{StoreArgs, Stored, load};
@@ -80,10 +81,11 @@ fn facts(args: &ExplainArgs) -> Result<DeviceFacts, Failure> {
     if args.request == Some(Bytes(0)) {
         return Err(Failure::usage("--request must not be 0"));
     }
+    let part = args.part.as_ref().or(config::values().part.as_ref());
     Ok(DeviceFacts {
         only: args.only.clone(),
         ceiling: args.bus.as_deref().map(bus_mode).transpose()?,
-        part: args.part.as_deref().map(device_model).transpose()?,
+        part: part.map(String::as_str).map(device_model).transpose()?,
         request: args.request,
     })
 }

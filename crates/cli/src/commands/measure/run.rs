@@ -2,6 +2,7 @@
 //! store.
 
 use crate::checks::admission::can_be_stored;
+use crate::config;
 use crate::driver::host::Host;
 use crate::driver::loads;
 use crate::exit::Failure;
@@ -39,7 +40,7 @@ pub struct RunArgs {
     /// is in use.
     pub file: PathBuf,
     /// Number of trials.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Print the run as JSON on standard output.
     #[arg(long)]

@@ -3,6 +3,7 @@
 mod args;
 
 use crate::checks::estimate;
+use crate::config;
 use crate::driver::announce::{minutes, tell};
 use crate::driver::measuring::MeasuringCommand;
 use crate::driver::step_progress::Counted;
@@ -39,7 +40,10 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     let stress_alone = work.bandwidth.is_none() && work.latency.is_none();
     let command = MeasuringCommand {
         path: Path::new("/"),
-        trials: args.trials.unwrap_or(if stress_alone { 1 } else { TRIALS }),
+        trials: args.trials.unwrap_or_else(|| match stress_alone {
+            true => 1,
+            false => config::trials(TRIALS),
+        }),
         destroy_data: false,
         shared: &args.shared,
         stopping: "stopping after this step; finished steps are kept",

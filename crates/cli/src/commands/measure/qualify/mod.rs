@@ -6,6 +6,7 @@ pub mod profile;
 use crate::checks::admission::{self, Need};
 use crate::checks::part::bus_mode;
 use crate::checks::{estimate, input, toml_file};
+use crate::config;
 use crate::driver::announce::announce;
 use crate::driver::measuring::MeasureArgs;
 use crate::driver::plans::{self, Prepared, interleaved, never_enough};
@@ -72,7 +73,7 @@ impl QualifyArgs {
             true => QUICK_TRIALS,
             false => TRIALS,
         };
-        self.trials.unwrap_or(usual)
+        self.trials.unwrap_or_else(|| config::trials(usual))
     }
 }
 

@@ -9,6 +9,7 @@ mod talk;
 
 use crate::checks::admission::{self, Need};
 use crate::checks::estimate;
+use crate::config;
 use crate::driver::announce::{announce, tell};
 use crate::driver::host::Host;
 use crate::driver::runs::{header, random};
@@ -148,7 +149,7 @@ fn schedule(
         trials: args.rounds.trials,
         max_trials: args.max_trials,
         budget: args.rounds.budget,
-        margin: args.margin.unwrap_or(Options::default().margin),
+        margin: args.margin.unwrap_or_else(config::margin),
     };
     let made = conditions.iter().any(Condition::makes_file_system);
     let file = estimate::of_file(place, jobs.file, made);
