@@ -7,6 +7,7 @@ use crate::output::say;
 use crate::targets::lab;
 use crate::ui::progress::Voice;
 use assay_model::text::clean;
+use assay_model::wire::Feature;
 use assay_target::adb::AdbDevice;
 use assay_target::labgrid::{Board, BoardFilter};
 use assay_target::ssh::SshAddress;
@@ -242,8 +243,12 @@ impl Target for Named {
         self.unit.clone()
     }
 
-    fn needs_larger_agent(&mut self) {
-        self.inner.needs_larger_agent();
+    fn needs(&mut self, feature: Feature) {
+        self.inner.needs(feature);
+    }
+
+    fn needed(&self) -> Option<Feature> {
+        self.inner.needed()
     }
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {

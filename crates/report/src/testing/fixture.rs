@@ -71,6 +71,7 @@ pub fn run() -> Run {
             id: plan.run_id.clone(),
             started_unix_ms: STARTED_UNIX_MS,
             assay_version: "0.1.0".to_owned(),
+            builds: None,
             command: ["assay", "qualify", "/data/assay", "--quick"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -120,11 +120,11 @@ fn what_went_wrong_is_said_in_one_line() {
         ),
         ("exit 255", "ssh ended without an error message"),
         (
-            "echo assay-boot 3 x86_64; exit",
-            "unexpected answer of its shell: '3 x86_64'",
+            "echo assay-boot 2 x86_64; exit",
+            "unexpected answer of its shell: '2 x86_64'",
         ),
         (
-            "echo assay-boot 2 pdp11; exit",
+            "echo assay-boot 3 pdp11; echo assay-boot which; exit",
             "board is pdp11, and there is no agent",
         ),
         ("yes", "its login shell prints output without end"),
@@ -133,16 +133,20 @@ fn what_went_wrong_is_said_in_one_line() {
             "its login shell prints output without end",
         ),
         (
-            "echo assay-boot 2 $(uname -m); read x; echo assay-boot nowhere",
+            "echo assay-boot 3 $(uname -m); echo assay-boot which; read x; echo assay-boot nowhere",
             "noexec",
         ),
         (
-            "echo assay-boot 2 $(uname -m); read x; echo rm -rf /",
+            "echo assay-boot 3 $(uname -m); echo assay-boot which; read x; echo rm -rf /",
             "unexpected answer of its shell: 'rm -rf /'",
         ),
         (
-            "echo assay-boot 2 $(uname -m); read x; echo assay-boot send; echo assay-boot got 3; cat >/dev/null",
+            "echo assay-boot 3 $(uname -m); echo assay-boot which; read x; echo assay-boot made; echo assay-boot got 3; cat >/dev/null",
             "of the agent arrived",
+        ),
+        (
+            "echo assay-boot 3 $(uname -m); yes assay-boot stays",
+            "lists agents without end",
         ),
     ] {
         let mut machine = Machine::new(&format!("{before}\nexit"), "t").with_agent(AGENT);

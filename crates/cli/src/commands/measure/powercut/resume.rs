@@ -1,5 +1,6 @@
 //! `assay powercut --resume`: the cycles that are missing, from the one that was under way.
 
+use assay_model::wire::Feature;
 use super::args::PowercutArgs;
 use super::cut::Switch;
 use super::journal::{Journal, Left, Planned};
@@ -31,7 +32,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     if !is_free(&store, &run)? {
         return Err(resume::still_under_way(&id));
     }
-    target.needs_larger_agent();
+    target.needs(Feature::Sqlite);
     let switch = Switch::new(began.cut()?, began.restore.as_ref(), &there)?;
     let written_to = run.header.plan.place.clone();
     let work = super::work(&began, &written_to)?;
