@@ -312,7 +312,9 @@ impl<'a> Boot<'a> {
                 None => {}
             }
         }
-        Err(Fault::Failed("its shell lists agents without end".to_owned()))
+        Err(Fault::Failed(
+            "its shell lists agents without end".to_owned(),
+        ))
     }
 
     /// Reads the machine type; login scripts may have printed text before.

@@ -118,7 +118,11 @@ mod tests {
         ] {
             assert_eq!(choose(&all, own, needs), expected, "{own:?} {needs:?}");
         }
-        assert_eq!(choose(&[foreign], None, None), None, "others can replace it");
+        assert_eq!(
+            choose(&[foreign], None, None),
+            None,
+            "others can replace it"
+        );
         for line in ["", "stays 1", "stays 1 /a", "left /a"] {
             assert_eq!(Installed::read(line), None, "{line}");
         }

@@ -468,7 +468,11 @@ mod tests {
             ..Greeting::default()
         };
         for (agent, needed, expected) in [
-            (old, None, ["before protocol 1", "version is 11", UPDATE_AGENT]),
+            (
+                old,
+                None,
+                ["before protocol 1", "version is 11", UPDATE_AGENT],
+            ),
             (
                 agent(2, 3, &[]),
                 None,

@@ -93,7 +93,10 @@ impl fmt::Display for Greeting {
             features,
             ..
         } = self;
-        write!(f, "assay-agent {build} protocol {oldest}..{newest} features")?;
+        write!(
+            f,
+            "assay-agent {build} protocol {oldest}..{newest} features"
+        )?;
         features.iter().try_for_each(|name| write!(f, " {name}"))
     }
 }
@@ -103,7 +106,14 @@ impl FromStr for Greeting {
 
     fn from_str(line: &str) -> Result<Self, ()> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let ["assay-agent", build, "protocol", versions, "features", features @ ..] = &*words
+        let [
+            "assay-agent",
+            build,
+            "protocol",
+            versions,
+            "features",
+            features @ ..,
+        ] = &*words
         else {
             return Err(());
         };

@@ -32,7 +32,8 @@ fn a_device_is_named_to_adb_by_its_serial() {
 
 #[test]
 fn the_only_device_gets_its_name() {
-    let script = "[ $1 = get-serialno ] && echo 0123 || { echo assay-boot 3 pdp11; echo assay-boot which; }";
+    let script =
+        "[ $1 = get-serialno ] && echo 0123 || { echo assay-boot 3 pdp11; echo assay-boot which; }";
     let (_scratch, adb, seen) = started("adb:", script);
     assert!(seen.starts_with("get-serialno|-s|0123|shell|"), "{seen}");
     assert_eq!(adb.name().as_deref(), Some("adb:0123"));

@@ -1,6 +1,5 @@
 //! `assay powercut --resume`: the cycles that are missing, from the one that was under way.
 
-use assay_model::wire::Feature;
 use super::args::PowercutArgs;
 use super::cut::Switch;
 use super::journal::{Journal, Left, Planned};
@@ -14,6 +13,7 @@ use crate::output::say;
 use crate::stored::lookup::{run_id, whole_run};
 use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
+use assay_model::wire::Feature;
 use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
