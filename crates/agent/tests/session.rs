@@ -57,8 +57,8 @@ impl Host {
         receive(&mut self.answers).unwrap()
     }
 
-    fn say(&mut self, message: serde_json::Value) {
-        send(&mut self.requests, &message).unwrap();
+    fn say(&mut self, message: &serde_json::Value) {
+        send(&mut self.requests, message).unwrap();
     }
 
     /// Hears the answer to a greeting.
@@ -211,7 +211,7 @@ fn a_host_from_before_protocol_1_sees_a_version_that_is_higher_than_its_own() {
         Hello { version: u32 },
     }
     let mut host = Host::start();
-    host.say(json!({"hello": {"version": 11}}));
+    host.say(&json!({"hello": {"version": 11}}));
     let FromAgentBefore::Hello { version } = receive(&mut host.answers).unwrap().unwrap();
     assert!(version > 11, "the older side is the host");
     host.close().unwrap();
@@ -220,14 +220,14 @@ fn a_host_from_before_protocol_1_sees_a_version_that_is_higher_than_its_own() {
 #[test]
 fn a_newer_host_is_understood_as_far_as_both_know() {
     let mut host = Host::start();
-    host.say(json!({"hello": {
+    host.say(&json!({"hello": {
         "version": 12, "oldest": 1, "newest": 2, "build": "9.0.0",
         "features": ["works", "of_tomorrow"], "of_tomorrow": {"more": [1]},
     }}));
     assert_eq!(host.greeting().newest, NEWEST);
-    host.say(json!({"inspect": {"path": "/", "of_tomorrow": true}}));
+    host.say(&json!({"inspect": {"path": "/", "of_tomorrow": true}}));
     assert!(matches!(host.hear(), Some(FromAgent::Inspected(_))));
-    host.say(json!({"tomorrow": {}}));
+    host.say(&json!({"tomorrow": {}}));
     match host.hear() {
         Some(FromAgent::Refused(refusal)) => {
             assert!(refusal.message.contains("unknown variant `tomorrow`"));

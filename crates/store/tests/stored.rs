@@ -24,8 +24,8 @@ fn stored(name: &str) -> PathBuf {
 
 /// Format of a store: SQLite's user version, four bytes of the file's header.
 fn format(path: &Path) -> u32 {
-    let file = fs::read(path).unwrap();
-    u32::from_be_bytes(file[60..64].try_into().unwrap())
+    let file = fs::read(path).expect("a store");
+    u32::from_be_bytes(file[60..64].try_into().expect("four bytes"))
 }
 
 fn annotation() -> Annotation {

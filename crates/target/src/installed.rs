@@ -33,7 +33,7 @@ pub(crate) const FUNCTIONS: &str = "\
     [ -f \"$at\" ] && [ -x \"$at\" ] || return 0; \
     set -- $(sha256sum <\"$at\" 2>/dev/null); \
     if safe \"$at\"; \
-    then echo assay-boot stays ${1:--} \"$at|$(\"$at\" --version </dev/null 2>/dev/null | head -n 1)\"; \
+    then echo assay-boot stays ${1:--} \"$at|$(\"$at\" --version </dev/null 2>/dev/null | { read -r said; echo \"$said\"; })\"; \
     else echo assay-boot foreign ${1:--} \"$at\"; \
     fi; \
     }; ";
