@@ -1,6 +1,7 @@
 //! The static agents that can be put onto other machines.
 
 use crate::TargetError;
+use assay_model::wire::Feature;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -37,8 +38,8 @@ const SQLITE: &str = "-sqlite";
 pub(crate) struct Agents {
     /// Folders to search, in this order.
     pub(crate) folders: Vec<PathBuf>,
-    /// It must be the one that can do all works, not the small one.
-    pub(crate) larger: bool,
+    /// Feature that it must have, which the small one has not.
+    pub(crate) needs: Option<Feature>,
 }
 
 /// The agent for a machine, from the first of the folders that has it.
@@ -62,9 +63,9 @@ fn find(machine: &str, agents: &Agents) -> Result<PathBuf, String> {
         return Err("assay is not built for this architecture".to_owned());
     };
     let large = format!("{small}{SQLITE}");
-    let names: &[&str] = match agents.larger {
-        true => &[&large],
-        false => &[small, &large],
+    let names: &[&str] = match agents.needs {
+        Some(_) => &[&large],
+        None => &[small, &large],
     };
     let places = |name| agents.folders.iter().map(move |folder| folder.join(name));
     let mut candidates = names.iter().flat_map(places);
@@ -88,7 +89,7 @@ impl Agents {
         let own = FOLDERS.iter().map(|folder| beside.join(folder));
         Self {
             folders: named.into_iter().chain(own).collect(),
-            larger: false,
+            needs: None,
         }
     }
 }
@@ -131,7 +132,7 @@ mod tests {
     fn agents_in(folders: &[PathBuf]) -> Agents {
         Agents {
             folders: folders.to_vec(),
-            larger: false,
+            needs: None,
         }
     }
 
@@ -155,7 +156,7 @@ mod tests {
         let scratch = Scratch::new().unwrap();
         let small = agents_in(&[scratch.path().to_owned()]);
         let large = Agents {
-            larger: true,
+            needs: Some(Feature::Loads),
             ..small.clone()
         };
         fs::write(scratch.join("assay-agent-armv7l"), "").unwrap();

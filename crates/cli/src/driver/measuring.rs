@@ -10,7 +10,7 @@ use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use assay_model::job::Job;
 use assay_model::plan::Place;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_model::work::Work;
 use assay_target::Target;
 use clap::Args;
@@ -33,6 +33,8 @@ pub struct MeasureArgs {
 
 /// A command that measures by one work.
 pub struct MeasuringCommand<'a> {
+    /// Feature that its agent must have.
+    pub needs: Feature,
     /// Path that is inspected.
     pub path: &'a Path,
     /// Repetitions.
@@ -69,7 +71,7 @@ impl MeasuringCommand<'_> {
         plan: impl FnOnce(&mut Bench) -> Result<Planned, Failure>,
     ) -> Result<Done, Failure> {
         can_be_stored(self.path)?;
-        target.needs_larger_agent();
+        target.needs(self.needs);
         let mut host = Host::start(target)?;
         let inspection = host.inspect(self.path)?;
         let seed = self.shared.seed.unwrap_or_else(runs::random);

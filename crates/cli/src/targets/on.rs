@@ -11,6 +11,8 @@ use crate::ui::address;
 use crate::ui::progress::Voice;
 use crate::ui::values::parse_unit;
 use assay_model::text::clean;
+use assay_model::wire::Feature;
+use assay_target::adb::AdbDevice;
 use assay_target::labgrid::{Board, BoardFilter};
 use assay_target::{
     Adb, AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost,
@@ -197,8 +199,12 @@ impl Target for Named {
         self.unit.clone()
     }
 
-    fn needs_larger_agent(&mut self) {
-        self.inner.needs_larger_agent();
+    fn needs(&mut self, feature: Feature) {
+        self.inner.needs(feature);
+    }
+
+    fn needed(&self) -> Option<Feature> {
+        self.inner.needed()
     }
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {

@@ -47,6 +47,7 @@ mod paired;
 mod ping;
 mod plot;
 mod powercut;
+mod protocols;
 mod reads;
 mod refusals;
 mod replay;

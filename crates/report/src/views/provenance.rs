@@ -20,7 +20,7 @@ type FactOfRun = (&'static str, fn(&Run) -> Option<String>);
 /// Facts that are the same for a whole run.
 const FACTS: [FactOfRun; 9] = [
     (key!("tool"), |run| {
-        Some(format!("assay {}", clean(&run.header.assay_version)))
+        Some(format!("assay {}", describe::build(run)))
     }),
     (key!("run"), |run| {
         let trials = describe::trials(&Summary::of(run));

@@ -8,7 +8,7 @@ use crate::exit::{EXIT_CODES, Failure};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_model::work::Work;
 use assay_model::work::extent::Extent;
 use assay_target::Target;
@@ -61,6 +61,7 @@ const LARGEST_PAGE: u64 = 64 << 10;
 /// Takes the samples of a path on a target.
 pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let command = MeasuringCommand {
+        needs: Feature::Works,
         path: &args.path,
         trials: args.trials,
         destroy_data: args.destroy_data,

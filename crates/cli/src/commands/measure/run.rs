@@ -15,7 +15,7 @@ use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use assay_dialects::fio;
 use assay_model::load::Load;
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_target::Target;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub struct RunArgs {
 /// Runs a job file on a target.
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     can_be_stored(&args.file)?;
-    target.needs_larger_agent();
+    target.needs(Feature::Loads);
     let mut host = Host::start(target)?;
     let machine = machine(Some(&mut host))?;
     let invocation = fio::parse_job_file(&args.file, machine.as_ref()).map_err(Failure::usage)?;

@@ -66,6 +66,7 @@ impl Warning {
             | Self::Stalls { .. }
             | Self::ShortTransfers { .. }
             | Self::Governor { .. }
+            | Self::OtherAgent { .. }
             | Self::Worn { .. }
             | Self::SlowBus { .. } => return None,
         })

@@ -14,7 +14,7 @@ use assay_dialects::androbench::phases;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_model::work::Work;
 use assay_model::work::androbench::{AndroBench, Phase};
 use assay_target::Target;
@@ -26,6 +26,7 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     // A mistake is told before anything is started.
     work(args, &args.folder)?;
     let command = MeasuringCommand {
+        needs: Feature::Sqlite,
         path: &args.folder,
         trials: args.trials,
         destroy_data: false,

@@ -16,6 +16,7 @@ use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::storage::Storage;
 use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::Feature;
 use assay_model::work::Work;
 use assay_model::work::memory::{Bandwidth, Latency, Memory, MemoryPattern, Stress};
 use assay_target::Target;
@@ -39,6 +40,7 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     let (work, steps) = work(args);
     let stress_alone = work.bandwidth.is_none() && work.latency.is_none();
     let command = MeasuringCommand {
+        needs: Feature::Sqlite,
         path: Path::new("/"),
         trials: args.trials.unwrap_or_else(|| match stress_alone {
             true => 1,

@@ -17,7 +17,7 @@ use crate::stored::owner;
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{Claims, Datasheet, RunHeader, RunStatus};
 use assay_model::units::Nanos;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_target::Target;
 use clap::Args;
 use profile::Profile;
@@ -81,7 +81,7 @@ impl QualifyArgs {
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let claims = claims(args)?;
     if args.profile.is_some() {
-        target.needs_larger_agent();
+        target.needs(Feature::Loads);
     }
     let admit = |found: &_| admission::admit(found, Need::anything(args.destroy_data));
     let Prepared {
@@ -97,7 +97,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let duration = Nanos(estimate::of_plan(&plan).0 + more.time().0);
     announce(&plan, &inspection, host.target(), duration, store.path());
 
-    let mut header = header(plan, inspection, host.names());
+    let mut header = header(plan, inspection, host.origin());
     header.claims = claims;
     let whole = RunHeader {
         plan: with(&header.plan, &more),

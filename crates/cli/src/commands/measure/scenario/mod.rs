@@ -16,7 +16,7 @@ use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_model::work::Work;
 use assay_target::Target;
 use std::path::Path;
@@ -60,6 +60,7 @@ fn play(
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
     let command = MeasuringCommand {
+        needs: Feature::Sqlite,
         path,
         trials: args.trials,
         destroy_data: args.destroy_data,

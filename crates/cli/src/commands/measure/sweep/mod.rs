@@ -114,7 +114,7 @@ fn begin(
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
-    let mut header = header(plan, inspection, host.names());
+    let mut header = header(plan, inspection, host.origin());
     header.stopping = schedule.stopping;
     foretell(&header, schedule.trials, &store)?;
     store.begin_run(&header, &owner::this_process())?;

@@ -5,7 +5,7 @@ use crate::checks::estimate;
 use crate::commands::judge::compare::CompareArgs;
 use crate::config;
 use crate::driver::host::Host;
-use crate::driver::runs::{Names, header, random};
+use crate::driver::runs::{header, random};
 use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::jobs::suite::SuiteArgs;
@@ -74,7 +74,7 @@ impl Setup {
         let begun = |jobs: Jobs, side: &Admitted| {
             let place = side.place.clone();
             let plan = plan(&args.rounds, seed, jobs, Vec::new(), place, schedule.trials);
-            let mut header = header(plan, side.inspection.clone(), &Names::default());
+            let mut header = header(plan, side.inspection.clone(), side.host.origin());
             header.stopping = schedule.stopping.clone();
             header
         };
