@@ -30,7 +30,7 @@ const PLACE: &str = "labgrid:";
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
     /// Measure on another machine: ssh://user@host:port (only the host is required), adb:SERIAL
-    /// as listed by adb devices (adb: for the only one), or a board of a labgrid: labgrid:PLACE
+    /// as listed by adb devices (adb: for the only one), or a board of labgrid: labgrid:PLACE
     /// or labgrid:reserve?TAG=VALUE. Paths are paths on that machine. Several --on, or @FILE
     /// with one target per line, measure on all of them at the same time, each as its own run.
     #[arg(long, value_name = "TARGET", value_parser = parse)]

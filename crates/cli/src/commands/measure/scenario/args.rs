@@ -5,11 +5,13 @@ use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
+Examples:
   assay scenario --list
   assay scenario ota-ab /mnt/emmc                  in a folder of its own there
   assay scenario factory-reset /dev/mmcblk0p7 --destroy-data
   assay scenario --show ota-ab > mine.toml         to start from
   assay scenario mine.toml /mnt/emmc --trials 5
+
 docs/scenarios.md describes the language.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage,
