@@ -274,7 +274,7 @@ fn conditions_are_not_mixed() {
     fs::write(&table, text_of_table).expect("it can be written");
     bed.run(&["import", text(&table)]).assert_code(0);
     // A setting that only one condition has names it, as in assay compare.
-    let found = explained(&bed, &["last@scheduler=bfq"]);
+    let found = bed.run(&["explain", "last@scheduler=bfq", "--json"]).json();
     assert_eq!(found["figures"][0]["condition"], conditions[1]);
     let refused = bed.refused(&["explain", "last@nr_requests=64"]);
     assert!(refused.contains("several conditions"), "{refused}");

@@ -131,7 +131,7 @@ fn the_traits_of_a_known_card_are_stated() {
     let listed = &bed.run(&["list", "--json", "--lang", "zh"]).json()["runs"][0]["key_figure"];
     let text = listed["text"].as_str().expect("a text");
     assert!(
-        text.starts_with("10 of 11 traits: Cost of a read, "),
+        text.starts_with("8 of 11 traits: Cost of a read, "),
         "{text}"
     );
     assert_eq!(listed["measured"], "simulated");
