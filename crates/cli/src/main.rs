@@ -132,7 +132,7 @@ fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> 
             targets::measure(&on, own, json, |on| powercut::run(&args, on))
         }
         Command::Import(args) => import::run(&args),
-        Command::List(args) => list::run(&args),
+        Command::List(args) => list::run(&args, traits::in_brief),
         Command::Show(args) => show::run(&args),
         Command::Tag(args) => tag::run(&args),
         Command::Rm(args) => rm::run(&args),

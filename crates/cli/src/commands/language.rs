@@ -54,7 +54,9 @@ const INDENT: usize = 10;
 pub fn localized() -> Command {
     let mut command = Cli::command();
     let commands = grouped(&command);
-    if assay_lang::current() != Language::English {
+    if assay_lang::current() == Language::English {
+        command = with_whole_paragraphs(command);
+    } else {
         // Options such as `--help` exist only after this.
         command.build();
         let columns = print_columns().unwrap_or(WIDTH).min(WIDTH);
@@ -78,6 +80,37 @@ fn grouped(command: &Command) -> String {
         }
     }
     lines
+}
+
+/// Joins the lines of each paragraph below the options: the source breaks them for its
+/// readers, clap at the width of the terminal.
+fn with_whole_paragraphs(command: Command) -> Command {
+    let command = command.mut_subcommands(with_whole_paragraphs);
+    match command.get_after_help().map(plain) {
+        Some(after) => command.after_help(whole_paragraphs(&after)),
+        None => command,
+    }
+}
+
+/// A line continues the one before it, unless that ends a sentence or one of both is indented.
+fn whole_paragraphs(text: &str) -> String {
+    let mut whole = String::new();
+    let mut last = "";
+    for line in text.lines() {
+        let apart = last.is_empty()
+            || line.is_empty()
+            || last.ends_with(['.', ':'])
+            || [last, line].iter().any(|line| line.starts_with(' '));
+        let between = match (whole.is_empty(), apart) {
+            (true, _) => "",
+            (false, true) => "\n",
+            (false, false) => " ",
+        };
+        whole += between;
+        whole += line;
+        last = line;
+    }
+    whole
 }
 
 /// clap breaks lines only at spaces, of which Chinese has none: what it is given is

@@ -12,7 +12,6 @@ pub mod swept;
 pub mod usage;
 
 use assay_lang::key;
-use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand};
 use dropin::androbench::args::AndroBenchArgs;
 use judge::compare::CompareArgs;
@@ -70,10 +69,7 @@ assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.
 pub struct Cli {
     /// Language of reports, warnings and help [default: the locale's]. Output for programs is
     /// always English.
-    #[arg(long, value_name = "LANG", global = true, value_parser = [
-        PossibleValue::new("zh").help("Simplified Chinese"),
-        PossibleValue::new("en").help("English"),
-    ])]
+    #[arg(long, value_name = "LANG", global = true, value_parser = ["en", "zh"], display_order = 900)]
     pub lang: Option<String>,
     /// Write what packages of assay have: man DIR writes a manual page for each command;
     /// complete-bash, complete-zsh, complete-fish, complete-elvish and complete-powershell print

@@ -3,7 +3,7 @@
 use crate::checks::admission::can_be_stored;
 use crate::driver::host::Host;
 use crate::driver::runs::{self, Done};
-use crate::driver::step_progress::{Counted, StepTalk};
+use crate::driver::step_progress::StepTalk;
 use crate::driver::works::{Request, execute};
 use crate::exit::Failure;
 use crate::stored::keep::KeepArgs;
@@ -45,8 +45,6 @@ pub struct MeasuringCommand<'a> {
     pub shared: &'a MeasureArgs,
     /// Said when the user asks to stop.
     pub stopping: &'static str,
-    /// Unit of the progress.
-    pub counted: Counted,
 }
 
 /// The target, before anything is measured there.
@@ -81,7 +79,7 @@ impl MeasuringCommand<'_> {
             seed,
         };
         let request = self.request(plan(&mut bench)?, seed);
-        let mut talk = StepTalk::new(self.counted, request.steps.len());
+        let mut talk = StepTalk::new(request.steps.len());
         let (store, found) = (&self.shared.store, bench.inspection);
         let done = execute(target, &mut bench.host, found, &request, store, &mut talk);
         talk.close();

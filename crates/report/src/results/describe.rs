@@ -278,7 +278,10 @@ pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
         (tr!("trials"), Some(trials(summary))),
         (tr!("command"), Some(clean(&header.command.join(" ")))),
         (tr!("target"), header.target.as_deref().map(clean)),
-        (tr!("test file"), Some(header.plan.file_size.to_string())),
+        (
+            tr!("test file"),
+            (header.plan.file_size.0 > 0).then(|| header.plan.file_size.to_string()),
+        ),
         (tr!("seed"), Some(header.plan.seed.to_string())),
         ("assay", Some(build(run))),
     ])

@@ -61,7 +61,8 @@ const FACTS: [FactOfRun; 9] = [
         (!words.is_empty()).then(|| words.join(", "))
     }),
     (key!("test file"), |run| {
-        Some(run.header.plan.file_size.to_string())
+        let size = run.header.plan.file_size;
+        (size.0 > 0).then(|| size.to_string())
     }),
 ];
 

@@ -3,7 +3,6 @@
 use crate::checks::admission::{self, Need};
 use crate::checks::free_space::HEADROOM;
 use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
-use crate::driver::step_progress::Counted;
 use crate::exit::{EXIT_CODES, Failure};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
@@ -67,7 +66,6 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
         destroy_data: args.destroy_data,
         shared: &args.shared,
         stopping: "stopping after this sample; finished samples are kept",
-        counted: Counted::Items,
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args, &bench.inspection)?;

@@ -40,9 +40,10 @@ impl Warning {
             Self::Mixed { jobs } => {
                 Doubt::Some(tr!("{jobs} measured part page cache", jobs = count(jobs)))
             }
-            Self::ToolLimit { jobs } => {
-                Doubt::Some(tr!("the tool was the limit of {jobs}", jobs = count(jobs)))
-            }
+            Self::ToolLimit { jobs } => Doubt::Some(tr!(
+                "assay itself may have limited {jobs}",
+                jobs = count(jobs)
+            )),
             Self::Disagreement { jobs } => Doubt::Some(tr!(
                 "trials of {jobs} measured different things",
                 jobs = count(jobs)

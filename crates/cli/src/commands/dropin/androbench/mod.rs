@@ -6,7 +6,6 @@ mod screen;
 
 use crate::checks::admission::{self, Need};
 use crate::driver::measuring::{Bench, MeasuringCommand};
-use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 use crate::output::{print, say};
 use args::AndroBenchArgs;
@@ -32,7 +31,6 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
         destroy_data: false,
         shared: &args.shared,
         stopping: "stopping; finished steps are kept",
-        counted: Counted::Items,
     };
     let done = command.carry_out(target, |bench| {
         let place = folder(&bench.inspection)?;

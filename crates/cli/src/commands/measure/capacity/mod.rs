@@ -4,7 +4,6 @@ mod args;
 
 use crate::checks::admission::{self, Need};
 use crate::driver::measuring::MeasuringCommand;
-use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 pub use args::CapacityArgs;
 use assay_model::job::{Job, Rw};
@@ -25,7 +24,6 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         destroy_data: args.destroy_data,
         shared: &args.shared,
         stopping: "stopping: what was written is kept, or put back after a probe",
-        counted: Counted::Bytes,
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args, &bench.inspection)?;

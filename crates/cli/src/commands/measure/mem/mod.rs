@@ -6,7 +6,6 @@ use crate::checks::estimate;
 use crate::config;
 use crate::driver::announce::{minutes, tell};
 use crate::driver::measuring::MeasuringCommand;
-use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 use crate::jobs::memory::steps;
 pub use args::MemArgs;
@@ -49,7 +48,6 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         destroy_data: false,
         shared: &args.shared,
         stopping: "stopping after this step; finished steps are kept",
-        counted: Counted::Bytes,
     };
     let done = command.carry_out(target, |bench| {
         // The storage of the root file system takes no part.

@@ -47,8 +47,8 @@ pub struct QualifyArgs {
     /// Repetitions of each job [default: 5, with --quick 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
-    /// Run only these jobs (see the list in the summary), separated by commas;
-    /// a name may end in *.
+    /// Run only these jobs, separated by commas, such as seq-read-1m,rand-*; a name may end
+    /// in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Mode of the bus, as listed by assay model limits, if the system does not report it:

@@ -7,7 +7,6 @@ mod resume;
 use crate::checks::admission::{self, Need};
 use crate::checks::free_space::HEADROOM;
 use crate::driver::measuring::{MeasuringCommand, Planned};
-use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 use args::SoakArgs as Args;
 pub use args::SoakArgs;
@@ -51,7 +50,6 @@ fn command<'a>(args: &'a Args, path: &'a Path) -> MeasuringCommand<'a> {
         destroy_data: args.destroy_data,
         shared: &args.shared,
         stopping: "stopping: progress is stored, and assay soak --resume continues",
-        counted: Counted::Bytes,
     }
 }
 

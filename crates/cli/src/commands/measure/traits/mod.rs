@@ -22,6 +22,7 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_target::Target;
 use found::Found;
+pub use show::in_brief;
 use std::path::Path;
 use std::process::ExitCode;
 
