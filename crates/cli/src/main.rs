@@ -79,13 +79,24 @@ fn run() -> Result<ExitCode, Failure> {
     }
     let own = words.get(1..).unwrap_or_default().to_vec();
     match usage::parse(words)? {
-        Some(Cli { generate: Some(words), .. }) => generate::run(&words),
-        Some(Cli { command: Some(command), .. }) => run_command(command, &own),
+        Some(Cli {
+            generate: Some(words),
+            ..
+        }) => generate::run(&words),
+        Some(Cli {
+            command: Some(command),
+            lang,
+            ..
+        }) => run_command(command, &own, lang.as_deref()),
         _ => Ok(exit::DONE),
     }
 }
 
-fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> {
+fn run_command(
+    command: Command,
+    own: &[OsString],
+    lang: Option<&str>,
+) -> Result<ExitCode, Failure> {
     if !command.describes_settings() {
         config::current().check()?;
     }
@@ -114,15 +125,15 @@ fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> 
         Command::Soak(args) => measure(own, &args.shared, |on| soak::run(&args, on)),
         Command::Mem(args) => measure(own, &args.shared, |on| mem::run(&args, on)),
         Command::Scenario(args) => measure(own, &args.shared, |on| scenario::run(&args, on)),
-        Command::Traits(args) => targets::measure(&args.on, own, args.output.json, |on| {
-            traits::run(&args, on)
-        }),
+        Command::Traits(args) => {
+            targets::measure(&args.on, own, args.output.json, |on| traits::run(&args, on))
+        }
         Command::Devices(args) => targets::measure(&args.on, own, args.output.json, |on| {
             devices::run(&args, on)
         }),
-        Command::Doctor(args) => targets::measure(&args.on, own, args.output.json, |on| {
-            doctor::run(&args, on)
-        }),
+        Command::Doctor(args) => {
+            targets::measure(&args.on, own, args.output.json, |on| doctor::run(&args, on))
+        }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
@@ -142,7 +153,7 @@ fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> 
         Command::Model(args) => model::run(&args),
         Command::Targets(args) => commands::machines::targets::run(&args),
         Command::Agent(args) => agent::run(&args),
-        Command::Config(command) => settings::run(&command, args.lang.as_deref()),
+        Command::Config(command) => settings::run(&command, lang),
     }
 }
 

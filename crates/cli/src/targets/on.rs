@@ -12,7 +12,6 @@ use crate::ui::progress::Voice;
 use crate::ui::values::parse_unit;
 use assay_model::text::clean;
 use assay_model::wire::Feature;
-use assay_target::adb::AdbDevice;
 use assay_target::labgrid::{Board, BoardFilter};
 use assay_target::{
     Adb, AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost,
