@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 48] = [
+const PROGRAMS: [(&str, &str); 53] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -15,6 +15,7 @@ const PROGRAMS: [(&str, &str); 48] = [
         "python3-openpyxl",
     ),
     ("addpart", "util-linux"),
+    ("bash", "bash"),
     ("btrfs", "btrfs-progs"),
     ("chattr", "e2fsprogs"),
     ("chromium", "chromium"),
@@ -27,10 +28,13 @@ const PROGRAMS: [(&str, &str); 48] = [
     ("filefrag", "e2fsprogs"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
+    ("fish", "fish"),
     ("gnuplot", "gnuplot-nox"),
     ("iozone", "iozone3"),
     ("ip", "iproute2"),
     ("losetup", "mount"),
+    ("man", "man-db"),
+    ("mandoc", "mandoc"),
     ("mkfifo", "coreutils"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext2", "e2fsprogs"),
@@ -59,6 +63,7 @@ const PROGRAMS: [(&str, &str); 48] = [
     ("umount", "mount"),
     ("unshare", "util-linux"),
     ("xmllint", "libxml2-utils"),
+    ("zsh", "zsh"),
 ];
 
 /// Remedy for missing programs.

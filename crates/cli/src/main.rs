@@ -76,8 +76,14 @@ fn run() -> Result<ExitCode, Failure> {
     }
     let own = words.get(1..).unwrap_or_default().to_vec();
     match usage::parse(words)? {
-        Some(Cli { generate: Some(words), .. }) => generate::run(&words),
-        Some(Cli { command: Some(command), .. }) => run_command(command, &own),
+        Some(Cli {
+            generate: Some(words),
+            ..
+        }) => generate::run(&words),
+        Some(Cli {
+            command: Some(command),
+            ..
+        }) => run_command(command, &own),
         _ => Ok(exit::DONE),
     }
 }
@@ -108,15 +114,15 @@ fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> 
         Command::Soak(args) => measure(own, &args.shared, |on| soak::run(&args, on)),
         Command::Mem(args) => measure(own, &args.shared, |on| mem::run(&args, on)),
         Command::Scenario(args) => measure(own, &args.shared, |on| scenario::run(&args, on)),
-        Command::Traits(args) => targets::measure(&args.on, own, args.output.json, |on| {
-            traits::run(&args, on)
-        }),
+        Command::Traits(args) => {
+            targets::measure(&args.on, own, args.output.json, |on| traits::run(&args, on))
+        }
         Command::Devices(args) => targets::measure(&args.on, own, args.output.json, |on| {
             devices::run(&args, on)
         }),
-        Command::Doctor(args) => targets::measure(&args.on, own, args.output.json, |on| {
-            doctor::run(&args, on)
-        }),
+        Command::Doctor(args) => {
+            targets::measure(&args.on, own, args.output.json, |on| doctor::run(&args, on))
+        }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),

@@ -115,7 +115,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
 pub fn command_of(words: &[String]) -> &str {
     let is_command = |word: &&str| GROUPS.iter().any(|(_, names)| names.contains(word));
     let mut words = words.iter().map(String::as_str);
-    let program = words.next().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let program = words
+        .next()
+        .map(|word| word.rsplit('/').next().unwrap_or(word));
     let tool = program.filter(is_command);
     tool.or_else(|| words.find(is_command)).unwrap_or_default()
 }
