@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 52] = [
+const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -17,6 +17,7 @@ const PROGRAMS: [(&str, &str); 52] = [
     ("/usr/lib/python3/dist-packages/lava_common", "lava-common"),
     ("/usr/lib/python3/dist-packages/yaml", "python3-yaml"),
     ("addpart", "util-linux"),
+    ("bash", "bash"),
     ("btrfs", "btrfs-progs"),
     ("chattr", "e2fsprogs"),
     ("chromium", "chromium"),
@@ -30,10 +31,13 @@ const PROGRAMS: [(&str, &str); 52] = [
     ("filefrag", "e2fsprogs"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
+    ("fish", "fish"),
     ("gnuplot", "gnuplot-nox"),
     ("iozone", "iozone3"),
     ("ip", "iproute2"),
     ("losetup", "mount"),
+    ("man", "man-db"),
+    ("mandoc", "mandoc"),
     ("mkfifo", "coreutils"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext2", "e2fsprogs"),
@@ -63,6 +67,7 @@ const PROGRAMS: [(&str, &str); 52] = [
     ("umount", "mount"),
     ("unshare", "util-linux"),
     ("xmllint", "libxml2-utils"),
+    ("zsh", "zsh"),
 ];
 
 /// Remedy for missing programs.

@@ -67,7 +67,7 @@ pub const SETTINGS: [Setting; 7] = [
         "trials",
         "ASSAY_TRIALS",
         "--trials",
-        "trials of qualify, sweep, compare --paired-on, run, scenario, ping, mem and androbench",
+        "trials of each job, where --trials or --budget is not given",
         "that of the command",
     ]),
     setting([
@@ -103,28 +103,33 @@ pub const SETTINGS: [Setting; 7] = [
 /// Variable that names the only config file to read, whoever can write it; empty: none.
 const FILE: &str = "ASSAY_CONFIG";
 
-/// Other environment variables that assay reads, with their effects.
-pub const VARIABLES: [(&str, &str); 8] = [
-    (FILE, "the only config file to read; empty: none"),
+/// Other environment variables that assay reads, with their effects, and the option of the
+/// commands for which they matter (all, if empty).
+pub const VARIABLES: [(&str, &str, &str); 8] = [
+    (FILE, "the only config file to read; empty: none", ""),
     (
         "ASSAY_AGENTS",
         "folder with agents for other machines, before all others",
+        "on",
     ),
     (
         "ASSAY_JOURNAL_DIR",
         "folder for the journal of settings that sweep restores",
+        "on",
     ),
-    ("XDG_CONFIG_HOME", "folder of the user's config file"),
+    ("XDG_CONFIG_HOME", "folder of the user's config file", ""),
     (
         "XDG_DATA_HOME",
         "folder of the store, and of the journal of held boards",
+        "store",
     ),
-    ("LG_COORDINATOR", "address of the labgrid coordinator"),
+    ("LG_COORDINATOR", "address of the labgrid coordinator", "on"),
     (
         "LC_ALL, LC_MESSAGES, LANG",
         "language and encoding, the first that is set",
+        "",
     ),
-    ("NO_COLOR, TERM=dumb", "no colour, no live progress"),
+    ("NO_COLOR, TERM=dumb", "no colour, no live progress", ""),
 ];
 
 /// Values of settings. Numbers can be texts, because variables are.

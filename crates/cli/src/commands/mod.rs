@@ -74,7 +74,7 @@ pub struct Cli {
     /// Write what packages of assay have: man DIR writes a manual page for each command;
     /// complete-bash, complete-zsh, complete-fish, complete-elvish and complete-powershell print
     /// a script for that shell (docs/completions.md).
-    #[arg(long, value_names = ["WHAT", "DIR"], num_args = 1..=2, exclusive = true)]
+    #[arg(long, value_name = "WHAT", num_args = 1..=2, exclusive = true)]
     pub generate: Option<Vec<OsString>>,
     /// Command that is carried out.
     #[command(subcommand)]
@@ -114,7 +114,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
 pub fn command_of(words: &[String]) -> &str {
     let is_command = |word: &&str| GROUPS.iter().any(|(_, names)| names.contains(word));
     let mut words = words.iter().map(String::as_str);
-    let program = words.next().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let program = words
+        .next()
+        .map(|word| word.rsplit('/').next().unwrap_or(word));
     let tool = program.filter(is_command);
     tool.or_else(|| words.find(is_command)).unwrap_or_default()
 }

@@ -104,7 +104,7 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
 }
 
 /// Beginning of clap's notation for what `assay scenario` lacks.
-const SCENARIO: &str = "<NAME|FILE|--list";
+const SCENARIO: &str = "<SCENARIO|FILE|--list";
 
 /// Lists of arguments in words where clap writes a group of options as `<--name <NAME>|--tag <TAG>>`.
 fn of_groups(named: &str) -> String {

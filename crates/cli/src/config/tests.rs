@@ -277,7 +277,7 @@ fn the_page_has_every_setting_and_every_variable() {
         let row = format!("| `{key}` | `{variable}` | `{flag}` | {about} |");
         assert!(PAGE.contains(&row), "{row}");
     }
-    for (name, about) in VARIABLES {
+    for (name, about, _) in VARIABLES {
         let row = format!("| `{}` | {about} |", name.replace(", ", "`, `"));
         assert!(PAGE.contains(&row), "{row}");
     }

@@ -25,6 +25,7 @@ mod fio;
 mod fio_parity;
 mod fio_stop;
 mod gates;
+mod generate;
 mod import;
 mod iozone;
 mod kept;

@@ -14,7 +14,7 @@ const LATER: &str = r#"{"oldest": 1, "newest": 2, "build": "9.0.0+abc", "more": 
 /// An agent that does its work, under a greeting with these changes.
 fn greeting_with(changes: &str) -> String {
     format!(
-        r#"exec python3 - "$@" 3<&0 <<'END'
+        r#"exec /usr/bin/python3 - "$@" 3<&0 <<'END'
 import json, os, struct, subprocess, sys
 changes, words = {changes}, sys.argv[1:]
 if words == ["--version"]:
@@ -65,7 +65,7 @@ fn run_file(machine: &Machine) -> Ended {
 
 #[test]
 fn an_agent_of_a_later_build_works_and_is_a_note_on_its_runs() {
-    needs!("python3");
+    needs!("/usr/bin/python3");
     let machine = Machine::new(&greeting_with(LATER));
     let folder = machine.bed.folder();
     let ended = machine.qualify(&folder, "stop");
@@ -95,7 +95,7 @@ fn an_agent_of_a_later_build_works_and_is_a_note_on_its_runs() {
 
 #[test]
 fn what_an_agent_lacks_is_refused_before_anything_is_measured() {
-    needs!("python3");
+    needs!("/usr/bin/python3");
     let greeting = r#"{"oldest": 1, "newest": 1, "build": "9.0.0+abc", "features": ["works"]}"#;
     let machine = Machine::new(&greeting_with(greeting));
     let refusal = run_file(&machine).refusal();
@@ -156,7 +156,7 @@ fn without_a_common_protocol_both_sides_and_the_remedy_are_named() {
 
 #[test]
 fn an_agent_of_a_package_is_used_on_a_machine_that_has_no_other() {
-    needs!("python3");
+    needs!("/usr/bin/python3");
     let machine = Machine::with_honest_agent();
     without_agent_here(&machine);
     let folder = machine.bed.folder();

@@ -44,7 +44,7 @@ fn after_help() -> String {
     let settings = SETTINGS.iter();
     let settings = settings.map(|one| format!("  {}, {}: {}", one.key, one.variable, one.about));
     let others = VARIABLES.iter();
-    let others = others.map(|(name, about)| format!("  {name}: {about}"));
+    let others = others.map(|(name, about, _)| format!("  {name}: {about}"));
     let lines = |title: &str, lines: Vec<String>| format!("{title}:\n{}", lines.join("\n"));
     [
         lines("Settings, with the variable of each", settings.collect()),

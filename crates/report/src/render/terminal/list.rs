@@ -72,7 +72,14 @@ const DISPENSABLE: [usize; 9] = [
     TAGS, PATH, STATUS, SIZE, STARTED, COMMAND, MEASURED, DEVICE, NAME,
 ];
 /// Columns that give way, with their least width.
-const YIELDING: [(usize, usize); 5] = [(TAGS, 8), (PATH, 12), (DEVICE, 9), (NAME, 8), (FIGURE, 20)];
+const YIELDING: [(usize, usize); 6] = [
+    (TAGS, 8),
+    (PATH, 12),
+    (DEVICE, 9),
+    (NAME, 8),
+    (COMMAND, 8),
+    (FIGURE, 20),
+];
 /// Characters of a date without the time.
 const DATE: usize = 10;
 
