@@ -13,7 +13,7 @@ pub mod usage;
 
 use assay_lang::key;
 use clap::builder::PossibleValue;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use dropin::androbench::args::AndroBenchArgs;
 use judge::compare::CompareArgs;
 use judge::explain::ExplainArgs;
@@ -208,7 +208,8 @@ pub struct ToolArgs {
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        value_hint = ValueHint::AnyPath
     )]
     pub words: Vec<OsString>,
 }
