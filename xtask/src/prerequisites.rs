@@ -85,7 +85,8 @@ enum Remedy {
 pub fn provide() -> Result<()> {
     let root = geteuid().is_root();
     let missing: Vec<_> = PROGRAMS
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|(program, _)| !is_there(program))
         .collect();
     match remedy(&missing, root, is_there("apt-get")) {

@@ -67,7 +67,7 @@ pub const SETTINGS: [Setting; 7] = [
         "trials",
         "ASSAY_TRIALS",
         "--trials",
-        "trials of each job, where --trials or --budget is not given",
+        "trials of each job, without --trials and --budget",
         "that of the command",
     ]),
     setting([

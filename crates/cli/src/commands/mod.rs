@@ -12,7 +12,8 @@ pub mod swept;
 pub mod usage;
 
 use assay_lang::key;
-use clap::{Args, Parser, Subcommand};
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueHint};
 use dropin::androbench::args::AndroBenchArgs;
 use judge::compare::CompareArgs;
 use judge::explain::ExplainArgs;
@@ -220,7 +221,8 @@ pub struct ToolArgs {
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        value_hint = ValueHint::AnyPath
     )]
     pub words: Vec<OsString>,
 }
