@@ -168,8 +168,10 @@ fn an_agent_of_a_package_is_used_on_a_machine_that_has_no_other() {
     ended.assert_code(0);
     let run = machine.bed.stored(ended.run_id().expect("a run"));
     assert_eq!(run["run"]["builds"]["agent"], OTHER_BUILD);
-    let words = ["androbench", "--on", "ssh://board", text(&folder)];
-    let refusal = machine.run(&words).refusal();
+    let words = ["androbench", "--on", "ssh://board", "--when-lost", "stop"];
+    let refusal = machine
+        .run(&[&words[..], &[text(&folder)]].concat())
+        .refusal();
     assert!(refusal.contains("the agent has no 'sqlite'"), "{refusal}");
     let list = machine.agent("list");
     let said = format!("assay-agent {OTHER_BUILD} protocol 1..2 features works loads of_tomorrow");
