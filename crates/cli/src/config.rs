@@ -95,7 +95,7 @@ pub const SETTINGS: [Setting; 7] = [
         "targets",
         "ASSAY_TARGETS",
         "--on",
-        "names of machines; in the variable NAME=TARGET, separated by spaces",
+        "names of machines; in the variable: NAME=TARGET ...",
         "none",
     ]),
 ];

@@ -12,7 +12,6 @@ pub mod swept;
 pub mod usage;
 
 use assay_lang::key;
-use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use dropin::androbench::args::AndroBenchArgs;
 use judge::compare::CompareArgs;

@@ -18,6 +18,10 @@ A flag precedes an environment variable, that the project's file (assay.toml in 
 folder or above), that the user's (assay/config.toml in the XDG config folder). Flags
 that are given here show what they would do. docs/config.md describes all settings.
 
+Examples:
+  assay config
+  assay config --trials 3    what a flag would change
+
 Exit codes: 0 done, 1 failed, 2 wrong usage, or a setting is not understood.";
 
 /// Version of the JSON: rises when a field changes its meaning or goes.

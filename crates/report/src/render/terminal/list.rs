@@ -77,7 +77,7 @@ const YIELDING: [(usize, usize); 6] = [
     (PATH, 12),
     (DEVICE, 9),
     (NAME, 8),
-    (COMMAND, 8),
+    (COMMAND, 7),
     (FIGURE, 20),
 ];
 /// Characters of a date without the time.
