@@ -343,10 +343,8 @@ mod tests {
 
     /// Words of an example up to a pipe, a redirection or a remark.
     fn words_of(example: &str) -> Vec<String> {
-        let end = example
-            .find("  ")
-            .or_else(|| example.find(" > "))
-            .unwrap_or(example.len());
+        let ends = ["  ", " > "].map(|end| example.find(end).unwrap_or(example.len()));
+        let end = ends[0].min(ends[1]);
         shlex::split(&example[..end]).expect("words")
     }
 
@@ -357,7 +355,7 @@ mod tests {
             let after = command.get_after_help().map(ToString::to_string);
             let after = after.unwrap_or_default();
             let examples = HelpSections::read(&after).examples.unwrap_or_default();
-            let examples = examples.replace("\\\n   ", "");
+            let examples = examples.replace("\\\n      ", "");
             for line in examples.lines().map(str::trim) {
                 let line = line.rsplit("| ").find(|part| part.starts_with("assay "));
                 let Some(line) = line else { continue };
