@@ -240,6 +240,8 @@ fn targets(word: &str) -> Vec<CompletionCandidate> {
 fn subjects() -> impl Iterator<Item = String> {
     let files = fs::read_dir("/proc/sys/vm").into_iter().flatten().flatten();
     let names = files.filter_map(|file| file.file_name().into_string().ok());
+    // A name with a hyphen is no subject.
+    let names = names.filter(|name| !name.contains('-'));
     let mut names: Vec<String> = names.map(|name| format!("vm.{name}=")).collect();
     names.sort();
     SUBJECTS.map(str::to_owned).into_iter().chain(names)

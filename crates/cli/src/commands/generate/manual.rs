@@ -324,9 +324,8 @@ mod tests {
 
     /// Words of an example up to a pipe, a redirection or a remark.
     fn words_of(example: &str) -> Vec<String> {
-        let ends = ["  ", " > "].into_iter();
-        let end = ends.filter_map(|end| example.find(end)).min();
-        let end = end.unwrap_or(example.len());
+        let ends = ["  ", " > "].map(|end| example.find(end).unwrap_or(example.len()));
+        let end = ends[0].min(ends[1]);
         shlex::split(&example[..end]).expect("words")
     }
 
