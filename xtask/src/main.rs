@@ -12,6 +12,7 @@ mod board;
 #[cfg(feature = "measure")]
 mod calibrate;
 mod digests;
+mod dist;
 mod fio_tests;
 mod house;
 mod labgrid;
@@ -62,6 +63,9 @@ cargo xtask COMMAND
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [NAME]...     build the static agents, or only some: aarch64, and
                        aarch64-sqlite with databases
+  dist [--out DIR] [--profile PROFILE] [MACHINE]...
+                       archives of the static program with the agents of all machines, for
+                       all, or only some (armv7l); a quarter of an hour for each
   board [fio]          prepare the emulated board that tests reach by ssh; Debian's fio
                        for it, for a test that compares rates
   servers              prepare the servers of adb and ssh that tests reach
@@ -93,6 +97,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench" | "calibrate" | "truth", ..] => measure(&words),
         ["digests"] => digests::run_checks(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
+        ["dist", rest @ ..] => dist::run_builds(rest),
         ["agents", names @ ..] => agents::provide(names),
         ["board"] => board::prepare(),
         ["board", "fio"] => board::fio::prepare(),

@@ -10,6 +10,12 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// The workspace that this program was built in.
+pub fn workspace() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}
+
 /// Runs a command to its end; an error when it fails.
 pub fn run(command: &mut Command) -> Result<()> {
     announce(command);

@@ -61,7 +61,7 @@ const SQLITE_FLAGS: [&str; 32] = [
 ];
 
 /// The folder of all agents, in which each has the name of its file.
-pub(super) fn folder() -> Result<PathBuf> {
+pub fn folder() -> Result<PathBuf> {
     let folder = build_folder()?.join(FOLDER);
     fs::create_dir_all(&folder)?;
     Ok(folder)
@@ -91,15 +91,9 @@ fn build_flavour(agents: &[Agent], toolchain: &Toolchain) -> Result<()> {
     let Some(first) = agents.first() else {
         return Ok(());
     };
-    let mut build = toolchain.cargo();
+    let mut build = toolchain.build("agent", "assay-agent", "panic_abort");
     build
-        // The standard library is built with the agent, for size and for machines
-        // that no built one can be had for. That is no stable part of cargo yet; the
-        // version that is built with is fixed.
-        .env("RUSTC_BOOTSTRAP", "1")
-        .args(["-Zbuild-std=std,panic_abort"])
         .args(["-Zbuild-std-features=optimize_for_size"])
-        .args(["--profile", "agent", "--package", "assay-agent"])
         .args(features(*first))
         .env("RUSTFLAGS", FLAGS.join(" "))
         .env("LIBSQLITE3_FLAGS", SQLITE_FLAGS.join(" "));

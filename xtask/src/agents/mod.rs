@@ -1,8 +1,8 @@
 //! `cargo xtask agents`: the static agents that assay puts onto boards.
 
-mod build;
+pub mod build;
 pub mod size;
-mod toolchain;
+pub mod toolchain;
 
 use anyhow::{Result, bail};
 use std::env::consts::ARCH;
@@ -10,7 +10,7 @@ use toolchain::Toolchain;
 
 /// Machines, as `uname -m` calls them and assay asks for their agents, with the
 /// platform that Rust builds for.
-const MACHINES: [(&str, &str); 5] = [
+pub const MACHINES: [(&str, &str); 5] = [
     ("x86_64", "x86_64-unknown-linux-musl"),
     ("aarch64", "aarch64-unknown-linux-musl"),
     ("armv7l", "armv7-unknown-linux-musleabihf"),
@@ -63,9 +63,13 @@ impl Agent {
         if let Some(agent) = Self::all().find(|agent| agent.name() == name) {
             return Ok(agent);
         }
-        let names: Vec<_> = Self::all().map(Self::name).collect();
-        bail!("there is no agent {name}; there are {}", names.join(", "))
+        bail!("there is no agent {name}; there are {}", names().join(", "))
     }
+}
+
+/// Names of all agents.
+pub fn names() -> Vec<String> {
+    Agent::all().map(Agent::name).collect()
 }
 
 /// Names of the agents that tests run: those of this machine and of the emulated board, or all.

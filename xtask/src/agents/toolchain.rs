@@ -1,5 +1,5 @@
-//! Tools for building agents besides Rust: the source of its standard library, which is rebuilt for
-//! them, and a C compiler and linker for all machines.
+//! Tools for building static programs besides Rust: the source of its standard library, which is
+//! rebuilt for them, and a C compiler and linker for all machines.
 
 use crate::python;
 use crate::run::{build_folder, output};
@@ -13,7 +13,7 @@ const PACKAGES: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.0"];
 
 /// The tools, in a folder of their own under the build folder: nothing of the system
 /// changes.
-pub(super) struct Toolchain {
+pub struct Toolchain {
     folder: PathBuf,
 }
 
@@ -22,12 +22,12 @@ impl Toolchain {
     ///
     /// # Errors
     /// What cannot be had, and why.
-    pub(super) fn provide() -> Result<Self> {
+    pub fn provide() -> Result<Self> {
         provide_source()?;
         let folder = build_folder()?.join("zig");
         let toolchain = Self { folder };
         if !toolchain.zigbuild().exists() {
-            let why = "agents are built with Zig and cargo-zigbuild, which pip cannot get";
+            let why = "static programs are built with Zig and cargo-zigbuild, which pip cannot get";
             python::install(&toolchain.folder, &PACKAGES).context(why)?;
         }
         Ok(toolchain)
@@ -37,12 +37,24 @@ impl Toolchain {
         self.folder.join("bin/cargo-zigbuild")
     }
 
-    /// `cargo zigbuild`, to which a command of cargo is added.
-    pub(super) fn cargo(&self) -> Command {
+    /// The folder of Zig, which has the licence of its C library in it.
+    pub fn zig(&self) -> PathBuf {
+        self.folder.join("ziglang")
+    }
+
+    /// `cargo zigbuild` of a profile and package, to which targets are added. The standard library
+    /// is built as well, with this crate for panics: no built one can be had for some machines.
+    /// No path of this machine gets into programs, so that they are the same wherever they are
+    /// built. Neither is a stable part of cargo yet; the version that is built with is fixed.
+    pub fn build(&self, profile: &str, package: &str, panics: &str) -> Command {
         let mut command = Command::new(self.zigbuild());
         command
-            .arg("zigbuild")
-            .env("CARGO_ZIGBUILD_ZIG_PATH", self.folder.join("ziglang/zig"))
+            .args(["zigbuild", "--profile", profile, "--package", package])
+            .arg(format!("-Zbuild-std=std,{panics}"))
+            .arg("-Ztrim-paths")
+            .arg(format!("--config=profile.{profile}.trim-paths='all'"))
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_ZIGBUILD_ZIG_PATH", self.zig().join("zig"))
             .env("CARGO_ZIGBUILD_CACHE_DIR", self.folder.join("wrappers"))
             .env("ZIG_GLOBAL_CACHE_DIR", self.folder.join("cache"));
         command

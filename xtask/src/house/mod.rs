@@ -3,7 +3,7 @@
 mod cycles;
 mod source;
 
-use crate::run::output;
+use crate::run::{output, workspace};
 use anyhow::{Context, Result, bail};
 use cycles::Cycle;
 use source::{Crate, Function, Module};
@@ -16,12 +16,6 @@ const HELP: &str = "cargo xtask house [--check] [--commit REV] [CRATE]...";
 
 /// Longest functions and files, and most shared names, that are printed.
 const LONGEST: usize = 10;
-
-/// The workspace that this program was built in.
-fn workspace() -> &'static Path {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask)
-}
 
 /// Prints the report, or, of the named crates, the imports that make cycles.
 pub fn run(words: &[&str]) -> Result<()> {

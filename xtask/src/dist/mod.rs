@@ -1,0 +1,260 @@
+//! `cargo xtask dist`: archives of the static program, each with the agents of all machines. The
+//! same source gives the same bytes, in whichever folder it is built.
+
+mod bill;
+
+use crate::agents::toolchain::Toolchain;
+use crate::agents::{self, MACHINES};
+use crate::run::{build_folder, cargo, output, run, workspace};
+use anyhow::{Context, Result, bail};
+use bill::Bill;
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::UNIX_EPOCH;
+
+const HELP: &str = "cargo xtask dist [--out DIR] [--profile PROFILE] [MACHINE]...";
+
+/// Where archives are written, within the build folder.
+const FOLDER: &str = "archives";
+
+/// Files and folders of the source that go into the top of each archive.
+const DOCUMENTS: [&str; 6] = [
+    "CHANGELOG.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "docs",
+    "examples",
+];
+
+/// Compiler flags of the whole program. io-uring's bindings are those of 64-bit machines;
+/// `engines::uring` checks that they hold on others.
+const FLAGS: &str = "-Clink-self-contained=no --cfg=io_uring_skip_arch_check";
+
+/// Completions by shell, each with the file that the shell looks for below `share`.
+const COMPLETIONS: [(&str, &str); 5] = [
+    ("bash", "bash-completion/completions/assay"),
+    ("zsh", "zsh/site-functions/_assay"),
+    ("fish", "fish/vendor_completions.d/assay.fish"),
+    ("elvish", "elvish/lib/assay.elv"),
+    ("powershell", "powershell/assay.ps1"),
+];
+
+/// A sum for each file, in the order of their names.
+const SUMS: &str = "find * -type f ! -name SHA256SUMS -print0 | LC_ALL=C sort -z | \
+                    xargs -0 sha256sum >SHA256SUMS";
+
+/// The words of the command.
+#[derive(Debug, PartialEq, Eq)]
+struct DistArgs<'a> {
+    /// Machines, each with the platform that Rust builds for.
+    machines: Vec<(&'static str, &'static str)>,
+    out: Option<&'a str>,
+    profile: &'a str,
+}
+
+impl<'a> DistArgs<'a> {
+    fn read(words: &[&'a str]) -> Result<Self> {
+        let mut args = Self {
+            machines: Vec::new(),
+            out: None,
+            profile: "dist",
+        };
+        let mut words = words.iter().copied();
+        while let Some(word) = words.next() {
+            match word {
+                "--out" => args.out = Some(words.next().context(HELP)?),
+                "--profile" => args.profile = words.next().context(HELP)?,
+                name => args.machines.push(machine(name)?),
+            }
+        }
+        if args.machines.is_empty() {
+            args.machines.extend(MACHINES);
+        }
+        Ok(args)
+    }
+}
+
+fn machine(name: &str) -> Result<(&'static str, &'static str)> {
+    let known = MACHINES.into_iter().find(|(machine, _)| *machine == name);
+    known.with_context(|| {
+        let names = MACHINES.map(|(machine, _)| machine).join(", ");
+        format!("there is no machine {name}; there are {names}\n{HELP}")
+    })
+}
+
+/// Makes the archives of some machines, or of all, and names those that cannot be made here.
+pub fn run_builds(words: &[&str]) -> Result<()> {
+    let args = DistArgs::read(words)?;
+    let out = match args.out {
+        Some(folder) => PathBuf::from(folder),
+        None => build_folder()?.join(FOLDER),
+    };
+    fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
+    agents::provide(&agents::names())?;
+    let builds = Builds {
+        toolchain: Toolchain::provide()?,
+        profile: args.profile,
+        version: version()?,
+        date: source_date()?,
+        out: fs::canonicalize(out)?,
+    };
+    let (_, native) = machine(ARCH)?;
+    let native = builds.program(native)?;
+    let mut missing = Vec::new();
+    for (machine, target) in args.machines {
+        match builds.archive(machine, target, &native) {
+            Ok(archive) => {
+                let bytes = fs::metadata(&archive)?.len();
+                println!("{bytes:>9} bytes  {}", archive.display());
+            }
+            Err(error) => missing.push(format!("{machine}: {error:#}")),
+        }
+    }
+    run(Command::new("sh")
+        .args(["-c", "sha256sum *.tar.gz >SHA256SUMS"])
+        .current_dir(&builds.out))?;
+    if !missing.is_empty() {
+        bail!("missing archives:\n  {}", missing.join("\n  "));
+    }
+    Ok(())
+}
+
+/// What all archives of a command have in common.
+struct Builds<'a> {
+    toolchain: Toolchain,
+    profile: &'a str,
+    version: String,
+    /// Date of all files, in seconds of the epoch.
+    date: u64,
+    out: PathBuf,
+}
+
+impl Builds<'_> {
+    /// Builds the program for a target.
+    fn program(&self, target: &str) -> Result<PathBuf> {
+        let mut build = self
+            .toolchain
+            .build(self.profile, "assay-cli", "panic_unwind");
+        run(build
+            .args(["--locked", "--target", target])
+            .env("RUSTFLAGS", FLAGS))?;
+        let folder = match self.profile {
+            "dev" => "debug",
+            profile => profile,
+        };
+        Ok(build_folder()?.join(target).join(folder).join("assay"))
+    }
+
+    /// Builds the program of a machine and packs it; `native` is the program of this one.
+    fn archive(&self, machine: &str, target: &str, native: &Path) -> Result<PathBuf> {
+        let program = self.program(target)?;
+        let name = format!("assay-{}-{machine}-linux-musl", self.version);
+        let tree = self.out.join(&name);
+        if tree.exists() {
+            fs::remove_dir_all(&tree)?;
+        }
+        copy(&program, &tree.join("bin/assay"))?;
+        copy(&agents::build::folder()?, &tree.join("lib/assay/agents"))?;
+        generate(native, &tree.join("share"))?;
+        for document in DOCUMENTS {
+            copy(&workspace().join(document), &tree.join(document))?;
+        }
+        let bill = Bill::read(target)?;
+        bill.write_licences(&self.toolchain, &tree.join("licences"))?;
+        bill.write_spdx(&name, self.date, &tree.join("assay.spdx.json"))?;
+        run(Command::new("sh").args(["-c", SUMS]).current_dir(&tree))?;
+        self.pack(&name)
+    }
+
+    /// Packs a folder, with nothing of this machine, of this user or of today in it.
+    fn pack(&self, name: &str) -> Result<PathBuf> {
+        let archive = self.out.join(format!("{name}.tar.gz"));
+        run(Command::new("tar")
+            .args(["--create", "--format=ustar", "--sort=name"])
+            .args(["--owner=0", "--group=0", "--numeric-owner"])
+            .args(["--mode=u=rwX,go=rX", "--use-compress-program=gzip -9n"])
+            .arg(format!("--mtime=@{}", self.date))
+            .arg("--file")
+            .arg(&archive)
+            .arg("--directory")
+            .arg(&self.out)
+            .arg(name))?;
+        Ok(archive)
+    }
+}
+
+/// Lets the program of this machine write its man pages and completions below a folder.
+fn generate(native: &Path, share: &Path) -> Result<()> {
+    let pages = share.join("man/man1");
+    fs::create_dir_all(&pages)?;
+    let generate = |what: &str| {
+        let mut command = Command::new(native);
+        command.args(["--generate", what]);
+        command
+    };
+    run(generate("man").arg(&pages))?;
+    for (shell, file) in COMPLETIONS {
+        let file = share.join(file);
+        fs::create_dir_all(file.parent().unwrap_or(share))?;
+        fs::write(file, output(&mut generate(&format!("complete-{shell}")))?)?;
+    }
+    Ok(())
+}
+
+/// Copies a file, or a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to.parent().unwrap_or(to))?;
+    run(Command::new("cp").arg("-RL").args([from, to]))
+}
+
+fn version() -> Result<String> {
+    let id = output(cargo().args(["pkgid", "--package", "assay-cli"]))?;
+    let version = id.trim().rsplit(['#', '@']).next();
+    version
+        .map(str::to_owned)
+        .context("cargo pkgid: no version")
+}
+
+/// Date of the last commit; without git that of the source, whose archive has it.
+fn source_date() -> Result<u64> {
+    if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
+        return date.parse().context("SOURCE_DATE_EPOCH is no number");
+    }
+    // A repository around an unpacked source is another one.
+    let repository = workspace().join(".git");
+    let mut log = Command::new("git");
+    log.arg("--git-dir").arg(repository);
+    if let Ok(date) = output(log.args(["log", "-1", "--format=%ct"])) {
+        return date.trim().parse().context("git log: no date");
+    }
+    let modified = fs::metadata(workspace().join("Cargo.lock"))?.modified()?;
+    Ok(modified.duration_since(UNIX_EPOCH)?.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_are_those_of_agents_and_all_without_a_name() {
+        let args = DistArgs::read(&["armv7l", "--out", "here"]).unwrap();
+        assert_eq!(
+            args.machines,
+            [("armv7l", "armv7-unknown-linux-musleabihf")]
+        );
+        assert_eq!((args.out, args.profile), (Some("here"), "dist"));
+        let all = DistArgs::read(&["--profile", "dev"]).unwrap();
+        assert_eq!((all.machines.len(), all.profile), (5, "dev"));
+        let error = DistArgs::read(&["s390x"]).unwrap_err().to_string();
+        assert!(error.contains("aarch64, armv7l"), "{error}");
+        assert!(DistArgs::read(&["--out"]).is_err());
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_program() {
+        assert_eq!(version().unwrap(), env!("CARGO_PKG_VERSION"));
+    }
+}
