@@ -2,6 +2,7 @@
 //! same source gives the same bytes, in whichever folder it is built.
 
 mod bill;
+mod packages;
 
 use crate::agents::toolchain::Toolchain;
 use crate::agents::{self, MACHINES};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
-const HELP: &str = "cargo xtask dist [--out DIR] [--profile PROFILE] [MACHINE]...";
+const HELP: &str = "cargo xtask dist [--out DIR] [--profile PROFILE] [--packages] [MACHINE]...";
 
 /// Where archives are written, within the build folder.
 const FOLDER: &str = "archives";
@@ -53,6 +54,8 @@ struct DistArgs<'a> {
     machines: Vec<(&'static str, &'static str)>,
     out: Option<&'a str>,
     profile: &'a str,
+    /// Packages of Debian and RPM as well.
+    packages: bool,
 }
 
 impl<'a> DistArgs<'a> {
@@ -61,11 +64,13 @@ impl<'a> DistArgs<'a> {
             machines: Vec::new(),
             out: None,
             profile: "dist",
+            packages: false,
         };
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             match word {
                 "--out" => args.out = Some(words.next().context(HELP)?),
+                "--packages" => args.packages = true,
                 "--profile" => args.profile = words.next().context(HELP)?,
                 name => args.machines.push(machine(name)?),
             }
@@ -97,6 +102,7 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
     let builds = Builds {
         toolchain: Toolchain::provide()?,
         profile: args.profile,
+        packages: args.packages,
         version: version()?,
         date: source_date()?,
         out: fs::canonicalize(out)?,
@@ -126,6 +132,7 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
 struct Builds<'a> {
     toolchain: Toolchain,
     profile: &'a str,
+    packages: bool,
     version: String,
     /// Date of all files, in seconds of the epoch.
     date: u64,
@@ -166,6 +173,9 @@ impl Builds<'_> {
         bill.write_licences(&self.toolchain, &tree.join("licences"))?;
         bill.write_spdx(&name, self.date, &tree.join("assay.spdx.json"))?;
         run(Command::new("sh").args(["-c", SUMS]).current_dir(&tree))?;
+        if self.packages {
+            packages::make(machine, target, &tree, self.date)?;
+        }
         self.pack(&name)
     }
 

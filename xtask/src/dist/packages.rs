@@ -5,48 +5,49 @@ use crate::run::{build_folder, cargo, run};
 use anyhow::{Context, Result};
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs that make packages, at the versions that the packages were checked with.
-const TOOLS: [&str; 2] = ["cargo-deb@3.8.0", "cargo-generate-rpm@0.21.1"];
-
-/// Crates of which packages are made.
-const CRATES: [&str; 2] = ["cli", "agent"];
-
-/// Makes the packages for a machine, in a folder that is there.
-pub fn make(machine: &str, target: &str, archive: &Path, out: &Path) -> Result<()> {
+/// Makes the packages for a machine beside the folder of its archive; `date` is that of their files.
+pub fn make(machine: &str, target: &str, archive: &Path, date: u64) -> Result<()> {
     let build = build_folder()?;
-    let tools = build.join("tools");
-    // Manifests name it target/release/package, and both programs replace the first two words.
+    let out = archive.parent().context("an archive without a folder")?;
+    // Manifests name it target/release/package; both programs replace the first two words.
     let contents = build.join(target).join("release/package");
     if contents.exists() {
         fs::remove_dir_all(&contents)?;
     }
     fs::create_dir_all(&contents)?;
-    let archive = archive.canonicalize()?;
     let agent = archive.join(format!("lib/assay/agents/assay-agent-{machine}-sqlite"));
-    symlink(&archive, contents.join("archive"))?;
+    symlink(archive, contents.join("archive"))?;
     symlink(agent, contents.join("assay-agent"))?;
-    for tool in TOOLS {
-        let (name, _) = tool.split_once('@').context("a tool without a version")?;
-        if !tools.join("bin").join(name).exists() {
-            let install = ["install", "--quiet", "--locked", tool, "--root"];
-            run(cargo().args(install).arg(&tools))?;
-        }
-    }
-    for name in CRATES {
-        let package = format!("assay-{name}");
-        run(Command::new(tools.join("bin/cargo-deb"))
+    let deb = tool("cargo-deb", "3.8.0")?;
+    let rpm = tool("cargo-generate-rpm", "0.21.1")?;
+    for name in ["cli", "agent"] {
+        run(Command::new(&deb)
             .args(["--locked", "--no-build", "--no-strip", "--target", target])
-            .args(["--package", &package, "--output"])
-            .arg(out))?;
-        run(Command::new(tools.join("bin/cargo-generate-rpm"))
+            .args(["--package", &format!("assay-{name}"), "--output"])
+            .arg(out)
+            .env("SOURCE_DATE_EPOCH", date.to_string()))?;
+        run(Command::new(&rpm)
             .args(["--auto-req", "disabled", "--target", target])
             .args(["--package", &format!("crates/{name}"), "--target-dir"])
-            .args([&build, Path::new("--output"), out]))?;
+            .args([&build, Path::new("--output"), out])
+            .env("SOURCE_DATE_EPOCH", date.to_string()))?;
     }
     Ok(())
+}
+
+/// A subcommand of cargo at a version, which is installed in the build folder.
+fn tool(name: &str, version: &str) -> Result<PathBuf> {
+    let folder = build_folder()?.join(format!("{name}-{version}"));
+    let program = folder.join("bin").join(name);
+    if !program.exists() {
+        let package = format!("{name}@{version}");
+        let install = ["install", "--quiet", "--locked", &package, "--root"];
+        run(cargo().args(install).arg(&folder))?;
+    }
+    Ok(program)
 }
 
 #[cfg(test)]
@@ -91,24 +92,35 @@ mod tests {
     fn recipes_list_all_crates_of_the_lock() {
         let path = "contrib/yocto/assay-crates.inc";
         let wanted = crates_of_lock(&read("Cargo.lock"));
-        assert!(wanted.contains("crate://crates.io/libsqlite3-sys/"), "{wanted}");
+        assert!(
+            wanted.contains("crate://crates.io/libsqlite3-sys/"),
+            "{wanted}"
+        );
         if std::env::var_os("UPDATE_CRATES").is_some() {
             fs::write(root().join(path), &wanted).unwrap();
         }
         let remedy = "UPDATE_CRATES=1 cargo test -p xtask recipes";
-        assert!(read(path) == wanted, "{path} is not that of Cargo.lock: {remedy}");
+        assert!(
+            read(path) == wanted,
+            "{path} is not that of Cargo.lock: {remedy}"
+        );
     }
 
     #[test]
     fn recipes_have_the_version_and_the_sums_of_the_licences() {
         let manifest = read("Cargo.toml");
-        let version = manifest.lines().find_map(|line| line.strip_prefix("version = "));
+        let version = manifest
+            .lines()
+            .find_map(|line| line.strip_prefix("version = "));
         let version = version.unwrap().trim_matches('"');
         let recipe = read(&format!("contrib/yocto/assay_{version}.bb"));
         for (path, line) in [
             ("contrib/aur/PKGBUILD", "pkgver="),
             ("contrib/buildroot/assay/assay.mk", "ASSAY_VERSION = v"),
-            ("contrib/buildroot/assay-agent/assay-agent.mk", "ASSAY_AGENT_VERSION = v"),
+            (
+                "contrib/buildroot/assay-agent/assay-agent.mk",
+                "ASSAY_AGENT_VERSION = v",
+            ),
         ] {
             let line = format!("\n{line}{version}\n");
             assert!(read(path).contains(&line), "{path} lacks {line}");
