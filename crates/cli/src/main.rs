@@ -26,7 +26,7 @@ use commands::measure::{
     sweep, traits, watch,
 };
 use commands::results::{import, list, plot, report, rm, show, tag};
-use commands::{Command, language, usage};
+use commands::{Cli, Command, generate, language, usage};
 use driver::measuring::MeasureArgs;
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
@@ -65,47 +65,56 @@ fn run() -> Result<ExitCode, Failure> {
         return serve_host(&words[2..]);
     }
     assay_lang::speak(language::wanted(&words, &TOOLS.map(|(name, _)| name)));
+    if let Some(candidates) = generate::completion::candidates(&words) {
+        output::print(|out| out.write_all(&candidates))?;
+        return Ok(exit::DONE);
+    }
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
             return run_tool(name, run, words);
         }
     }
     let own = words.get(1..).unwrap_or_default().to_vec();
-    let Some(args) = usage::parse(words)? else {
-        return Ok(exit::DONE);
-    };
-    match args.command {
-        Command::Qualify(args) => measure(&own, &args.shared, |on| qualify::run(&args, on)),
-        Command::Sweep(args) => measure(&own, &args.shared, |on| {
+    match usage::parse(words)? {
+        Some(Cli { generate: Some(words), .. }) => generate::run(&words),
+        Some(Cli { command: Some(command), .. }) => run_command(command, &own),
+        _ => Ok(exit::DONE),
+    }
+}
+
+fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Qualify(args) => measure(own, &args.shared, |on| qualify::run(&args, on)),
+        Command::Sweep(args) => measure(own, &args.shared, |on| {
             sweep::run(&args, commands::swept::parse, on)
         }),
-        Command::Mark(args) => measure(&own, &args.shared, |on| mark::run(&args, on)),
+        Command::Mark(args) => measure(own, &args.shared, |on| mark::run(&args, on)),
         Command::Run(args) => {
-            targets::measure(&args.on, &own, args.json, |on| run_file::run(&args, on))
+            targets::measure(&args.on, own, args.json, |on| run_file::run(&args, on))
         }
         Command::Replay(args) => {
-            targets::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
+            targets::measure(&args.on, own, args.json, |on| replay::run(&args, on))
         }
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
-        Command::Androbench(args) => measure(&own, &args.shared, |on| androbench::run(&args, on)),
+        Command::Androbench(args) => measure(own, &args.shared, |on| androbench::run(&args, on)),
         Command::Watch(args) => {
-            targets::measure(&args.on, &own, args.json, |on| watch::run(&args, on))
+            targets::measure(&args.on, own, args.json, |on| watch::run(&args, on))
         }
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
-        Command::Disks(args) => measure(&own, &args.shared, |on| disks::run(&args, on)),
-        Command::Ping(args) => measure(&own, &args.shared, |on| ping::run(&args, on)),
-        Command::Capacity(args) => measure(&own, &args.shared, |on| capacity::run(&args, on)),
-        Command::Soak(args) => measure(&own, &args.shared, |on| soak::run(&args, on)),
-        Command::Mem(args) => measure(&own, &args.shared, |on| mem::run(&args, on)),
-        Command::Scenario(args) => measure(&own, &args.shared, |on| scenario::run(&args, on)),
-        Command::Traits(args) => targets::measure(&args.on, &own, args.output.json, |on| {
+        Command::Disks(args) => measure(own, &args.shared, |on| disks::run(&args, on)),
+        Command::Ping(args) => measure(own, &args.shared, |on| ping::run(&args, on)),
+        Command::Capacity(args) => measure(own, &args.shared, |on| capacity::run(&args, on)),
+        Command::Soak(args) => measure(own, &args.shared, |on| soak::run(&args, on)),
+        Command::Mem(args) => measure(own, &args.shared, |on| mem::run(&args, on)),
+        Command::Scenario(args) => measure(own, &args.shared, |on| scenario::run(&args, on)),
+        Command::Traits(args) => targets::measure(&args.on, own, args.output.json, |on| {
             traits::run(&args, on)
         }),
-        Command::Devices(args) => targets::measure(&args.on, &own, args.output.json, |on| {
+        Command::Devices(args) => targets::measure(&args.on, own, args.output.json, |on| {
             devices::run(&args, on)
         }),
-        Command::Doctor(args) => targets::measure(&args.on, &own, args.output.json, |on| {
+        Command::Doctor(args) => targets::measure(&args.on, own, args.output.json, |on| {
             doctor::run(&args, on)
         }),
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
@@ -114,7 +123,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Power(args) => power::run(&args),
         Command::Powercut(args) => {
             let (on, json) = (args.shared.on.stopping(), args.shared.json);
-            targets::measure(&on, &own, json, |on| powercut::run(&args, on))
+            targets::measure(&on, own, json, |on| powercut::run(&args, on))
         }
         Command::Import(args) => import::run(&args),
         Command::List(args) => list::run(&args),

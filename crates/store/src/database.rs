@@ -41,7 +41,8 @@ impl Database {
         {
             create_folder(folder)?;
         }
-        let database = Self::connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
+        let create = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let database = Self::connect(path, create, BUSY_TIMEOUT)?;
         if database.with(|connection| connection.is_readonly("main"))? {
             return Err(StoreError::ReadOnly {
                 path: database.path,
@@ -53,15 +54,28 @@ impl Database {
     /// Opens a file that is a store already; creates nothing. A file that may
     /// not be written can still be read.
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        Self::connect_existing(path, OpenFlags::SQLITE_OPEN_READ_WRITE, BUSY_TIMEOUT)
+    }
+
+    /// The same for an answer at once: changes nothing in the file, and waits for no writer.
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        Self::connect_existing(path, OpenFlags::SQLITE_OPEN_READ_ONLY, Duration::ZERO)
+    }
+
+    fn connect_existing(
+        path: &Path,
+        access: OpenFlags,
+        patience: Duration,
+    ) -> Result<Self, StoreError> {
         let path = absolute(path)?;
         match inspect(&path)? {
             StoreFileKind::Nothing => Err(StoreError::Missing { path }),
-            StoreFileKind::Store => Self::connect(path, OpenFlags::empty()),
+            StoreFileKind::Store => Self::connect(path, access, patience),
         }
     }
 
-    fn connect(path: PathBuf, extra: OpenFlags) -> Result<Self, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;
+    fn connect(path: PathBuf, access: OpenFlags, patience: Duration) -> Result<Self, StoreError> {
+        let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags)
             .map_err(|error| StoreError::from_sqlite(&path, error))?;
         let identity = identity(&path).map_err(|source| StoreError::Access {
@@ -74,7 +88,7 @@ impl Database {
             path,
             identity,
         };
-        database.with(configure)?;
+        database.with(|connection| configure(connection, patience))?;
         database.with(schema::migrate)?;
         Ok(database)
     }
@@ -230,8 +244,8 @@ fn create_folder(folder: &Path) -> Result<(), StoreError> {
 /// not sync the folder afterwards, so a power cut could bring the journal back
 /// and with it the state before the trial; EXTRA does
 /// (<https://sqlite.org/pragma.html#pragma_synchronous>).
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+fn configure(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
+    connection.busy_timeout(patience)?;
     connection.pragma_update(None, "journal_mode", "DELETE")?;
     connection.pragma_update(None, "synchronous", "EXTRA")?;
     connection.pragma_update(None, "foreign_keys", true)

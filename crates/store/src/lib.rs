@@ -21,4 +21,4 @@ mod select;
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
-pub use select::{SomeTrials, StoredId};
+pub use select::{SomeTrials, StoredCandidate, StoredId};

@@ -99,6 +99,19 @@ impl Store {
         })
     }
 
+    /// Opens a store that is there to read it at once: changes nothing in the file, not even its
+    /// format, and waits for no other process.
+    ///
+    /// # Errors
+    /// As [`Store::open_existing`], and when another process is writing.
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let database = Database::open_to_read(path)?;
+        Ok(Self {
+            database,
+            next: Annotation::default(),
+        })
+    }
+
     /// Returns the absolute path of the store.
     pub fn path(&self) -> &Path {
         self.database.path()

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::{annotation, owner};
+use crate::rows::{annotation, owner, words};
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
@@ -31,7 +31,62 @@ impl StoredId {
     }
 }
 
+/// Run or import that a beginning of an id or a name may mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredCandidate {
+    /// The whole id.
+    pub id: String,
+    /// Name that the user gave it.
+    pub name: Option<String>,
+    /// Start of the run, or time of the import, milliseconds since 1970 (UTC).
+    pub started_unix_ms: u64,
+    /// The device in a few words, or the tool of an import.
+    pub device: String,
+    /// [`RunHeader::command`]; empty for an import.
+    pub command: Vec<String>,
+    /// [`RunHeader::target`].
+    pub target: Option<String>,
+}
+
 impl Store {
+    /// Returns the newest runs and imports whose id or name begins with `beginning`, at most
+    /// `most` of them.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn candidates(
+        &self,
+        beginning: &str,
+        most: u32,
+    ) -> Result<Vec<StoredCandidate>, StoreError> {
+        // Headers are long: only those of the newest are read.
+        let sql = "SELECT newest.*, \
+             CASE WHEN json_valid(header) THEN header ->> '$.command' ELSE '[]' END AS command, \
+             CASE WHEN json_valid(header) THEN header ->> '$.target' END AS target \
+             FROM (SELECT id, name, at, device FROM \
+             (SELECT id, started_unix_ms AS at, device FROM runs \
+             UNION ALL SELECT id, imported_unix_ms, tool FROM imports) \
+             LEFT JOIN annotations USING (id) \
+             WHERE substr(id, 1, length(?1)) = ?1 OR substr(name, 1, length(?1)) = ?1 \
+             ORDER BY at DESC LIMIT ?2) AS newest \
+             LEFT JOIN runs USING (id) ORDER BY at DESC";
+        let read = |row: &Row<'_>| {
+            Ok(StoredCandidate {
+                id: row.get("id")?,
+                name: row.get("name")?,
+                started_unix_ms: row.get("at")?,
+                device: row.get("device")?,
+                command: words(row, "command")?,
+                target: row.get("target")?,
+            })
+        };
+        self.database.with(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            let rows = statement.query_map(params![beginning, most], read)?;
+            rows.collect()
+        })
+    }
+
     /// Returns all runs, newest first.
     ///
     /// # Errors

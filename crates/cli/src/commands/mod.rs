@@ -1,6 +1,7 @@
 //! The commands, in the groups of the help, and the command line that names them.
 
 pub mod dropin;
+pub mod generate;
 pub mod judge;
 pub mod language;
 pub mod machines;
@@ -47,9 +48,14 @@ use results::show::ShowArgs;
 use results::tag::TagArgs;
 use std::ffi::OsString;
 
-/// Exit codes of the whole program. `assay fio` counts failed jobs instead, as fio does.
-const ALL_EXIT_CODES: &str = "\
+/// End of the help of the whole program. `assay fio` counts failed jobs, as fio does.
+const AFTER_HELP: &str = "\
 assay COMMAND --help shows the options and exit codes of a command.
+
+Examples:
+  assay qualify /mnt/sd --name before
+  assay compare before last
+  assay report last -o disk.html
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check failed (regression, missed class,
 spoiled figures), 4 data read differs from data written, 5 device or target lost,
@@ -59,7 +65,7 @@ assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.
 /// Measure storage. Every figure carries evidence of what was measured: the device or a
 /// cache.
 #[derive(Debug, Parser)]
-#[command(name = "assay", version, after_help = ALL_EXIT_CODES, max_term_width = 100)]
+#[command(name = "assay", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub struct Cli {
     /// Language of reports, warnings and help [default: the locale's]. Output for programs is
     /// always English.
@@ -68,9 +74,14 @@ pub struct Cli {
         PossibleValue::new("en").help("English"),
     ])]
     pub lang: Option<String>,
+    /// Write what packages of assay have: man DIR writes a manual page for each command;
+    /// complete-bash, complete-zsh, complete-fish, complete-elvish and complete-powershell print
+    /// a script for that shell (docs/completions.md).
+    #[arg(long, value_names = ["WHAT", "DIR"], num_args = 1..=2, exclusive = true)]
+    pub generate: Option<Vec<OsString>>,
     /// Command that is carried out.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// Commands in the groups of `assay --help`.
@@ -99,6 +110,15 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
         &["devices", "doctor", "targets", "agent", "campaign"],
     ),
 ];
+
+/// Returns the command among the stored words, or the tool that a link was called like.
+pub fn command_of(words: &[String]) -> &str {
+    let is_command = |word: &&str| GROUPS.iter().any(|(_, names)| names.contains(word));
+    let mut words = words.iter().map(String::as_str);
+    let program = words.next().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let tool = program.filter(is_command);
+    tool.or_else(|| words.find(is_command)).unwrap_or_default()
+}
 
 /// Command that is carried out.
 #[derive(Debug, Subcommand)]
@@ -189,4 +209,24 @@ pub struct ToolArgs {
         allow_hyphen_values = true
     )]
     pub words: Vec<OsString>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_of;
+
+    #[test]
+    fn a_command_is_found_among_its_words() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let of = |line: &[&str]| {
+            let words: Vec<String> = words(line);
+            command_of(&words).to_owned()
+        };
+        assert_eq!(
+            of(&["/usr/bin/assay", "--lang", "en", "qualify", "dd"]),
+            "qualify"
+        );
+        assert_eq!(of(&["/opt/dd", "if=x"]), "dd");
+        assert_eq!(of(&[]), "");
+    }
 }

@@ -1,7 +1,7 @@
 //! Checks of a stored run before a command resumes it (`--resume`).
 
 use crate::checks::admission::{self, Need};
-use crate::commands::{Cli, Command, usage};
+use crate::commands::{Command, usage};
 use crate::driver::host::Host;
 use crate::driver::{leftovers, runs};
 use crate::exit::{DONE, Failure};
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 /// When this version does not take those words.
 pub fn began(run: &Run) -> Result<Option<Command>, Failure> {
     let words = run.header.command.iter().map(OsString::from);
-    Ok(usage::parse(words)?.map(|Cli { command, .. }| command))
+    Ok(usage::parse(words)?.and_then(|cli| cli.command))
 }
 
 /// A run that is to be resumed, where it began.

@@ -77,7 +77,7 @@ fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<Swept, Failur
             "{tool}, whose path is that of the sweep: {failure}"
         ))
     })?;
-    Ok(match parsed.map(|cli| cli.command) {
+    Ok(match parsed.and_then(|cli| cli.command) {
         Some(Command::Androbench(args)) => work("androbench", move |bench| {
             androbench::work(&args, &bench.path)
         }),

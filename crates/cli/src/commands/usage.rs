@@ -15,6 +15,9 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, F
     let command = localized();
     let parsed = command.try_get_matches_from(&words);
     let error = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(args) if args.command.is_none() && args.generate.is_none() => {
+            return Err(Failure::usage(without_command(&words)));
+        }
         Ok(args) => return Ok(Some(args)),
         Err(error) => error,
     };

@@ -151,6 +151,12 @@ pub fn jobs(
     Ok(jobs)
 }
 
+/// Returns the names of all jobs.
+pub fn names() -> Vec<String> {
+    let jobs = all(&Scale::usual(), Some(EngineKind::IoUring), TRIALS);
+    jobs.into_iter().map(|planned| planned.job.name).collect()
+}
+
 fn all(scale: &Scale, engine: Option<EngineKind>, trials: u32) -> Vec<PlannedJob> {
     let mut jobs = ladder(scale);
     jobs.extend(read_ladder(scale));

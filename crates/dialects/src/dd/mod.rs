@@ -130,6 +130,10 @@ Copies like GNU dd, and says what the rate measured: one more line on standard
 error tells how much had reached the device when the clock stopped. The run is
 kept (assay list).
 
+Examples:
+  assay dd if=/dev/zero of=/mnt/sd/file bs=1M count=512 conv=fdatasync
+  assay dd --ladder of=/mnt/sd/file bs=1M count=512
+
 Options of assay's own:
   --trials N       copy N times (not from a pipe or a terminal)
   --ladder         write of=FILE in four ways - plain, conv=fdatasync,
@@ -164,7 +168,9 @@ and so on for G T P E; AxB is a product. count, skip and seek count bytes if N
 ends in B. Naming a device as of= is the word that its data may go; a device in
 use is refused.
 
-SIGUSR1 prints the statistics so far. Exit codes: 0 done, 1 failed, 2 refused by
+SIGUSR1 prints the statistics so far.
+
+Exit codes: 0 done, 1 failed, 2 refused by
 assay.
 ";
 

@@ -5,10 +5,21 @@ use super::options::{self, ENGINES, GROUPS, OptionDef, OptionType, Support};
 use crate::nearest;
 use std::fmt::Write as _;
 
-/// `--help`.
-pub(super) fn usage() -> String {
+const EXAMPLES: &str = "\
+Examples:
+  assay fio jobs.fio --output-format=json
+  assay fio --name=r --filename=/mnt/sd/file --size=1g --rw=randread --bs=4k --direct=1
+
+";
+
+const EXIT_CODES: &str = "
+Exit codes: the number of failed jobs, 4 for data that differs, 128 when stopped.
+";
+
+/// Output of `assay fio --help`.
+pub fn usage() -> String {
     let mut text = format!(
-        "{}\nassay fio [flags] [options of jobs] [job files]\n\n",
+        "{}\nUsage: assay fio [flags] [options of jobs] [job files]\n\n{EXAMPLES}",
         super::VERSION
     );
     for flag in flags().filter(|flag| !is_refused(flag.support)) {
@@ -21,6 +32,7 @@ pub(super) fn usage() -> String {
         let _ = writeln!(text, "  {name:<24}{}", flag.help);
     }
     text.push_str("\nOptions of jobs: --cmdhelp. Engines: --enghelp.\n");
+    text.push_str(EXIT_CODES);
     text
 }
 

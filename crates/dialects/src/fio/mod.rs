@@ -23,7 +23,7 @@ mod value;
 mod tests;
 
 pub use error::{FioError, OptionLocation};
-pub use help::compat_table;
+pub use help::{compat_table, usage};
 pub use output_options::{Eta, Formats, OutputOptions};
 
 use assay_model::load::Load;

@@ -130,6 +130,7 @@ Drop-in for iozone: its flags and its text, and what each figure measured.
 
 Usage: assay iozone [--on TARGET] [flags of iozone] [--trials N] [--json] [--store FILE]
 
+Examples:
   assay iozone -Rab out.xlsx -g 2G -n 1M -w -e -C
   assay iozone -i 0 -i 1 -s 64M -r 4k -I
   assay iozone -t 4 -s 256M -r 64k

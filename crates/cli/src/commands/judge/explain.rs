@@ -20,6 +20,7 @@ Examples:
 
 Each time has its source beside it: measured, ceiling, fit, model, rest.
 What cannot be determined is listed with the reason (docs/explain.md).
+
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// `assay explain`.
@@ -36,7 +37,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "MODE")]
     pub bus: Option<String>,
     /// The measured part: a known one, or a file. Its costs replace those fitted to the run.
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "PART|FILE")]
     pub part: Option<String>,
     /// Size of the requests into which the host splits larger I/Os [default: that of the run,
     /// else 512k].

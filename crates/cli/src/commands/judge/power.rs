@@ -21,6 +21,7 @@ Examples:
 Each number holds for four of five comparisons, at a level of 5 % that all deciding
 metrics share. A smaller difference usually ends in equivalent where it is below the
 margin.
+
 Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay power`.

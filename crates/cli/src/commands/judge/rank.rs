@@ -15,6 +15,10 @@ const AFTER_HELP: &str = "\
 Conditions without a common letter differ; a common letter does not say that they
 are equal (equivalent does). Without --baseline all pairs are judged.
 
+Examples:
+  assay rank last
+  assay rank governors.csv --baseline performance
+
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// `assay rank`.

@@ -13,13 +13,13 @@ Without an installed agent each command copies one and removes it again. An inst
 agent is used as long as it is the same file (each command checks its SHA-256);
 otherwise a command copies its own. It is installed in ~/.assay-agent, or
 in /data/local/tmp/.assay-agent of a phone.
+";
 
-Exit codes: 0 done, 1 failed, 2 wrong usage,
-5 target lost.";
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 5 target lost.";
 
 /// `assay agent`.
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = format!("{AFTER_HELP}\n{EXIT_CODES}"))]
 pub struct AgentArgs {
     /// Command to run.
     #[command(subcommand)]
@@ -30,10 +30,13 @@ pub struct AgentArgs {
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
     /// Install the agent on targets, so that later commands need not copy it.
+    #[command(after_help = format!("Examples:\n  assay agent push --on @boards.txt\n\n{EXIT_CODES}"))]
     Push(OnArgs),
     /// List the agents on targets: installed, in use by a command, or left by a lost link.
+    #[command(after_help = format!("Examples:\n  assay agent list --on ssh://root@board\n\n{EXIT_CODES}"))]
     List(OnArgs),
     /// Remove the installed agent and what lost links left.
+    #[command(after_help = format!("Examples:\n  assay agent remove --on adb:\n\n{EXIT_CODES}"))]
     Remove(OnArgs),
 }
 

@@ -16,6 +16,10 @@ const AFTER_HELP: &str = "\
 Nothing is written. As root it shows more: modes of card buses, registers, wear.
 docs/devices.md describes the JSON.
 
+Examples:
+  assay devices
+  assay devices mmcblk0 --on ssh://root@board
+
 Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 target lost.";
 

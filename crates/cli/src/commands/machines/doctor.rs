@@ -18,6 +18,10 @@ figures (they would measure something else, or nothing), disturbs them (they var
 are below the device's best), or is a note to be published with them.
 docs/devices.md describes the JSON.
 
+Examples:
+  assay doctor /mnt/sd
+  assay doctor --strict --on ssh://root@board
+
 Exit codes: 0 done, whatever was found, 3 with --strict when something spoils or
 disturbs, 1 failed, 2 wrong usage, 5 target lost.";
 

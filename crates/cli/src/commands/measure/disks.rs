@@ -16,9 +16,15 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay disks /dev/sda
+  assay disks /dev/sdb --write --destroy-data
+";
+
 /// `assay disks`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct DisksArgs {
     /// Block device or file (only read), or folder (a test file is made in it and removed).
     pub path: PathBuf,

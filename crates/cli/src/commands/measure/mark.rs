@@ -26,6 +26,13 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay mark /mnt/sd
+  assay mark /dev/sdb --class A2 --destroy-data
+  assay mark /dev/nvme1n1 --steady-state --destroy-data
+";
+
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage,
 3 the class is missed, 5 device or target lost, 130 or 143 stopped by Ctrl-C or
@@ -33,7 +40,7 @@ SIGTERM. Finished trials are kept in every case.";
 
 /// `assay mark`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct MarkArgs {
     /// A directory (a test file is made in it and removed), a file (it is only
     /// read), or a block device (needs --destroy-data).

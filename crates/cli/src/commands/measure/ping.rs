@@ -20,12 +20,18 @@ use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay ping /mnt/sd
+  assay ping /dev/nvme0n1 --count 100 --interval 10ms
+";
+
 /// Smallest logical block of any device; direct reads are multiples of it.
 const SECTOR: u64 = 512;
 
 /// `assay ping`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct PingArgs {
     /// A directory (a test file is made in it and removed), a file or a block device (only
     /// read, even if mounted), or a simulated device.

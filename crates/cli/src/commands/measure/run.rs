@@ -20,6 +20,12 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay run jobs.fio
+  assay run jobs.fio --trials 10 --name before-patch
+";
+
 const RUN_EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage,
 4 data read differs from data written, 5 device or target lost,
@@ -27,7 +33,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage,
 
 /// `assay run`.
 #[derive(Args, Debug)]
-#[command(after_help = RUN_EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{RUN_EXIT_CODES}"))]
 pub struct RunArgs {
     /// A job file of fio. A block device that it names is overwritten, unless it
     /// is in use.

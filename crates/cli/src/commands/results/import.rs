@@ -24,7 +24,9 @@ Examples:
   assay import androbench.csv                    condition,metric,unit,n,mean,stdev
 
 Facts that the files do not contain are unknown: above all, whether the device or the
-page cache was measured. Exit codes: 0 done, 1 failed, 2 a file cannot be read or
+page cache was measured.
+
+Exit codes: 0 done, 1 failed, 2 a file cannot be read or
 understood; nothing is stored then.";
 
 /// `assay import`.

@@ -1,6 +1,6 @@
 //! `assay list`: the stored runs and imports.
 
-use crate::commands::Cli;
+use crate::commands::command_of;
 use crate::driver::runs::unix_ms;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, say, style};
@@ -14,13 +14,12 @@ use assay_report::json::rfc3339;
 use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
 use assay_store::{ImportSummary, RunSummary, SomeTrials, Store};
-use clap::{Args, CommandFactory};
+use clap::Args;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Version of the JSON of a list: rises when a field changes its meaning or goes.
@@ -33,6 +32,7 @@ Examples:
   assay list --json | jq '.runs[].id'
 
 What is written to a pipe is not shortened. docs/json.md describes the JSON.
+
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
 
 /// `assay list`.
@@ -96,13 +96,9 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
         args.since
             .is_none_or(|since| entry.started_unix_ms >= since)
     });
-    let commands: Vec<String> = Cli::command()
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
     let mut kept = Vec::new();
     for mut entry in entries {
-        entry.look_inside(&store, &commands);
+        entry.look_inside(&store);
         if entry.is_wanted(args) {
             kept.push(entry);
         }
@@ -172,16 +168,16 @@ fn of_import(import: ImportSummary) -> ListedResult {
 impl ListedResult {
     /// Adds what stands in the records. A damaged one is listed without it: `assay show`
     /// says what is wrong.
-    fn look_inside(&mut self, store: &Store, commands: &[String]) {
+    fn look_inside(&mut self, store: &Store) {
         if self.kind == "import" {
             let import = store.load_import(&self.id).ok();
             self.figure = import.and_then(|import| KeyFigure::of_import(&import));
             return;
         }
-        let some = store.load_some(&self.id, |header| trials_for(header, commands));
+        let some = store.load_some(&self.id, trials_for);
         let Ok(some) = some else { return };
         let header = &some.run.header;
-        self.command = command_of(&header.command, commands);
+        command_of(&header.command).clone_into(&mut self.command);
         let size = header.plan.file_size;
         self.size = (size.0 > 0).then_some(size);
         self.figure = KeyFigure::of_run(&some.run);
@@ -278,24 +274,14 @@ impl ListedResult {
 }
 
 /// Trials that a list needs of a run: those of its key job, or what its finding stands in.
-fn trials_for(header: &RunHeader, commands: &[String]) -> SomeTrials {
-    match command_of(&header.command, commands).as_str() {
+fn trials_for(header: &RunHeader) -> SomeTrials {
+    match command_of(&header.command) {
         "soak" => SomeTrials::Last,
         "capacity" | "powercut" => SomeTrials::All,
         _ => {
             key_job(&header.plan).map_or(SomeTrials::All, |job| SomeTrials::OfJob(job.name.clone()))
         }
     }
-}
-
-/// The command among the stored words, or the tool that a link was called like.
-fn command_of(words: &[String], commands: &[String]) -> String {
-    let is_command = |word: &&String| commands.contains(word);
-    let program = words.first().map(Path::new).and_then(Path::file_name);
-    let program = program.map(|name| name.to_string_lossy().into_owned());
-    let tool = program.filter(|name| commands.contains(name));
-    tool.or_else(|| words.iter().skip(1).find(is_command).cloned())
-        .unwrap_or_default()
 }
 
 /// Reads a day or a time that has passed since, as milliseconds since 1970.
@@ -342,20 +328,5 @@ mod tests {
         for wrong in ["", "7", "d", "7 years", "99999999999999999999d", "-1d"] {
             assert!(parse_since(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_command_is_found_among_its_words() {
-        let commands = ["qualify", "dd"].map(str::to_owned);
-        let of = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            command_of(&words, &commands)
-        };
-        assert_eq!(
-            of(&["/usr/bin/assay", "--lang", "en", "qualify", "dd"]),
-            "qualify"
-        );
-        assert_eq!(of(&["/opt/dd", "if=x"]), "dd");
-        assert_eq!(of(&[]), "");
     }
 }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
+Examples:
   assay plot last                                    which charts there are
   assay plot last --metric read_bw                   in the terminal
   assay plot last --chart latency-rand-read-4k -o latency.svg

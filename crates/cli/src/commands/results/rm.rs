@@ -15,6 +15,11 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Nothing is asked. Of several, all are removed or none. The room in the store is used again
 by later runs; its file does not shrink.
+
+Examples:
+  assay rm last
+  assay rm 3f2a 9b1c
+
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.")]
 pub struct RmArgs {
     /// Name, id, beginning of an id, or `last`; a run under way is refused.

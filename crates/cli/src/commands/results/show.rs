@@ -9,8 +9,16 @@ use assay_report::{json, views};
 use clap::Args;
 use std::process::ExitCode;
 
+const AFTER_HELP: &str = "\
+Examples:
+  assay show last
+  assay show baseline --json
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
+
 /// `assay show`.
 #[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
 pub struct ShowArgs {
     /// Name or id of a run or an import, the beginning of its id, or `last`.
     pub run: String,

@@ -26,6 +26,7 @@ Examples:
   assay compare baseline last
 
 Names, tags and notes can change; the measured record cannot.
+
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.",
     group(changes())
 )]

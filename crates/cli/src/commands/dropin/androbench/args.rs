@@ -9,9 +9,15 @@ use assay_model::work::androbench::{Journal, Statement, Synchronous};
 use clap::{Args, value_parser};
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay androbench /data/local/tmp
+  assay androbench /mnt/emmc --like mobibench --only 'sqlite-*'
+";
+
 /// `assay androbench`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct AndroBenchArgs {
     /// Folder to measure: test files are made in it and removed.
     #[arg(value_name = "DIR", default_value = ".")]

@@ -17,7 +17,9 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 A source is `last`, the first letters of a stored run's or import's id, or a file
-that assay import understands. Behind an @ it may name one of its conditions:
+that assay import understands. Behind an @ it may name one of its conditions.
+
+Examples:
   assay compare 3f2a 9b1c
   assay compare before.json after.json --margin 3
   assay compare governors.csv@interactive governors.csv@ondemand
@@ -27,6 +29,7 @@ that assay import understands. Behind an @ it may name one of its conditions:
   assay compare --a b1 --a b2 --a b3 --b c1 --b c2 --b c3
   assay compare --paired-on /mnt/old /mnt/new --trials auto --budget 30m
   assay compare --paired-on /dev/sdb /dev/sdc --destroy-data --only 'rand-*'
+
 With three or more sources a side each is taken for a unit of the part, and the
 verdict holds for the part; otherwise for these alone.
 

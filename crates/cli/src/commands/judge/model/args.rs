@@ -63,11 +63,12 @@ pub struct LimitsArgs {
 }
 
 const COMPARE_HELP: &str = "\
-Example:
+Examples:
   assay model compare --policy closed --policy open
 
 Policies: closed (CMD12 after each transfer), open (as published: transfers stay open),
 open-safe (the same without its holes), open-after-N (open-safe after N requests in a row).
+
 Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay model compare`.
@@ -81,9 +82,16 @@ pub struct CompareArgs {
     pub output: DocumentArgs,
 }
 
+const CHECK_HELP: &str = "\
+Examples:
+  assay model check
+  assay model check --policy open-after-4
+
+Exit codes: 0 all rules hold, 2 wrong usage, 3 a rule can be broken.";
+
 /// `assay model check`.
 #[derive(Args, Debug)]
-#[command(after_help = "Exit codes: 0 all rules hold, 2 wrong usage, 3 a rule can be broken.")]
+#[command(after_help = CHECK_HELP)]
 pub struct CheckArgs {
     /// A policy [default: closed, cmd23, open, open-safe, open-after-2].
     #[arg(long = "policy", value_name = "POLICY")]
@@ -103,6 +111,7 @@ A line of a file is a pattern, a size and a rate, such as
 with read, write, randread or randwrite, one I/O after the other. Empty lines and those that
 begin with # are skipped. Of a run, the results with the label device or simulated are fitted:
 direct reads and writes of one at a time.
+
 Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay model fit`.
@@ -118,7 +127,7 @@ pub struct FitArgs {
     pub only: Vec<String>,
     /// The initial part: a known one, or a file. Parameters that are not fitted keep its values
     /// [default: the part nearest to the run's device; for a file the SD card].
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "PART|FILE")]
     pub part: Option<String>,
     /// Transfer policy of the host [default: closed, or that of the simulation].
     #[arg(long, value_name = "POLICY")]
@@ -138,6 +147,7 @@ Examples:
   assay model simulate --part mine.toml --rw write --bs 1m --policy open
 
 The form of a part's file is in docs/model.md.
+
 Exit codes: 0 done, 2 wrong usage.";
 
 /// `assay model simulate`.
@@ -145,7 +155,7 @@ Exit codes: 0 done, 2 wrong usage.";
 #[command(after_help = SIMULATE_HELP)]
 pub struct SimulateArgs {
     /// A known part, or a file.
-    #[arg(long, value_name = "NAME|FILE", required_unless_present = "parts")]
+    #[arg(long, value_name = "PART|FILE", required_unless_present = "parts")]
     pub part: Option<String>,
     /// List the parts that assay knows.
     #[arg(long)]

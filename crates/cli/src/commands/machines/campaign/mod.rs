@@ -47,6 +47,10 @@ A file such as
   targets = [\"ssh://root@10.0.0.7\", \"ssh://root@10.0.0.8\"]
 docs/boards.md describes all keys.
 
+Examples:
+  assay campaign cards.toml --dry-run
+  assay campaign cards.toml --gate -o cards.html
+
 Exit codes: 0 done, 2 wrong usage, 3 with --gate:
 something is slower; else the highest code of the missing runs (5: no board was
 left), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
@@ -154,7 +158,7 @@ fn check_flags(words: &[String]) -> Result<(), Failure> {
         .into_iter()
         .chain(words.iter().map(String::as_str));
     let parsed = usage::parse(all.map(OsString::from)).map_err(|failure| wrong(&failure))?;
-    match parsed.map(|cli| cli.command) {
+    match parsed.and_then(|cli| cli.command) {
         Some(Command::Sweep(sweep)) if !sweep.command.is_empty() => {
             let path = sweep.path.unwrap_or_default();
             let read = swept::parse(&sweep.command, &path);

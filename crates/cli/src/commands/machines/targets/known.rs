@@ -39,7 +39,8 @@ pub fn all() -> (Vec<KnownTarget>, Vec<String>) {
     (found, problems)
 }
 
-fn of_ssh() -> Vec<KnownTarget> {
+/// Returns the hosts of `~/.ssh/config`.
+pub fn of_ssh() -> Vec<KnownTarget> {
     let home = env::var_os("HOME").unwrap_or_default();
     let config = fs::read_to_string(Path::new(&home).join(".ssh/config")).unwrap_or_default();
     let hosts = ssh::configured(&config).into_iter();

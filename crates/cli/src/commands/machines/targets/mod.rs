@@ -1,6 +1,6 @@
 //! `assay targets`: the machines that assay can measure on.
 
-mod known;
+pub mod known;
 
 use crate::driver::reach::{self, Reached, describe};
 use crate::exit::{DONE, Failure, LOST};
@@ -16,8 +16,11 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Listed are the hosts of ~/.ssh/config (without patterns), the devices of adb, and the
-places of the labgrid that LG_COORDINATOR names. A file with targets of one's own:
-assay targets --on @FILE --check
+places of the labgrid that LG_COORDINATOR names.
+
+Examples:
+  assay targets
+  assay targets --on @boards.txt --check    a file with targets of one's own
 
 Exit codes: 0 done, 1 failed, 2 wrong usage,
 5 with --check when a target is not reached.";

@@ -7,7 +7,13 @@ use std::path::PathBuf;
 
 const AFTER: &str = "\
 The files are those of H2testw and f3: f3read checks what assay wrote, and assay
-what f3write wrote. Exit codes: 0 everything was found as it was written, 4 it was
+what f3write wrote.
+
+Examples:
+  assay capacity /mnt/sd
+  assay capacity /dev/sdb --probe --destroy-data
+
+Exit codes: 0 everything was found as it was written, 4 it was
 not, 1 failed, 2 wrong usage, 5 device or target
 lost, 130 or 143 stopped by Ctrl-C or SIGTERM; files written so far are kept then,
 and --verify-only checks them.";

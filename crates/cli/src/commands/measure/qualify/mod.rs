@@ -23,9 +23,16 @@ use profile::Profile;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay qualify /mnt/sd
+  assay qualify /dev/mmcblk1 --destroy-data --quick --name new-card
+  assay qualify /data --on ssh://root@board --only 'rand-*'
+";
+
 /// `assay qualify`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct QualifyArgs {
     /// A directory (a test file is made in it and removed), a file (it is only
     /// read), or a block device (needs --destroy-data).

@@ -7,9 +7,16 @@ use assay_model::units::Bytes;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay replay boot.iolog --describe
+  assay replay boot.iolog /mnt/emmc --speed max
+  assay replay trace.txt /dev/sdb --destroy-data --trials 5
+";
+
 /// `assay replay`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct ReplayArgs {
     /// An iolog of fio (version 2 or 3), a trace of blktrace, or text of blkparse,
     /// trace-cmd report, perf script or /sys/kernel/tracing/trace with block events.

@@ -5,11 +5,13 @@ use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 
 const AFTER: &str = "\
+Examples:
   assay scenario --list
   assay scenario ota-ab /mnt/emmc                  in a folder of its own there
   assay scenario factory-reset /dev/mmcblk0p7 --destroy-data
   assay scenario --show ota-ab > mine.toml         to start from
   assay scenario mine.toml /mnt/emmc --trials 5
+
 docs/scenarios.md describes the language.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage,
@@ -28,7 +30,7 @@ fn what() -> ArgGroup {
 #[command(after_help = AFTER, group(what()))]
 pub struct ScenarioArgs {
     /// Name of a built-in scenario (see --list), or a FILE.toml.
-    #[arg(value_name = "NAME|FILE", requires = "path")]
+    #[arg(value_name = "SCENARIO|FILE", requires = "path")]
     pub scenario: Option<String>,
     /// Folder in which a folder is made and removed, or block device (needs --destroy-data).
     pub path: Option<PathBuf>,
@@ -36,7 +38,7 @@ pub struct ScenarioArgs {
     #[arg(long)]
     pub list: bool,
     /// Print the file of a built-in scenario.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "SCENARIO")]
     pub show: Option<String>,
     /// Multiply all sizes, counts and times by this.
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_scale)]

@@ -7,12 +7,16 @@ use clap::Args;
 use std::path::PathBuf;
 
 const AFTER: &str = "\
-assay soak /mnt/data --for 24h --size 8G
-assay soak /dev/mmcblk1 --passes 3 --endurance 3000 --destroy-data
-assay soak --resume last               after a kill, a lost board or Ctrl-C
+Examples:
+  assay soak /mnt/data --for 24h --size 8G
+  assay soak /dev/mmcblk1 --passes 3 --endurance 3000 --destroy-data
+  assay soak --resume last               after a kill, a lost board or Ctrl-C
+
+docs/soak.md says what is written, checked and kept.
+
 Exit codes: 0 every block held what was written to it, 4 one did not, 1 failed, 2
 wrong usage, 5 device or target lost, 130 or 143 stopped by
-Ctrl-C or SIGTERM. docs/soak.md says what is written, checked and kept.";
+Ctrl-C or SIGTERM.";
 
 /// `assay soak`.
 #[derive(Args, Debug)]

@@ -10,9 +10,16 @@ use assay_model::units::Bytes;
 use clap::Args;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay traits /dev/mmcblk1 --destroy-data
+  assay traits /mnt/sd --size 4G --only slc
+  assay traits --of last --plots series
+";
+
 /// `assay traits`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct TraitsArgs {
     /// A directory (a test file is made in it and removed), a file (it is only read), a
     /// block device (needs --destroy-data), or a simulated device (sim:PART).

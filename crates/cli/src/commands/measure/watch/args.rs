@@ -7,13 +7,19 @@ use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  assay watch -- cp video.mp4 /mnt/usb
+  assay watch --device mmcblk0 --csv --samples 60 > writes.csv
+";
+
 const EXIT_CODES: &str = "\
 Exit codes: those of the command, 128 and the number of the signal that ended it;
 without a command 0 after Ctrl-C; 2 for wrong usage.";
 
 /// `assay watch`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct WatchArgs {
     /// Time between two samples: 1s, 500ms, 2min; at least 50 ms.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]

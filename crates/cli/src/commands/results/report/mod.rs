@@ -23,7 +23,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const REPORT_HELP: &str = "\
-One run or import is reported as it is, two are compared (as assay compare does):
+One run or import is reported as it is, two are compared (as assay compare does).
+
+Examples:
   assay report last                          a page, assay-RUN.html, in this folder
   assay report last -o disk.html
   assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
@@ -32,7 +34,9 @@ One run or import is reported as it is, two are compared (as assay compare does)
   assay report --all reports                 a folder: a page a run or import, a list
 
 A combination that a format cannot hold is refused. docs/reports.md, docs/mail.md,
-docs/xlsx.md and docs/gates.md describe them.";
+docs/xlsx.md and docs/gates.md describe them.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// `assay report`.
 #[derive(Args, Debug)]

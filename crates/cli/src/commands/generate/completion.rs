@@ -1,0 +1,241 @@
+//! Completion of the command line: scripts for shells, and the candidates that they ask for.
+//!
+//! A script calls `assay` with [`VARIABLE`] set. That opens the store only to read it, starts no
+//! other program, and prints no error: whatever fails gives no candidates.
+
+use crate::commands::command_of;
+use crate::commands::language::localized;
+use crate::commands::machines::targets::known;
+use crate::jobs::suite;
+use crate::scenarios::library::BUILT_IN;
+use crate::stored::lookup::{StoreArgs, store_path};
+use assay_flash::part::DeviceModel;
+use assay_model::limits;
+use assay_model::text::clean;
+use assay_report::json::rfc3339;
+use assay_store::{SomeTrials, Store, StoredCandidate};
+use clap::Command;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::env::Shells;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+
+/// Variable with the name of the shell that asks for candidates.
+const VARIABLE: &str = "ASSAY_COMPLETE";
+/// Most candidates from the store.
+const MOST: u32 = 200;
+
+/// Candidates for a value that begins with a text.
+type Candidates = fn(&str) -> Vec<CompletionCandidate>;
+
+/// Candidates by the name that a value has in the help. Files are completed where the value is a
+/// path.
+const CANDIDATES: [(&str, Candidates); 10] = [
+    ("RUN", runs),
+    ("SOURCE", |word| or_files(word, runs(word))),
+    ("FILE|RUN", |word| or_files(word, runs(word))),
+    ("TARGET", targets),
+    ("NAMES", |word| beginning_with(word, suite::names())),
+    ("SUBJECT=VALUES", |word| beginning_with(word, subjects())),
+    ("MODE", |word| beginning_with(word, limits::all().into_iter().map(|bus| bus.mode))),
+    ("PART|FILE", |word| or_files(word, beginning_with(word, parts()))),
+    ("SCENARIO|FILE", |word| or_files(word, scenarios(word))),
+    ("SCENARIO", scenarios),
+];
+
+/// What `--vary` takes, besides settings of `/proc/sys/vm`.
+const SUBJECTS: [&str; 14] = [
+    "scheduler=",
+    "read_ahead_kb=",
+    "nr_requests=",
+    "rq_affinity=",
+    "wbt_lat_usec=",
+    "max_sectors_kb=",
+    "governor=",
+    "cpufreq_min=",
+    "cpufreq_max=",
+    "mount=",
+    "mkfs=",
+    "affinity=",
+    "file:/",
+    "cmd:",
+];
+
+/// Function of bash in front of that of clap. Bash splits words at `:`, `=` and `@`, and expects
+/// candidates for the last piece; assay reads words as they were typed.
+const BASH: &str = r#"
+_assay() {
+    local words=() glued= line="$COMP_LINE" piece index
+    for ((index = 0; index <= COMP_CWORD; index++)); do
+        piece="${COMP_WORDS[index]}"
+        if [[ $index == 0 || $line == [[:blank:]]* ]]; then
+            glued=
+            words+=("")
+            line="${line#"${line%%[![:blank:]]*}"}"
+        fi
+        line="${line#"$piece"}"
+        if ((index == COMP_CWORD)) && [[ $piece != [:=@]* ]]; then
+            piece="$2"
+        fi
+        if ((index < COMP_CWORD)) || [[ $piece == [:=@]* ]]; then
+            glued+="$piece"
+        fi
+        words[${#words[@]} - 1]+="$piece"
+    done
+    local COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1))
+    _clap_complete_assay "$1" "${words[COMP_CWORD]}" "$3"
+    COMPREPLY=("${COMPREPLY[@]#"$glued"}")
+}
+"#;
+
+/// Last line of clap's script for zsh, which registers its function.
+const ZSH_ENDS: &str = "compdef _clap_dynamic_completer_assay assay";
+/// The same for a script that is sourced, and for one that zsh loads as the function `_assay`
+/// when it first completes.
+const ZSH: &str = r#"if [[ "$funcstack[1]" == _assay ]]; then
+    _clap_dynamic_completer_assay "$@"
+else
+    compdef _clap_dynamic_completer_assay assay
+fi"#;
+
+/// Returns the script of a shell, for `assay` on the search path.
+pub fn script(shell: &str) -> Option<String> {
+    let shells = Shells::builtins();
+    let completer = shells.completer(shell)?;
+    let mut script = Vec::new();
+    let written = completer.write_registration(VARIABLE, "assay", "assay", "assay", &mut script);
+    written.ok()?;
+    let script = String::from_utf8(script).ok()?;
+    Some(match completer.name() {
+        "bash" => format!("{BASH}{}", script.replace("-F _clap_complete_assay", "-F _assay")),
+        "zsh" => script.replace(ZSH_ENDS, ZSH),
+        _ => script,
+    })
+}
+
+/// Returns the answer to a shell that completes the words after `--`; `None` if none asks.
+pub fn candidates(words: &[OsString]) -> Option<Vec<u8>> {
+    let shell = std::env::var(VARIABLE).ok()?;
+    let start = words.iter().position(|word| word == "--")?;
+    let typed = words[start + 1..].to_vec();
+    let mut answer = Vec::new();
+    if let Some(shell) = Shells::builtins().completer(&shell)
+        && !typed.is_empty()
+    {
+        let folder = std::env::current_dir().ok();
+        let mut command = with_candidates(localized());
+        let _ = shell.write_complete(&mut command, typed, folder.as_deref(), &mut answer);
+    }
+    Some(answer)
+}
+
+fn with_candidates(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        let mut known = CANDIDATES.iter();
+        match known.find(|(name, _)| names.iter().any(|own| own == name)) {
+            Some((_, candidates)) if arg.get_possible_values().is_empty() => {
+                arg.add(ArgValueCompleter::new(move |word: &OsStr| {
+                    word.to_str().map(*candidates).unwrap_or_default()
+                }))
+            }
+            _ => arg,
+        }
+    });
+    command.mut_subcommands(with_candidates)
+}
+
+fn beginning_with(
+    word: &str,
+    all: impl IntoIterator<Item = impl Into<String>>,
+) -> Vec<CompletionCandidate> {
+    let all = all.into_iter().map(Into::into);
+    let fitting = all.filter(|one: &String| one.starts_with(word));
+    fitting.map(CompletionCandidate::new).collect()
+}
+
+fn or_files(word: &str, mut candidates: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
+    candidates.extend(PathCompleter::any().complete(OsStr::new(word)));
+    candidates
+}
+
+/// The store that the command line names so far, else the default one.
+fn store() -> Option<Store> {
+    let mut words = std::env::args_os().skip_while(|word| word != "--");
+    let named = words.find_map(|word| match word.to_str()?.strip_prefix("--store")? {
+        "" => Some(None),
+        value => value.strip_prefix('=').map(|path| Some(path.into())),
+    });
+    let store = named.and_then(|path| path.or_else(|| words.next().map(Into::into)));
+    Store::open_to_read(&store_path(&StoreArgs { store }).ok()?).ok()
+}
+
+/// Runs and imports by name or id, with what they are; behind an @ the conditions of a run.
+fn runs(word: &str) -> Vec<CompletionCandidate> {
+    let Some(store) = store() else {
+        return Vec::new();
+    };
+    if let Some((name, _)) = word.split_once('@') {
+        let found = store.find(name).ok();
+        let found = found.and_then(|found| store.load_some(found.id(), |_| SomeTrials::Last).ok());
+        let conditions = found.map(|found| found.run.header.plan.conditions);
+        let conditions = conditions.unwrap_or_default().into_iter();
+        return beginning_with(word, conditions.map(|one| format!("{name}@{}", one.name)));
+    }
+    let stored = store.candidates(word, MOST).unwrap_or_default();
+    let mut candidates = beginning_with(word, (!stored.is_empty()).then_some("last"));
+    candidates.extend(stored.iter().map(|stored| candidate(word, stored)));
+    candidates
+}
+
+fn candidate(word: &str, stored: &StoredCandidate) -> CompletionCandidate {
+    // Shells insert what they are given: a name in a store from elsewhere could be a command.
+    let is_plain = |name: &&str| name.chars().all(|c| c.is_alphanumeric() || "-_.,+".contains(c));
+    let name = stored.name.as_deref().filter(is_plain);
+    let name = name.filter(|name| name.starts_with(word));
+    let command = match command_of(&stored.command) {
+        "" => "import",
+        command => command,
+    };
+    let date = rfc3339(stored.started_unix_ms);
+    let known = [
+        command,
+        stored.name.as_deref().filter(|_| name.is_none()).unwrap_or_default(),
+        &stored.device,
+        date.split('T').next().unwrap_or_default(),
+    ];
+    let known: Vec<&str> = known.into_iter().filter(|text| !text.is_empty()).collect();
+    let value = name.unwrap_or(&stored.id);
+    CompletionCandidate::new(value).help(Some(clean(&known.join(", ")).into()))
+}
+
+/// Kinds of targets, hosts of ssh's configuration, and targets of stored runs.
+fn targets(word: &str) -> Vec<CompletionCandidate> {
+    let kinds = ["local", "ssh://", "adb:", "labgrid:"].map(str::to_owned);
+    let hosts = known::of_ssh().into_iter().map(|host| host.on.to_string());
+    let stored = store().and_then(|store| store.candidates("", MOST).ok());
+    let measured = stored.unwrap_or_default().into_iter();
+    let mut all: Vec<String> = kinds.into_iter().chain(hosts).collect();
+    for target in measured.filter_map(|stored| stored.target) {
+        if !all.contains(&target) {
+            all.push(target);
+        }
+    }
+    beginning_with(word, all)
+}
+
+fn subjects() -> impl Iterator<Item = String> {
+    let files = fs::read_dir("/proc/sys/vm").into_iter().flatten().flatten();
+    let names = files.filter_map(|file| file.file_name().into_string().ok());
+    let mut names: Vec<String> = names.map(|name| format!("vm.{name}=")).collect();
+    names.sort();
+    SUBJECTS.map(str::to_owned).into_iter().chain(names)
+}
+
+fn parts() -> impl Iterator<Item = String> {
+    DeviceModel::known().into_iter().map(|part| part.name)
+}
+
+fn scenarios(word: &str) -> Vec<CompletionCandidate> {
+    beginning_with(word, BUILT_IN.map(|(name, _)| name))
+}

@@ -1,0 +1,267 @@
+//! Pages of the manual, one for each command, made from its help.
+//!
+//! The end of a help is made of paragraphs. Those that begin with `Examples:` and `Exit codes:`
+//! become sections of the page, the others a part of its description. The help of another tool
+//! is read in the same way.
+
+use crate::commands::{Cli, GROUPS};
+use crate::exit::Failure;
+use assay_dialects::{dd, fio, iozone};
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use jiff::Timestamp;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Variable with the date of reproducible builds, in seconds
+/// (<https://reproducible-builds.org/specs/source-date-epoch/>).
+const DATE: &str = "SOURCE_DATE_EPOCH";
+
+/// Tools that assay can take the place of; each has a page of its own.
+const TOOLS: [&str; 3] = ["dd", "fio", "iozone"];
+
+/// Sentences for the pages of these tools.
+const OF_TOOLS: &str = "--on TARGET in front of the tool's own options measures on another machine: \
+    see assay-qualify(1). A link to assay that is called like the tool behaves as this command.";
+
+/// Variable or file, the option of the commands that read it (all, if empty), and its
+/// description.
+type Outside = (&'static str, &'static str, &'static str);
+
+const ENVIRONMENT: [Outside; 7] = [
+    (
+        "XDG_DATA_HOME",
+        "store",
+        "Folder in which the default store is assay/runs.sqlite [default: ~/.local/share].",
+    ),
+    (
+        "ASSAY_AGENTS",
+        "on",
+        "Folder with agents for other machines; searched before those of the installation.",
+    ),
+    (
+        "ASSAY_JOURNAL_DIR",
+        "on",
+        "Folder for the journals of changed settings [default: see FILES].",
+    ),
+    (
+        "LG_COORDINATOR",
+        "on",
+        "Address of the coordinator of a labgrid.",
+    ),
+    (
+        "LC_ALL, LC_MESSAGES, LANG",
+        "",
+        "Language of messages and help; the first that is set decides. --lang takes precedence.",
+    ),
+    ("NO_COLOR", "", "Any value switches colour off."),
+    (
+        "TERM",
+        "",
+        "With dumb there are neither colours nor live progress.",
+    ),
+];
+
+const FILES: [Outside; 4] = [
+    (
+        "~/.local/share/assay/runs.sqlite",
+        "store",
+        "Default store of runs and imports.",
+    ),
+    (
+        "~/.ssh/config",
+        "on",
+        "Hosts that assay targets lists; ssh reads it for --on ssh://HOST.",
+    ),
+    (
+        "~/.assay-agent",
+        "on",
+        "Agent that assay agent push installs on a target.",
+    ),
+    (
+        "/run/assay, $XDG_RUNTIME_DIR/assay",
+        "on",
+        "Journals of changed settings, of root and of other users. The next command undoes what a \
+         killed one left changed.",
+    ),
+];
+
+/// Writes a page for each command into a folder, which is created if it is missing.
+pub fn write(folder: &Path) -> Result<(), Failure> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    fs::create_dir_all(folder)
+        .and_then(|()| write_pages(&command, &TOOLS.map(str::to_owned), folder))
+        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", folder.display())))
+}
+
+/// Writes the page of a command, with the names of related pages, and those of its subcommands.
+fn write_pages(command: &Command, related: &[String], folder: &Path) -> io::Result<()> {
+    let name = page_name(command);
+    fs::write(folder.join(format!("{name}.1")), page(command, related)?)?;
+    for below in command.get_subcommands() {
+        let siblings = command.get_subcommands().map(page_name);
+        let siblings = siblings.filter(|sibling| is_related(sibling, &page_name(below)));
+        let related: Vec<String> = [name.clone()].into_iter().chain(siblings).collect();
+        write_pages(below, &related, folder)?;
+    }
+    Ok(())
+}
+
+/// `assay-agent-push`.
+fn page_name(command: &Command) -> String {
+    let name = command.get_display_name();
+    name.unwrap_or_else(|| command.get_name()).to_owned()
+}
+
+/// `true` if two pages are of commands in the same group of the help.
+fn is_related(page: &str, other: &str) -> bool {
+    let is_in = |page: &str, names: &[&str]| {
+        let name = page.strip_prefix("assay-");
+        name.is_some_and(|name| names.contains(&name))
+    };
+    let mut groups = GROUPS.iter();
+    page != other && groups.all(|(_, names)| is_in(page, names) == is_in(other, names))
+}
+
+/// Help of a command that is another tool.
+fn help_of_tool(command: &Command) -> Option<String> {
+    match page_name(command).as_str() {
+        "assay-fio" => Some(fio::usage()),
+        "assay-dd" => Some(dd::HELP.to_owned()),
+        "assay-iozone" => Some(iozone::help()),
+        _ => None,
+    }
+}
+
+/// Parts of a help that become sections of a page.
+#[derive(Debug, Default)]
+struct HelpSections<'a> {
+    usage: Option<&'a str>,
+    examples: Option<&'a str>,
+    exit_codes: Option<&'a str>,
+    others: Vec<&'a str>,
+}
+
+impl<'a> HelpSections<'a> {
+    /// Reads the end of a command's help, or all help of another tool.
+    fn read(help: &'a str) -> Self {
+        let mut sections = Self::default();
+        for paragraph in help.trim_end().split("\n\n") {
+            // A version may stand before the usage.
+            let (usage, rest) = match paragraph.split_once("Usage: ") {
+                Some((_, usage)) => usage.split_once('\n').unwrap_or((usage, "")),
+                None => ("", paragraph),
+            };
+            if !usage.is_empty() {
+                sections.usage = Some(usage);
+            }
+            if let Some(examples) = rest.strip_prefix("Examples:\n") {
+                sections.examples = Some(examples);
+            } else if let Some(codes) = rest.strip_prefix("Exit codes: ") {
+                sections.exit_codes = Some(codes);
+            } else if !rest.is_empty() {
+                sections.others.push(rest);
+            }
+        }
+        sections
+    }
+}
+
+fn page(command: &Command, related: &[String]) -> io::Result<String> {
+    let tool = help_of_tool(command);
+    let after = command.get_after_help().map(ToString::to_string);
+    let help = HelpSections::read(tool.as_deref().or(after.as_deref()).unwrap_or_default());
+    let usage = command.clone().render_usage().to_string();
+    let usage = help.usage.or(usage.strip_prefix("Usage: "));
+    let command = &command.clone().override_usage(usage.unwrap_or_default().to_owned());
+    let man = Man::new(command.clone())
+        .title(page_name(command).to_uppercase())
+        .date(date())
+        .source(concat!("assay ", env!("CARGO_PKG_VERSION")))
+        .manual("User Commands");
+    let mut out = Vec::new();
+    man.render_title(&mut out)?;
+    man.render_name_section(&mut out)?;
+    man.render_synopsis_section(&mut out)?;
+    man.render_description_section(&mut out)?;
+    let mut roff = Roff::new();
+    let is_option = |text: &&&str| tool.is_some() && text.lines().any(|line| line.starts_with(' '));
+    for text in help.others.iter().filter(|text| !is_option(text)) {
+        paragraph(&mut roff, text);
+    }
+    if tool.is_some() {
+        paragraph(&mut roff, OF_TOOLS);
+        roff.control("SH", ["OPTIONS"]);
+        for text in help.others.iter().filter(is_option) {
+            verbatim(&mut roff, text);
+        }
+    }
+    if page_name(command) == "assay" {
+        groups(&mut roff, command);
+    }
+    roff.to_writer(&mut out)?;
+    if tool.is_none() {
+        man.render_options_section(&mut out)?;
+    }
+    let mut roff = Roff::new();
+    if let Some(codes) = help.exit_codes {
+        roff.control("SH", ["EXIT STATUS"]).text([roman(codes)]);
+    }
+    for (heading, rows) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("FILES", &FILES)] {
+        roff.control("SH", [heading]);
+        for (name, option, text) in rows {
+            let mut options = command.get_arguments().filter_map(|arg| arg.get_long());
+            if option.is_empty() || tool.is_some() || options.any(|own| own == *option) {
+                entry(&mut roff, name, text);
+            }
+        }
+    }
+    if let Some(examples) = help.examples {
+        roff.control("SH", ["EXAMPLES"]);
+        verbatim(&mut roff, examples);
+    }
+    roff.control("SH", ["SEE ALSO"]);
+    let below = command.get_subcommands().map(page_name);
+    roff.text([roman(related.iter().cloned().chain(below).map(|name| format!("{name}(1)")).collect::<Vec<_>>().join(", "))]);
+    roff.to_writer(&mut out)?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Day of `SOURCE_DATE_EPOCH`; without it a page has no date.
+fn date() -> String {
+    let seconds = std::env::var(DATE).ok().and_then(|text| text.parse().ok());
+    let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(String::new, |time| time.strftime("%F").to_string())
+}
+
+/// Commands in their groups.
+fn groups(roff: &mut Roff, command: &Command) {
+    roff.control("SH", ["COMMANDS"]);
+    for (heading, names) in GROUPS {
+        roff.control("SS", [heading]);
+        for below in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = below.get_about().map(ToString::to_string);
+            entry(roff, &format!("{}(1)", page_name(below)), &about.unwrap_or_default());
+        }
+    }
+}
+
+fn entry(roff: &mut Roff, name: &str, text: &str) {
+    roff.control("TP", []).text([bold(name)]).text([roman(text)]);
+}
+
+/// Text that is filled, unless it has indented lines.
+fn paragraph(roff: &mut Roff, text: &str) {
+    roff.control("PP", []);
+    match text.lines().any(|line| line.starts_with(' ')) {
+        true => verbatim(roff, text),
+        false => drop(roff.text([roman(text)])),
+    }
+}
+
+fn verbatim(roff: &mut Roff, text: &str) {
+    roff.control("nf", []).text([roman(text)]).control("fi", []);
+}
