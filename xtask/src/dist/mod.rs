@@ -174,7 +174,7 @@ impl Builds<'_> {
         bill.write_spdx(&name, self.date, &tree.join("assay.spdx.json"))?;
         run(Command::new("sh").args(["-c", SUMS]).current_dir(&tree))?;
         if self.packages {
-            packages::make(machine, target, &tree, self.date)?;
+            self.packages(machine, target, &tree)?;
         }
         self.pack(&name)
     }

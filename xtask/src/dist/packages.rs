@@ -1,41 +1,63 @@
 //! Packages of Debian and of RPM, made of the folder of an archive. The manifests of the crates list
 //! the files of each (`package.metadata`).
 
-use crate::run::{build_folder, cargo, run};
-use anyhow::{Context, Result};
+use super::Builds;
+use crate::run::{build_folder, cargo, output, run};
+use anyhow::Result;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Makes the packages for a machine beside the folder of its archive; `date` is that of their files.
-pub fn make(machine: &str, target: &str, archive: &Path, date: u64) -> Result<()> {
-    let build = build_folder()?;
-    let out = archive.parent().context("an archive without a folder")?;
-    // Manifests name it target/release/package; both programs replace the first two words.
-    let contents = build.join(target).join("release/package");
-    if contents.exists() {
-        fs::remove_dir_all(&contents)?;
+/// To set: who makes the packages; the project has no address yet.
+const MAINTAINER: &str = "The assay contributors <packages@assay.invalid>";
+
+impl Builds<'_> {
+    /// Makes the packages for a machine of the folder of its archive.
+    pub(super) fn packages(&self, machine: &str, target: &str, archive: &Path) -> Result<()> {
+        let build = build_folder()?;
+        // Manifests name it target/release/package; both programs replace the first two words.
+        let contents = build.join(target).join("release/package");
+        if contents.exists() {
+            fs::remove_dir_all(&contents)?;
+        }
+        fs::create_dir_all(&contents)?;
+        let agent = archive.join(format!("lib/assay/agents/assay-agent-{machine}-sqlite"));
+        symlink(archive, contents.join("archive"))?;
+        symlink(agent, contents.join("assay-agent"))?;
+        self.write_changelog(&contents)?;
+        let pack = "cp -R archive/share/man/man1 . && gzip -9n man1/* changelog.Debian";
+        run(Command::new("sh").args(["-c", pack]).current_dir(&contents))?;
+        let deb = tool("cargo-deb", "3.8.0")?;
+        let rpm = tool("cargo-generate-rpm", "0.21.1")?;
+        for name in ["cli", "agent"] {
+            run(Command::new(&deb)
+                .args(["--locked", "--no-build", "--no-strip", "--target", target])
+                .args(["--package", &format!("assay-{name}")])
+                .args(["--maintainer", MAINTAINER, "--output"])
+                .arg(&self.out)
+                .env("SOURCE_DATE_EPOCH", self.date.to_string()))?;
+            run(Command::new(&rpm)
+                .args(["--auto-req", "disabled", "--target", target])
+                .args(["--package", &format!("crates/{name}"), "--target-dir"])
+                .args([&build, Path::new("--output"), &self.out])
+                .env("SOURCE_DATE_EPOCH", self.date.to_string()))?;
+        }
+        Ok(())
     }
-    fs::create_dir_all(&contents)?;
-    let agent = archive.join(format!("lib/assay/agents/assay-agent-{machine}-sqlite"));
-    symlink(archive, contents.join("archive"))?;
-    symlink(agent, contents.join("assay-agent"))?;
-    let deb = tool("cargo-deb", "3.8.0")?;
-    let rpm = tool("cargo-generate-rpm", "0.21.1")?;
-    for name in ["cli", "agent"] {
-        run(Command::new(&deb)
-            .args(["--locked", "--no-build", "--no-strip", "--target", target])
-            .args(["--package", &format!("assay-{name}"), "--output"])
-            .arg(out)
-            .env("SOURCE_DATE_EPOCH", date.to_string()))?;
-        run(Command::new(&rpm)
-            .args(["--auto-req", "disabled", "--target", target])
-            .args(["--package", &format!("crates/{name}"), "--target-dir"])
-            .args([&build, Path::new("--output"), out])
-            .env("SOURCE_DATE_EPOCH", date.to_string()))?;
+
+    /// Writes a changelog of the packages, which Debian wants beside that of the program.
+    fn write_changelog(&self, folder: &Path) -> Result<()> {
+        let mut date = Command::new("date");
+        date.args(["--utc", "--rfc-email", &format!("--date=@{}", self.date)]);
+        let text = format!(
+            "assay ({}-1) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- {MAINTAINER}  {}",
+            self.version,
+            output(&mut date)?
+        );
+        fs::write(folder.join("changelog.Debian"), text)?;
+        Ok(())
     }
-    Ok(())
 }
 
 /// A subcommand of cargo at a version, which is installed in the build folder.
