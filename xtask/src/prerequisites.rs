@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 48] = [
+const PROGRAMS: [(&str, &str); 50] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -16,8 +16,10 @@ const PROGRAMS: [(&str, &str); 48] = [
     ),
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
+    ("busybox", "busybox-static"),
     ("chattr", "e2fsprogs"),
     ("chromium", "chromium"),
+    ("chroot", "coreutils"),
     ("dd", "coreutils"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),

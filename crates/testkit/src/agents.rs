@@ -1,22 +1,37 @@
-//! The static agents that `cargo xtask agents` builds.
+//! The static agents and archives that `cargo xtask` builds.
 
 use crate::command::Unavailable;
 use std::path::PathBuf;
-
-/// Within the build folder.
-const FOLDER: &str = "agents";
 
 /// The static agent of that name (`armv7l`, `aarch64-sqlite`).
 ///
 /// # Errors
 /// When it was not built.
 pub fn static_agent(name: &str) -> Result<PathBuf, Unavailable> {
-    let program = std::env::current_exe().map_err(|error| Unavailable(error.to_string()))?;
-    let file = format!("{FOLDER}/assay-agent-{name}");
-    let mut places = program.ancestors().map(|folder| folder.join(&file));
-    places.find(|place| place.exists()).ok_or_else(|| {
+    built(&format!("agents/assay-agent-{name}")).ok_or_else(|| {
         Unavailable(format!(
             "no agent {name}: cargo xtask agents {name} builds it"
         ))
     })
+}
+
+/// The archive of the static program for that machine.
+///
+/// # Errors
+/// When it was not built.
+pub fn archive(machine: &str) -> Result<PathBuf, Unavailable> {
+    let version = env!("CARGO_PKG_VERSION");
+    let name = format!("archives/assay-{version}-{machine}-linux-musl.tar.gz");
+    built(&name).ok_or_else(|| {
+        Unavailable(format!(
+            "no archive for {machine}: cargo xtask dist {machine} makes it"
+        ))
+    })
+}
+
+/// A file of the build folder.
+fn built(file: &str) -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let mut places = program.ancestors().map(|folder| folder.join(file));
+    places.find(|place| place.exists())
 }

@@ -14,7 +14,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -161,24 +161,33 @@ impl Board {
     /// # Errors
     /// When it cannot be reached or the script fails.
     pub fn run(&self, script: &str) -> Result<String, Unavailable> {
-        let output = self.try_run(script)?;
+        self.run_with(script, Stdio::null())
+    }
+
+    /// Unpacks an archive of `tar` into a folder there.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the board not be reached.
+    pub fn unpack(&self, archive: &Path, folder: &str) -> Result<(), Unavailable> {
+        let file = fs::File::open(archive)
+            .map_err(|error| Unavailable(format!("{}: {error}", archive.display())))?;
+        let is_packed = archive.extension().is_some_and(|ending| ending == "gz");
+        let flags = if is_packed { "xz" } else { "x" };
+        let script = format!("mkdir -p {folder} && tar {flags} -C {folder}");
+        self.run_with(&script, file.into()).map(drop)
+    }
+
+    fn run_with(&self, script: &str, input: Stdio) -> Result<String, Unavailable> {
+        let output = crate::command(self.folder.join("bin/ssh"))
+            .args(["-p", &self.port.to_string(), "root@127.0.0.1", script])
+            .stdin(input)
+            .output()
+            .map_err(|error| Unavailable(format!("ssh: {error}")))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
         }
         let complaint = String::from_utf8_lossy(&output.stderr);
         Err(Unavailable(format!("on the board: {script}: {complaint}")))
-    }
-
-    fn try_run(&self, script: &str) -> Result<Output, Unavailable> {
-        self.try_run_with(script, Stdio::null())
-    }
-
-    fn try_run_with(&self, script: &str, input: Stdio) -> Result<Output, Unavailable> {
-        crate::command(self.folder.join("bin/ssh"))
-            .args(["-p", &self.port.to_string(), "root@127.0.0.1", script])
-            .stdin(input)
-            .output()
-            .map_err(|error| Unavailable(format!("ssh: {error}")))
     }
 
     /// Puts Debian's fio onto the board; the words that start it there.
@@ -187,14 +196,7 @@ impl Board {
     /// When `cargo xtask board fio` did not prepare it, or it cannot be put there.
     pub fn fio(&self) -> Result<String, Unavailable> {
         let prepared = crate::prepared::folder(FIO_FOLDER, "cargo xtask board fio")?;
-        let failed = |error: io::Error| Unavailable(format!("{FIO}: {error}"));
-        let tar = fs::File::open(prepared.join(FIO)).map_err(failed)?;
-        let unpack = format!("mkdir -p {FIO_THERE} && tar x -C {FIO_THERE}");
-        let unpacked = self.try_run_with(&unpack, tar.into())?;
-        if !unpacked.status.success() {
-            let complaint = String::from_utf8_lossy(&unpacked.stderr);
-            return Err(Unavailable(format!("{FIO} on the board: {complaint}")));
-        }
+        self.unpack(&prepared.join(FIO), FIO_THERE)?;
         let loader = "ld-linux-aarch64.so.1 --library-path";
         Ok(format!("{FIO_THERE}/{loader} {FIO_THERE} {FIO_THERE}/fio"))
     }

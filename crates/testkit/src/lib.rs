@@ -37,7 +37,7 @@ mod switched_board;
 mod volatile_drive;
 mod volume;
 
-pub use agents::static_agent;
+pub use agents::{archive, static_agent};
 pub use board::Board;
 pub use command::{
     Unavailable, Undo, command, copy_program, run, search_path, text, write_program,

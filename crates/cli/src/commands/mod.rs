@@ -77,7 +77,7 @@ pub struct Cli {
     /// Write what packages of assay have: man DIR writes a manual page for each command;
     /// complete-bash, complete-zsh, complete-fish, complete-elvish and complete-powershell print
     /// a script for that shell (docs/completions.md).
-    #[arg(long, value_names = ["WHAT", "DIR"], num_args = 1..=2, exclusive = true)]
+    #[arg(long, value_name = "WHAT", num_args = 1..=2, exclusive = true)]
     pub generate: Option<Vec<OsString>>,
     /// Command that is carried out.
     #[command(subcommand)]

@@ -3,6 +3,7 @@
 //! not here is skipped with its reason.
 
 mod androbench;
+mod archives;
 mod assay;
 mod board;
 mod board_works;

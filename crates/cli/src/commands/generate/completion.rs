@@ -62,29 +62,24 @@ const SUBJECTS: [&str; 14] = [
 ];
 
 /// Function of bash in front of that of clap. Bash splits words at `:`, `=` and `@`, and expects
-/// candidates for the last piece; assay reads words as they were typed.
+/// candidates for the last piece (`$2`); assay reads words as they were typed.
 const BASH: &str = r#"
 _assay() {
-    local words=() glued= line="$COMP_LINE" piece index
+    local words=() line="${COMP_LINE:0:COMP_POINT}" last=-1 index piece
     for ((index = 0; index <= COMP_CWORD; index++)); do
-        piece="${COMP_WORDS[index]}"
         if [[ $index == 0 || $line == [[:blank:]]* ]]; then
-            glued=
-            words+=("")
+            words[++last]=
             line="${line#"${line%%[![:blank:]]*}"}"
         fi
+        piece="${COMP_WORDS[index]}"
+        ((index < COMP_CWORD)) || piece="$line"
+        words[last]+="$piece"
         line="${line#"$piece"}"
-        if ((index == COMP_CWORD)) && [[ $piece != [:=@]* ]]; then
-            piece="$2"
-        fi
-        if ((index < COMP_CWORD)) || [[ $piece == [:=@]* ]]; then
-            glued+="$piece"
-        fi
-        words[${#words[@]} - 1]+="$piece"
     done
-    local COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1))
-    _clap_complete_assay "$1" "${words[COMP_CWORD]}" "$3"
-    COMPREPLY=("${COMPREPLY[@]#"$glued"}")
+    words[last]="${words[last]#[\'\"]}"
+    local before="${words[last]%"$2"}" COMP_WORDS=("${words[@]}") COMP_CWORD="$last"
+    _clap_complete_assay "$1" "${words[last]}" "$3"
+    COMPREPLY=("${COMPREPLY[@]#"$before"}")
 }
 "#;
 

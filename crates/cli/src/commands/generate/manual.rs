@@ -195,7 +195,10 @@ fn page(command: &Command, related: &[String]) -> io::Result<String> {
     if tool.is_some() {
         paragraph(&mut roff, OF_TOOLS);
         roff.control("SH", ["OPTIONS"]);
-        for text in help.others.iter().filter(is_option) {
+        for (index, text) in help.others.iter().filter(is_option).enumerate() {
+            if index > 0 {
+                roff.control("PP", []);
+            }
             verbatim(&mut roff, text);
         }
     }
@@ -224,10 +227,23 @@ fn page(command: &Command, related: &[String]) -> io::Result<String> {
         verbatim(&mut roff, examples);
     }
     roff.control("SH", ["SEE ALSO"]);
+    let replaced = tool.as_ref().and(page_name(command).strip_prefix("assay-")).map(str::to_owned);
     let below = command.get_subcommands().map(page_name);
-    roff.text([roman(related.iter().cloned().chain(below).map(|name| format!("{name}(1)")).collect::<Vec<_>>().join(", "))]);
+    let pages = related.iter().cloned().chain(replaced).chain(below);
+    let pages: Vec<String> = pages.map(|name| format!("{name}(1)")).collect();
+    roff.text([roman(pages.join(", "))]);
     roff.to_writer(&mut out)?;
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    Ok(joined(&String::from_utf8_lossy(&out)))
+}
+
+/// Makes one document of several, and changes what renders as something else or is no clean
+/// input.
+fn joined(documents: &str) -> String {
+    const REPLACED: [(&str, &str); 3] = [(".br\n\n.br\n", ".sp\n"), ("`", r"\(ga"), ("~", r"\(ti")];
+    let preamble = Roff::new().render();
+    let body = documents.replace(&preamble, "");
+    let replaced = REPLACED.iter().fold(body, |text, (from, to)| text.replace(from, to));
+    preamble + &replaced
 }
 
 /// Day of `SOURCE_DATE_EPOCH`; without it a page has no date.

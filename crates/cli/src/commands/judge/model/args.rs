@@ -12,7 +12,10 @@ use std::path::PathBuf;
 
 /// `assay model`.
 #[derive(Args, Debug)]
-#[command(arg_required_else_help = false)]
+#[command(
+    arg_required_else_help = false,
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a rule can be broken (check)."
+)]
 pub struct ModelArgs {
     /// Command to run.
     #[command(subcommand)]
