@@ -120,7 +120,7 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
         }
     }
     run(Command::new("sh")
-        .args(["-c", "sha256sum *.tar.gz >SHA256SUMS"])
+        .args(["-c", r"sha256sum $(ls | grep -E '\.(tar\.gz|deb|rpm)$') >SHA256SUMS"])
         .current_dir(&builds.out))?;
     if !missing.is_empty() {
         bail!("missing archives:\n  {}", missing.join("\n  "));
@@ -256,7 +256,8 @@ mod tests {
             [("armv7l", "armv7-unknown-linux-musleabihf")]
         );
         assert_eq!((args.out, args.profile), (Some("here"), "dist"));
-        let all = DistArgs::read(&["--profile", "dev"]).unwrap();
+        let all = DistArgs::read(&["--packages", "--profile", "dev"]).unwrap();
+        assert!(all.packages && !args.packages);
         assert_eq!((all.machines.len(), all.profile), (5, "dev"));
         let error = DistArgs::read(&["s390x"]).unwrap_err().to_string();
         assert!(error.contains("aarch64, armv7l"), "{error}");
