@@ -120,7 +120,10 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
         }
     }
     run(Command::new("sh")
-        .args(["-c", r"sha256sum $(ls | grep -E '\.(tar\.gz|deb|rpm)$') >SHA256SUMS"])
+        .args([
+            "-c",
+            r"sha256sum $(ls | grep -E '\.(tar\.gz|deb|rpm)$') >SHA256SUMS",
+        ])
         .current_dir(&builds.out))?;
     if !missing.is_empty() {
         bail!("missing archives:\n  {}", missing.join("\n  "));
