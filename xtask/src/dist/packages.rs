@@ -28,6 +28,10 @@ impl Builds<'_> {
         self.write_changelog(&contents)?;
         let pack = "cp -R archive/share/man/man1 . && gzip -9n man1/* changelog.Debian";
         run(Command::new("sh").args(["-c", pack]).current_dir(&contents))?;
+        let rpm_machine = match machine {
+            "armv7l" => "armv7hl",
+            machine => machine,
+        };
         let deb = tool("cargo-deb", "3.8.0")?;
         let rpm = tool("cargo-generate-rpm", "0.21.1")?;
         for name in ["cli", "agent"] {
@@ -39,6 +43,7 @@ impl Builds<'_> {
                 .env("SOURCE_DATE_EPOCH", self.date.to_string()))?;
             run(Command::new(&rpm)
                 .args(["--auto-req", "disabled", "--target", target])
+                .args(["--arch", rpm_machine])
                 .args(["--package", &format!("crates/{name}"), "--target-dir"])
                 .args([&build, Path::new("--output"), &self.out])
                 .env("SOURCE_DATE_EPOCH", self.date.to_string()))?;
