@@ -64,9 +64,10 @@ cargo xtask COMMAND
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [NAME]...     build the static agents, or only some: aarch64, and
                        aarch64-sqlite with databases
-  dist [--out DIR] [--profile PROFILE] [MACHINE]...
+  dist [--out DIR] [--profile PROFILE] [--packages] [MACHINE]...
                        archives of the static program with the agents of all machines, for
-                       all, or only some (armv7l); a quarter of an hour for each
+                       all, or only some (armv7l); a quarter of an hour for each; --packages:
+                       also packages of Debian and RPM
   board [fio]          prepare the emulated board that tests reach by ssh; Debian's fio
                        for it, for a test that compares rates
   servers              prepare the servers of adb and ssh that tests reach
