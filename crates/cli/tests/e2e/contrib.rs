@@ -18,6 +18,9 @@ const PYTHON: &str = "/usr/bin/python3";
 
 const FAST: &str = "sim:emmc-8gb-hs400";
 const ONE_JOB: &str = "--quick --only seq-read-1m";
+/// Files by which a step of GitHub hands something on.
+const HANDED_ON: [&str; 3] = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITHUB_PATH"];
+
 /// One trial gives no verdict.
 const UNSURE: &str = "--quick --only seq-read-1m --trials 1";
 
@@ -155,16 +158,14 @@ fn github(worker: &Worker, inputs: &[(&str, &str)]) -> Ended {
         Some("github.repository") => "lab/board".to_owned(),
         Some(other) => input(other.strip_prefix("inputs.").expect("an input")),
     };
-    let files = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITHUB_PATH"];
-    for file in files {
+    for file in HANDED_ON {
         fs::write(worker.folder.join(file), "").expect("a file");
     }
+    let passed = |last: &Option<Ended>| last.as_ref().is_none_or(|last| last.code == Some(0));
     let mut last = None;
     for step in action["runs"]["steps"].as_array().expect("steps") {
         let runs = match step["if"].as_str() {
-            None => last
-                .as_ref()
-                .is_none_or(|ended: &Ended| ended.code == Some(0)),
+            None => passed(&last),
             Some("inputs.archive != ''") => !input("archive").is_empty(),
             Some("always()") => true,
             Some("always() && inputs.comment == 'true' && github.event.pull_request") => {
@@ -181,37 +182,40 @@ fn github(worker: &Worker, inputs: &[(&str, &str)]) -> Ended {
         for (name, text) in step["env"].as_object().expect("variables") {
             variables.insert(name.clone(), value(text.as_str().expect("text")).into());
         }
-        for file in files {
-            variables.insert(file.to_owned(), text(&worker.folder.join(file)).into());
-        }
-        for (name, value) in [
-            ("GITHUB_RUN_ID", "1"),
-            ("GITHUB_RUN_ATTEMPT", "1"),
-            ("GITHUB_JOB", "storage"),
-            ("RUNNER_TEMP", text(&worker.folder)),
-        ] {
-            variables.insert(name.to_owned(), value.into());
-        }
-        let added = worker
-            .read("GITHUB_PATH")
-            .lines()
-            .fold(String::new(), |path, line| format!("{line}:{path}"));
-        let script = format!("PATH={added}$PATH\n{script}");
-        let bash = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail"];
-        let ended = worker.run(&bash, &script, &variables);
+        let ended = github_step(worker, script, variables);
         // What follows a failed step does not mend the job.
-        if last
-            .as_ref()
-            .is_none_or(|ended: &Ended| ended.code == Some(0))
-        {
+        if passed(&last) {
             last = Some(ended);
         }
     }
     last.expect("a step has run")
 }
 
+/// Runs a step with the variables that each step has.
+fn github_step(worker: &Worker, script: &str, mut variables: Map<String, Value>) -> Ended {
+    for file in HANDED_ON {
+        variables.insert(file.to_owned(), text(&worker.folder.join(file)).into());
+    }
+    for (name, value) in [
+        ("GITHUB_RUN_ID", "1"),
+        ("GITHUB_RUN_ATTEMPT", "1"),
+        ("GITHUB_JOB", "storage"),
+        ("RUNNER_TEMP", text(&worker.folder)),
+    ] {
+        variables.insert(name.to_owned(), value.into());
+    }
+    let added = worker.read("GITHUB_PATH");
+    let added = added
+        .lines()
+        .fold(String::new(), |path, line| format!("{line}:{path}"));
+    let script = format!("PATH={added}$PATH\n{script}");
+    let bash = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail"];
+    worker.run(&bash, &script, &variables)
+}
+
 /// Runs the job of the template as a runner of GitLab does: all of `script` in one shell.
 fn gitlab(worker: &Worker, inputs: &[(&str, &str)]) -> Ended {
+    static JOBS: AtomicU32 = AtomicU32::new(0);
     let job = &yaml(GITLAB)[".assay-compare"];
     let mut variables = job["variables"].as_object().expect("variables").clone();
     for (input, value) in inputs {
@@ -219,7 +223,6 @@ fn gitlab(worker: &Worker, inputs: &[(&str, &str)]) -> Ended {
         let old = variables.insert(name, (*value).into());
         assert!(old.is_some(), "no variable for {input}");
     }
-    static JOBS: AtomicU32 = AtomicU32::new(0);
     let id = JOBS.fetch_add(1, Ordering::Relaxed).to_string();
     variables.insert("CI_JOB_ID".to_owned(), id.into());
     for (name, value) in [
