@@ -2,7 +2,7 @@
 //! the files of each (`package.metadata`).
 
 use super::Builds;
-use crate::run::{build_folder, cargo, output, run};
+use crate::run::{build_folder, cargo, output, run, workspace};
 use anyhow::Result;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -40,13 +40,15 @@ impl Builds<'_> {
                 .args(["--package", &format!("assay-{name}")])
                 .args(["--maintainer", MAINTAINER, "--output"])
                 .arg(&self.out)
-                .env("SOURCE_DATE_EPOCH", self.date.to_string()))?;
+                .env("SOURCE_DATE_EPOCH", self.date.to_string())
+                .current_dir(workspace()))?;
             run(Command::new(&rpm)
                 .args(["--auto-req", "disabled", "--target", target])
                 .args(["--arch", rpm_machine])
                 .args(["--package", &format!("crates/{name}"), "--target-dir"])
                 .args([&build, Path::new("--output"), &self.out])
-                .env("SOURCE_DATE_EPOCH", self.date.to_string()))?;
+                .env("SOURCE_DATE_EPOCH", self.date.to_string())
+                .current_dir(workspace()))?;
         }
         Ok(())
     }
