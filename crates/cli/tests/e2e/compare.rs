@@ -186,3 +186,17 @@ fn the_table_of_trials_is_that_of_the_method() {
     let difference = ten["difference_pct"].as_f64().unwrap();
     assert!((2.0..3.0).contains(&difference), "{difference}");
 }
+
+#[test]
+fn metrics_that_one_side_lacks_are_named_in_one_note() {
+    const BOTH: &str = "metric,trial,value,unit\nread,1,100,MB/s\nread,2,101,MB/s\n";
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let lone = format!("{BOTH}write,1,5,MB/s\nerase,1,5,MB/s\ntrim,1,5,MB/s\n");
+    let a = file(&folder, "a.csv", &lone);
+    let b = file(&folder, "b.csv", BOTH);
+    let told = bed.run(&["compare", text(&a), text(&b)]).out;
+    let note = "write and 2 more are missing on side B, so they are not compared";
+    assert!(told.contains(note), "{told}");
+    assert_eq!(told.matches("missing on side").count(), 1, "{told}");
+}

@@ -13,7 +13,7 @@ use crate::words::format::percent_points;
 use crate::words::text::clean;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
-use assay_model::verdict::LEVEL;
+use assay_model::verdict::{self, LEVEL};
 use assay_stats::figures::measured_in_words;
 use assay_stats::verdict::compare::{Comparison, Scope};
 use assay_stats::verdict::line::{Options, VerdictRow};
@@ -149,7 +149,30 @@ impl<'a> Compared<'a> {
         if warnings.iter().any(own) {
             warnings.retain(|warning| *warning != general);
         }
+        for side in [verdict::Side::A, verdict::Side::B] {
+            self.join_missing(side, &mut warnings);
+        }
         warnings
+    }
+
+    /// Replaces the warnings on metrics that one side lacks by a single one.
+    fn join_missing(&self, side: verdict::Side, warnings: &mut Vec<String>) {
+        let notes = self.comparison.notes.iter();
+        let missing = notes.filter_map(|note| match note {
+            Note::Missing(of, metric) if *of == side => Some((metric, clean(&note.to_string()))),
+            _ => None,
+        });
+        let missing: Vec<_> = missing.collect();
+        let [(first, _), _, ..] = &missing[..] else {
+            return;
+        };
+        warnings.retain(|warning| missing.iter().all(|(_, told)| told != warning));
+        warnings.push(clean(&tr!(
+            "{metric} and {more} more are missing on side {side}, so they are not compared",
+            metric = first,
+            more = missing.len() - 1,
+            side
+        )));
     }
 
     /// Returns the reasons to doubt figures of a side, with the side, one sentence each, safe to
