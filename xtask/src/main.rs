@@ -18,6 +18,7 @@ mod house;
 mod labgrid;
 #[cfg(feature = "measure")]
 mod limits;
+mod msrv;
 mod packages;
 mod prerequisites;
 mod python;
@@ -63,9 +64,10 @@ cargo xtask COMMAND
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [NAME]...     build the static agents, or only some: aarch64, and
                        aarch64-sqlite with databases
-  dist [--out DIR] [--profile PROFILE] [MACHINE]...
+  dist [--out DIR] [--profile PROFILE] [--packages] [MACHINE]...
                        archives of the static program with the agents of all machines, for
-                       all, or only some (armv7l); a quarter of an hour for each
+                       all, or only some (armv7l); a quarter of an hour for each; --packages:
+                       also packages of Debian and RPM
   board [fio]          prepare the emulated board that tests reach by ssh; Debian's fio
                        for it, for a test that compares rates
   servers              prepare the servers of adb and ssh that tests reach
@@ -75,6 +77,8 @@ cargo xtask COMMAND
                        names; --check: against the limits; --commit: files that a commit
                        touched; CRATE: imports that make its cycles
   words                write the template of translations and merge it into the catalogues
+  msrv [--rustc PATH]  check the shipped programs by a compiler of the lowest version that
+                       Cargo.toml promises: of rustup, or that at PATH
   agent-size           build static agents and check their sizes and crates
   help                 this text";
 
@@ -105,6 +109,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["labgrid"] => labgrid::prepare(),
         ["house", rest @ ..] => house::run(rest),
         ["words"] => words::update(),
+        ["msrv", rest @ ..] => msrv::check(rest),
         ["agent-size"] => agents::size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

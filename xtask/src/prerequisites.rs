@@ -7,19 +7,23 @@ use rustix::process::geteuid;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 50] = [
+const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
         "python3-openpyxl",
     ),
+    ("/usr/lib/python3/dist-packages/lava_common", "lava-common"),
+    ("/usr/lib/python3/dist-packages/yaml", "python3-yaml"),
     ("addpart", "util-linux"),
+    ("bash", "bash"),
     ("btrfs", "btrfs-progs"),
     ("busybox", "busybox-static"),
     ("chattr", "e2fsprogs"),
     ("chromium", "chromium"),
     ("chroot", "coreutils"),
+    ("curl", "curl"),
     ("dd", "coreutils"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
@@ -29,10 +33,13 @@ const PROGRAMS: [(&str, &str); 50] = [
     ("filefrag", "e2fsprogs"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
+    ("fish", "fish"),
     ("gnuplot", "gnuplot-nox"),
     ("iozone", "iozone3"),
     ("ip", "iproute2"),
     ("losetup", "mount"),
+    ("man", "man-db"),
+    ("mandoc", "mandoc"),
     ("mkfifo", "coreutils"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext2", "e2fsprogs"),
@@ -54,6 +61,7 @@ const PROGRAMS: [(&str, &str); 50] = [
     ("soffice", "libreoffice-calc-nogui"),
     ("setarch", "util-linux"),
     ("setsid", "util-linux"),
+    ("shellcheck", "shellcheck"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),
     ("swapoff", "mount"),
@@ -61,6 +69,7 @@ const PROGRAMS: [(&str, &str); 50] = [
     ("umount", "mount"),
     ("unshare", "util-linux"),
     ("xmllint", "libxml2-utils"),
+    ("zsh", "zsh"),
 ];
 
 /// Remedy for missing programs.
@@ -78,7 +87,8 @@ enum Remedy {
 pub fn provide() -> Result<()> {
     let root = geteuid().is_root();
     let missing: Vec<_> = PROGRAMS
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|(program, _)| !is_there(program))
         .collect();
     match remedy(&missing, root, is_there("apt-get")) {

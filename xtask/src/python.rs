@@ -6,16 +6,22 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// The packages, at the versions that the tests were written with.
-const PACKAGES: [&str; 1] = ["kcidb-io==141"];
+/// Modules and their packages, at the versions that the tests were written with.
+const PACKAGES: [(&str, &str); 2] = [
+    ("check_jsonschema", "check-jsonschema==0.39.0"),
+    ("kcidb_io", "kcidb-io==141"),
+];
 
-/// Installs them where they are missing.
+/// Installs all where one is missing.
 pub fn provide() -> Result<()> {
     let folder = build_folder()?.join("python");
-    if folder.join("kcidb_io").exists() {
+    if PACKAGES
+        .iter()
+        .all(|(module, _)| folder.join(module).exists())
+    {
         return Ok(());
     }
-    install(&folder, &PACKAGES)
+    install(&folder, &PACKAGES.map(|(_, package)| package))
 }
 
 /// Puts packages into a folder.

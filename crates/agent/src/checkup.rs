@@ -1,8 +1,10 @@
 //! State of the machine, and the activity of other processes on it.
 
 use crate::inspect::inspect;
-use assay_model::checkup::{Checkup, DiskUse, Others};
+use assay_engine::{page_cache, usable};
+use assay_model::checkup::{Checkup, DiskUse, Facility, MissingFacility, Others};
 use assay_model::evidence::DeviceCounters;
+use assay_model::job::EngineKind;
 use assay_model::storage::Storage;
 use assay_model::wire::Refusal;
 use assay_model::work::watch::Processor;
@@ -10,8 +12,10 @@ use assay_probe::counters::device_counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::{checkup, watch};
+use rustix::fs::{Access, access};
+use std::fs::File;
 use std::os::unix::process::parent_id;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,8 +32,46 @@ pub(crate) fn checkup(roots: &Roots, path: Option<&Path>) -> Result<Checkup, Ref
     let storage = place.as_ref().map(|place| &place.storage);
     let mut checkup = checkup::take(roots, storage);
     checkup.others = Some(others(roots, storage));
+    checkup.missing = missing(roots);
     checkup.place = place.map(Box::new);
     Ok(checkup)
+}
+
+/// Tries each facility of the kernel.
+fn missing(roots: &Roots) -> Vec<MissingFacility> {
+    let engine = |engine| usable(engine).err().map(|error| error.to_string());
+    let file = |path: PathBuf, how| {
+        let answer = access(&path, how).err();
+        answer.map(|error| format!("{}: {error}", path.display()))
+    };
+    let program = File::open("/proc/self/exe").ok();
+    let cachestat = program.and_then(|file| page_cache::look_at(&file, 0, 0));
+    let answers = [
+        (Facility::IoUring, engine(EngineKind::IoUring)),
+        (Facility::Libaio, engine(EngineKind::Libaio)),
+        (
+            Facility::Cachestat,
+            cachestat.is_none().then(|| "cachestat(2) fails".to_owned()),
+        ),
+        (
+            Facility::DropCaches,
+            file(roots.proc.join("sys/vm/drop_caches"), Access::WRITE_OK),
+        ),
+        (
+            Facility::BlockEvents,
+            file(
+                roots.sys.join("kernel/tracing/events/block"),
+                Access::READ_OK,
+            ),
+        ),
+    ];
+    let missing = answers.into_iter().filter_map(|(facility, answer)| {
+        Some(MissingFacility {
+            facility,
+            answer: answer?,
+        })
+    });
+    missing.collect()
 }
 
 fn others(roots: &Roots, storage: Option<&Storage>) -> Others {

@@ -115,16 +115,17 @@ fn first_bytes(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::wire::ToAgent;
+    use assay_model::wire::{Greeting, ToAgent};
 
     #[test]
     fn messages_survive_the_stream() {
         let mut stream = Vec::new();
-        send(&mut stream, &ToAgent::Hello { version: 1 }).unwrap();
+        let hello = ToAgent::Hello(Greeting::of_host());
+        send(&mut stream, &hello).unwrap();
         send(&mut stream, &ToAgent::Cancel).unwrap();
         let mut reader = stream.as_slice();
         let first = receive::<ToAgent>(&mut reader).unwrap();
-        assert_eq!(first, Some(ToAgent::Hello { version: 1 }));
+        assert_eq!(first, Some(hello));
         assert_eq!(receive(&mut reader).unwrap(), Some(ToAgent::Cancel));
         assert_eq!(receive::<ToAgent>(&mut reader).unwrap(), None);
     }

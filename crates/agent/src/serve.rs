@@ -19,7 +19,7 @@ use crate::simulated;
 use crate::work;
 use crate::workspace::sweep;
 use assay_model::condition::Subject;
-use assay_model::wire::{FromAgent, Refusal, ToAgent, WIRE_VERSION};
+use assay_model::wire::{Feature, FromAgent, Greeting, Refusal, ToAgent};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
 use std::io::{Read, Write};
@@ -30,6 +30,16 @@ use std::path::{Path, PathBuf};
 #[cfg(not(feature = "works"))]
 const PLANS_ONLY: &str = "this agent measures the jobs of a plan and nothing else: \
                        the larger one does (assay-agent-MACHINE-sqlite)";
+
+/// Returns what this agent says of itself.
+pub(crate) fn greeting() -> Greeting {
+    let is_own = |feature: &Feature| match feature {
+        Feature::Works | Feature::Loads => cfg!(feature = "works"),
+        Feature::Sqlite => cfg!(feature = "sqlite"),
+        Feature::Sim => cfg!(feature = "sim"),
+    };
+    Greeting::with(Feature::ALL.into_iter().filter(is_own))
+}
 
 /// Serves a host until it closes the stream. A broken or closed stream, or a
 /// signal that asks to end, stops the trial under way and removes the test
@@ -150,9 +160,7 @@ impl Session {
 
     fn answer(&self, request: &ToAgent) -> Result<(), FrameError> {
         let answer = match request {
-            ToAgent::Hello { .. } => FromAgent::Hello {
-                version: WIRE_VERSION,
-            },
+            ToAgent::Hello(_) => FromAgent::Hello(greeting()),
             ToAgent::Inspect { path } => match inspect(&self.roots, path) {
                 Ok(inspection) => FromAgent::Inspected(Box::new(inspection)),
                 Err(refusal) => FromAgent::Refused(refusal),

@@ -15,7 +15,8 @@ use assay_model::load::{Extent, Load, Stream};
 use assay_model::plan::{Place, Plan, PlannedJob, interleave};
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{FromAgent, RunEnd, ToAgent, WIRE_VERSION};
+use assay_model::wire::{Feature, FromAgent, Greeting, NEWEST, RunEnd, ToAgent};
+use serde_json::json;
 use std::fs;
 use std::io::Write;
 use std::net::Shutdown;
@@ -54,6 +55,18 @@ impl Host {
 
     fn hear(&mut self) -> Option<FromAgent> {
         receive(&mut self.answers).unwrap()
+    }
+
+    fn say(&mut self, message: &serde_json::Value) {
+        send(&mut self.requests, message).unwrap();
+    }
+
+    /// Hears the answer to a greeting.
+    fn greeting(&mut self) -> Greeting {
+        match self.hear() {
+            Some(FromAgent::Hello(agent)) => agent,
+            other => panic!("no greeting: {other:?}"),
+        }
     }
 
     /// Hears until a trial runs.
@@ -177,11 +190,10 @@ fn is_empty(directory: &Path) -> bool {
 fn a_run_from_the_greeting_to_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let mut host = Host::start();
-    host.ask(&ToAgent::Hello {
-        version: WIRE_VERSION,
-    });
-    let version = WIRE_VERSION;
-    assert_eq!(host.hear(), Some(FromAgent::Hello { version }));
+    host.ask(&ToAgent::Hello(Greeting::of_host()));
+    let agent = host.greeting();
+    assert_eq!(agent.common(&Greeting::of_host()), Some(NEWEST));
+    assert!(agent.has(Feature::Works) && agent.has(Feature::Loads));
     host.ask(&run(&plan(folder.path(), 3, short())));
     let (end, outcomes) = host.follow();
     assert_eq!(end, RunEnd::Finished);
@@ -190,13 +202,46 @@ fn a_run_from_the_greeting_to_the_end() {
     host.close().unwrap();
 }
 
+/// Commit 19e031c1 and those before it: a host refuses a version that is not its own.
+#[test]
+fn a_host_from_before_protocol_1_sees_a_version_that_is_higher_than_its_own() {
+    #[derive(serde::Deserialize)]
+    #[serde(tag = "type", rename_all = "snake_case")]
+    enum FromAgentBefore {
+        Hello { version: u32 },
+    }
+    let mut host = Host::start();
+    host.say(&json!({"hello": {"version": 11}}));
+    let FromAgentBefore::Hello { version } = receive(&mut host.answers).unwrap().unwrap();
+    assert!(version > 11, "the older side is the host");
+    host.close().unwrap();
+}
+
+#[test]
+fn a_newer_host_is_understood_as_far_as_both_know() {
+    let mut host = Host::start();
+    host.say(&json!({"hello": {
+        "version": 12, "oldest": 1, "newest": 2, "build": "9.0.0",
+        "features": ["works", "of_tomorrow"], "of_tomorrow": {"more": [1]},
+    }}));
+    assert_eq!(host.greeting().newest, NEWEST);
+    host.say(&json!({"inspect": {"path": "/", "of_tomorrow": true}}));
+    assert!(matches!(host.hear(), Some(FromAgent::Inspected(_))));
+    host.say(&json!({"tomorrow": {}}));
+    match host.hear() {
+        Some(FromAgent::Refused(refusal)) => {
+            assert!(refusal.message.contains("unknown variant `tomorrow`"));
+        }
+        other => panic!("not a refusal: {other:?}"),
+    }
+    assert!(host.close().is_err());
+}
+
 #[test]
 fn a_signal_that_asks_for_a_report_ends_no_agent() {
     let mut host = Host::start();
-    host.ask(&ToAgent::Hello {
-        version: WIRE_VERSION,
-    });
-    assert!(matches!(host.hear(), Some(FromAgent::Hello { .. })));
+    host.ask(&ToAgent::Hello(Greeting::of_host()));
+    host.greeting();
     let own = rustix::process::getpid();
     rustix::process::kill_process(own, rustix::process::Signal::USR1).unwrap();
     host.close().unwrap();

@@ -3,6 +3,7 @@
 mod checks;
 mod child;
 mod commands;
+mod config;
 mod driver;
 mod exit;
 mod interrupt;
@@ -20,7 +21,7 @@ use assay_model::text::clean;
 use assay_target::Target;
 use commands::dropin::{androbench, dd, fio, iozone};
 use commands::judge::{compare, explain, model, power, rank};
-use commands::machines::{agent, campaign, devices, doctor};
+use commands::machines::{agent, campaign, config as settings, devices, doctor};
 use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
     sweep, traits, watch,
@@ -64,6 +65,7 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
+    config::load();
     assay_lang::speak(language::wanted(&words, &TOOLS.map(|(name, _)| name)));
     if let Some(candidates) = generate::completion::candidates(&words) {
         output::print(|out| out.write_all(&candidates))?;
@@ -71,18 +73,33 @@ fn run() -> Result<ExitCode, Failure> {
     }
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
+            config::current().check()?;
             return run_tool(name, run, words);
         }
     }
     let own = words.get(1..).unwrap_or_default().to_vec();
     match usage::parse(words)? {
-        Some(Cli { generate: Some(words), .. }) => generate::run(&words),
-        Some(Cli { command: Some(command), .. }) => run_command(command, &own),
+        Some(Cli {
+            generate: Some(words),
+            ..
+        }) => generate::run(&words),
+        Some(Cli {
+            command: Some(command),
+            lang,
+            ..
+        }) => run_command(command, &own, lang.as_deref()),
         _ => Ok(exit::DONE),
     }
 }
 
-fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> {
+fn run_command(
+    command: Command,
+    own: &[OsString],
+    lang: Option<&str>,
+) -> Result<ExitCode, Failure> {
+    if !command.describes_settings() {
+        config::current().check()?;
+    }
     match command {
         Command::Qualify(args) => measure(own, &args.shared, |on| qualify::run(&args, on)),
         Command::Sweep(args) => measure(own, &args.shared, |on| {
@@ -108,15 +125,15 @@ fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> 
         Command::Soak(args) => measure(own, &args.shared, |on| soak::run(&args, on)),
         Command::Mem(args) => measure(own, &args.shared, |on| mem::run(&args, on)),
         Command::Scenario(args) => measure(own, &args.shared, |on| scenario::run(&args, on)),
-        Command::Traits(args) => targets::measure(&args.on, own, args.output.json, |on| {
-            traits::run(&args, on)
-        }),
+        Command::Traits(args) => {
+            targets::measure(&args.on, own, args.output.json, |on| traits::run(&args, on))
+        }
         Command::Devices(args) => targets::measure(&args.on, own, args.output.json, |on| {
             devices::run(&args, on)
         }),
-        Command::Doctor(args) => targets::measure(&args.on, own, args.output.json, |on| {
-            doctor::run(&args, on)
-        }),
+        Command::Doctor(args) => {
+            targets::measure(&args.on, own, args.output.json, |on| doctor::run(&args, on))
+        }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
@@ -126,7 +143,7 @@ fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> 
             targets::measure(&on, own, json, |on| powercut::run(&args, on))
         }
         Command::Import(args) => import::run(&args),
-        Command::List(args) => list::run(&args),
+        Command::List(args) => list::run(&args, traits::in_brief),
         Command::Show(args) => show::run(&args),
         Command::Tag(args) => tag::run(&args),
         Command::Rm(args) => rm::run(&args),
@@ -136,6 +153,7 @@ fn run_command(command: Command, own: &[OsString]) -> Result<ExitCode, Failure> 
         Command::Model(args) => model::run(&args),
         Command::Targets(args) => commands::machines::targets::run(&args),
         Command::Agent(args) => agent::run(&args),
+        Command::Config(command) => settings::run(&command, lang),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use assay_report::document::Document;
 use assay_report::terminal::{self, Style};
+use assay_report::text::{width, wrap};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,9 +16,25 @@ const MAX_WIDTH: usize = 120;
 /// Something that was said did not get out.
 static TALK_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Says a line on standard error. Nobody listening is no reason to stop.
-pub fn say(line: &str) {
-    note_loss(&writeln!(io::stderr().lock(), "{line}"));
+/// Says a text on standard error, on a terminal in lines that fit. Nobody listening is no reason
+/// to stop.
+pub fn say(text: &str) {
+    let mut talk = io::stderr().lock();
+    let fits = |line: &str| talk_columns().is_none_or(|columns| width(line) <= columns);
+    if text.lines().all(fits) {
+        note_loss(&writeln!(talk, "{text}"));
+        return;
+    }
+    for line in text.lines() {
+        // A line that fits keeps its spaces: it may be of a table.
+        let lines = match talk_columns() {
+            Some(columns) if !fits(line) => wrap(line, columns),
+            _ => vec![line.to_owned()],
+        };
+        for line in lines {
+            note_loss(&writeln!(talk, "{line}"));
+        }
+    }
 }
 
 /// Says a part of a line on standard error.

@@ -116,7 +116,8 @@ impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mixed { device_share } => {
-                let share = format_args!("{:.0} %", device_share * 100.0);
+                let share = device_share * 100.0;
+                let share = format_args!("{share:.0} %");
                 f.write_str(&tr!("mixed (device {share})", share))
             }
             other => f.write_str(translated(other.label())),

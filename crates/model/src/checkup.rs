@@ -45,6 +45,35 @@ pub struct Checkup {
     pub power: Vec<PowerSaving>,
     /// Activity of other processes during a moment in which the agent was idle.
     pub others: Option<Others>,
+    /// Facilities of the kernel that do not work for the agent; empty also for an agent that does
+    /// not ask for them.
+    #[serde(default)]
+    pub missing: Vec<MissingFacility>,
+}
+
+/// Facility of the kernel that does not work here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingFacility {
+    /// The facility.
+    pub facility: Facility,
+    /// The kernel's answer.
+    pub answer: String,
+}
+
+/// Facility of the kernel that some measurements use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Facility {
+    /// `io_uring(7)`.
+    IoUring,
+    /// `io_submit(2)`.
+    Libaio,
+    /// `cachestat(2)`.
+    Cachestat,
+    /// `vm.drop_caches`.
+    DropCaches,
+    /// Events of block requests in `tracefs`.
+    BlockEvents,
 }
 
 /// A CPU whose frequency can change.

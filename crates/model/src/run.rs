@@ -19,6 +19,9 @@ pub struct RunHeader {
     pub started_unix_ms: u64,
     /// Version of assay that made it.
     pub assay_version: String,
+    /// Programs that made it; absent in runs from before protocol 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builds: Option<Builds>,
     /// The command that made it.
     pub command: Vec<String>,
     /// The machine that was measured, as the user called it; `None`: the one that
@@ -53,6 +56,17 @@ impl RunHeader {
         let place = paired.and_then(|paired| paired.places.get(position as usize));
         place.copied().unwrap_or(position)
     }
+}
+
+/// Programs that made a run: version and commit of each, as in SemVer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Builds {
+    /// Build of assay that stored it.
+    pub host: String,
+    /// Build of the agent that measured.
+    pub agent: String,
+    /// Version of the protocol between them.
+    pub protocol: u32,
 }
 
 /// The user's claims about a device, shown beside its figures.

@@ -1,5 +1,7 @@
 //! Messages between the host and the agent. `assay_agent::frame` says how they
-//! are put on a byte stream.
+//! are put on a byte stream, and `docs/compatibility.md` how they may change.
+
+mod greeting;
 
 use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
@@ -17,11 +19,9 @@ use crate::work::WorkProgress;
 #[cfg(feature = "works")]
 use crate::work::powercut::Word;
 use crate::work::{WorkOrder, WorkReport};
+pub use greeting::{Feature, Greeting, NEWEST, OLDEST};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-
-/// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 11;
 
 /// Part of a message about loads and works; an agent without them skips it.
 #[cfg(feature = "works")]
@@ -35,10 +35,7 @@ pub type Works<T> = crate::unread::Unread<T>;
 #[serde(rename_all = "snake_case")]
 pub enum ToAgent {
     /// Opens the session.
-    Hello {
-        /// [`WIRE_VERSION`] of the host.
-        version: u32,
-    },
+    Hello(Greeting),
     /// Asks what is behind a path; nothing is written.
     Inspect {
         /// The path.
@@ -110,10 +107,7 @@ pub enum ToAgent {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromAgent {
     /// Answers [`ToAgent::Hello`].
-    Hello {
-        /// [`WIRE_VERSION`] of the agent.
-        version: u32,
-    },
+    Hello(Greeting),
     /// Answers [`ToAgent::Inspect`].
     Inspected(Box<Inspection>),
     /// Answers [`ToAgent::Sweep`].
@@ -214,7 +208,7 @@ impl FromAgent {
     pub const fn is_answer(&self) -> bool {
         matches!(
             self,
-            Self::Hello { .. }
+            Self::Hello(_)
                 | Self::Inspected(_)
                 | Self::Swept { .. }
                 | Self::Undone { .. }

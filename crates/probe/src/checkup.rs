@@ -19,8 +19,8 @@ use assay_model::checkup::{Checkup, CoolingDevice, CpuSpeed, HeatZone, SwapArea,
 use assay_model::storage::Storage;
 use std::path::Path;
 
-/// Reads every field of the machine and, if given, of the storage, except [`Checkup::place`] and
-/// [`Checkup::others`].
+/// Reads every field of the machine and, if given, of the storage, except [`Checkup::place`],
+/// [`Checkup::others`] and [`Checkup::missing`].
 pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
     Checkup {
         system: system(roots),
@@ -41,6 +41,7 @@ pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
         hypervisor: hypervisor(roots),
         power: power::power(roots, storage),
         others: None,
+        missing: Vec::new(),
     }
 }
 

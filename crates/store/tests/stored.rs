@@ -7,17 +7,50 @@
 
 mod common;
 
+use assay_model::annotation::Annotation;
 use assay_store::Store;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The newest sample, and how the tests find it.
-const NEWEST: &str = "v2-clocks.sqlite";
-const SAMPLES: [&str; 3] = ["v1.sqlite", "v2.sqlite", "v2-clocks.sqlite"];
+const NEWEST: &str = "v3.sqlite";
+const SAMPLES: [&str; 4] = ["v1.sqlite", "v2.sqlite", "v2-clocks.sqlite", NEWEST];
 
 fn stored(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored");
     folder.join(name)
+}
+
+/// Format of a store: SQLite's user version, four bytes of the file's header.
+fn format(path: &Path) -> u32 {
+    let file = fs::read(path).expect("a store");
+    u32::from_be_bytes(file[60..64].try_into().expect("four bytes"))
+}
+
+fn annotation() -> Annotation {
+    Annotation {
+        name: Some("before".to_owned()),
+        tags: vec!["kernel=6.1".to_owned()],
+        note: Some("cold".to_owned()),
+    }
+}
+
+#[test]
+fn each_format_has_a_sample_and_becomes_the_newest() {
+    let (folder, _store) = common::store();
+    let newest = format(&common::path(&folder));
+    let formats: BTreeSet<u32> = SAMPLES.map(|name| format(&stored(name))).into();
+    assert_eq!(formats, (1..=newest).collect());
+    for name in SAMPLES {
+        let folder = tempfile::tempdir().unwrap();
+        let path = common::path(&folder);
+        fs::copy(stored(name), &path).unwrap();
+        drop(Store::open(&path).unwrap());
+        assert_eq!(format(&path), newest, "{name}");
+        let store = Store::open_existing(&path).unwrap();
+        assert_eq!(store.find("old").unwrap().id(), "old", "{name}");
+    }
 }
 
 #[test]
@@ -33,7 +66,7 @@ fn every_stored_format_is_read_whole() {
         let run = loaded.run;
         assert_eq!(run.header, common::header("old", 1_000), "{name}");
         let mut expected = [common::trial(0), common::skipped(1)];
-        if name != "v2-clocks.sqlite" {
+        if ["v1.sqlite", "v2.sqlite"].contains(&name) {
             // Not stored when these samples were written.
             for trial in &mut expected {
                 if let Some(measured) = &mut trial.measured {
@@ -42,6 +75,12 @@ fn every_stored_format_is_read_whole() {
             }
         }
         assert_eq!(run.trials, expected, "{name}");
+        let noted = if name == NEWEST {
+            annotation()
+        } else {
+            Annotation::default()
+        };
+        assert_eq!(run.annotation, noted, "{name}");
         let imports = store.imports().unwrap();
         if name == "v1.sqlite" {
             assert!(imports.is_empty(), "there were none in that format");
@@ -64,4 +103,7 @@ fn write_the_newest_sample() {
     store.save_trial("old", &common::trial(0)).unwrap();
     store.save_trial("old", &common::skipped(1)).unwrap();
     store.save_import(&common::import("else", 2_000)).unwrap();
+    store
+        .annotate("old", |noted| *noted = annotation())
+        .unwrap();
 }

@@ -1,6 +1,7 @@
 //! The static agents that can be put onto other machines.
 
 use crate::TargetError;
+use assay_model::wire::Feature;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -37,8 +38,8 @@ const SQLITE: &str = "-sqlite";
 pub(crate) struct Agents {
     /// Folders to search, in this order.
     pub(crate) folders: Vec<PathBuf>,
-    /// It must be the one that can do all works, not the small one.
-    pub(crate) larger: bool,
+    /// Feature that it must have, which the small one has not.
+    pub(crate) needs: Option<Feature>,
 }
 
 /// The agent for a machine, from the first of the folders that has it.
@@ -62,9 +63,9 @@ fn find(machine: &str, agents: &Agents) -> Result<PathBuf, String> {
         return Err("assay is not built for this architecture".to_owned());
     };
     let large = format!("{small}{SQLITE}");
-    let names: &[&str] = match agents.larger {
-        true => &[&large],
-        false => &[small, &large],
+    let names: &[&str] = match agents.needs {
+        Some(_) => &[&large],
+        None => &[small, &large],
     };
     let places = |name| agents.folders.iter().map(move |folder| folder.join(name));
     let mut candidates = names.iter().flat_map(places);
@@ -88,9 +89,38 @@ impl Agents {
         let own = FOLDERS.iter().map(|folder| beside.join(folder));
         Self {
             folders: named.into_iter().chain(own).collect(),
-            larger: false,
+            needs: None,
         }
     }
+}
+
+/// Agents of one machine type that are installed with this program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstalledAgent {
+    /// Machine type, as `uname -m` prints it.
+    pub machine: &'static str,
+    /// File of the small agent.
+    pub small: Option<PathBuf>,
+    /// File of the one that can do all works.
+    pub larger: Option<PathBuf>,
+}
+
+/// Returns the agents of this installation, also for machine types that have none.
+pub fn installed_agents() -> Vec<InstalledAgent> {
+    let folders = Agents::installed().folders;
+    let find = |name: String| {
+        let mut files = folders.iter().map(|folder| folder.join(&name));
+        files.find(|file| file.is_file())
+    };
+    let own_names = MACHINES
+        .iter()
+        .filter(|(machine, name)| name.ends_with(machine));
+    let agents = own_names.map(|(machine, name)| InstalledAgent {
+        machine,
+        small: find((*name).to_owned()),
+        larger: find(format!("{name}{SQLITE}")),
+    });
+    agents.collect()
 }
 
 #[cfg(test)]
@@ -102,7 +132,7 @@ mod tests {
     fn agents_in(folders: &[PathBuf]) -> Agents {
         Agents {
             folders: folders.to_vec(),
-            larger: false,
+            needs: None,
         }
     }
 
@@ -126,7 +156,7 @@ mod tests {
         let scratch = Scratch::new().unwrap();
         let small = agents_in(&[scratch.path().to_owned()]);
         let large = Agents {
-            larger: true,
+            needs: Some(Feature::Loads),
             ..small.clone()
         };
         fs::write(scratch.join("assay-agent-armv7l"), "").unwrap();

@@ -3,35 +3,38 @@
 //!
 //! ```text
 //!  host                             shell
-//!                               <-  assay-boot 2 MACHINE
-//!  NAME SIZE SHA256             ->  makes a private folder of that name, where
+//!                               <-  assay-boot 3 MACHINE
+//!                               <-  assay-boot stays SHA256 PATH|GREETING, for each that is installed
+//!                               <-  assay-boot which
+//!  NAME SIZE, or NAME use PATH  ->  makes a private folder of that name, where
 //!                                   programs may run
-//!                               <-  assay-boot send
-//!  SIZE bytes                   ->
+//!                               <-  assay-boot made
+//!  SIZE bytes, unless PATH      ->
 //!                               <-  assay-boot got SIZE SHA256
 //!  run ROLE SECONDS             ->  becomes the agent's, until that ends; then the
 //!                                   folder is removed
 //! ```
 //!
 //! An agent that is kept (`keep` in the place of `serve`) outlives this shell, which then is
-//! only a relay to it, and leaves the folder to the agent unless that has ended. The next shell
-//! finds it:
+//! only a relay to it, and leaves the folder to the agent unless that has ended. The next shell,
+//! which is started with the word `again` and looks at no other agent, finds it:
 //!
 //! ```text
-//!                               <-  assay-boot 2 MACHINE
-//!  NAME again                   ->  looks for the folder of that name
+//!                               <-  assay-boot 3 MACHINE
+//!                               <-  assay-boot which
+//!  NAME                         ->  looks for the folder of that name
 //!                               <-  assay-boot there, or: gone
 //! ```
 //!
-//! Where an agent of that sum stays, the shell copies that into the folder, and answers
-//! `assay-boot kept SHA256 PATH` instead of asking for it. After `stay NAME` in the place of
-//! `run` the agent stays under that name: `assay-boot at PATH`.
+//! An installed agent is copied into the folder, and the copy is run. After `stay NAME` in the
+//! place of `run` the agent stays under that name: `assay-boot at PATH`.
 //!
 //! Neither side sends before it is asked: tools on the machine may read more than they are told
 //! to.
 
 use crate::agents::{Agents, agent_for};
-use crate::{AgentSession, AgentState, AgentThere, TargetError, Watchdog};
+use crate::installed::{self, Installed, choose};
+use crate::{AgentSession, TargetError, Watchdog};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -41,7 +44,7 @@ use std::time::Duration;
 /// Prefix of every line of the shell.
 const MARK: &str = "assay-boot ";
 /// Version of the dialogue.
-const HELLO: &str = "2 ";
+const HELLO: &str = "3 ";
 /// Limit on the bytes that login scripts may print before the dialogue.
 const MOST_CHATTER: usize = 64 << 10;
 /// Bytes of a piece of the agent that is sent: each has to be taken before the link counts as
@@ -50,8 +53,10 @@ const CHUNK: usize = 16 << 10;
 /// Bytes a second of the slowest link, over which the last pieces of the agent are still on
 /// their way once they were taken.
 const SLOWEST_BYTES_PER_S: u64 = 10 << 10;
-/// The longest line of the dialogue.
-const LONGEST_LINE: usize = 400;
+/// The longest line of the dialogue, which may have a path.
+const LONGEST_LINE: usize = 8 << 10;
+/// The most lines about installed agents.
+const MOST_INSTALLED: usize = 32;
 
 /// Script that the shell on the machine runs. It has no single quote and is one line, so that every
 /// login shell takes it unchanged in single quotes.
@@ -62,8 +67,10 @@ const LONGEST_LINE: usize = 400;
 /// was killed by a signal.
 const SCRIPT: &str = "\
     umask 077; \
-    echo assay-boot 2 $(uname -m); \
-    read -r name size sum || exit 1; \
+    echo assay-boot 3 $(uname -m); \
+    [ \"$1\" = again ] || installed about; \
+    echo assay-boot which; \
+    read -r name what at || exit 1; \
     dir=; \
     find() { \
     for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
@@ -78,18 +85,6 @@ const SCRIPT: &str = "\
     rm -rf \"$1\"; return 1; \
     }; \
     here() { [ -O \"$1\" ] && [ -x \"$1/agent\" ]; }; \
-    take() { \
-    for base in \"${HOME:-/root}\" /data/local/tmp; do \
-    for kept in \"$base/.assay-agent/agent\" \"$base/.assay-agent/larger\"; do \
-    cp \"$kept\" \"$dir/agent\" 2>/dev/null || continue; \
-    set -- $(sha256sum <\"$dir/agent\" 2>/dev/null); \
-    [ \"$1\" = \"$sum\" ] || continue; \
-    echo assay-boot kept $1 \"$kept\"; \
-    return 0; \
-    done; \
-    done; \
-    return 1; \
-    }; \
     stay() { \
     for base in \"${HOME:-/root}\" /data/local/tmp; do \
     at=$base/.assay-agent; \
@@ -105,18 +100,19 @@ const SCRIPT: &str = "\
     leave() { cd /; [ -z \"$dir\" ] || rm -rf \"$dir\"; }; \
     trap leave EXIT; \
     trap : HUP INT TERM PIPE; \
-    if [ \"$size\" = again ]; then \
+    if [ \"$1\" = again ]; then \
     role=relay; seconds=0; \
     find here || { echo assay-boot gone; exit 1; }; \
     echo assay-boot there; \
     else \
     find make || { echo assay-boot nowhere; exit 1; }; \
-    take || { \
-    echo assay-boot send; \
-    head -c \"$size\" >\"$dir/agent\"; \
+    echo assay-boot made; \
+    if [ \"$what\" = use ]; \
+    then cp \"$at\" \"$dir/agent\" 2>/dev/null; \
+    else head -c \"$what\" >\"$dir/agent\"; \
+    fi; \
     set -- $(sha256sum <\"$dir/agent\" 2>/dev/null); \
-    echo assay-boot got $(wc -c <\"$dir/agent\") $1; \
-    }; \
+    echo assay-boot got $(wc -c <\"$dir/agent\" 2>/dev/null) $1; \
     read -r word role seconds; \
     chmod 700 \"$dir/agent\"; \
     [ \"$word\" = stay ] && { stay || echo assay-boot nowhere; }; \
@@ -127,7 +123,13 @@ const SCRIPT: &str = "\
 
 /// The command for the program that reaches the machine.
 pub(crate) fn command() -> String {
-    format!("exec sh -c '{SCRIPT}'")
+    let functions = installed::FUNCTIONS;
+    format!("exec sh -c '{functions}{SCRIPT}'")
+}
+
+/// The command that goes to an agent that is kept.
+pub(crate) fn command_again() -> String {
+    command() + " sh again"
 }
 
 /// Why no agent runs.
@@ -182,7 +184,16 @@ impl<'a> Boot<'a> {
     /// byte. The name of its folder.
     pub(crate) fn run(mut self, role: Role) -> Result<String, Fault> {
         let name = folder_name();
-        self.bring(&name)?;
+        let (machine, installed) = self.machine()?;
+        let own = self.own(&machine);
+        let own_hash = own.as_ref().ok().map(|(_, hash)| hash.as_str());
+        match choose(&installed, own_hash, self.agents.needs) {
+            Some(agent) => {
+                self.make_folder(&format!("{name} use {}\n", agent.path))?;
+                self.has_arrived(None, &agent.hash)?;
+            }
+            None => self.send_agent(&name, &own.map_err(Fault::NoAgent)?)?,
+        }
         let (role, seconds) = match role {
             Role::Serve => ("serve", 0),
             Role::Keep(grace) => ("keep", grace.as_secs()),
@@ -194,7 +205,7 @@ impl<'a> Boot<'a> {
     /// Goes to an agent that is kept, and leaves the session's stream at its next byte.
     pub(crate) fn run_again(mut self, name: &str) -> Result<(), Fault> {
         self.machine()?;
-        self.say(&format!("{name} again\n"))?;
+        self.say(&format!("{name}\n"))?;
         match self.answer()?.as_str() {
             "there" => Ok(()),
             "gone" => Err(Fault::Gone),
@@ -202,22 +213,21 @@ impl<'a> Boot<'a> {
         }
     }
 
-    /// Puts the agent there to stay.
-    pub(crate) fn stay(mut self) -> Result<AgentThere, Fault> {
-        if let Some(path) = self.bring(&folder_name())? {
-            let state = AgentState::Kept;
-            return Ok(AgentThere { path, state });
+    /// Puts the agent there to stay, unless it does; its path, and whether it was put there.
+    pub(crate) fn stay(mut self) -> Result<(String, bool), Fault> {
+        let (machine, installed) = self.machine()?;
+        let own = self.own(&machine).map_err(Fault::NoAgent)?;
+        if let Some(agent) = installed.into_iter().find(|agent| agent.hash == own.1) {
+            return Ok((agent.path, false));
         }
-        let name = match self.agents.larger {
-            true => "larger",
-            false => "agent",
+        self.send_agent(&folder_name(), &own)?;
+        let name = match self.agents.needs {
+            Some(_) => "larger",
+            None => "agent",
         };
         self.say(&format!("stay {name}\n"))?;
         match self.answer()?.split_once(' ') {
-            Some(("at", path)) => Ok(AgentThere {
-                path: path.to_owned(),
-                state: AgentState::Pushed,
-            }),
+            Some(("at", path)) => Ok((path.to_owned(), true)),
             _ => Err(Fault::Failed(NOWHERE_TO_STAY.to_owned())),
         }
     }
@@ -244,54 +254,71 @@ impl<'a> Boot<'a> {
         ))
     }
 
-    /// Sees to it that the agent is in the folder of that name. The path of one that
-    /// stays there, and is now in the folder, too; `None`: it was sent.
-    fn bring(&mut self, name: &str) -> Result<Option<String>, Fault> {
-        let machine = self.machine()?;
-        let path = agent_for(self.target, &machine, self.agents).map_err(Fault::NoAgent)?;
-        let agent = fs::read(&path)
-            .map_err(|source| Fault::NoAgent(TargetError::Unreadable { path, source }))?;
+    /// Reads this program's agent for a machine, and its hash.
+    fn own(&self, machine: &str) -> Result<(Vec<u8>, String), TargetError> {
+        let path = agent_for(self.target, machine, self.agents)?;
+        let agent = fs::read(&path).map_err(|source| TargetError::Unreadable { path, source })?;
         let hash = hash(&agent);
-        self.say(&format!("{name} {} {hash}\n", agent.len()))?;
-        let answer = self.answer()?;
-        if let Some(kept) = answer.strip_prefix("kept ") {
-            let path = kept
-                .strip_prefix(&hash)
-                .ok_or_else(|| unexpected(&answer))?;
-            return Ok(Some(path.trim().to_owned()));
+        Ok((agent, hash))
+    }
+
+    /// Has a folder made there for an agent.
+    fn make_folder(&mut self, line: &str) -> Result<(), Fault> {
+        self.say(line)?;
+        match self.answer()?.as_str() {
+            "made" => Ok(()),
+            "nowhere" => Err(Fault::Failed(NOWHERE.to_owned())),
+            other => Err(unexpected(other)),
         }
-        match answer.as_str() {
-            "send" => {}
-            "nowhere" => return Err(Fault::Failed(NOWHERE.to_owned())),
-            other => return Err(unexpected(other)),
-        }
+    }
+
+    /// Sends this program's agent into a folder of that name.
+    fn send_agent(&mut self, name: &str, (agent, hash): &(Vec<u8>, String)) -> Result<(), Fault> {
+        self.make_folder(&format!("{name} {}\n", agent.len()))?;
         for chunk in agent.chunks(CHUNK) {
             self.send(chunk)?;
         }
         // Much of it may still be on its way.
         let slowest = Duration::from_secs(agent.len() as u64 / SLOWEST_BYTES_PER_S);
         self.watchdog.restart(self.silence + slowest);
-        self.has_arrived(&agent, &hash)?;
-        Ok(None)
+        self.has_arrived(Some(agent.len()), hash)
     }
 
-    fn has_arrived(&mut self, agent: &[u8], hash: &str) -> Result<(), Fault> {
+    fn has_arrived(&mut self, expected: Option<usize>, hash: &str) -> Result<(), Fault> {
         let got = self.answer()?;
         let mut words = got.split(' ');
         let (word, size) = (words.next(), words.next());
+        let size = size.and_then(|size| size.parse().ok());
         // A machine without sha256sum leaves it to the link that bytes are right.
         let right = words.next().is_none_or(|sum| sum.is_empty() || sum == hash);
-        if word == Some("got") && size == Some(&agent.len().to_string()) && right {
+        if word == Some("got") && size.is_some() && size == expected.or(size) && right {
             return Ok(());
         }
         Err(Fault::Failed(format!(
-            "not all {} bytes of the agent arrived: check the free space there ({got})",
-            agent.len()
+            "not all bytes of the agent arrived: check the free space there ({got})"
         )))
     }
 
+    /// Reads the machine type, and which agents are installed.
+    fn machine(&mut self) -> Result<(String, Vec<Installed>), Fault> {
+        let machine = self.machine_type()?;
+        let mut installed = Vec::new();
+        for _ in 0..MOST_INSTALLED {
+            let line = self.line()?;
+            match line.strip_prefix(MARK) {
+                Some("which") => return Ok((machine, installed)),
+                Some(line) => installed.extend(Installed::read(line)),
+                // The rest of a path that has several lines.
+                None => {}
+            }
+        }
+        Err(Fault::Failed(
+            "its shell lists agents without end".to_owned(),
+        ))
+    }
+
     /// Reads the machine type; login scripts may have printed text before.
-    fn machine(&mut self) -> Result<String, Fault> {
+    fn machine_type(&mut self) -> Result<String, Fault> {
         let mut chatter = 0;
         while chatter < MOST_CHATTER {
             let line = self.line().map_err(|_| Fault::NotReached)?;
@@ -386,7 +413,9 @@ mod tests {
 
     #[test]
     fn the_command_survives_any_login_shell() {
-        assert_eq!(command().matches('\'').count(), 2);
-        assert!(!command().contains(['\n', '!']));
+        for command in [command(), command_again()] {
+            assert_eq!(command.matches('\'').count(), 2);
+            assert!(!command.contains(['\n', '!']));
+        }
     }
 }

@@ -5,6 +5,7 @@ pub mod adb;
 mod agents;
 mod boot;
 mod complaint;
+mod installed;
 mod kept;
 pub mod labgrid;
 mod local;
@@ -15,12 +16,14 @@ mod watchdog;
 mod when_lost;
 
 pub use adb::Adb;
+pub use agents::{InstalledAgent, installed_agents};
 pub use local::Local;
 pub use session::{AgentSession, await_end};
 pub use ssh::Ssh;
 pub use watchdog::{Watchdog, end_links};
 pub use when_lost::{WhenLost, WhenLostError};
 
+use assay_model::wire::{Feature, Greeting};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -35,9 +38,15 @@ pub trait Target {
         None
     }
 
-    /// The agent that is started next must be able to do all works: the small one leaves
-    /// out databases and what few boards are asked for.
-    fn needs_larger_agent(&mut self) {}
+    /// The agent that is started next must have that feature.
+    fn needs(&mut self, feature: Feature) {
+        let _ = feature;
+    }
+
+    /// Feature that an agent there must have; `None`: also where each has all.
+    fn needed(&self) -> Option<Feature> {
+        None
+    }
 
     /// Starts the agent there; its standard input and output become the session's
     /// stream.
@@ -71,6 +80,9 @@ pub struct AgentThere {
     pub path: String,
     /// State of the agent.
     pub state: AgentState,
+    /// What an installed agent says of itself. One from before protocol 1 says nothing, and one
+    /// that others can replace is not asked.
+    pub greeting: Option<Greeting>,
 }
 
 /// State of an agent on another machine.
@@ -78,10 +90,12 @@ pub struct AgentThere {
 pub enum AgentState {
     /// It was put there now, to stay.
     Pushed,
-    /// It stays, and is that of this program.
+    /// It is installed, and is that of this program.
     Kept,
-    /// It stays, and is of another version.
+    /// It is installed, and is another one.
     Other,
+    /// It is installed, is another one, and users other than root and this one can replace it.
+    Foreign,
     /// A command uses it now.
     Running,
     /// A link that was cut, or a machine that lost its power, left it.

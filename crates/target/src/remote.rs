@@ -13,6 +13,7 @@ use crate::agents::Agents;
 use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
 use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost};
+use assay_model::wire::Feature;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -94,7 +95,8 @@ impl<P: Program> Remote<P> {
         folder: &str,
         patience: Duration,
     ) -> Result<AgentSession, Failed> {
-        let reached = self.reach(&boot::command(), patience, |boot| boot.run_again(folder));
+        let command = boot::command_again();
+        let reached = self.reach(&command, patience, |boot| boot.run_again(folder));
         reached.map(|(session, ())| session)
     }
 
@@ -171,8 +173,12 @@ impl<P: Program> Target for Remote<P> {
         Some(self.program.target())
     }
 
-    fn needs_larger_agent(&mut self) {
-        self.agents.larger = true;
+    fn needs(&mut self, feature: Feature) {
+        self.agents.needs = Some(feature);
+    }
+
+    fn needed(&self) -> Option<Feature> {
+        self.agents.needs
     }
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {

@@ -2,7 +2,7 @@
 
 use crate::Context;
 use crate::meter::nanos;
-use assay_model::work::WorkProgress;
+use assay_model::work::{ProgressUnit, WorkProgress};
 use std::time::{Duration, Instant};
 
 /// Interval at which the progress of a step is reported.
@@ -12,21 +12,31 @@ pub(crate) const EVERY: Duration = Duration::from_millis(250);
 pub(crate) struct ProgressReporter {
     step: String,
     steps_done: u32,
+    unit: ProgressUnit,
     total: Option<u64>,
     began: Instant,
     told: Instant,
 }
 
 impl ProgressReporter {
-    /// Creates the progress of a step that begins now.
+    /// Creates the progress of a step that begins now and counts bytes.
     pub(crate) fn new(step: impl Into<String>, steps_done: u32, total: Option<u64>) -> Self {
         let now = Instant::now();
         Self {
             step: step.into(),
             steps_done,
+            unit: ProgressUnit::Bytes,
             total,
             began: now,
             told: now,
+        }
+    }
+
+    /// Counts items instead of bytes.
+    pub(crate) fn of_items(self) -> Self {
+        Self {
+            unit: ProgressUnit::Items,
+            ..self
         }
     }
 
@@ -45,6 +55,7 @@ impl ProgressReporter {
         context.observer.progress(&WorkProgress {
             step: self.step.clone(),
             steps_done: self.steps_done,
+            unit: self.unit,
             done,
             total: self.total,
             elapsed_ns: nanos(self.began.elapsed()),

@@ -2,6 +2,7 @@
 //! same source gives the same bytes, in whichever folder it is built.
 
 mod bill;
+mod packages;
 
 use crate::agents::toolchain::Toolchain;
 use crate::agents::{self, MACHINES};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
 
-const HELP: &str = "cargo xtask dist [--out DIR] [--profile PROFILE] [MACHINE]...";
+const HELP: &str = "cargo xtask dist [--out DIR] [--profile PROFILE] [--packages] [MACHINE]...";
 
 /// Where archives are written, within the build folder.
 const FOLDER: &str = "archives";
@@ -53,6 +54,8 @@ struct DistArgs<'a> {
     machines: Vec<(&'static str, &'static str)>,
     out: Option<&'a str>,
     profile: &'a str,
+    /// Packages of Debian and RPM as well.
+    packages: bool,
 }
 
 impl<'a> DistArgs<'a> {
@@ -61,11 +64,13 @@ impl<'a> DistArgs<'a> {
             machines: Vec::new(),
             out: None,
             profile: "dist",
+            packages: false,
         };
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             match word {
                 "--out" => args.out = Some(words.next().context(HELP)?),
+                "--packages" => args.packages = true,
                 "--profile" => args.profile = words.next().context(HELP)?,
                 name => args.machines.push(machine(name)?),
             }
@@ -97,6 +102,7 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
     let builds = Builds {
         toolchain: Toolchain::provide()?,
         profile: args.profile,
+        packages: args.packages,
         version: version()?,
         date: source_date()?,
         out: fs::canonicalize(out)?,
@@ -114,7 +120,10 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
         }
     }
     run(Command::new("sh")
-        .args(["-c", "sha256sum *.tar.gz >SHA256SUMS"])
+        .args([
+            "-c",
+            r"sha256sum $(ls | grep -E '\.(tar\.gz|deb|rpm)$') >SHA256SUMS",
+        ])
         .current_dir(&builds.out))?;
     if !missing.is_empty() {
         bail!("missing archives:\n  {}", missing.join("\n  "));
@@ -126,6 +135,7 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
 struct Builds<'a> {
     toolchain: Toolchain,
     profile: &'a str,
+    packages: bool,
     version: String,
     /// Date of all files, in seconds of the epoch.
     date: u64,
@@ -166,6 +176,9 @@ impl Builds<'_> {
         bill.write_licences(&self.toolchain, &tree.join("licences"))?;
         bill.write_spdx(&name, self.date, &tree.join("assay.spdx.json"))?;
         run(Command::new("sh").args(["-c", SUMS]).current_dir(&tree))?;
+        if self.packages {
+            self.packages(machine, target, &tree)?;
+        }
         self.pack(&name)
     }
 
@@ -246,7 +259,8 @@ mod tests {
             [("armv7l", "armv7-unknown-linux-musleabihf")]
         );
         assert_eq!((args.out, args.profile), (Some("here"), "dist"));
-        let all = DistArgs::read(&["--profile", "dev"]).unwrap();
+        let all = DistArgs::read(&["--packages", "--profile", "dev"]).unwrap();
+        assert!(all.packages && !args.packages);
         assert_eq!((all.machines.len(), all.profile), (5, "dev"));
         let error = DistArgs::read(&["s390x"]).unwrap_err().to_string();
         assert!(error.contains("aarch64, armv7l"), "{error}");

@@ -7,11 +7,11 @@
 mod keeper;
 mod relay;
 
-use crate::serve::serve_from;
+use crate::serve::{greeting, serve_from};
 use assay_link::Times;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -29,13 +29,15 @@ const RELAY: &str = "relay";
 const STARTING: Duration = Duration::from_secs(20);
 
 /// Is an agent as the words after the program's name say, which are
-/// `ROLE FOLDER SECONDS`; without them it serves its standard input and output.
+/// `ROLE FOLDER SECONDS`; without them it serves its standard input and output. With
+/// `--version` it only says what it is, in a line that hosts read.
 ///
 /// # Errors
 /// When a stream breaks, or what comes over it is not a message, and when an agent
 /// cannot be kept here.
 pub fn run(words: &[OsString]) -> io::Result<()> {
     match words {
+        [word] if word == "--version" => writeln!(io::stdout(), "{}", greeting()),
         [role, folder, seconds] => act(role, Path::new(folder), grace(seconds)),
         _ => serve_from(io::stdin(), io::stdout(), None).map_err(io::Error::other),
     }

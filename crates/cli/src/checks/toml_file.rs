@@ -59,7 +59,7 @@ fn in_words(message: &str) -> String {
     let mistyped = message.strip_prefix("invalid type: ");
     if let Some((found, wanted)) = mistyped.and_then(|rest| rest.split_once(", expected ")) {
         let wanted = match wanted {
-            "a string" => "a text in quotes",
+            "a string" | "path string" => "a text in quotes",
             "a boolean" => "true or false",
             "a sequence" => "a list",
             "i64" | "u32" | "usize" => "a whole number",

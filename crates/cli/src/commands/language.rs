@@ -2,6 +2,7 @@
 //! the help of every command in it.
 
 use super::{Cli, GROUPS};
+use crate::config;
 use crate::output::print_columns;
 use assay_lang::{Language, tr, translated};
 use assay_report::text::wrap;
@@ -13,12 +14,14 @@ use std::ffi::{OsStr, OsString};
 /// (`locale(7)`).
 const VARIABLES: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 
-/// The language that the command line asks for, else that of the locale. Words are
+/// The language that the command line asks for, else that of the settings or the locale. Words are
 /// looked at before they are parsed: help is a part of parsing. A wrong value is left
 /// to the parser, and what stands behind the name of another tool or a `--` is not
 /// ours.
 pub fn wanted(words: &[OsString], tools: &[&str]) -> Language {
-    asked_for(words, tools).unwrap_or_else(|| of_locale(|name| std::env::var_os(name)))
+    asked_for(words, tools)
+        .or(config::values().language)
+        .unwrap_or_else(|| of_locale(|name| std::env::var_os(name)))
 }
 
 fn asked_for(words: &[OsString], tools: &[&str]) -> Option<Language> {
@@ -51,7 +54,9 @@ const INDENT: usize = 10;
 pub fn localized() -> Command {
     let mut command = Cli::command();
     let commands = grouped(&command);
-    if assay_lang::current() != Language::English {
+    if assay_lang::current() == Language::English {
+        command = with_whole_paragraphs(command);
+    } else {
         // Options such as `--help` exist only after this.
         command.build();
         let columns = print_columns().unwrap_or(WIDTH).min(WIDTH);
@@ -75,6 +80,37 @@ fn grouped(command: &Command) -> String {
         }
     }
     lines
+}
+
+/// Joins the lines of each paragraph below the options: the source breaks them for its
+/// readers, clap at the width of the terminal.
+fn with_whole_paragraphs(command: Command) -> Command {
+    let command = command.mut_subcommands(with_whole_paragraphs);
+    match command.get_after_help().map(plain) {
+        Some(after) => command.after_help(whole_paragraphs(&after)),
+        None => command,
+    }
+}
+
+/// A line continues the one before it, unless that ends a sentence or one of both is indented.
+fn whole_paragraphs(text: &str) -> String {
+    let mut whole = String::new();
+    let mut last = "";
+    for line in text.lines() {
+        let apart = last.is_empty()
+            || line.is_empty()
+            || last.ends_with(['.', ':'])
+            || [last, line].iter().any(|line| line.starts_with(' '));
+        let between = match (whole.is_empty(), apart) {
+            (true, _) => "",
+            (false, true) => "\n",
+            (false, false) => " ",
+        };
+        whole += between;
+        whole += line;
+        last = line;
+    }
+    whole
 }
 
 /// clap breaks lines only at spaces, of which Chinese has none: what it is given is

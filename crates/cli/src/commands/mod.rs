@@ -12,8 +12,7 @@ pub mod swept;
 pub mod usage;
 
 use assay_lang::key;
-use clap::builder::PossibleValue;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use dropin::androbench::args::AndroBenchArgs;
 use judge::compare::CompareArgs;
 use judge::explain::ExplainArgs;
@@ -22,6 +21,7 @@ use judge::power::PowerArgs;
 use judge::rank::RankArgs;
 use machines::agent::AgentArgs;
 use machines::campaign::CampaignArgs;
+use machines::config::ConfigArgs;
 use machines::devices::DevicesArgs;
 use machines::doctor::DoctorArgs;
 use machines::targets::TargetsArgs;
@@ -69,10 +69,7 @@ assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.
 pub struct Cli {
     /// Language of reports, warnings and help [default: the locale's]. Output for programs is
     /// always English.
-    #[arg(long, value_name = "LANG", global = true, value_parser = [
-        PossibleValue::new("zh").help("Simplified Chinese"),
-        PossibleValue::new("en").help("English"),
-    ])]
+    #[arg(long, value_name = "LANG", global = true, value_parser = ["en", "zh"], display_order = 900)]
     pub lang: Option<String>,
     /// Write what packages of assay have: man DIR writes a manual page for each command;
     /// complete-bash, complete-zsh, complete-fish, complete-elvish and complete-powershell print
@@ -107,7 +104,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         key!("Machines"),
-        &["devices", "doctor", "targets", "agent", "campaign"],
+        &[
+            "devices", "doctor", "targets", "agent", "campaign", "config",
+        ],
     ),
 ];
 
@@ -115,7 +114,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
 pub fn command_of(words: &[String]) -> &str {
     let is_command = |word: &&str| GROUPS.iter().any(|(_, names)| names.contains(word));
     let mut words = words.iter().map(String::as_str);
-    let program = words.next().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let program = words
+        .next()
+        .map(|word| word.rsplit('/').next().unwrap_or(word));
     let tool = program.filter(is_command);
     tool.or_else(|| words.find(is_command)).unwrap_or_default()
 }
@@ -196,6 +197,19 @@ pub enum Command {
     Targets(TargetsArgs),
     /// Install, list and remove agents that stay on targets.
     Agent(AgentArgs),
+    /// Show the settings in force and where each comes from.
+    Config(ConfigArgs),
+}
+
+impl Command {
+    /// Returns true if the command works with settings that are not understood, and shows them.
+    pub const fn describes_settings(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            Self::Doctor(args) => args.itself,
+            _ => false,
+        }
+    }
 }
 
 /// The words of another tool, which are read as it reads them: they never come
@@ -206,7 +220,8 @@ pub struct ToolArgs {
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        value_hint = ValueHint::AnyPath
     )]
     pub words: Vec<OsString>,
 }

@@ -9,6 +9,7 @@ use crate::output::say;
 use crate::stored::keep::KeepArgs;
 use crate::stored::lookup::{run_id, whole_run};
 use assay_model::run::{Run, RunStatus};
+use assay_model::text::clean;
 use assay_model::wire::Inspection;
 use assay_store::Store;
 use assay_target::Target;
@@ -46,6 +47,7 @@ impl Resumed {
         let mut host = Host::start(target)?;
         let run = whole_run(&store, &id)?;
         is_on(&run, host.target())?;
+        tell_of_builds(&run, &host);
         leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
         // One whose owner is gone is marked as interrupted by now.
         let run = whole_run(&store, &id)?;
@@ -53,6 +55,18 @@ impl Resumed {
             RunStatus::Running => Err(still_under_way(&id)),
             _ => Ok(Self { store, host, run }),
         }
+    }
+}
+
+/// Says that other programs measure the rest of a run: its header names those that began it.
+fn tell_of_builds(run: &Run, host: &Host) {
+    if let (Some(began), Some(now)) = (&run.header.builds, &host.origin().builds)
+        && began != now
+    {
+        say(&clean(&format!(
+            "assay: run {} was begun by assay {} with agent {}, and goes on with assay {} and agent {}",
+            run.header.id, began.host, began.agent, now.host, now.agent
+        )));
     }
 }
 

@@ -78,7 +78,12 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
         ErrorKind::MissingRequiredArgument if name == Some("compare") && words.len() == 2 => {
             return "give two runs: assay compare A B".to_owned();
         }
-        ErrorKind::MissingRequiredArgument => format!("missing: {named}"),
+        ErrorKind::MissingRequiredArgument if named.starts_with(SCENARIO) => {
+            "give a scenario and a path, such as assay scenario boot PATH (--list shows all \
+             scenarios)"
+                .to_owned()
+        }
+        ErrorKind::MissingRequiredArgument => format!("missing: {}", of_groups(&named)),
         ErrorKind::ArgumentConflict => {
             let other = text(error, ContextKind::PriorArg).unwrap_or_default();
             format!("{named} and {other} cannot be used together")
@@ -96,6 +101,21 @@ fn one_line(error: &Error, words: &[OsString]) -> String {
         Some(name) => format!("{problem} (assay {name} --help shows all)"),
         None => format!("{problem} (assay --help shows all)"),
     }
+}
+
+/// Beginning of clap's notation for what `assay scenario` lacks.
+const SCENARIO: &str = "<SCENARIO|FILE|--list";
+
+/// Lists of arguments in words where clap writes a group of options as `<--name <NAME>|--tag <TAG>>`.
+fn of_groups(named: &str) -> String {
+    let each = named.split(", ").map(|one| {
+        let group = one.strip_prefix("<-").and_then(|one| one.strip_suffix('>'));
+        group.map_or_else(
+            || one.to_owned(),
+            |group| format!("one of -{}", group.replace('|', ", ")),
+        )
+    });
+    each.collect::<Vec<_>>().join(" and ")
 }
 
 /// clap's own first line, and the reason behind it where it has one.
@@ -165,6 +185,14 @@ mod tests {
                 "cannot be used together",
             ),
             (&["compare"], "give two runs: assay compare A B"),
+            (&["scenario"], "such as assay scenario boot PATH"),
+            (&["scenario", "boot"], "missing: <PATH>"),
+            (
+                &["tag", "last"],
+                "missing: one of --name <NAME>, --no-name, --tag <TAG>",
+            ),
+            (&["tag"], "--note <TEXT> and <RUN>"),
+            (&["sweep"], "missing: --vary <SUBJECT=VALUES> and <PATH>"),
             (&["rank", "a", "b"], "rank takes one sweep"),
             (&["tag", "last", "--name", "a\nb"], "a\\nb"),
             (

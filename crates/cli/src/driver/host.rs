@@ -2,7 +2,7 @@
 
 use crate::child;
 use crate::driver::notes;
-use crate::driver::runs::Names;
+use crate::driver::runs::Origin;
 use crate::exit::Failure;
 use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::output::say;
@@ -12,10 +12,11 @@ use assay_model::condition::{Condition, Offered, Restore, Subject};
 use assay_model::device::DeviceList;
 use assay_model::load::Load;
 use assay_model::plan::Plan;
+use assay_model::run::Builds;
 use assay_model::text::clean;
-use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
+use assay_model::wire::{Feature, FromAgent, Greeting, Inspection, Leftover, Refusal, ToAgent};
 use assay_model::work::WorkOrder;
-use assay_target::{AgentSession, Target, TargetError};
+use assay_target::{AgentSession, Target};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,16 +35,9 @@ pub struct Host {
     // Before the session: it is dropped first, and with it the agent's input.
     requests: Requests,
     session: AgentSession,
-    names: Names,
+    origin: Origin,
     /// Length of all that it had to note so far.
     noted_bytes: usize,
-}
-
-fn names(target: &dyn Target) -> Names {
-    Names {
-        target: target.name(),
-        unit: target.unit(),
-    }
 }
 
 /// The way to the agent; can be used from several threads.
@@ -75,13 +69,15 @@ impl Requests {
 impl Host {
     /// Starts the agent on a target and greets it.
     pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.start(), names(target), GREETING)
+        let session = target.start()?;
+        Self::greeted(target, session, GREETING)
     }
 
     /// The same on a machine that may not be there yet: each step of the way gets only so
     /// long.
     pub fn start_within(target: &mut dyn Target, patience: Duration) -> Result<Self, Failure> {
-        Self::greeted(target.start(), names(target), patience)
+        let session = target.start()?;
+        Self::greeted(target, session, patience)
     }
 
     /// Returns a function that ends the link to the agent at once, as long as this host exists.
@@ -92,33 +88,38 @@ impl Host {
     /// Starts an agent that has this program's standard streams and terminal:
     /// for what copies them, or runs a command of the user's.
     pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.start_in_front(), names(target), GREETING)
+        let session = target.start_in_front()?;
+        Self::greeted(target, session, GREETING)
     }
 
     fn greeted(
-        started: Result<AgentSession, TargetError>,
-        names: Names,
+        target: &dyn Target,
+        mut session: AgentSession,
         patience: Duration,
     ) -> Result<Self, Failure> {
-        let mut session = started?;
         let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
         let mut host = Self {
             requests,
             session,
-            names,
+            origin: Origin {
+                target: target.name(),
+                unit: target.unit(),
+                builds: None,
+            },
             noted_bytes: 0,
         };
-        host.within(patience, Self::greet)?;
+        let agent = host.within(patience, Self::greet)?;
+        host.origin.builds = Some(host.agree(agent, target.needed())?);
         host.within(UNDOING.max(patience), Self::undo_abandoned)?;
         Ok(host)
     }
 
     /// Has the agent do what it has to answer within a time; the link is cut then.
-    fn within(
+    fn within<T>(
         &mut self,
         patience: Duration,
-        ask: fn(&mut Self) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        ask: fn(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let watchdog = self.session.must_answer_within(patience);
         let answered = ask(self);
         if answered.is_err() && watchdog.has_barked() {
@@ -130,28 +131,28 @@ impl Host {
 
     /// The machine that the agent is on; `None`: this one.
     pub fn target(&self) -> Option<&str> {
-        self.names.target.as_deref()
+        self.origin.target.as_deref()
     }
 
-    /// Names that the user has for what is measured.
-    pub fn names(&self) -> &Names {
-        &self.names
+    /// Where the runs of this session come from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
-    fn greet(&mut self) -> Result<(), Failure> {
-        let greeting = ToAgent::Hello {
-            version: WIRE_VERSION,
-        };
-        match self.ask(&greeting)? {
-            FromAgent::Hello { version } if version == WIRE_VERSION => Ok(()),
-            FromAgent::Hello { version } => {
-                self.session.give_up();
-                Err(Failure::failed(format!(
-                    "the agent speaks version {version}, this assay version {WIRE_VERSION}: update the older one"
-                )))
-            }
+    fn greet(&mut self) -> Result<Greeting, Failure> {
+        match self.ask(&ToAgent::Hello(Greeting::of_host()))? {
+            FromAgent::Hello(agent) => Ok(agent),
             other => Err(self.unexpected(&other)),
         }
+    }
+
+    /// Settles what both sides speak; an agent without that, or without what the command needs, is
+    /// given up.
+    fn agree(&mut self, agent: Greeting, needed: Option<Feature>) -> Result<Builds, Failure> {
+        agreed(agent, needed).map_err(|why| {
+            self.session.give_up();
+            Failure::usage(self.placed(&why))
+        })
     }
 
     /// Undoes the settings that killed runs left, and says what became of them.
@@ -336,17 +337,16 @@ impl Host {
 
     /// The agent is gone: where, and what the link to it says of that.
     fn lost(&self, what: &str) -> Failure {
-        let place = self
-            .names
-            .target
-            .as_ref()
-            .map(|target| format!("{target}: "));
         let complaint = self.session.complaint().map(|line| format!(" ({line})"));
-        Failure::lost(format!(
-            "{}{what}{}",
-            place.unwrap_or_default(),
-            complaint.unwrap_or_default()
-        ))
+        Failure::lost(self.placed(what) + &complaint.unwrap_or_default())
+    }
+
+    /// Says where something is so.
+    fn placed(&self, what: &str) -> String {
+        match &self.origin.target {
+            Some(target) => format!("{target}: {what}"),
+            None => what.to_owned(),
+        }
     }
 
     /// The way to the agent.
@@ -383,5 +383,110 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.requests.close();
+    }
+}
+
+/// What to do about an agent that is too old, or leaves too much out.
+const UPDATE_AGENT: &str = "install the agent of this assay there (assay agent push), or a newer \
+                            package of assay-agent";
+
+/// Returns what an agent and this program have in common, or why that is not enough.
+fn agreed(agent: Greeting, needed: Option<Feature>) -> Result<Builds, String> {
+    let own = Greeting::of_host();
+    if agent.newest == 0 {
+        return Err(format!(
+            "the agent is from before protocol 1 (its version is {}), this is assay {}: {UPDATE_AGENT}",
+            agent.version,
+            in_words(&own)
+        ));
+    }
+    let both = format!(
+        "the agent is of assay {}, this is assay {}",
+        in_words(&agent),
+        in_words(&own)
+    );
+    let Some(protocol) = own.common(&agent) else {
+        return Err(match agent.newest < own.oldest {
+            true => format!("{both}: {UPDATE_AGENT}"),
+            false => format!("{both}: update this assay"),
+        });
+    };
+    match needed {
+        Some(feature) if !agent.has(feature) => Err(format!(
+            "the agent has no '{feature}', which this command needs; {both}: {UPDATE_AGENT}"
+        )),
+        _ => Ok(Builds {
+            host: own.build,
+            agent: agent.build,
+            protocol,
+        }),
+    }
+}
+
+/// Build and protocol of one side: `0.1.0 with protocol 1`.
+fn in_words(side: &Greeting) -> String {
+    let Greeting {
+        oldest,
+        newest,
+        build,
+        ..
+    } = side;
+    match oldest == newest {
+        true => format!("{build} with protocol {newest}"),
+        false => format!("{build} with protocols {oldest} to {newest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(oldest: u32, newest: u32, features: &[Feature]) -> Greeting {
+        Greeting {
+            oldest,
+            newest,
+            build: "0.9.0+abc".to_owned(),
+            ..Greeting::with(features.iter().copied())
+        }
+    }
+
+    #[test]
+    fn a_newer_agent_with_an_unknown_feature_is_used_as_far_as_both_know() {
+        let mut newer = agent(1, 2, &[Feature::Loads]);
+        newer.features.push("of tomorrow".to_owned());
+        let builds = agreed(newer, Some(Feature::Loads)).unwrap();
+        assert_eq!(builds.agent, "0.9.0+abc");
+        assert_eq!(builds.host, Greeting::of_host().build);
+        assert_eq!(builds.protocol, 1);
+    }
+
+    #[test]
+    fn a_refusal_names_both_sides_the_feature_and_the_remedy() {
+        let own = format!("this is assay {}", in_words(&Greeting::of_host()));
+        let old = Greeting {
+            version: 11,
+            ..Greeting::default()
+        };
+        for (agent, needed, expected) in [
+            (
+                old,
+                None,
+                ["before protocol 1", "version is 11", UPDATE_AGENT],
+            ),
+            (
+                agent(2, 3, &[]),
+                None,
+                ["0.9.0+abc with protocols 2 to 3", "", "update this assay"],
+            ),
+            (
+                agent(1, 1, &[Feature::Works]),
+                Some(Feature::Sqlite),
+                ["has no 'sqlite'", "0.9.0+abc with protocol 1", UPDATE_AGENT],
+            ),
+        ] {
+            let why = agreed(agent, needed).unwrap_err();
+            assert!(why.contains(&own), "{why}");
+            assert!(expected.iter().all(|words| why.contains(words)), "{why}");
+        }
     }
 }

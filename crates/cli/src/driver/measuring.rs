@@ -3,14 +3,14 @@
 use crate::checks::admission::can_be_stored;
 use crate::driver::host::Host;
 use crate::driver::runs::{self, Done};
-use crate::driver::step_progress::{Counted, StepTalk};
+use crate::driver::step_progress::StepTalk;
 use crate::driver::works::{Request, execute};
 use crate::exit::Failure;
 use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use assay_model::job::Job;
 use assay_model::plan::Place;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_model::work::Work;
 use assay_target::Target;
 use clap::Args;
@@ -33,6 +33,8 @@ pub struct MeasureArgs {
 
 /// A command that measures by one work.
 pub struct MeasuringCommand<'a> {
+    /// Feature that its agent must have.
+    pub needs: Feature,
     /// Path that is inspected.
     pub path: &'a Path,
     /// Repetitions.
@@ -43,8 +45,6 @@ pub struct MeasuringCommand<'a> {
     pub shared: &'a MeasureArgs,
     /// Said when the user asks to stop.
     pub stopping: &'static str,
-    /// Unit of the progress.
-    pub counted: Counted,
 }
 
 /// The target, before anything is measured there.
@@ -69,7 +69,7 @@ impl MeasuringCommand<'_> {
         plan: impl FnOnce(&mut Bench) -> Result<Planned, Failure>,
     ) -> Result<Done, Failure> {
         can_be_stored(self.path)?;
-        target.needs_larger_agent();
+        target.needs(self.needs);
         let mut host = Host::start(target)?;
         let inspection = host.inspect(self.path)?;
         let seed = self.shared.seed.unwrap_or_else(runs::random);
@@ -79,7 +79,7 @@ impl MeasuringCommand<'_> {
             seed,
         };
         let request = self.request(plan(&mut bench)?, seed);
-        let mut talk = StepTalk::new(self.counted, request.steps.len());
+        let mut talk = StepTalk::new(request.steps.len());
         let (store, found) = (&self.shared.store, bench.inspection);
         let done = execute(target, &mut bench.host, found, &request, store, &mut talk);
         talk.close();

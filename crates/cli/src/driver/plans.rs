@@ -86,7 +86,7 @@ impl Prepared {
         let (duration, store) = (estimate::of_plan(&plan), &mut self.store);
         let machine = self.host.target();
         announce(&plan, &self.inspection, machine, duration, store.path());
-        let header = header(plan, self.inspection, self.host.names());
+        let header = header(plan, self.inspection, self.host.origin());
         store.begin_run(&header, &owner::this_process())?;
         let executed = execute(&mut self.host, &header, store, Vec::new(), enough);
         close(header, store, executed, target)

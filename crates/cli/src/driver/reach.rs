@@ -7,8 +7,12 @@ use assay_target::WhenLost;
 use serde_json::Value;
 use std::path::Path;
 
-/// Reached at the same time at most.
+/// Largest number of targets that are asked at the same time.
 const AT_A_TIME: usize = 8;
+
+/// Reason for a target whose thread panicked; the panic's own message is on standard error.
+const PANICKED: &str =
+    "assay failed while it asked (a defect of assay: please report the message above)";
 
 /// Result of reaching a target: the machine, or the reason why not.
 pub type Reached = Result<System, String>;
@@ -23,7 +27,7 @@ pub fn reach(targets: &[&On]) -> Vec<Option<Reached>> {
             let asking: Vec<_> = asking.collect();
             let answers = asking.into_iter().map(|thread| thread.join());
             answers
-                .map(|answer| answer.unwrap_or_else(|_| Some(Err("it panicked".to_owned()))))
+                .map(|answer| answer.unwrap_or_else(|_| Some(Err(PANICKED.to_owned()))))
                 .collect::<Vec<_>>()
         }));
     }

@@ -5,7 +5,7 @@ use crate::output::{print, style};
 use crate::stored::owner;
 use assay_lang::tr;
 use assay_model::plan::Plan;
-use assay_model::run::{Run, RunHeader, RunStatus, Stopping};
+use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{Inspection, RunEnd};
 use assay_model::work::soak::SoakStep;
@@ -18,32 +18,36 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Names that the user has for what is measured.
+/// Where runs come from: names that the user has for what is measured, and the programs that
+/// measure.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct Origin {
     /// The machine; `None`: this one.
     pub target: Option<String>,
     /// The unit of a part.
     pub unit: Option<String>,
+    /// This program and the agent.
+    pub builds: Option<Builds>,
 }
 
 /// Returns the header of a run that begins now.
-pub fn header(plan: Plan, inspection: Inspection, names: &Names) -> RunHeader {
+pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader {
     RunHeader {
         id: plan.run_id.clone(),
         started_unix_ms: unix_ms(),
         assay_version: env!("CARGO_PKG_VERSION").to_owned(),
+        builds: origin.builds.clone(),
         command: std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
-        target: names.target.clone(),
+        target: origin.target.clone(),
         plan,
         system: inspection.system,
         storage: inspection.storage,
         stopping: Stopping::default(),
         paired: None,
         claims: None,
-        unit: names.unit.clone(),
+        unit: origin.unit.clone(),
     }
 }
 

@@ -7,30 +7,20 @@ use crate::ui::progress::{Forecast, Voice, in_brief, time_left};
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Nanos};
-use assay_model::work::{WorkProgress, WorkReport};
-
-/// Unit that the steps count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    Bytes,
-    /// Samples, transactions or other things without a unit.
-    Items,
-}
+use assay_model::work::{ProgressUnit, WorkProgress, WorkReport};
 
 /// Shows how the steps go, on standard error.
 pub struct StepTalk {
     voice: Voice,
-    counted: Counted,
     steps: usize,
     trial: u32,
 }
 
 impl StepTalk {
     /// For a work of so many steps in one repetition.
-    pub fn new(counted: Counted, steps: usize) -> Self {
+    pub fn new(steps: usize) -> Self {
         Self {
             voice: Voice::new(),
-            counted,
             steps,
             trial: 1,
         }
@@ -44,22 +34,22 @@ impl StepTalk {
     fn far(&self, progress: &WorkProgress) -> String {
         let total = progress.total.filter(|total| *total > 0);
         let WorkProgress {
-            done, elapsed_ns, ..
+            done,
+            unit,
+            elapsed_ns,
+            ..
         } = *progress;
-        // Test files are bytes, whatever the steps count.
-        let counted = match progress.step.starts_with("writing the test file") {
-            true => Counted::Bytes,
-            false => self.counted,
-        };
-        let far = match (counted, total) {
-            (Counted::Bytes, Some(total)) => format!("{} of {}", Bytes(done), Bytes(total)),
-            (Counted::Bytes, None) => Bytes(done).to_string(),
-            (Counted::Items, Some(total)) => format!("{done} of {total}"),
-            (Counted::Items, None) => done.to_string(),
+        let far = match (unit, total) {
+            (ProgressUnit::Bytes, Some(total)) => format!("{} of {}", Bytes(done), Bytes(total)),
+            (ProgressUnit::Bytes, None) => Bytes(done).to_string(),
+            (ProgressUnit::Items, Some(total)) => format!("{done} of {total}"),
+            (ProgressUnit::Items, None) => done.to_string(),
         };
         // Before the first interval there is no rate.
-        let rate = match counted {
-            Counted::Bytes if done > 0 && elapsed_ns > 0 => format!(", {}", rate(done, elapsed_ns)),
+        let rate = match unit {
+            ProgressUnit::Bytes if done > 0 && elapsed_ns > 0 => {
+                format!(", {}", rate(done, elapsed_ns))
+            }
             _ => String::new(),
         };
         // Nothing is guessed from nothing.
@@ -123,18 +113,20 @@ mod tests {
         let progress = WorkProgress {
             step: "verify".to_owned(),
             steps_done: 1,
+            unit: ProgressUnit::Bytes,
             done: 1 << 30,
             total: Some(4 << 30),
             elapsed_ns: 10_000_000_000,
         };
-        let words = StepTalk::new(Counted::Bytes, 2).far(&progress);
+        let words = StepTalk::new(2).far(&progress);
         assert_eq!(words, "verify #1: 1 GiB of 4 GiB, 107 MB/s, 0:30 left");
         let samples = WorkProgress {
+            unit: ProgressUnit::Items,
             done: 25,
             total: Some(100),
             ..progress
         };
-        let words = StepTalk::new(Counted::Items, 2).far(&samples);
+        let words = StepTalk::new(2).far(&samples);
         assert_eq!(words, "verify #1: 25 of 100, 0:30 left");
     }
 
@@ -143,11 +135,12 @@ mod tests {
         let progress = WorkProgress {
             step: "probe".to_owned(),
             steps_done: 0,
+            unit: ProgressUnit::Bytes,
             done: 0,
             total: Some(10),
             elapsed_ns: 0,
         };
-        let words = StepTalk::new(Counted::Bytes, 1).far(&progress);
+        let words = StepTalk::new(1).far(&progress);
         assert_eq!(words, "probe #1: 0 B of 10 B");
     }
 }

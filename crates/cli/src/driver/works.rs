@@ -72,7 +72,7 @@ pub fn execute(
     if let (Some(_), Some(store)) = (request.work.spec().private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;
     }
-    let header = header(plan(request), inspection, host.names());
+    let header = header(plan(request), inspection, host.origin());
     let interrupt = listen_to_signals(host, request)?;
     let begun = store.map(|store| begin(store, &header)).transpose();
     let store = unless_it_may_go_unstored(begun, request)?.flatten();

@@ -51,7 +51,7 @@ impl RepeatedLoad {
                 admission::of(&self.inspection),
             ),
             self.inspection,
-            host.names(),
+            host.origin(),
         );
         // Whatever is killed is found by the next start.
         let begun = store.begin_run(&header, &owner::this_process());

@@ -4,6 +4,7 @@ use crate::judging::units;
 use crate::stored::sources::FigureSource;
 use assay_lang::{Told, in_english, key, tr, translated};
 use assay_model::run::Run;
+use assay_report::describe;
 use assay_report::stopping::looked_at;
 use assay_report::text::enumerate;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +75,7 @@ const FACTS: [Fact; 7] = [
         Some(run.header.system.kernel.clone())
     }),
     (key!("the version of assay"), |run| {
-        Some(run.header.assay_version.clone())
+        Some(describe::build(run))
     }),
     (key!("the file system"), |run| {
         let mount = run.header.storage.mount.as_ref()?;

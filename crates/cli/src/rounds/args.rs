@@ -2,6 +2,7 @@
 //! `assay compare --paired-on`.
 
 use super::schedule::{Trials, USUAL};
+use crate::config;
 use crate::exit::Failure;
 use crate::jobs::suite::SuiteArgs;
 use crate::ui::values::parse_time;
@@ -80,7 +81,7 @@ impl RoundArgs {
                  --trials",
             )),
             Some(Trials::Number(number)) => Ok(number),
-            None => Ok(USUAL),
+            None => Ok(config::trials(USUAL)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Which differences so many trials show, before and while they are made.
 
+use crate::config;
 use crate::exit::Failure;
 use assay_lang::tr;
 use assay_model::job::Job;
@@ -8,7 +9,6 @@ use assay_report::format::percent_points;
 use assay_report::text::clean;
 use assay_stats::derive::primary_metrics;
 use assay_stats::figures::of_trials;
-use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power;
 use assay_store::Store;
 
@@ -29,7 +29,8 @@ pub struct LevelAndMargin {
 impl LevelAndMargin {
     /// To this level, and the margin of the run.
     pub fn to(alpha: f64, stopping: &Stopping) -> Self {
-        let margin = Options::of_run(stopping).margin;
+        let looks = stopping.looks.as_ref();
+        let margin = looks.map_or_else(config::margin, |looks| looks.margin);
         Self { alpha, margin }
     }
 }

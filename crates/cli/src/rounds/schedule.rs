@@ -1,5 +1,6 @@
 //! Number of planned rounds, and conditions that end them early.
 
+use crate::config;
 use crate::driver::announce::minutes;
 use crate::exit::Failure;
 use assay_lang::tr;
@@ -89,7 +90,7 @@ impl Schedule {
             }
             Some(Trials::Number(number)) => (number.min(room), None),
             None if fits.is_some() => (room.min(wish.max_trials.unwrap_or(FILLED)), None),
-            None => (USUAL, None),
+            None => (config::trials(USUAL), None),
         };
         if wish.max_trials.is_some() && wish.budget.is_none() && looks.is_none() {
             return Err(Failure::usage(

@@ -186,7 +186,7 @@ pub struct DocumentArgs {
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Where to write; its ending decides the format: .html, .txt or .md.
+    /// Output file; its ending decides the format: .html, .txt or .md.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     pub output: Option<PathBuf>,
     /// The format, whatever the file's name; without -o it goes to standard output.

@@ -1,5 +1,6 @@
 //! `assay list`, `show` and `report`: what the store has.
 
+use crate::config;
 use crate::exit::Failure;
 use crate::output::{admit_output, say};
 use crate::stored::owner;
@@ -33,9 +34,9 @@ impl StoreArgs {
     }
 }
 
-/// The store to use: by default `runs.sqlite` in [`data_folder`].
+/// The store to use: by default that of the settings, else `runs.sqlite` in [`data_folder`].
 pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
-    if let Some(path) = &args.store {
+    if let Some(path) = args.store.as_ref().or(config::values().store.as_ref()) {
         return Ok(path.clone());
     }
     let folder = data_folder().ok_or_else(|| {

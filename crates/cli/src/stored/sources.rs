@@ -1,7 +1,8 @@
 //! Sources of figures: stored runs, imports, and files that other tools wrote.
 
+use crate::config;
 use crate::exit::Failure;
-use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path};
+use crate::stored::lookup::{StoreArgs, Stored, load, load_from, store_path};
 use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::Run;
 use assay_report::comparison;
@@ -19,7 +20,10 @@ pub fn held_to<'a>(
     sources: impl IntoIterator<Item = &'a FigureSource>,
     margin: Option<f64>,
 ) -> Options {
-    let usual = Options::default();
+    let usual = Options {
+        margin: config::margin(),
+        ..Options::default()
+    };
     let mut held = usual;
     for source in sources {
         let of_run = source.run.as_ref();
@@ -72,6 +76,58 @@ pub fn split_condition(word: &str) -> (&str, Option<&str>) {
         Some((name, condition)) => (name, Some(condition)),
         None => (word, None),
     }
+}
+
+/// Finds the condition of that name, or the only one that has these settings, among the `known`
+/// ones of a `source`.
+pub fn one_condition(source: &str, known: &[&str], wanted: &str) -> Result<String, Failure> {
+    let has_all = |name: &&str| {
+        let has = |setting| name.split(',').any(|own| own == setting);
+        wanted.split(',').all(has)
+    };
+    let matching: Vec<&str> = match known.contains(&wanted) {
+        true => vec![wanted],
+        false => known.iter().copied().filter(has_all).collect(),
+    };
+    let why = match (matching.as_slice(), known) {
+        ([one], _) => return Ok((*one).to_owned()),
+        ([], [] | [""]) => format!("{source} has no condition {wanted}: it has none"),
+        ([], known) => format!(
+            "{source} has no condition {wanted}: it has {}",
+            enumerate(known)
+        ),
+        (several, _) => format!(
+            "{source} has several conditions with {wanted}: name one of {}",
+            enumerate(several)
+        ),
+    };
+    Err(Failure::usage(why))
+}
+
+/// Loads the run or import that `word` (`RUN` or `RUN@CONDITION`) names, and finds the condition.
+pub fn load_with_condition(
+    store: &StoreArgs,
+    word: &str,
+) -> Result<(Stored, Option<String>), Failure> {
+    let (name, wanted) = split_condition(word);
+    let stored = load(store, name)?;
+    let known: BTreeSet<&str> = match &stored {
+        Stored::Run(run) => {
+            let of_trials = run
+                .trials
+                .iter()
+                .filter_map(|trial| trial.condition.as_deref());
+            of_trials.collect()
+        }
+        Stored::Import(import) => {
+            let figures = import.results.figures.iter();
+            figures.map(|figure| figure.condition.as_str()).collect()
+        }
+    };
+    let known: Vec<&str> = known.into_iter().collect();
+    let condition = wanted.map(|wanted| one_condition(name, &known, wanted));
+    let condition = condition.transpose()?;
+    Ok((stored, condition))
 }
 
 impl FigureSource {
@@ -202,40 +258,9 @@ impl FigureSource {
         Some(run)
     }
 
-    /// Leaves only one condition: the one of that name, or the only one that has these settings.
+    /// Leaves only the figures of one condition.
     fn keep(&mut self, wanted: &str) -> Result<(), Failure> {
-        let known = self.conditions();
-        let has_all = |name: &&str| {
-            let has = |setting| name.split(',').any(|own| own == setting);
-            wanted.split(',').all(has)
-        };
-        let matching: Vec<&str> = match known.contains(&wanted) {
-            true => vec![wanted],
-            false => known.iter().copied().filter(has_all).collect(),
-        };
-        let condition = match (matching.as_slice(), known.as_slice()) {
-            ([one], _) => (*one).to_owned(),
-            ([], [] | [""]) => {
-                return Err(Failure::usage(format!(
-                    "{} has no condition {wanted}: it has none",
-                    self.name
-                )));
-            }
-            ([], known) => {
-                return Err(Failure::usage(format!(
-                    "{} has no condition {wanted}: it has {}",
-                    self.name,
-                    enumerate(known)
-                )));
-            }
-            (several, _) => {
-                return Err(Failure::usage(format!(
-                    "{} has several conditions with {wanted}: name one of {}",
-                    self.name,
-                    enumerate(several)
-                )));
-            }
-        };
+        let condition = one_condition(&self.name, &self.conditions(), wanted)?;
         self.figures = self.under(&condition);
         self.condition = Some(condition);
         Ok(())

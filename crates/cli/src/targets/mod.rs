@@ -6,6 +6,7 @@ pub mod pool;
 pub mod several;
 
 use crate::child;
+use crate::config;
 use crate::exit::Failure;
 use assay_target::Target;
 use on::{Named, OnArgs, parse, target, this_machine};
@@ -28,7 +29,11 @@ pub fn measure(
     let named = |inner: Box<dyn Target>| Named {
         inner,
         name: None,
-        unit: args.unit.clone(),
+        unit: args
+            .unit
+            .as_ref()
+            .or(config::values().unit.as_ref())
+            .cloned(),
     };
     match (args.targets()?.as_slice(), &args.unit) {
         ([], _) => run(&mut named(this_machine()?)),

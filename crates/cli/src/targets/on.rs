@@ -1,22 +1,26 @@
 //! `--on`: on which machines a command measures.
 
 use crate::checks::input;
+use crate::checks::toml_file::meant;
+use crate::config;
 use crate::exit::Failure;
 use crate::interrupt::end_links_with_this;
 use crate::output::say;
 use crate::targets::lab;
+use crate::ui::address;
 use crate::ui::progress::Voice;
+use crate::ui::values::parse_unit;
 use assay_model::text::clean;
-use assay_target::adb::AdbDevice;
+use assay_model::wire::Feature;
 use assay_target::labgrid::{Board, BoardFilter};
-use assay_target::ssh::SshAddress;
 use assay_target::{
     Adb, AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost,
 };
 use clap::Args;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
+
+pub use crate::ui::address::On;
 
 /// The word that makes this program an agent, whatever its name is: no command
 /// of assay, no option and no job file of fio.
@@ -26,13 +30,14 @@ const FLAG: &str = "--on";
 /// Prefix of a lab place's name.
 const PLACE: &str = "labgrid:";
 
-/// Target of the measurement.
+/// Machine that a command works on.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
-    /// Measure on another machine: ssh://user@host:port (only the host is required), adb:SERIAL
-    /// as listed by adb devices (adb: for the only one), or a board of a labgrid: labgrid:PLACE
-    /// or labgrid:reserve?TAG=VALUE. Paths are paths on that machine. Several --on, or @FILE
-    /// with one target per line, measure on all of them at the same time, each as its own run.
+    /// Machine to use instead of this one: ssh://user@host:port (only the host is required),
+    /// adb:SERIAL as listed by adb devices (adb: for the only one), a board of a labgrid
+    /// (labgrid:PLACE or labgrid:reserve?TAG=VALUE), or a name of a config file. Paths are
+    /// paths on that machine. With several --on, or @FILE with one target per line, the command
+    /// runs on all of them at the same time, once for each.
     #[arg(long, value_name = "TARGET", value_parser = parse)]
     pub on: Vec<On>,
 
@@ -43,7 +48,7 @@ pub struct OnArgs {
 
     /// Name of this unit of a part, for devices without CID, serial number, WWN or EUI. Runs
     /// with the same name count as one unit in a comparison.
-    #[arg(long, value_name = "NAME", value_parser = unit_name)]
+    #[arg(long, value_name = "NAME", value_parser = parse_unit)]
     pub unit: Option<String>,
 }
 
@@ -57,63 +62,14 @@ impl OnArgs {
     }
 }
 
-/// Another machine, or this one by its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum On {
-    /// `local`.
-    Local,
-    /// `ssh://...`.
-    Ssh(SshAddress),
-    /// `adb:...`.
-    Adb(AdbDevice),
-    /// `labgrid:...`.
-    Labgrid(BoardFilter),
-    /// `@FILE`: those that a file names.
-    File(PathBuf),
-}
-
-/// Reads the name of a unit.
-fn unit_name(text: &str) -> Result<String, String> {
-    match clean(text.trim()) {
-        name if name.is_empty() => Err("a name has at least one letter".to_owned()),
-        name => Ok(name),
-    }
-}
-
-/// Reads a target.
+/// Reads a target of a flag or a list: a name of a config file, or an address.
 pub fn parse(text: &str) -> Result<On, String> {
-    if let Some(file) = text.strip_prefix('@') {
-        return match file {
-            "" => Err("@ needs the name of a file".to_owned()),
-            file => Ok(On::File(file.into())),
-        };
+    let names = &config::values().targets;
+    if let Some(on) = names.get(text) {
+        return Ok(on.clone());
     }
-    match text.split_once(':') {
-        None if text == "local" => Ok(On::Local),
-        Some(("ssh", _)) => text.parse().map(On::Ssh).map_err(|why| why.to_string()),
-        Some(("adb", _)) => text.parse().map(On::Adb).map_err(|why| why.to_string()),
-        Some(("labgrid", _)) => {
-            let wanted = text.parse().map(On::Labgrid);
-            wanted.map_err(|why| why.to_string())
-        }
-        _ => Err(
-            "no machine is called so; write ssh://user@host:port, adb:SERIAL, labgrid:PLACE, \
-             local, or @FILE for a file with several"
-                .to_owned(),
-        ),
-    }
-}
-
-impl fmt::Display for On {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Local => f.write_str("local"),
-            Self::Ssh(address) => address.fmt(f),
-            Self::Adb(device) => device.fmt(f),
-            Self::Labgrid(wanted) => wanted.fmt(f),
-            Self::File(path) => write!(f, "@{}", path.display()),
-        }
-    }
+    let meant = meant(text, names.keys().map(String::as_str));
+    address::parse(text).map_err(|why| why + &meant)
 }
 
 impl OnArgs {
@@ -242,8 +198,12 @@ impl Target for Named {
         self.unit.clone()
     }
 
-    fn needs_larger_agent(&mut self) {
-        self.inner.needs_larger_agent();
+    fn needs(&mut self, feature: Feature) {
+        self.inner.needs(feature);
+    }
+
+    fn needed(&self) -> Option<Feature> {
+        self.inner.needed()
     }
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {

@@ -1,4 +1,5 @@
 //! Words and progress on the terminal, and parsing of the command line.
 
+pub mod address;
 pub mod progress;
 pub mod values;

@@ -1,5 +1,6 @@
-//! Values of flags: sizes, times, percentages.
+//! Values of flags: sizes, times, percentages, names.
 
+use assay_model::text::clean;
 use assay_model::units::Nanos;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -50,6 +51,14 @@ pub fn parse_margin(text: &str) -> Result<f64, String> {
     match number.parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
         _ => Err("give a number of percent between 0 and 100, such as 5 or 2.5".to_owned()),
+    }
+}
+
+/// Reads the name of a unit.
+pub fn parse_unit(text: &str) -> Result<String, String> {
+    match clean(text.trim()) {
+        name if name.is_empty() => Err("a name has at least one letter".to_owned()),
+        name => Ok(name),
     }
 }
 

@@ -264,6 +264,20 @@ fn conditions_are_not_mixed() {
         let refused = bed.refused(words);
         assert!(refused.contains("condition bfq"), "{refused}");
     }
+    let table = bed.join("table.csv");
+    let conditions = [
+        "scheduler=none,nr_requests=64",
+        "scheduler=bfq,nr_requests=64",
+    ];
+    let rows = conditions.map(|condition| format!("\"{condition}\",read_bw,MB/s,5,100,2\n"));
+    let text_of_table = format!("condition,metric,unit,n,mean,stdev\n{}", rows.concat());
+    fs::write(&table, text_of_table).expect("it can be written");
+    bed.run(&["import", text(&table)]).assert_code(0);
+    // A setting that only one condition has names it, as in assay compare.
+    let found = bed.run(&["explain", "last@scheduler=bfq", "--json"]).json();
+    assert_eq!(found["figures"][0]["condition"], conditions[1]);
+    let refused = bed.refused(&["explain", "last@nr_requests=64"]);
+    assert!(refused.contains("several conditions"), "{refused}");
     let other = bed.refused(&["explain", "last", "--bus", "hs401"]);
     assert!(other.contains("did you mean hs400?"), "{other}");
 }

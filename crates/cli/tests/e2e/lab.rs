@@ -30,7 +30,7 @@ pub struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    fn new(lab: &'a Lab, host: &'a str) -> Self {
+    pub fn new(lab: &'a Lab, host: &'a str) -> Self {
         let bed = Bed::new();
         let (folder, agents) = (bed.folder(), bed.folder_named("agents"));
         let machine = rustix::system::uname();
@@ -52,7 +52,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    fn near(&self, command: &mut Command) -> Command {
+    pub fn near(&self, command: &mut Command) -> Command {
         command
             .env("ASSAY_AGENTS", &self.agents)
             .env("XDG_DATA_HOME", self.bed.join("data"))
@@ -118,7 +118,7 @@ impl<'a> Desk<'a> {
 }
 
 /// Places of a part, each of which has an address of its own.
-fn places(count: u8, part: &str) -> Vec<Place> {
+pub fn places(count: u8, part: &str) -> Vec<Place> {
     let name = |number| format!("{part}{number:02}");
     let first = if part == "a" { 1 } else { 101 };
     let place = |number| {

@@ -30,7 +30,8 @@ exec cat >\"$0.$$.in\"
 /// A machine that is reached by that ssh, with an agent of its own.
 pub struct Machine {
     pub bed: Bed,
-    folder: Scratch,
+    /// Where its programs are.
+    pub folder: Scratch,
 }
 
 impl Machine {
@@ -69,7 +70,21 @@ impl Machine {
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = self.bed.command(words);
+        self.reached_by(self.bed.command(words))
+    }
+
+    pub fn run(&self, words: &[&str]) -> Ended {
+        Running::start(&mut self.command(words)).end()
+    }
+
+    /// `assay agent` there.
+    pub fn agent(&self, order: &str) -> Ended {
+        let words = ["agent", order, "--on", "ssh://board"];
+        let command = self.bed.command_without_store(&words);
+        Running::start(&mut self.reached_by(command)).end()
+    }
+
+    fn reached_by(&self, mut command: Command) -> Command {
         let path = assay_testkit::search_path();
         command
             .env("PATH", format!("{}:{path}", text(self.folder.path())))
@@ -77,12 +92,8 @@ impl Machine {
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Ended {
-        Running::start(&mut self.command(words)).end()
-    }
-
     /// `assay qualify` there, of a folder of its own.
-    fn qualify(&self, folder: &Path, when_lost: &str) -> Ended {
+    pub fn qualify(&self, folder: &Path, when_lost: &str) -> Ended {
         let words = ["--size", "1M", "--trials", "1", "--only", "read-cached"];
         let on = ["qualify", "--on", "ssh://board", "--when-lost", when_lost];
         self.run(&[&on[..], &[text(folder)], &words].concat())
@@ -104,12 +115,12 @@ impl Machine {
     }
 }
 
-fn write_program(path: &Path, text: &str) {
+pub fn write_program(path: &Path, text: &str) {
     assay_testkit::write_program(path, text).expect("a program");
 }
 
 /// Frames as an agent sends them, in words of `printf`.
-fn say(message: &str) -> String {
+pub fn say(message: &str) -> String {
     let length = u32::try_from(message.len())
         .expect("a short one")
         .to_le_bytes();
@@ -119,12 +130,9 @@ fn say(message: &str) -> String {
 
 /// The start of an agent that is believed so far.
 fn greeting() -> String {
-    let hello = format!(
-        r#"{{"type":"hello","version":{}}}"#,
-        assay_model::wire::WIRE_VERSION
-    );
+    let hello = r#"{"type":"hello","version":12,"oldest":1,"newest":1}"#;
     let undone = r#"{"type":"undone","agents":0,"settings":[]}"#;
-    format!("{}\n{}", say(&hello), say(undone))
+    format!("{}\n{}", say(hello), say(undone))
 }
 
 #[test]
@@ -331,7 +339,7 @@ fn a_hostile_agent_neither_fills_nor_holds_its_host() {
         ),
         (
             &say(r#"{"type":"hello","version":1}"#),
-            "update the older one",
+            "from before protocol 1",
         ),
         (&say(&"[".repeat(100_000)), "not a message of this version"),
         (

@@ -39,7 +39,7 @@ fn a_qualification_says_of_every_figure_that_it_is_simulated() {
 }
 
 /// The part at half its speed: all that it does takes twice as long.
-fn half_as_fast() -> String {
+pub fn half_as_fast() -> String {
     let part = include_str!("../../../flash/parts/emmc-8gb-hs400.toml");
     let slower = |line: &str| match line.split_once("_us = ") {
         Some((what, time)) => format!(

@@ -11,7 +11,7 @@ use assay_model::load::{Extent, Load, Stream};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
-use assay_model::wire::{FromAgent, ToAgent, WIRE_VERSION};
+use assay_model::wire::{FromAgent, Greeting, ToAgent};
 use assay_testkit::{Scratch, needs, or_skip, skip, static_agent};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -140,9 +140,9 @@ fn started(agent: &Path) -> (Child, ChildStdin, ChildStdout) {
 /// Has an agent of this machine do something and end; the most memory that it had.
 fn peak_kib_at(agent: &Path, work: ToAgent) -> u64 {
     let (mut process, mut requests, mut answers) = started(agent);
-    let version = WIRE_VERSION;
     let path = std::env::temp_dir();
-    for request in [ToAgent::Hello { version }, ToAgent::Inspect { path }, work] {
+    let hello = Greeting::of_host();
+    for request in [ToAgent::Hello(hello), ToAgent::Inspect { path }, work] {
         send(&mut requests, &request).expect("it listens");
     }
     loop {

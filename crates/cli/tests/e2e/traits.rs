@@ -127,6 +127,14 @@ fn the_traits_of_a_known_card_are_stated() {
     let shown = bed.run(&["traits", "--of", "last"]);
     let of = format!("4 GiB of {path}, 3 trials of each point; figures: simulated");
     assert!(in_line(&shown.out).contains(&of), "{}", shown.out);
+    // A list says what the run found, not what one of its points took.
+    let listed = &bed.run(&["list", "--json", "--lang", "zh"]).json()["runs"][0]["key_figure"];
+    let text = listed["text"].as_str().expect("a text");
+    assert!(
+        text.starts_with("8 of 11 traits: Cost of a read, "),
+        "{text}"
+    );
+    assert_eq!(listed["measured"], "simulated");
 }
 
 #[test]

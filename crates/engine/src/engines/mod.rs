@@ -44,7 +44,21 @@ pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
         EngineKind::Pvsync2 => pvsync::probe(),
         EngineKind::Sim => Err(no_simulation()),
         // Calls that every kernel has.
-        _ => Ok(()),
+        EngineKind::Psync
+        | EngineKind::Sync
+        | EngineKind::Pvsync
+        | EngineKind::Vsync
+        | EngineKind::Mmap
+        | EngineKind::Posixaio
+        | EngineKind::Null
+        | EngineKind::FileCreate
+        | EngineKind::FileStat
+        | EngineKind::FileDelete
+        | EngineKind::DirCreate
+        | EngineKind::DirStat
+        | EngineKind::DirDelete
+        | EngineKind::Ftruncate
+        | EngineKind::Falloc => Ok(()),
     }
 }
 

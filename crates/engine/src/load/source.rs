@@ -2,7 +2,7 @@
 
 use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
-use super::trace::{TraceReader, TraceStep, TraceSummary};
+use super::trace::{TraceReader, TraceStep};
 use crate::error::EngineError;
 use crate::extra::Loads;
 use assay_model::job::FlushCall;
@@ -287,9 +287,4 @@ impl Replay {
 pub(super) fn longest(reader: &TraceReader) -> u32 {
     let longest = &reader.summary().longest;
     longest.iter().map(|(_, length)| *length).max().unwrap_or(0)
-}
-
-/// Returns true if a trace contains I/O of that direction.
-pub(super) fn holds(trace: &TraceSummary, ddir: Ddir) -> bool {
-    trace.ios[ddir] > 0
 }

@@ -1,6 +1,6 @@
 //! Conditions that would spoil a measurement.
 
-use super::{DiskUse, PowerKind};
+use super::{DiskUse, Facility, PowerKind};
 use crate::units::Bytes;
 use serde::Serialize;
 
@@ -134,6 +134,13 @@ pub enum Finding {
         release: String,
         /// Counters and calls that the kernel lacks.
         lacks: Vec<&'static str>,
+    },
+    /// A facility of the kernel does not work here.
+    MissingFacility {
+        /// The facility.
+        facility: Facility,
+        /// The kernel's answer.
+        answer: String,
     },
     /// Reading the clock is slow or coarse.
     ClockSource {
@@ -277,6 +284,7 @@ impl Finding {
             },
             Self::WasThrottled { .. }
             | Self::OldKernel { .. }
+            | Self::MissingFacility { .. }
             | Self::Swapping { .. }
             | Self::DirtyLimits { .. }
             | Self::NoDiscard { .. }

@@ -260,7 +260,8 @@ impl Subject {
         }
         let name = word.to_owned();
         let is_word = |part: &str| {
-            let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+            let allowed =
+                |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b);
             !part.is_empty() && part.bytes().all(allowed)
         };
         if word.starts_with("vm.") && word.split('.').all(is_word) {

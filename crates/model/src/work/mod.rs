@@ -314,10 +314,22 @@ pub struct WorkProgress {
     pub step: String,
     /// Steps done.
     pub steps_done: u32,
-    /// Bytes (or what else the step counts) done in this step.
+    /// Unit of `done` and `total`.
+    pub unit: ProgressUnit,
+    /// Amount done in this step.
     pub done: u64,
-    /// The same when the step will be done, where that is known.
+    /// Amount when the step will be done, where that is known.
     pub total: Option<u64>,
     /// Time since the step began.
     pub elapsed_ns: u64,
+}
+
+/// Unit in which a step counts its progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProgressUnit {
+    /// Bytes that were read, written or checked.
+    Bytes,
+    /// Samples, transactions or other things without a unit.
+    Items,
 }

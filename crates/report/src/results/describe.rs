@@ -8,6 +8,7 @@ use crate::words::text::{Fact, clean};
 use assay_lang::{counted, tr, translated};
 use assay_model::job::{CacheState, Direction, FlushCall, Job, OpenSync, RateLimit, Rw};
 use assay_model::metric::Unit;
+use assay_model::run::Run;
 use assay_model::trial::Outcome;
 use assay_model::units::{BytesPerSec, Nanos};
 use assay_stats::course::{Course, Level};
@@ -277,10 +278,25 @@ pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
         (tr!("trials"), Some(trials(summary))),
         (tr!("command"), Some(clean(&header.command.join(" ")))),
         (tr!("target"), header.target.as_deref().map(clean)),
-        (tr!("test file"), Some(header.plan.file_size.to_string())),
+        (
+            tr!("test file"),
+            (header.plan.file_size.0 > 0).then(|| header.plan.file_size.to_string()),
+        ),
         (tr!("seed"), Some(header.plan.seed.to_string())),
-        ("assay", Some(clean(&header.assay_version))),
+        ("assay", Some(build(run))),
     ])
+}
+
+/// Build of assay that made a run, with the agent's if that is another one.
+pub fn build(run: &Run) -> String {
+    let Some(builds) = &run.header.builds else {
+        return clean(&run.header.assay_version);
+    };
+    let (host, agent) = (clean(&builds.host), clean(&builds.agent));
+    match host == agent {
+        true => host,
+        false => tr!("{host} (agent {agent})", host, agent),
+    }
 }
 
 /// `21 completed, 3 skipped`, or how many of the planned ones there are.

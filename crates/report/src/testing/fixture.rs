@@ -10,7 +10,7 @@ use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job,
 use assay_model::latency::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::rng::SplitMix64;
-use assay_model::run::{Run, RunHeader, RunStatus, Stopping};
+use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
 use assay_model::trial::{
@@ -71,6 +71,7 @@ pub fn run() -> Run {
             id: plan.run_id.clone(),
             started_unix_ms: STARTED_UNIX_MS,
             assay_version: "0.1.0".to_owned(),
+            builds: None,
             command: ["assay", "qualify", "/data/assay", "--quick"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -87,6 +88,15 @@ pub fn run() -> Run {
         finished_unix_ms: Some(STARTED_UNIX_MS + 61_250),
         trials,
         annotation: assay_model::annotation::Annotation::default(),
+    }
+}
+
+/// Programs of a run that an agent of that build measured.
+pub fn builds(agent: &str) -> Builds {
+    Builds {
+        host: "0.1.0".to_owned(),
+        agent: agent.to_owned(),
+        protocol: 1,
     }
 }
 

@@ -55,6 +55,7 @@ pub fn hostile() -> Run {
     run.header.id = evil();
     run.header.command = vec![evil()];
     run.header.assay_version = evil();
+    run.header.builds = Some(fixture::builds(HOSTILE));
     let system = &mut run.header.system;
     system.kernel = evil();
     system.machine = evil();

@@ -148,7 +148,8 @@ impl CheckedClass {
 
 /// Verdict on a class, with every figure that it asks for.
 pub fn class(run: &Run, class: &CheckedClass) -> Document {
-    let mut document = headed(run, &Summary::of(run));
+    let summary = Summary::of(run);
+    let mut document = Document::new(identity::name(&run.header.storage));
     let title = tr!(
         "Class {class}: {finding}",
         class = class.name,
@@ -178,6 +179,7 @@ pub fn class(run: &Run, class: &CheckedClass) -> Document {
     let conditions = tr!("conditions: {conditions}", conditions = class.conditions);
     section.say(conditions, None);
     document.push(section);
+    document.push(origin(&summary));
     document
 }
 

@@ -20,7 +20,7 @@ type FactOfRun = (&'static str, fn(&Run) -> Option<String>);
 /// Facts that are the same for a whole run.
 const FACTS: [FactOfRun; 9] = [
     (key!("tool"), |run| {
-        Some(format!("assay {}", clean(&run.header.assay_version)))
+        Some(format!("assay {}", describe::build(run)))
     }),
     (key!("run"), |run| {
         let trials = describe::trials(&Summary::of(run));
@@ -61,7 +61,8 @@ const FACTS: [FactOfRun; 9] = [
         (!words.is_empty()).then(|| words.join(", "))
     }),
     (key!("test file"), |run| {
-        Some(run.header.plan.file_size.to_string())
+        let size = run.header.plan.file_size;
+        (size.0 > 0).then(|| size.to_string())
     }),
 ];
 

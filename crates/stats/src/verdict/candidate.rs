@@ -37,13 +37,13 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// `line` carries the names and what is already to be said; with `barred`
-    /// there will be no verdict. `simulated` figures are those of a model.
+    /// Prepares two arms of figures for their test. `line` carries the names and the notes so far;
+    /// `simulated` figures are those of a model.
     pub fn new(
         mut line: VerdictRow,
         (mut a, mut b): (Arm, Arm),
         level: Level,
-        (barred, simulated): (bool, bool),
+        simulated: bool,
         options: &Options,
         tables: &mut Tables,
     ) -> Self {
@@ -67,7 +67,7 @@ impl Candidate {
             b,
             level,
             estimate: None,
-            barred,
+            barred: false,
             drift_within,
             has_places,
             least_p: 0.0,
@@ -88,6 +88,14 @@ impl Candidate {
         }
         candidate.check_number(options);
         candidate
+    }
+
+    /// The candidate without a verdict, for a reason that its line already states.
+    pub fn barred(self) -> Self {
+        Self {
+            barred: true,
+            ..self
+        }
     }
 
     fn bar(&mut self, why: Note) {

@@ -188,6 +188,7 @@ pub(crate) fn candidate(
     options: &Options,
     tables: &mut Tables,
 ) -> Result<Candidate, Unjudged> {
+    // Figures that measured different things get no verdict.
     let barred = a.measured != b.measured;
     let of_device = may_decide(a.measured.as_deref());
     let decides = decides_between(&a.metric, a.primary, b.primary);
@@ -217,8 +218,11 @@ pub(crate) fn candidate(
     };
     line.notes.extend(Note::beside(&[a, b]));
     let simulated = a.measured.as_deref() == Some(Measured::Simulated.label());
-    let kind = (barred, simulated);
-    Ok(Candidate::new(line, arms, level, kind, options, tables))
+    let candidate = Candidate::new(line, arms, level, simulated, options, tables);
+    Ok(match barred {
+        true => candidate.barred(),
+        false => candidate,
+    })
 }
 
 /// Judges metrics of two sides together. Each is held to the level of its family, by its own p

@@ -32,8 +32,14 @@ pub(crate) fn candidate(
         line.notes.push(Note::AsSpeed);
     }
     let simulated = primary.iter().all(|c| c.is_simulated());
-    let kind = (false, simulated);
-    Some(Candidate::new(line, (a, b), level, kind, options, tables))
+    Some(Candidate::new(
+        line,
+        (a, b),
+        level,
+        simulated,
+        options,
+        tables,
+    ))
 }
 
 /// Mean of the metrics, trial by trial; the place of a trial is that of its

@@ -85,6 +85,7 @@ pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
         id: id.to_owned(),
         started_unix_ms,
         assay_version: "0.1.0".to_owned(),
+        builds: None,
         command: vec!["assay".to_owned(), "qualify".to_owned(), "/mnt".to_owned()],
         target: None,
         plan: Plan {

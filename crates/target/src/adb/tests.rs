@@ -25,14 +25,15 @@ fn started(device: &str, script: &str) -> (Scratch, Adb, String) {
 
 #[test]
 fn a_device_is_named_to_adb_by_its_serial() {
-    let (_scratch, _, seen) = started("adb:0123", "echo assay-boot 2 pdp11");
+    let (_scratch, _, seen) = started("adb:0123", "echo assay-boot 3 pdp11; echo assay-boot which");
     assert!(seen.starts_with("-s|0123|shell|-T|exec sh -c '"), "{seen}");
     assert!(seen.contains("adb:0123 is pdp11"), "{seen}");
 }
 
 #[test]
 fn the_only_device_gets_its_name() {
-    let script = "[ $1 = get-serialno ] && echo 0123 || echo assay-boot 2 pdp11";
+    let script =
+        "[ $1 = get-serialno ] && echo 0123 || { echo assay-boot 3 pdp11; echo assay-boot which; }";
     let (_scratch, adb, seen) = started("adb:", script);
     assert!(seen.starts_with("get-serialno|-s|0123|shell|"), "{seen}");
     assert_eq!(adb.name().as_deref(), Some("adb:0123"));

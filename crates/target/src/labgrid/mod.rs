@@ -18,6 +18,7 @@ pub use wanted::{BoardFilter, WantedError};
 
 use crate::ssh::SshAddress;
 use crate::{AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost};
+use assay_model::wire::Feature;
 use journal::LeaseJournal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -270,7 +271,7 @@ pub struct Board {
     lease: Option<Lease>,
     when_lost: WhenLost,
     tell: fn(&str),
-    larger: bool,
+    needs: Option<Feature>,
 }
 
 impl Board {
@@ -282,7 +283,7 @@ impl Board {
             lease: None,
             when_lost: WhenLost::Stop,
             tell: |_| {},
-            larger: false,
+            needs: None,
         }
     }
 
@@ -303,8 +304,8 @@ impl Board {
         let lease = self.lease.insert(lease);
         let ssh = Ssh::new(lease.address().clone());
         let mut ssh = ssh.when_lost(self.when_lost, self.tell);
-        if self.larger {
-            ssh.needs_larger_agent();
+        if let Some(feature) = self.needs {
+            ssh.needs(feature);
         }
         Ok(ssh)
     }
@@ -330,8 +331,12 @@ impl Target for Board {
         })
     }
 
-    fn needs_larger_agent(&mut self) {
-        self.larger = true;
+    fn needs(&mut self, feature: Feature) {
+        self.needs = Some(feature);
+    }
+
+    fn needed(&self) -> Option<Feature> {
+        self.needs
     }
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {

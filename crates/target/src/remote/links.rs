@@ -57,7 +57,7 @@ impl<P: Program> Links<P> {
         loop {
             match self.carry(session) {
                 Err(error) => {
-                    let why = format!("{error}: agent and program must be of the same version");
+                    let why = format!("{error}: update the older of agent and program");
                     return self.link.give_up(Some(why));
                 }
                 Ok(Broken::Done) => return self.link.give_up(None),

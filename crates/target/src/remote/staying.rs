@@ -1,7 +1,9 @@
 //! Agents that stay on a machine, and what killed links left there.
 
 use super::{Program, Remote};
+use crate::installed::{self, Installed};
 use crate::{AgentOrder, AgentState, AgentThere, TargetError, boot};
+use assay_model::wire::Feature;
 use std::path::PathBuf;
 
 /// Tells of agents, and removes them: what stays is always removed, since a program
@@ -12,16 +14,13 @@ use std::path::PathBuf;
 /// be a link to another one, so they are looked at by their own paths; those of other users
 /// are none of this one's.
 const LISTING: &str = "\
-    one() { set -- \"$1\" $(sha256sum <\"$1\" 2>/dev/null); echo assay-boot kept ${2:--} \"$1\"; }; \
-    for base in \"${HOME:-/root}\" /data/local/tmp; do \
-    kept=$base/.assay-agent; \
-    for name in agent larger; do \
-    [ -f \"$kept/$name\" ] || continue; \
-    if [ \"$1\" = remove ] && rm -f \"$kept/$name\"; then echo assay-boot removed \"$kept/$name\"; continue; fi; \
-    one \"$kept/$name\"; \
-    done; \
-    [ \"$1\" = remove ] && rm -rf \"$kept\"; \
-    done; \
+    gone() { \
+    case $1 in */.assay-agent/*) if [ -f \"$1\" ] && rm -f \"$1\"; then echo assay-boot removed \"$1\"; fi;; esac; \
+    }; \
+    if [ \"$1\" = remove ]; then \
+    installed gone; rm -rf \"${HOME:-/root}/.assay-agent\" /data/local/tmp/.assay-agent; \
+    fi; \
+    installed about; \
     h=[0-9a-f]; h=$h$h$h$h; \
     for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
     for dir in \"$base\"/assay-agent-$h$h$h$h; do \
@@ -47,7 +46,8 @@ pub(crate) fn carry_out<P: Program>(
         AgentOrder::List => "list",
         AgentOrder::Remove => "remove",
     };
-    let command = format!("exec sh -c '{LISTING}' sh {word}");
+    let functions = installed::FUNCTIONS;
+    let command = format!("exec sh -c '{functions}{LISTING}' sh {word}");
     let own = hashes(&remote.agents.folders);
     let lines = remote.talk(&command, |boot| boot.listing())?;
     let mut all: Vec<AgentThere> = Vec::new();
@@ -63,14 +63,21 @@ pub(crate) fn carry_out<P: Program>(
 /// Puts both flavours there to stay; the small one alone where there is no larger one.
 fn push<P: Program>(remote: &Remote<P>) -> Result<Vec<AgentThere>, TargetError> {
     let mut pushed: Vec<AgentThere> = Vec::new();
-    for larger in [false, true] {
+    for needs in [None, Some(Feature::Sqlite)] {
         let mut remote = remote.clone();
-        remote.agents.larger = larger;
+        remote.agents.needs = needs;
         match remote.talk(&boot::command(), |boot| boot.stay()) {
             // Where the small one is missing, the larger one stays in its place.
-            Ok(agent) if pushed.iter().any(|known| known.path == agent.path) => {}
-            Ok(agent) => pushed.push(agent),
-            Err(TargetError::NoAgent { .. }) if larger => {}
+            Ok((path, _)) if pushed.iter().any(|known| known.path == path) => {}
+            Ok((path, is_new)) => pushed.push(AgentThere {
+                path,
+                state: match is_new {
+                    true => AgentState::Pushed,
+                    false => AgentState::Kept,
+                },
+                greeting: None,
+            }),
+            Err(TargetError::NoAgent { .. }) if needs.is_some() => {}
             Err(error) => return Err(error),
         }
     }
@@ -92,27 +99,31 @@ fn hashes(folders: &[PathBuf]) -> Vec<String> {
         .collect()
 }
 
-/// `kept SUM PATH`, `left PATH`, `running PATH`, `removed PATH`.
+/// Reads a line of the listing: one about an installed agent, or `left PATH`, `running PATH`,
+/// `removed PATH`.
 fn read(line: &str, own: &[String]) -> Option<AgentThere> {
-    let (word, rest) = line.split_once(' ')?;
-    let (state, path) = match word {
-        "kept" => {
-            let (sum, path) = rest.split_once(' ')?;
-            let is_own = own.iter().any(|own| own == sum);
-            let state = if is_own {
-                AgentState::Kept
-            } else {
-                AgentState::Other
-            };
-            (state, path)
-        }
-        "left" => (AgentState::Left, rest),
-        "running" => (AgentState::Running, rest),
-        "removed" => (AgentState::Removed, rest),
+    if let Some(agent) = Installed::read(line) {
+        let state = match (own.contains(&agent.hash), agent.trusted) {
+            (true, _) => AgentState::Kept,
+            (false, true) => AgentState::Other,
+            (false, false) => AgentState::Foreign,
+        };
+        return Some(AgentThere {
+            path: agent.path,
+            state,
+            greeting: agent.greeting,
+        });
+    }
+    let (word, path) = line.split_once(' ')?;
+    let state = match word {
+        "left" => AgentState::Left,
+        "running" => AgentState::Running,
+        "removed" => AgentState::Removed,
         _ => return None,
     };
     Some(AgentThere {
         path: path.to_owned(),
         state,
+        greeting: None,
     })
 }

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::{AgentOrder, AgentSession, AgentState, Target, TargetError};
+use assay_model::wire::Feature;
 use assay_testkit::{Scratch, write_program};
 use std::fs;
 use std::io::{Read, Write};
@@ -38,11 +39,15 @@ impl Machine {
     }
 
     fn with_agent(self, agent: &str) -> Self {
+        fs::create_dir(self.scratch.join("agents")).unwrap();
+        write_program(&self.own_agent(), agent).unwrap();
+        self
+    }
+
+    fn own_agent(&self) -> PathBuf {
         let machine = rustix::system::uname();
         let name = format!("assay-agent-{}", machine.machine().to_string_lossy());
-        fs::create_dir(self.scratch.join("agents")).unwrap();
-        write_program(&self.scratch.join("agents").join(name), agent).unwrap();
-        self
+        self.scratch.join("agents").join(name)
     }
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {
@@ -120,11 +125,11 @@ fn what_went_wrong_is_said_in_one_line() {
         ),
         ("exit 255", "ssh ended without an error message"),
         (
-            "echo assay-boot 3 x86_64; exit",
-            "unexpected answer of its shell: '3 x86_64'",
+            "echo assay-boot 2 x86_64; exit",
+            "unexpected answer of its shell: '2 x86_64'",
         ),
         (
-            "echo assay-boot 2 pdp11; exit",
+            "echo assay-boot 3 pdp11; echo assay-boot which; exit",
             "board is pdp11, and there is no agent",
         ),
         ("yes", "its login shell prints output without end"),
@@ -133,16 +138,20 @@ fn what_went_wrong_is_said_in_one_line() {
             "its login shell prints output without end",
         ),
         (
-            "echo assay-boot 2 $(uname -m); read x; echo assay-boot nowhere",
+            "echo assay-boot 3 $(uname -m); echo assay-boot which; read x; echo assay-boot nowhere",
             "noexec",
         ),
         (
-            "echo assay-boot 2 $(uname -m); read x; echo rm -rf /",
+            "echo assay-boot 3 $(uname -m); echo assay-boot which; read x; echo rm -rf /",
             "unexpected answer of its shell: 'rm -rf /'",
         ),
         (
-            "echo assay-boot 2 $(uname -m); read x; echo assay-boot send; echo assay-boot got 3; cat >/dev/null",
+            "echo assay-boot 3 $(uname -m); echo assay-boot which; read x; echo assay-boot made; echo assay-boot got 3; cat >/dev/null",
             "of the agent arrived",
+        ),
+        (
+            "echo assay-boot 3 $(uname -m); yes assay-boot stays",
+            "lists agents without end",
         ),
     ] {
         let mut machine = Machine::new(&format!("{before}\nexit"), "t").with_agent(AGENT);
@@ -244,6 +253,79 @@ fn an_agent_that_stays_is_used_as_long_as_it_is_the_same() {
     );
     assert!(!machine.scratch.join("home/.assay-agent").exists());
     assert!(is_sent(&mut machine), "again");
+}
+
+/// An agent that says its name, under the greeting of a later build with these features.
+fn later_agent(features: &str) -> String {
+    format!(
+        "#!/bin/sh\n[ \"$*\" = --version ] && echo asked >>\"${{0%/*}}/../asked\" && \
+         exec echo assay-agent 9.0.0 protocol 1..2 features {features}\necho installed\n"
+    )
+}
+
+#[test]
+fn an_installed_agent_is_used_if_it_can_do_what_is_needed() {
+    let mut machine = with_home();
+    let folder = machine.scratch.join("home/.assay-agent");
+    fs::create_dir(&folder).unwrap();
+    let installed = folder.join("agent");
+    write_program(&installed, &later_agent("works of_tomorrow")).unwrap();
+    let said = |machine: &mut Machine| {
+        let mut session = machine.start().unwrap();
+        drop(session.writer.take());
+        let mut said = String::new();
+        session.reader.read_to_string(&mut said).unwrap();
+        said
+    };
+    assert_eq!(said(&mut machine), "installed\n");
+    machine.ssh.needs(Feature::Works);
+    assert_eq!(said(&mut machine), "installed\n");
+    machine.ssh.agents.needs = None;
+    let listed = agents(&mut machine, AgentOrder::List);
+    assert_eq!(listed, [("agent".to_owned(), AgentState::Other)]);
+
+    // With its own agent this program needs no other that can do less.
+    write_program(&installed, &later_agent("")).unwrap();
+    let own = format!("{}-sqlite", machine.own_agent().display());
+    fs::copy(machine.own_agent(), own).unwrap();
+    machine.ssh.needs(Feature::Works);
+    assert!(said(&mut machine).ends_with("/agent\n"));
+    fs::remove_dir_all(machine.scratch.join("agents")).unwrap();
+    assert_eq!(said(&mut machine), "installed\n", "better than none");
+    assert!(machine.left("t").is_empty());
+}
+
+/// Root must not run what another user put in the place of an agent.
+#[test]
+fn an_installed_agent_that_others_can_replace_is_not_started() {
+    let mut machine = with_home();
+    let folder = machine.scratch.join("home/.assay-agent");
+    fs::create_dir(&folder).unwrap();
+    write_program(&folder.join("agent"), &later_agent("")).unwrap();
+    let asked = machine.scratch.join("home/asked");
+    for (path, mode) in [
+        (folder.join("agent"), 0o757),
+        (folder.clone(), 0o770),
+        (machine.scratch.join("home"), 0o777),
+    ] {
+        let before = fs::metadata(&path).unwrap().permissions();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        drop(machine.start().unwrap());
+        let listed = agents(&mut machine, AgentOrder::List);
+        assert_eq!(listed, [("agent".to_owned(), AgentState::Foreign)]);
+        assert!(!asked.exists(), "{}", path.display());
+        fs::set_permissions(&path, before).unwrap();
+    }
+    // In a sticky folder of root others cannot replace it; a link leads to what is looked at.
+    let home = machine.scratch.join("home");
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o1777)).unwrap();
+    fs::rename(folder.join("agent"), home.join("real")).unwrap();
+    std::os::unix::fs::symlink("../real", folder.join("agent")).unwrap();
+    drop(machine.start().unwrap());
+    assert_eq!(
+        fs::exists(machine.scratch.join("asked")).unwrap(),
+        rustix::process::geteuid().is_root()
+    );
 }
 
 #[test]

@@ -15,6 +15,7 @@ use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
+use assay_model::work::ProgressUnit;
 use assay_model::work::androbench::{FilePhase, FileStart, MAX_FILES, file_name};
 use assay_stats::streams::measurement;
 use rustix::fs::{Mode, OFlags};
@@ -99,7 +100,12 @@ impl<'a> TestFiles<'a> {
             let mut tell = |done: Bytes| {
                 let (done, total) = (done_before + done.0, phase.all_bytes().0);
                 let words = format!("writing the test files of {}", phase.name);
-                let now = progress(&words, steps_done, done, total, began.elapsed());
+                let now = progress(
+                    &words,
+                    steps_done,
+                    (ProgressUnit::Bytes, done, total),
+                    began.elapsed(),
+                );
                 context.observer.progress(&now);
             };
             let is = match phase.start {
@@ -226,7 +232,12 @@ impl LoadObserver for Follower<'_> {
         let done = told.streams.iter().map(|stream| sum(stream.bytes)).sum();
         let elapsed: Duration = self.began.elapsed();
         let name = &self.step.job.name;
-        let now = progress(name, self.steps_done, done, self.total, elapsed);
+        let now = progress(
+            name,
+            self.steps_done,
+            (ProgressUnit::Bytes, done, self.total),
+            elapsed,
+        );
         self.observer.progress(&now);
     }
 

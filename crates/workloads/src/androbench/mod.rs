@@ -11,7 +11,7 @@ mod tests;
 use crate::meter::nanos;
 use crate::{Context, WorkError};
 use assay_model::work::androbench::{AndroBench, Phase};
-use assay_model::work::{WorkProgress, WorkReport};
+use assay_model::work::{ProgressUnit, WorkProgress, WorkReport};
 use files::TestFiles;
 use std::time::Duration;
 
@@ -51,11 +51,17 @@ fn transact(
     Err(rules::without_sqlite())
 }
 
-/// Builds the progress of a step.
-fn progress(step: &str, steps_done: u32, done: u64, total: u64, elapsed: Duration) -> WorkProgress {
+/// Builds the progress of a step, of which so much is done of the total.
+fn progress(
+    step: &str,
+    steps_done: u32,
+    (unit, done, total): (ProgressUnit, u64, u64),
+    elapsed: Duration,
+) -> WorkProgress {
     WorkProgress {
         step: step.to_owned(),
         steps_done,
+        unit,
         done,
         total: Some(total),
         elapsed_ns: nanos(elapsed),

@@ -14,7 +14,7 @@ use assay_model::job::{Direction, Job};
 use assay_model::trial::{DirectionTotals, IoErrorRecord, IoErrors, Measurement};
 use assay_model::wire::NoteWeight;
 use assay_model::work::copy::{CopyReport, FLUSHING, FileCopy, Records};
-use assay_model::work::{WorkProgress, WorkReport};
+use assay_model::work::{ProgressUnit, WorkProgress, WorkReport};
 use assay_stats::histogram::Histogram;
 use reading::Come;
 use rustix::fs::{FileType, SeekFrom, fstat, ftruncate, seek};
@@ -247,6 +247,7 @@ impl<'a> Copier<'a> {
         context.observer.progress(&WorkProgress {
             step: step.to_owned(),
             steps_done: 0,
+            unit: ProgressUnit::Bytes,
             done: self.report.bytes,
             total: None,
             elapsed_ns: self.elapsed_ns(),

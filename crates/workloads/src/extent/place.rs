@@ -7,8 +7,8 @@ use assay_engine::held::{self, shown};
 use assay_engine::layout;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use assay_model::work::WorkProgress;
 use assay_model::work::extent::Extent;
+use assay_model::work::{ProgressUnit, WorkProgress};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
 use std::fs::File;
 use std::io;
@@ -142,6 +142,7 @@ fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), Wor
             observer.progress(&WorkProgress {
                 step: "writing the test file".to_owned(),
                 steps_done: 0,
+                unit: ProgressUnit::Bytes,
                 done: done.0,
                 total: Some(work.file_bytes),
                 elapsed_ns: nanos(began.elapsed()),

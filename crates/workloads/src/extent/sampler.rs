@@ -60,7 +60,8 @@ impl<'a> Sampler<'a> {
             SampleKind::Write => ("write", 1),
             SampleKind::Access => ("access", 2),
         };
-        let mut progress = ProgressReporter::new(name, done, Some(offsets.len() as u64));
+        let total = offsets.len() as u64;
+        let mut progress = ProgressReporter::new(name, done, Some(total)).of_items();
         let mut in_vain = 0;
         for (number, &offset) in offsets.iter().enumerate() {
             if context.stopped() {

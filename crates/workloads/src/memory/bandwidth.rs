@@ -194,8 +194,8 @@ impl Team {
             let job = bandwidth_job(kernel, stores, threads, work.passes);
             let order = PassRequest { kernel, stores };
             steps.take(&job, context, |context, done| {
-                let mut progress =
-                    ProgressReporter::new(&job.name, done, Some(u64::from(work.passes)));
+                let total = u64::from(work.passes);
+                let mut progress = ProgressReporter::new(&job.name, done, Some(total)).of_items();
                 progress.report(context, 0);
                 let (mut passes_ns, mut major_faults) = (Vec::new(), 0);
                 while passes_ns.len() < work.passes as usize && !context.stopped() {

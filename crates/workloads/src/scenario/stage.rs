@@ -8,7 +8,7 @@ use crate::meter::{Meter, nanos};
 use crate::observer::Together;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
 use assay_model::work::scenario::{Act, Action, ScenarioStep, Stage};
-use assay_model::work::{StepDetail, WorkProgress};
+use assay_model::work::{ProgressUnit, StepDetail, WorkProgress};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -205,6 +205,7 @@ fn follow(
             context.observer.progress(&WorkProgress {
                 step: stage.acts[lead].job.name.clone(),
                 steps_done,
+                unit: ProgressUnit::Bytes,
                 done: counters[lead].load(Ordering::Relaxed),
                 total,
                 elapsed_ns: nanos(began.elapsed()),

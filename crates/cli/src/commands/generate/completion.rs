@@ -15,7 +15,9 @@ use assay_model::text::clean;
 use assay_report::json::rfc3339;
 use assay_store::{SomeTrials, Store, StoredCandidate};
 use clap::Command;
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::engine::{
+    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
 use clap_complete::env::Shells;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -37,8 +39,12 @@ const CANDIDATES: [(&str, Candidates); 10] = [
     ("TARGET", targets),
     ("NAMES", |word| beginning_with(word, suite::names())),
     ("SUBJECT=VALUES", |word| beginning_with(word, subjects())),
-    ("MODE", |word| beginning_with(word, limits::all().into_iter().map(|bus| bus.mode))),
-    ("PART|FILE", |word| or_files(word, beginning_with(word, parts()))),
+    ("MODE", |word| {
+        beginning_with(word, limits::all().into_iter().map(|bus| bus.mode))
+    }),
+    ("PART|FILE", |word| {
+        or_files(word, beginning_with(word, parts()))
+    }),
     ("SCENARIO|FILE", |word| or_files(word, scenarios(word))),
     ("SCENARIO", scenarios),
 ];
@@ -102,7 +108,10 @@ pub fn script(shell: &str) -> Option<String> {
     written.ok()?;
     let script = String::from_utf8(script).ok()?;
     Some(match completer.name() {
-        "bash" => format!("{BASH}{}", script.replace("-F _clap_complete_assay", "-F _assay")),
+        "bash" => format!(
+            "{BASH}{}",
+            script.replace("-F _clap_complete_assay", "-F _assay")
+        ),
         "zsh" => script.replace(ZSH_ENDS, ZSH),
         _ => script,
     })
@@ -185,7 +194,10 @@ fn runs(word: &str) -> Vec<CompletionCandidate> {
 
 fn candidate(word: &str, stored: &StoredCandidate) -> CompletionCandidate {
     // Shells insert what they are given: a name in a store from elsewhere could be a command.
-    let is_plain = |name: &&str| name.chars().all(|c| c.is_alphanumeric() || "-_.,+".contains(c));
+    let is_plain = |name: &&str| {
+        name.chars()
+            .all(|c| c.is_alphanumeric() || "-_.,+".contains(c))
+    };
     let name = stored.name.as_deref().filter(is_plain);
     let name = name.filter(|name| name.starts_with(word));
     let command = match command_of(&stored.command) {
@@ -195,7 +207,11 @@ fn candidate(word: &str, stored: &StoredCandidate) -> CompletionCandidate {
     let date = rfc3339(stored.started_unix_ms);
     let known = [
         command,
-        stored.name.as_deref().filter(|_| name.is_none()).unwrap_or_default(),
+        stored
+            .name
+            .as_deref()
+            .filter(|_| name.is_none())
+            .unwrap_or_default(),
         &stored.device,
         date.split('T').next().unwrap_or_default(),
     ];
@@ -207,7 +223,9 @@ fn candidate(word: &str, stored: &StoredCandidate) -> CompletionCandidate {
 /// Kinds of targets, hosts of ssh's configuration, and targets of stored runs.
 fn targets(word: &str) -> Vec<CompletionCandidate> {
     let kinds = ["local", "ssh://", "adb:", "labgrid:"].map(str::to_owned);
-    let hosts = known::of_ssh().into_iter().map(|host| host.on.to_string());
+    let hosts = known::of_files()
+        .into_iter()
+        .map(|known| known.name.unwrap_or_else(|| known.on.to_string()));
     let stored = store().and_then(|store| store.candidates("", MOST).ok());
     let measured = stored.unwrap_or_default().into_iter();
     let mut all: Vec<String> = kinds.into_iter().chain(hosts).collect();
@@ -222,6 +240,8 @@ fn targets(word: &str) -> Vec<CompletionCandidate> {
 fn subjects() -> impl Iterator<Item = String> {
     let files = fs::read_dir("/proc/sys/vm").into_iter().flatten().flatten();
     let names = files.filter_map(|file| file.file_name().into_string().ok());
+    // A name with a hyphen is no subject.
+    let names = names.filter(|name| !name.contains('-'));
     let mut names: Vec<String> = names.map(|name| format!("vm.{name}=")).collect();
     names.sort();
     SUBJECTS.map(str::to_owned).into_iter().chain(names)
@@ -233,4 +253,42 @@ fn parts() -> impl Iterator<Item = String> {
 
 fn scenarios(word: &str) -> Vec<CompletionCandidate> {
     beginning_with(word, BUILT_IN.map(|(name, _)| name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::Cli;
+    use assay_model::condition::{Commands, Vary};
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_value_with_candidates_is_in_the_help() {
+        fn names(command: &Command) -> Vec<String> {
+            let values = command
+                .get_arguments()
+                .filter_map(|arg| arg.get_value_names());
+            let own = values.flatten().map(ToString::to_string);
+            own.chain(command.get_subcommands().flat_map(names))
+                .collect()
+        }
+        let names = names(&Cli::command());
+        for (name, _) in CANDIDATES {
+            assert!(names.iter().any(|known| known == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_subject_can_be_varied() {
+        for subject in subjects().filter(|subject| subject.ends_with('=')) {
+            let parsed = Vary::parse(&format!("{subject}1"), &Commands::default());
+            assert!(parsed.is_ok(), "{subject}: {parsed:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_script_for_zsh_is_replaced() {
+        let script = script("zsh").unwrap();
+        assert!(script.ends_with(&format!("{ZSH}\n")), "{script}");
+    }
 }

@@ -5,6 +5,7 @@
 //! is read in the same way.
 
 use crate::commands::{Cli, GROUPS};
+use crate::config::{SETTINGS, VARIABLES};
 use crate::exit::Failure;
 use assay_dialects::{dd, fio, iozone};
 use clap::{Command, CommandFactory};
@@ -30,41 +31,12 @@ const OF_TOOLS: &str = "--on TARGET in front of the tool's own options measures 
 /// description.
 type Outside = (&'static str, &'static str, &'static str);
 
-const ENVIRONMENT: [Outside; 7] = [
+const FILES: [Outside; 5] = [
     (
-        "XDG_DATA_HOME",
-        "store",
-        "Folder in which the default store is assay/runs.sqlite [default: ~/.local/share].",
-    ),
-    (
-        "ASSAY_AGENTS",
-        "on",
-        "Folder with agents for other machines; searched before those of the installation.",
-    ),
-    (
-        "ASSAY_JOURNAL_DIR",
-        "on",
-        "Folder for the journals of changed settings [default: see FILES].",
-    ),
-    (
-        "LG_COORDINATOR",
-        "on",
-        "Address of the coordinator of a labgrid.",
-    ),
-    (
-        "LC_ALL, LC_MESSAGES, LANG",
+        "~/.config/assay/config.toml, assay.toml",
         "",
-        "Language of messages and help; the first that is set decides. --lang takes precedence.",
+        "Settings of the user and of a project: see assay-config(1).",
     ),
-    ("NO_COLOR", "", "Any value switches colour off."),
-    (
-        "TERM",
-        "",
-        "With dumb there are neither colours nor live progress.",
-    ),
-];
-
-const FILES: [Outside; 4] = [
     (
         "~/.local/share/assay/runs.sqlite",
         "store",
@@ -87,6 +59,15 @@ const FILES: [Outside; 4] = [
          killed one left changed.",
     ),
 ];
+
+/// Returns the variables of settings, then all others.
+fn environment() -> Vec<Outside> {
+    let settings = SETTINGS.iter();
+    let settings = settings.map(|one| (one.variable, one.flag.trim_start_matches('-'), one.about));
+    let others = VARIABLES.iter();
+    let others = others.map(|(name, about, option)| (*name, *option, *about));
+    settings.chain(others).collect()
+}
 
 /// Writes a page for each command into a folder, which is created if it is missing.
 pub fn write(folder: &Path) -> Result<(), Failure> {
@@ -176,7 +157,9 @@ fn page(command: &Command, related: &[String]) -> io::Result<String> {
     let help = HelpSections::read(tool.as_deref().or(after.as_deref()).unwrap_or_default());
     let usage = command.clone().render_usage().to_string();
     let usage = help.usage.or(usage.strip_prefix("Usage: "));
-    let command = &command.clone().override_usage(usage.unwrap_or_default().to_owned());
+    let command = &command
+        .clone()
+        .override_usage(usage.unwrap_or_default().to_owned());
     let man = Man::new(command.clone())
         .title(page_name(command).to_uppercase())
         .date(date())
@@ -213,7 +196,7 @@ fn page(command: &Command, related: &[String]) -> io::Result<String> {
     if let Some(codes) = help.exit_codes {
         roff.control("SH", ["EXIT STATUS"]).text([roman(codes)]);
     }
-    for (heading, rows) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("FILES", &FILES)] {
+    for (heading, rows) in [("ENVIRONMENT", &environment()[..]), ("FILES", &FILES)] {
         roff.control("SH", [heading]);
         for (name, option, text) in rows {
             let mut options = command.get_arguments().filter_map(|arg| arg.get_long());
@@ -227,7 +210,10 @@ fn page(command: &Command, related: &[String]) -> io::Result<String> {
         verbatim(&mut roff, examples);
     }
     roff.control("SH", ["SEE ALSO"]);
-    let replaced = tool.as_ref().and(page_name(command).strip_prefix("assay-")).map(str::to_owned);
+    let replaced = tool
+        .as_ref()
+        .and(page_name(command).strip_prefix("assay-"))
+        .map(str::to_owned);
     let below = command.get_subcommands().map(page_name);
     let pages = related.iter().cloned().chain(replaced).chain(below);
     let pages: Vec<String> = pages.map(|name| format!("{name}(1)")).collect();
@@ -242,7 +228,9 @@ fn joined(documents: &str) -> String {
     const REPLACED: [(&str, &str); 3] = [(".br\n\n.br\n", ".sp\n"), ("`", r"\(ga"), ("~", r"\(ti")];
     let preamble = Roff::new().render();
     let body = documents.replace(&preamble, "");
-    let replaced = REPLACED.iter().fold(body, |text, (from, to)| text.replace(from, to));
+    let replaced = REPLACED
+        .iter()
+        .fold(body, |text, (from, to)| text.replace(from, to));
     preamble + &replaced
 }
 
@@ -258,15 +246,24 @@ fn groups(roff: &mut Roff, command: &Command) {
     roff.control("SH", ["COMMANDS"]);
     for (heading, names) in GROUPS {
         roff.control("SS", [heading]);
-        for below in names.iter().filter_map(|name| command.find_subcommand(name)) {
+        for below in names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+        {
             let about = below.get_about().map(ToString::to_string);
-            entry(roff, &format!("{}(1)", page_name(below)), &about.unwrap_or_default());
+            entry(
+                roff,
+                &format!("{}(1)", page_name(below)),
+                &about.unwrap_or_default(),
+            );
         }
     }
 }
 
 fn entry(roff: &mut Roff, name: &str, text: &str) {
-    roff.control("TP", []).text([bold(name)]).text([roman(text)]);
+    roff.control("TP", [])
+        .text([bold(name)])
+        .text([roman(text)]);
 }
 
 /// Text that is filled, unless it has indented lines.
@@ -280,4 +277,86 @@ fn paragraph(roff: &mut Roff, text: &str) {
 
 fn verbatim(roff: &mut Roff, text: &str) {
     roff.control("nf", []).text([roman(text)]).control("fi", []);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::error::ErrorKind;
+
+    /// Gives each command, and its words after `assay`.
+    fn each(command: &Command, check: &mut dyn FnMut(&Command)) {
+        check(command);
+        command
+            .get_subcommands()
+            .for_each(|below| each(below, check));
+    }
+
+    fn built() -> Command {
+        let mut command = Cli::command().disable_help_subcommand(true);
+        command.build();
+        command
+    }
+
+    #[test]
+    fn every_command_and_option_has_help_and_every_command_exit_codes() {
+        each(&built(), &mut |command| {
+            let name = page_name(command);
+            assert!(command.get_about().is_some(), "{name}");
+            for arg in command.get_arguments() {
+                assert!(arg.get_help().is_some(), "{name}: {arg}");
+            }
+            let tool = help_of_tool(command);
+            let after = command.get_after_help().map(ToString::to_string);
+            let text = tool.or(after).unwrap_or_default();
+            let help = HelpSections::read(&text);
+            assert!(help.exit_codes.is_some(), "{name}");
+            assert!(
+                help.examples.is_some() || command.has_subcommands(),
+                "{name}"
+            );
+            assert!(
+                !help.others.iter().any(|text| text.contains("xit codes: ")),
+                "{name}"
+            );
+        });
+    }
+
+    /// Words of an example up to a pipe, a redirection or a remark.
+    fn words_of(example: &str) -> Vec<String> {
+        let ends = ["  ", " > "].map(|end| example.find(end).unwrap_or(example.len()));
+        let end = ends[0].min(ends[1]);
+        shlex::split(&example[..end]).expect("words")
+    }
+
+    #[test]
+    fn examples_are_command_lines_that_assay_takes() {
+        let mut count = 0;
+        each(&built(), &mut |command| {
+            let after = command.get_after_help().map(ToString::to_string);
+            let after = after.unwrap_or_default();
+            let examples = HelpSections::read(&after).examples.unwrap_or_default();
+            let examples = examples.replace("\\\n      ", "");
+            for line in examples.lines().map(str::trim) {
+                let line = line.rsplit("| ").find(|part| part.starts_with("assay "));
+                let Some(line) = line else { continue };
+                let error = Cli::command().try_get_matches_from(words_of(line)).err();
+                let error = error.filter(|error| error.kind() != ErrorKind::DisplayHelp);
+                assert!(error.is_none(), "{line}: {}", error.expect("an error"));
+                count += 1;
+            }
+        });
+        assert!(count > 60, "{count}");
+    }
+
+    #[test]
+    fn parts_of_a_help_are_told_apart() {
+        let help = HelpSections::read(
+            "v1\nUsage: assay x [FLAGS]\nIt does.\n\nExamples:\n  assay x\n\nExit codes: 0 done.\n",
+        );
+        assert_eq!(help.usage, Some("assay x [FLAGS]"));
+        assert_eq!(help.examples, Some("  assay x"));
+        assert_eq!(help.exit_codes, Some("0 done."));
+        assert_eq!(help.others, ["It does."]);
+    }
 }

@@ -1,10 +1,11 @@
 //! `assay explain`: where the time of an I/O went, and what would help.
 
 use crate::checks::part::{bus_mode, device_model};
+use crate::config;
 use crate::exit::{DONE, Failure};
 use crate::stored::formats::DocumentArgs;
-use crate::stored::lookup::{StoreArgs, Stored, load};
-use crate::stored::sources::split_condition;
+use crate::stored::lookup::{StoreArgs, Stored};
+use crate::stored::sources::load_with_condition;
 use assay_explain::{DeviceFacts, Explained, ExplainedImport};
 use assay_lang::in_english;
 use assay_model::units::Bytes;
@@ -16,7 +17,7 @@ const AFTER_HELP: &str = "\
 Examples:
   assay explain last
   assay explain 3f2a --bus hs400
-  assay explain 3f2a --part mine.toml    a part that assay model fit --write-part wrote
+  assay explain 3f2a --part mine.toml    written by assay model fit --write-part
 
 Each time has its source beside it: measured, ceiling, fit, model, rest.
 What cannot be determined is listed with the reason (docs/explain.md).
@@ -28,7 +29,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.";
 #[command(after_help = AFTER_HELP)]
 pub struct ExplainArgs {
     /// `last`, or the first letters of the id of a run or an import; for a sweep optionally
-    /// followed by @ and one of its conditions.
+    /// followed by @ and a condition, or a setting that only one condition has.
     pub run: String,
     /// Show only these jobs, separated by commas; a name may end in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -52,8 +53,8 @@ pub struct ExplainArgs {
 /// `assay explain`.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let facts = facts(args)?;
-    let (name, condition) = split_condition(&args.run);
-    let stored = load(&args.store, name)?;
+    let (stored, condition) = load_with_condition(&args.store, &args.run)?;
+    let condition = condition.as_deref();
     let explain = || match &stored {
         Stored::Run(run) => {
             let summary = Summary::of(run);
@@ -80,10 +81,11 @@ fn facts(args: &ExplainArgs) -> Result<DeviceFacts, Failure> {
     if args.request == Some(Bytes(0)) {
         return Err(Failure::usage("--request must not be 0"));
     }
+    let part = args.part.as_ref().or(config::values().part.as_ref());
     Ok(DeviceFacts {
         only: args.only.clone(),
         ceiling: args.bus.as_deref().map(bus_mode).transpose()?,
-        part: args.part.as_deref().map(device_model).transpose()?,
+        part: part.map(String::as_str).map(device_model).transpose()?,
         request: args.request,
     })
 }

@@ -1,5 +1,6 @@
 //! `assay power`: which differences so many trials can show.
 
+use crate::config;
 use crate::exit::{DONE, Failure};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
@@ -8,7 +9,6 @@ use crate::ui::values::parse_margin;
 use assay_report::comparison::Power;
 use assay_report::{json, views};
 use assay_stats::verdict::arm::Arm;
-use assay_stats::verdict::line::Options;
 use clap::Args;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ pub struct PowerArgs {
 
 /// Shows the tables.
 pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
-    let margin = args.margin.unwrap_or(Options::default().margin);
+    let margin = args.margin.unwrap_or_else(config::margin);
     let tables = match (&args.source, args.cv) {
         (Some(word), _) => of_source(&FigureSource::find(word, &args.store)?, margin)?,
         (None, Some(cv)) => vec![Power::of("CV".to_owned(), cv, 1, margin)],

@@ -82,3 +82,22 @@ fn each_command_has_one_plain_line_in_one_group() {
         assert!(line.len() <= 80, "{line}");
     }
 }
+
+#[test]
+fn paragraphs_below_the_options_are_broken_by_the_terminal_alone() {
+    let text = "Exit codes: 0 done,\n1 failed.\nExamples:\n  assay list\n\nAs a\nfile";
+    assert_eq!(
+        whole_paragraphs(text),
+        "Exit codes: 0 done, 1 failed.\nExamples:\n  assay list\n\nAs a file"
+    );
+}
+
+#[test]
+fn examples_fit_into_80_columns() {
+    for command in Cli::command().get_subcommands() {
+        let after = command.get_after_help().map(plain).unwrap_or_default();
+        for line in after.lines().filter(|line| line.starts_with("  ")) {
+            assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+        }
+    }
+}

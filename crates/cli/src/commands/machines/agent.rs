@@ -4,15 +4,17 @@ use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::targets::on::{OnArgs, target};
 use assay_model::text::clean;
+use assay_model::wire::Greeting;
 use assay_target::{AgentOrder, AgentState, AgentThere, WhenLost};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Without an installed agent each command copies one and removes it again. An installed
-agent is used as long as it is the same file (each command checks its SHA-256);
-otherwise a command copies its own. It is installed in ~/.assay-agent, or
-in /data/local/tmp/.assay-agent of a phone.
+agent is used if it is the same file (each command checks its SHA-256), or speaks a
+protocol of this program and has the features that the command needs; otherwise a
+command copies its own. It is installed in ~/.assay-agent, or in
+/data/local/tmp/.assay-agent of a phone; a package assay-agent is found as well.
 ";
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 5 target lost.";
@@ -78,7 +80,7 @@ fn show(target: &str, order: AgentOrder, agents: &[AgentThere]) -> Result<(), Fa
     }
     print(|out| {
         agents.iter().try_for_each(|agent| {
-            let words = in_words(agent.state);
+            let words = in_words(agent);
             writeln!(
                 out,
                 "{}",
@@ -88,13 +90,26 @@ fn show(target: &str, order: AgentOrder, agents: &[AgentThere]) -> Result<(), Fa
     })
 }
 
-fn in_words(state: AgentState) -> &'static str {
-    match state {
-        AgentState::Pushed => "put there, stays",
-        AgentState::Kept => "stays, is that of this program",
-        AgentState::Other => "stays, is none of this program's: commands push their own",
-        AgentState::Running => "is used now",
-        AgentState::Left => "left by a cut link; assay agent remove takes it away",
-        AgentState::Removed => "removed",
+/// State of an agent, and what it says of itself.
+fn in_words(agent: &AgentThere) -> String {
+    let said = agent.greeting.as_ref();
+    let state = match (agent.state, said) {
+        (AgentState::Pushed, _) => "put there, stays",
+        (AgentState::Kept, _) => "stays, is that of this program",
+        (AgentState::Other, None) => "stays, is from before protocol 1: commands push their own",
+        (AgentState::Other, Some(said)) => match said.common(&Greeting::of_host()) {
+            Some(_) => "stays, is used by commands that need no other feature",
+            None => "stays, has no protocol of this program: commands push their own",
+        },
+        (AgentState::Foreign, _) => {
+            "stays, but other users can replace it: commands push their own"
+        }
+        (AgentState::Running, _) => "is used now",
+        (AgentState::Left, _) => "left by a cut link; assay agent remove takes it away",
+        (AgentState::Removed, _) => "removed",
+    };
+    match said {
+        Some(said) => format!("{state} ({said})"),
+        None => state.to_owned(),
     }
 }

@@ -1,15 +1,26 @@
 //! `assay doctor`: what would spoil a measurement here, and what to do.
 
+use crate::config;
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::stored::formats::DocumentArgs;
-use crate::targets::on::OnArgs;
-use assay_model::checkup::Severity;
-use assay_report::checkup::findings;
+use crate::stored::lookup::{StoreArgs, store_path};
+use crate::targets::on::{OnArgs, this_program};
+use assay_lang::in_english;
+use assay_model::checkup::{Checkup, Finding, Severity};
+use assay_model::storage::folder_of;
+use assay_model::text::clean;
+use assay_report::checkup::{findings, words};
+use assay_report::document::{Block, Document, Section};
 use assay_report::{json, views};
-use assay_target::Target;
+use assay_store::Store;
+use assay_target::{InstalledAgent, Target, installed_agents};
 use clap::Args;
-use std::path::PathBuf;
+use rustix::fs::{Access, access};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::env::consts::{ARCH, OS};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
@@ -34,6 +45,10 @@ pub struct DoctorArgs {
     /// Exit with 3 if something spoils or disturbs a measurement.
     #[arg(long)]
     pub strict: bool,
+    /// Check assay itself on this machine: its build, agents, store and config files, and which of
+    /// its features would not work.
+    #[arg(long = "self", conflicts_with_all = ["path", "strict", "on"])]
+    pub itself: bool,
     #[command(flatten)]
     pub output: DocumentArgs,
     #[command(flatten)]
@@ -44,6 +59,12 @@ pub struct DoctorArgs {
 pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let mut host = Host::start(target)?;
     let checkup = host.checkup(args.path.as_deref())?;
+    if args.itself {
+        let installation = Installation::find(&checkup)?;
+        args.output
+            .present(|| installation.value(&checkup), || installation.document())?;
+        return Ok(DONE);
+    }
     let findings = findings(&checkup);
     args.output.present(
         || json::doctor(&checkup, &findings, host.target()),
@@ -55,4 +76,205 @@ pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         true => ExitCode::from(MISSED),
         false => DONE,
     })
+}
+
+/// This assay: what it consists of, and what it cannot do on this machine.
+struct Installation {
+    program: PathBuf,
+    agents: Vec<InstalledAgent>,
+    store: Result<PathBuf, String>,
+    /// Reason why nothing can be kept in the store.
+    store_problem: Option<String>,
+    findings: Vec<Finding>,
+}
+
+impl Installation {
+    fn find(checkup: &Checkup) -> Result<Self, Failure> {
+        let store = store_path(&StoreArgs::default()).map_err(|failure| failure.to_string());
+        let mut findings = findings(checkup);
+        findings.retain(limits_features);
+        Ok(Self {
+            program: this_program()?,
+            agents: installed_agents(),
+            store_problem: match &store {
+                Ok(path) => store_problem(path).err(),
+                Err(why) => Some(why.clone()),
+            },
+            store,
+            findings,
+        })
+    }
+
+    fn value(&self, checkup: &Checkup) -> Value {
+        let agents = self.agents.iter().map(|agent| {
+            json!({
+                "machine": agent.machine,
+                "small": agent.small,
+                "larger": agent.larger,
+            })
+        });
+        let files = config::current().files();
+        let files =
+            files.map(|(kind, path, read)| json!({"kind": kind, "path": path, "read": read}));
+        let mut value = json::doctor(checkup, &self.findings, None);
+        value["installation"] = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "commit": option_env!("ASSAY_COMMIT"),
+            "build": build(),
+            "program": self.program,
+            "agents": agents.collect::<Vec<_>>(),
+            "store": {
+                "path": self.store.as_ref().ok(),
+                "writable": self.store_problem.is_none(),
+                "problem": self.store_problem,
+            },
+            "config": {
+                "files": files.collect::<Vec<_>>(),
+                "problems": config::current().problems,
+            },
+        });
+        value
+    }
+
+    /// The build, agents, store and config files, then what does not work, with remedies.
+    fn document(&self) -> Document {
+        let version = env!("CARGO_PKG_VERSION");
+        let commit = option_env!("ASSAY_COMMIT").unwrap_or("commit unknown");
+        let mut document = Document::new(format!("assay {version} ({commit})"));
+        let mut section = Section::new("installation", "");
+        let store = match (&self.store, &self.store_problem) {
+            (Ok(path), None) => format!("{}, writable", path.display()),
+            (Ok(path), Some(_)) => format!("{}, not writable", path.display()),
+            (Err(_), _) => "none".to_owned(),
+        };
+        let mut facts = vec![
+            ("Build", format!("{}, {}", build(), self.program.display())),
+            ("Agents", self.agents_in_words()),
+            ("Store", store),
+        ];
+        let states = config::current().file_states();
+        facts.push((
+            "Config",
+            match states.is_empty() {
+                true => "no file is read".to_owned(),
+                false => states.join("; "),
+            },
+        ));
+        section.facts(facts.into_iter().map(|(name, text)| (name, clean(&text))));
+        section.blocks.extend(self.problems());
+        in_english(|| section.blocks.extend(self.findings.iter().map(limit)));
+        document.push(section);
+        document
+    }
+
+    /// Machines whose agents are there by their folders, then those without one.
+    fn agents_in_words(&self) -> String {
+        let mut folders: BTreeMap<&Path, Vec<&str>> = BTreeMap::new();
+        let mut missing = Vec::new();
+        for agent in &self.agents {
+            match agent.small.as_ref().or(agent.larger.as_ref()) {
+                Some(file) => folders
+                    .entry(folder_of(file))
+                    .or_default()
+                    .push(agent.machine),
+                None => missing.push(agent.machine),
+            }
+        }
+        let there = folders.iter();
+        let there =
+            there.map(|(folder, all)| format!("{} in {}", all.join(", "), folder.display()));
+        let mut words: Vec<String> = there.collect();
+        if !missing.is_empty() {
+            words.push(format!("none for {}", missing.join(", ")));
+        }
+        words.join("; ")
+    }
+
+    /// Warnings about files of assay.
+    fn problems(&self) -> Vec<Block> {
+        let severe = |message: &str, remedy: &str| Block::Warning {
+            message: clean(message),
+            remedy: Some(remedy.to_owned()),
+            severe: true,
+        };
+        let store = self.store_problem.iter().map(|why| {
+            severe(
+                &format!("runs cannot be kept: {why}"),
+                "make the store writable, or name another one with --store or ASSAY_STORE",
+            )
+        });
+        let settings = config::current().problems.iter().map(|why| {
+            let remedy = "correct it: other commands refuse to run until then";
+            severe(why, remedy)
+        });
+        let mut all: Vec<Block> = store.chain(settings).collect();
+        if self
+            .agents
+            .iter()
+            .all(|agent| agent.small.is_none() && agent.larger.is_none())
+        {
+            all.push(Block::Warning {
+                message: "no agent for other machines is installed: --on reaches none".to_owned(),
+                remedy: Some(
+                    "put agents beside the program, or name their folder in ASSAY_AGENTS \
+                     (docs/boards.md)"
+                        .to_owned(),
+                ),
+                severe: false,
+            });
+        }
+        all
+    }
+}
+
+/// Machine, C library and optimization of this program.
+fn build() -> String {
+    let libc = if cfg!(target_env = "musl") {
+        "static (musl)"
+    } else {
+        "glibc"
+    };
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    format!("{ARCH} {OS}, {libc}, {profile}")
+}
+
+/// Returns true for what keeps features of assay from working, whatever is measured.
+const fn limits_features(finding: &Finding) -> bool {
+    matches!(
+        finding,
+        Finding::NoRoot
+            | Finding::OldKernel { .. }
+            | Finding::MissingFacility { .. }
+            | Finding::Container { .. }
+    )
+}
+
+fn limit(finding: &Finding) -> Block {
+    let words = words(finding);
+    Block::Warning {
+        message: clean(&format!("{}: {}", words.what, words.why)),
+        remedy: Some(clean(&words.remedy)),
+        severe: false,
+    }
+}
+
+/// Checks that a run could be kept in the store. Nothing is written.
+fn store_problem(path: &Path) -> Result<(), String> {
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    if path.exists() {
+        Store::open_existing(&path).map_err(|error| error.to_string())?;
+    }
+    // SQLite makes files beside the store.
+    let folder = path.ancestors().skip(1).find(|folder| folder.exists());
+    let needed = folder
+        .into_iter()
+        .chain(path.exists().then_some(path.as_path()));
+    for file in needed {
+        access(file, Access::WRITE_OK).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
 }

@@ -3,12 +3,11 @@
 use crate::checks::admission::{self, Need};
 use crate::checks::free_space::HEADROOM;
 use crate::driver::measuring::{MeasureArgs, MeasuringCommand};
-use crate::driver::step_progress::Counted;
 use crate::exit::{EXIT_CODES, Failure};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_model::work::Work;
 use assay_model::work::extent::Extent;
 use assay_target::Target;
@@ -61,12 +60,12 @@ const LARGEST_PAGE: u64 = 64 << 10;
 /// Takes the samples of a path on a target.
 pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let command = MeasuringCommand {
+        needs: Feature::Works,
         path: &args.path,
         trials: args.trials,
         destroy_data: args.destroy_data,
         shared: &args.shared,
         stopping: "stopping after this sample; finished samples are kept",
-        counted: Counted::Items,
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args, &bench.inspection)?;

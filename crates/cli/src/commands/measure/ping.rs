@@ -2,6 +2,7 @@
 
 use crate::checks::admission::{self, Need};
 use crate::checks::free_space;
+use crate::config;
 use crate::driver::measuring::MeasureArgs;
 use crate::driver::plans::{Prepared, interleaved, never_enough};
 use crate::driver::runs::random;
@@ -50,7 +51,7 @@ pub struct PingArgs {
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Number of trials.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     #[command(flatten)]
     pub shared: MeasureArgs,

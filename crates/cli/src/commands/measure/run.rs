@@ -2,6 +2,7 @@
 //! store.
 
 use crate::checks::admission::can_be_stored;
+use crate::config;
 use crate::driver::host::Host;
 use crate::driver::loads;
 use crate::exit::Failure;
@@ -14,7 +15,7 @@ use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use assay_dialects::fio;
 use assay_model::load::Load;
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_target::Target;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub struct RunArgs {
     /// is in use.
     pub file: PathBuf,
     /// Number of trials.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Print the run as JSON on standard output.
     #[arg(long)]
@@ -53,7 +54,7 @@ pub struct RunArgs {
 /// Runs a job file on a target.
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     can_be_stored(&args.file)?;
-    target.needs_larger_agent();
+    target.needs(Feature::Loads);
     let mut host = Host::start(target)?;
     let machine = machine(Some(&mut host))?;
     let invocation = fio::parse_job_file(&args.file, machine.as_ref()).map_err(Failure::usage)?;

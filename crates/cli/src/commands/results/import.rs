@@ -17,11 +17,11 @@ use std::process::ExitCode;
 
 const AFTER: &str = "\
 Examples:
-  assay import before.json                       fio's JSON
-  assay import --condition bfq bfq-*.json        three files, three trials
-  fio job.fio | assay import -                   its normal output
-  assay import --condition 'unit A' iozone.txt   the table, -R blocks, throughput
-  assay import androbench.csv                    condition,metric,unit,n,mean,stdev
+  assay import before.json                  fio's JSON
+  assay import --condition bfq bfq-*.json   three files, three trials
+  fio job.fio | assay import -              its normal output
+  assay import --condition A iozone.txt     its tables, -R blocks, throughput
+  assay import androbench.csv               condition,metric,unit,n,mean,stdev
 
 Facts that the files do not contain are unknown: above all, whether the device or the
 page cache was measured.

@@ -6,9 +6,9 @@ use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, say, style};
 use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
-use assay_lang::tr;
+use assay_lang::{in_english, tr};
 use assay_model::annotation::Annotation;
-use assay_model::run::{RunHeader, RunStatus};
+use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::units::Bytes;
 use assay_report::json::rfc3339;
 use assay_report::key_figure::{KeyFigure, key_job};
@@ -39,16 +39,16 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct ListArgs {
-    /// Only of devices whose words have this text, such as DG4032 or nvme.
+    /// List only runs on devices whose description contains this text, such as DG4032 or nvme.
     #[arg(long, value_name = "TEXT")]
     pub device: Option<String>,
-    /// Only those that this command made, such as qualify or import.
+    /// List only runs of this command, such as qualify or import.
     #[arg(long, value_name = "COMMAND")]
     pub command: Option<String>,
-    /// Only those that began since a day (2026-03-14, UTC) or within a time (7d, 12h, 30min).
+    /// List only runs that began since a day (2026-03-14, UTC) or within a time (7d, 12h, 30min).
     #[arg(long, value_name = "DATE|TIME", value_parser = parse_since)]
     pub since: Option<u64>,
-    /// Only those whose name, path, device, tag or note contains this text.
+    /// List only runs whose name, path, device, tag or note contains this text.
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
     /// Print the list as JSON on standard output.
@@ -78,8 +78,18 @@ struct ListedResult {
     figure: Option<KeyFigure>,
 }
 
-/// `assay list`.
-pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
+/// `assay list`; `traits` names what a run of `assay traits` shows.
+pub fn run(
+    args: &ListArgs,
+    traits: impl Fn(&Run) -> Option<KeyFigure>,
+) -> Result<ExitCode, Failure> {
+    match args.json {
+        true => in_english(|| list(args, traits)),
+        false => list(args, traits),
+    }
+}
+
+fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<ExitCode, Failure> {
     let store = args.store.open_existing()?;
     let abandoned = store.abandoned_runs(owner::is_alive)?;
     let mut entries: Vec<ListedResult> = store.runs()?.into_iter().map(of_run).collect();
@@ -98,7 +108,7 @@ pub fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     });
     let mut kept = Vec::new();
     for mut entry in entries {
-        entry.look_inside(&store);
+        entry.look_inside(&store, &traits);
         if entry.is_wanted(args) {
             kept.push(entry);
         }
@@ -168,7 +178,7 @@ fn of_import(import: ImportSummary) -> ListedResult {
 impl ListedResult {
     /// Adds what stands in the records. A damaged one is listed without it: `assay show`
     /// says what is wrong.
-    fn look_inside(&mut self, store: &Store) {
+    fn look_inside(&mut self, store: &Store, traits: impl Fn(&Run) -> Option<KeyFigure>) {
         if self.kind == "import" {
             let import = store.load_import(&self.id).ok();
             self.figure = import.and_then(|import| KeyFigure::of_import(&import));
@@ -180,6 +190,10 @@ impl ListedResult {
         command_of(&header.command).clone_into(&mut self.command);
         let size = header.plan.file_size;
         self.size = (size.0 > 0).then_some(size);
+        if self.command == "traits" {
+            self.figure = traits(&some.run);
+            return;
+        }
         self.figure = KeyFigure::of_run(&some.run);
         if self.figure.is_none() && some.run.trials.len() < self.trials as usize {
             let whole = store.load(&self.id).ok();
@@ -277,7 +291,7 @@ impl ListedResult {
 fn trials_for(header: &RunHeader) -> SomeTrials {
     match command_of(&header.command) {
         "soak" => SomeTrials::Last,
-        "capacity" | "powercut" => SomeTrials::All,
+        "capacity" | "powercut" | "traits" => SomeTrials::All,
         _ => {
             key_job(&header.plan).map_or(SomeTrials::All, |job| SomeTrials::OfJob(job.name.clone()))
         }

@@ -21,8 +21,8 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Examples:
-  assay plot last                                    which charts there are
-  assay plot last --metric read_bw                   in the terminal
+  assay plot last                     lists the charts of the run
+  assay plot last --metric read_bw    in the terminal
   assay plot last --chart latency-rand-read-4k -o latency.svg
   assay plot 3f2a 9b1c --chart changes -o change.png
 

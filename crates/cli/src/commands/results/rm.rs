@@ -13,8 +13,8 @@ use std::process::ExitCode;
 /// `assay rm`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing is asked. Of several, all are removed or none. The room in the store is used again
-by later runs; its file does not shrink.
+Removes without a question, and of several all or none. Later runs use the space in the
+store again; its file does not shrink.
 
 Examples:
   assay rm last

@@ -35,10 +35,10 @@ pub struct TagArgs {
     pub run: String,
     #[command(flatten)]
     pub annotation: AnnotationArgs,
-    /// Take its name away.
+    /// Remove its name.
     #[arg(long, conflicts_with = "name")]
     pub no_name: bool,
-    /// Take a tag away; may be given several times.
+    /// Remove a tag; may be given several times.
     #[arg(long, value_name = "TAG")]
     pub untag: Vec<String>,
     #[command(flatten)]

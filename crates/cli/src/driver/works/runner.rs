@@ -118,7 +118,7 @@ impl Runner<'_> {
 mod tests {
     use super::super::{begin, plan};
     use super::*;
-    use crate::driver::runs::{Names, header};
+    use crate::driver::runs::{Origin, header};
     use assay_model::job::{Job, Rw};
     use assay_model::plan::Place;
     use assay_model::storage::{Backing, Storage};
@@ -176,7 +176,7 @@ mod tests {
             sweep: None,
         };
         let store = Store::open(&folder.path().join("store")).unwrap();
-        let header = header(plan(&request), inspection(), &Names::default());
+        let header = header(plan(&request), inspection(), &Origin::default());
         let mut runner = Runner {
             store: Some(begin(store, &header).unwrap()),
             header,

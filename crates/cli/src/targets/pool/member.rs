@@ -2,6 +2,7 @@
 
 use super::{EndedTask, Task, TaskMessage};
 use crate::child::{self, Claim};
+use crate::config;
 use crate::exit::{FAILED, Failure};
 use crate::interrupt;
 use crate::stored::owner;
@@ -53,6 +54,7 @@ impl Member {
     ) -> Result<Self, Failure> {
         let mut child = Command::new(program)
             .args(words)
+            .envs(config::current().variables())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

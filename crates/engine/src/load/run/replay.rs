@@ -1,7 +1,6 @@
 //! Properties that a trace gives to the stream that replays it.
 
 use crate::error::EngineError;
-use crate::load::source::holds;
 use crate::load::trace::TraceSummary;
 use assay_model::load::blocks::RwPattern;
 use assay_model::load::{Ddir, Load, Stream};
@@ -27,10 +26,11 @@ fn adopt_one(stream: &mut Stream) -> Result<(), EngineError> {
     stream.files.file_size = None;
     stream.files.sizes = files.iter().map(|file| file.extent).collect();
     stream.region.size = None;
+    let holds = |ddir| summary.ios[ddir] > 0;
     stream.blocks.rw = RwPattern {
-        read: holds(&summary, Ddir::Read),
-        write: holds(&summary, Ddir::Write),
-        trim: holds(&summary, Ddir::Trim),
+        read: holds(Ddir::Read),
+        write: holds(Ddir::Write),
+        trim: holds(Ddir::Trim),
         ..RwPattern::default()
     };
     Ok(())

@@ -20,7 +20,7 @@ use crate::results::summary::Summary;
 use crate::results::tails::{self, JobTail, Operation};
 use crate::words::format::civil_from_days;
 use assay_lang::in_english;
-use assay_model::run::{Run, RunStatus};
+use assay_model::run::{Builds, Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
 use assay_model::verdict::Side;
@@ -196,6 +196,8 @@ struct RunPart<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'a str>,
     assay_version: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    builds: Option<&'a Builds>,
     seed: String,
     path: String,
     file_size_bytes: u64,
@@ -243,6 +245,7 @@ impl<'a> RunPart<'a> {
             target: header.target.as_deref(),
             unit: header.unit.as_deref(),
             assay_version: &header.assay_version,
+            builds: header.builds.as_ref(),
             seed: header.plan.seed.to_string(),
             path: text(header.plan.place.path()),
             file_size_bytes: header.plan.file_size.0,

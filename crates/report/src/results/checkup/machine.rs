@@ -1,6 +1,6 @@
 //! Findings about the machine.
 
-use assay_model::checkup::{Checkup, DiskUse, Finding, Others, SwapArea};
+use assay_model::checkup::{Checkup, DiskUse, Facility, Finding, Others, SwapArea};
 use assay_model::evidence::ProcessIo;
 use assay_model::storage::Layer;
 use assay_model::units::Bytes;
@@ -31,7 +31,9 @@ pub(super) fn all(checkup: &Checkup) -> Vec<Finding> {
     found.extend(heat(checkup));
     found.extend((!checkup.system.root).then_some(Finding::NoRoot));
     found.extend(memory(checkup));
-    found.extend(old_kernel(&checkup.system.kernel));
+    let old = old_kernel(&checkup.system.kernel);
+    found.extend(missing(checkup, old.as_ref()));
+    found.extend(old);
     found.extend(clock_source(checkup));
     let container = checkup.container.clone();
     found.extend(container.map(|name| Finding::Container { name }));
@@ -187,6 +189,29 @@ fn old_kernel(release: &str) -> Option<Finding> {
         release: release.to_owned(),
         lacks,
     })
+}
+
+/// Reports facilities that do not work, unless the lack of root or the kernel's age says so already.
+fn missing(checkup: &Checkup, old: Option<&Finding>) -> Vec<Finding> {
+    let lacks = match old {
+        Some(Finding::OldKernel { lacks, .. }) => lacks.as_slice(),
+        _ => &[],
+    };
+    let is_told = |facility| match facility {
+        Facility::IoUring => lacks.contains(&"io_uring"),
+        Facility::Cachestat => lacks.iter().any(|lack| lack.starts_with("cachestat")),
+        Facility::Libaio => false,
+        Facility::DropCaches | Facility::BlockEvents => !checkup.system.root,
+    };
+    let missing = checkup
+        .missing
+        .iter()
+        .filter(|missing| !is_told(missing.facility));
+    let missing = missing.map(|missing| Finding::MissingFacility {
+        facility: missing.facility,
+        answer: missing.answer.clone(),
+    });
+    missing.collect()
 }
 
 fn clock_source(checkup: &Checkup) -> Option<Finding> {

@@ -3,8 +3,8 @@ use crate::machine::json;
 use crate::render::terminal::{Style, write};
 use crate::views;
 use assay_model::checkup::{
-    CoolingDevice, CpuSpeed, DiskUse, HeatZone, Limits, Others, PowerKind, PowerSaving, Severity,
-    SwapArea, Writeback,
+    CoolingDevice, CpuSpeed, DiskUse, Facility, HeatZone, Limits, MissingFacility, Others,
+    PowerKind, PowerSaving, Severity, SwapArea, Writeback,
 };
 use assay_model::device::register::{EXT_CSD, to_hex};
 use assay_model::evidence::{MemoryCounters, ProcessIo, QueueSettings, WriteCache};
@@ -275,6 +275,39 @@ fn limits_and_memory_are_told() {
     assert_eq!(tight, ["dirty_limits"]);
     let lazy = found(|checkup| checkup.writeback.laptop_mode = Some(5));
     assert_eq!(lazy, ["laptop_mode"]);
+}
+
+#[test]
+fn a_facility_that_does_not_work_is_told_once() {
+    let missing = |facility| MissingFacility {
+        facility,
+        answer: "no".to_owned(),
+    };
+    let all = [
+        Facility::IoUring,
+        Facility::Cachestat,
+        Facility::DropCaches,
+        Facility::BlockEvents,
+    ];
+    let of = |kernel: &str, root| {
+        let mut checkup = at_rest();
+        checkup.missing = all.map(missing).into();
+        checkup.system.kernel = kernel.to_owned();
+        checkup.system.root = root;
+        let found = findings(&checkup).into_iter();
+        let facilities = found.filter_map(|finding| match finding {
+            Finding::MissingFacility { facility, .. } => Some(facility),
+            _ => None,
+        });
+        facilities.collect::<Vec<_>>()
+    };
+    assert_eq!(of("6.5.0", true), all);
+    assert_eq!(of("6.5.0", false), all[..2], "root is missing, and told");
+    assert_eq!(
+        of("6.1.0", true)[..2],
+        [Facility::IoUring, Facility::DropCaches]
+    );
+    assert_eq!(of("4.19.0", false), [], "the kernel is old, and told");
 }
 
 #[test]

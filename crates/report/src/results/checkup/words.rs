@@ -4,7 +4,7 @@
 use crate::words::format::{celsius, percent};
 use crate::words::text::enumerate;
 use assay_lang::counted;
-use assay_model::checkup::{DiskUse, Finding, PowerKind};
+use assay_model::checkup::{DiskUse, Facility, Finding, PowerKind};
 use assay_model::units::{Bytes, Nanos};
 
 /// A finding in words.
@@ -97,6 +97,7 @@ fn what(finding: &Finding) -> String {
         Finding::OldKernel { release, lacks } => {
             format!("Linux {release} lacks {}", enumerate(lacks))
         }
+        Finding::MissingFacility { answer, .. } => answer.clone(),
         Finding::ClockSource { source, .. } => format!("the kernel's clock source is {source}"),
         Finding::PowerSaving {
             how, device, value, ..
@@ -277,6 +278,7 @@ fn reason(finding: &Finding) -> (&'static str, String) {
             "there is less evidence, or an engine is missing",
             "read what labels say; use a newer kernel if it matters",
         ),
+        Finding::MissingFacility { facility, .. } => missing(*facility),
         Finding::ClockSource { better, .. } => {
             let why =
                 "reading the clock costs microseconds, or is coarse: small latencies are wrong";
@@ -315,6 +317,32 @@ fn reason(finding: &Finding) -> (&'static str, String) {
         ),
     };
     (fixed.0, fixed.1.to_owned())
+}
+
+const fn missing(facility: Facility) -> (&'static str, &'static str) {
+    match facility {
+        Facility::IoUring => (
+            "jobs of that engine fail, and those of qualify use libaio",
+            "set kernel.io_uring_disabled to 0, or allow its calls in the container's seccomp \
+             profile",
+        ),
+        Facility::Libaio => (
+            "jobs of that engine fail",
+            "use a kernel with AIO, or allow its calls in the container's seccomp profile",
+        ),
+        Facility::Cachestat => (
+            "dirty pages of a file are not known, and cached ones only to its owner",
+            "use Linux 6.5 or newer, or allow the call in the container's seccomp profile",
+        ),
+        Facility::DropCaches => (
+            "--drop-caches fails",
+            "run it outside of the container, or with a writable /proc/sys",
+        ),
+        Facility::BlockEvents => (
+            "block requests cannot be recorded here for assay replay",
+            "mount -t tracefs tracefs /sys/kernel/tracing, on a kernel with block events",
+        ),
+    }
 }
 
 fn power_reason(how: PowerKind, file: &str) -> (&'static str, String) {

@@ -40,9 +40,10 @@ impl Warning {
             Self::Mixed { jobs } => {
                 Doubt::Some(tr!("{jobs} measured part page cache", jobs = count(jobs)))
             }
-            Self::ToolLimit { jobs } => {
-                Doubt::Some(tr!("the tool was the limit of {jobs}", jobs = count(jobs)))
-            }
+            Self::ToolLimit { jobs } => Doubt::Some(tr!(
+                "assay itself may have limited {jobs}",
+                jobs = count(jobs)
+            )),
             Self::Disagreement { jobs } => Doubt::Some(tr!(
                 "trials of {jobs} measured different things",
                 jobs = count(jobs)
@@ -66,6 +67,7 @@ impl Warning {
             | Self::Stalls { .. }
             | Self::ShortTransfers { .. }
             | Self::Governor { .. }
+            | Self::OtherAgent { .. }
             | Self::Worn { .. }
             | Self::SlowBus { .. } => return None,
         })

@@ -1,5 +1,5 @@
 //! Warnings about the conditions of the trials: other processes, CPU speed,
-//! heat.
+//! heat, and the agent.
 
 use super::Warning;
 use crate::results::summary::{JudgedTrial, Summary};
@@ -26,7 +26,16 @@ pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     found.extend(foreign_io(summary));
     found.extend(governor(summary));
     found.extend(throttled(summary));
+    found.extend(other_agent(summary));
     found
+}
+
+fn other_agent(summary: &Summary<'_>) -> Option<Warning> {
+    let builds = summary.run.header.builds.as_ref()?;
+    (builds.agent != builds.host).then(|| Warning::OtherAgent {
+        agent: clean(&builds.agent),
+        host: clean(&builds.host),
+    })
 }
 
 fn trials<'s, 'a>(summary: &'s Summary<'a>) -> impl Iterator<Item = &'s JudgedTrial<'a>> {

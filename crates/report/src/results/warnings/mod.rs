@@ -158,6 +158,13 @@ pub enum Warning {
         /// Backing file of the loop device.
         file: String,
     },
+    /// The agent that measured is of another build than assay.
+    OtherAgent {
+        /// Build of the agent.
+        agent: String,
+        /// Build of assay.
+        host: String,
+    },
     /// Most of the device's life is used, or its reserves are.
     Worn {
         /// Device.

@@ -43,6 +43,21 @@ fn a_calm_run_has_no_warning() {
 }
 
 #[test]
+fn an_agent_of_another_build_is_a_note_and_no_doubt() {
+    let mut run = calm();
+    run.header.builds = Some(fixture::builds("0.1.0"));
+    assert_eq!(warnings(&run), []);
+    run.header.builds = Some(fixture::builds("0.1.0+abc"));
+    let found = warnings(&run);
+    let [note @ Warning::OtherAgent { .. }] = &found[..] else {
+        panic!("{found:?}");
+    };
+    let text = note.message(usize::MAX);
+    assert!(text.contains("0.1.0+abc, assay of build 0.1.0"), "{text}");
+    assert_eq!(note.doubt(), None);
+}
+
+#[test]
 fn threads_that_fill_the_clock_are_the_limit_of_what_claims_the_device() {
     let busy = |percent: u64| {
         let mut run = calm();

@@ -127,6 +127,11 @@ impl Warning {
                 "the cache of {name} was set to write through, which no loop device is by itself: flushes do not reach its file",
                 name
             ),
+            Self::OtherAgent { agent, host } => tr!(
+                "the agent that measured is of build {agent}, assay of build {host}",
+                agent,
+                host
+            ),
             Self::Worn { device, state } => tr!("{device} is worn: {state}", device, state),
             Self::SlowBus { device, bus } => tr!("{device} runs on a slow bus: {bus}", device, bus),
         }
@@ -199,6 +204,9 @@ impl Warning {
                     name
                 );
             }
+            Self::OtherAgent { .. } => tr!(
+                "compare runs of the same agent only: assay agent push installs that of this assay"
+            ),
             Self::Worn { .. } => {
                 tr!("compare with a fresh device; speed and reliability fall with wear")
             }

@@ -18,8 +18,8 @@ use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::{CpuUse, DirectionTotals, IoErrorRecord, IoErrors, Measurement, Outcome};
-use assay_model::work::StepDetail;
 use assay_model::work::androbench::{DatabasePhase, DatabaseStep, Journal, Schema, Statement};
+use assay_model::work::{ProgressUnit, StepDetail};
 use assay_stats::histogram::Histogram;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,12 @@ impl DatabaseBench<'_> {
         let clock = Clock::start();
         let (latencies, done) = transactions(database, &keys, statement, &mut self.rng, |count| {
             let (name, total) = (statement.step(), keys.len() as u64);
-            let now = progress(name, steps_done, count, total, clock.at.elapsed());
+            let now = progress(
+                name,
+                steps_done,
+                (ProgressUnit::Items, count, total),
+                clock.at.elapsed(),
+            );
             context.observer.progress(&now);
             !context.stop.load(Ordering::Relaxed)
         });

@@ -1,5 +1,6 @@
 //! The command line of `assay androbench`.
 
+use crate::config;
 use crate::driver::measuring::MeasureArgs;
 use crate::exit::EXIT_CODES;
 use crate::ui::values::one_of;
@@ -26,7 +27,7 @@ pub struct AndroBenchArgs {
     #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = one_of(&Like::ALL, Like::word))]
     pub like: Like,
     /// Number of repetitions.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Only these steps, separated by commas (seq-read, seq-write, rand-read,
     /// rand-write, sqlite-insert, sqlite-update, sqlite-delete; Mobibench also

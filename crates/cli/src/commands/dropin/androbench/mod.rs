@@ -6,7 +6,6 @@ mod screen;
 
 use crate::checks::admission::{self, Need};
 use crate::driver::measuring::{Bench, MeasuringCommand};
-use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 use crate::output::{print, say};
 use args::AndroBenchArgs;
@@ -14,7 +13,7 @@ use assay_dialects::androbench::phases;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_model::work::Work;
 use assay_model::work::androbench::{AndroBench, Phase};
 use assay_target::Target;
@@ -26,12 +25,12 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     // A mistake is told before anything is started.
     work(args, &args.folder)?;
     let command = MeasuringCommand {
+        needs: Feature::Sqlite,
         path: &args.folder,
         trials: args.trials,
         destroy_data: false,
         shared: &args.shared,
         stopping: "stopping; finished steps are kept",
-        counted: Counted::Items,
     };
     let done = command.carry_out(target, |bench| {
         let place = folder(&bench.inspection)?;

@@ -21,7 +21,7 @@ use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_model::work::copy::{CopyReport, FileCopy};
 use assay_model::work::{StepDetail, Work};
 use assay_target::Target;
@@ -123,7 +123,7 @@ fn ends_there(
     if !own.ladder {
         there::check(&copy, name)?;
     }
-    target.needs_larger_agent();
+    target.needs(Feature::Works);
     let mut host = Host::start(target)?;
     let copy = match own.ladder {
         true => {

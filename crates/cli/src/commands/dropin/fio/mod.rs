@@ -19,6 +19,7 @@ use assay_dialects::fio::{self, Eta, FioCommand, Invocation, OutputOptions};
 use assay_model::load::Load;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
+use assay_model::wire::Feature;
 use assay_target::Target;
 use live::LiveLine;
 use results::{Results, Sink, Words};
@@ -30,7 +31,7 @@ use std::time::Duration;
 /// name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
     texts(words)?;
-    target.needs_larger_agent();
+    target.needs(Feature::Loads);
     // Of another machine only its agent knows what job files may ask.
     let mut there = match target.name() {
         Some(_) => Some(Host::start(target)?),

@@ -21,7 +21,7 @@ use assay_lang::tr;
 use assay_model::plan::Place;
 use assay_model::storage::folder_of;
 use assay_model::text::clean;
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_model::work::iozone::{Iozone, IozoneRow, Test};
 use assay_model::work::{StepDetail, Work};
 use assay_report::matrix::{Matrix, matrices, matrices_in};
@@ -107,7 +107,7 @@ fn measure(
              for each run after it",
         ));
     }
-    target.needs_larger_agent();
+    target.needs(Feature::Works);
     let mut host = Host::start(target)?;
     let file = command.work.files.first().cloned().unwrap_or_default();
     let (inspection, place) = place(&mut host, &file)?;

@@ -107,7 +107,8 @@ const FIT_HELP: &str = "\
 Examples:
   assay model fit rates.csv
   assay model fit last
-  assay model fit 3f2a@none --write-part mine.toml    then: assay qualify sim:mine.toml
+  assay model fit 3f2a@none --write-part mine.toml
+  assay qualify sim:mine.toml          measures the part that was fitted
 
 A line of a file is a pattern, a size and a rate, such as
   randread,8k,16.5MiB/s

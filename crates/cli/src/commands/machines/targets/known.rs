@@ -1,5 +1,6 @@
 //! The targets that this machine knows of.
 
+use crate::config;
 use crate::targets::lab;
 use crate::targets::on::On;
 use assay_model::text::clean;
@@ -12,19 +13,22 @@ use std::{env, fs};
 pub struct KnownTarget {
     /// As `--on` takes it.
     pub on: On,
+    /// Its name in the settings, which `--on` takes as well.
+    pub name: Option<String>,
     /// Source that knows the target, and its description there.
     pub from: String,
 }
 
-/// Returns the targets of `~/.ssh/config`, of adb and of the labgrid that the environment names;
-/// and a sentence for each source that could not be asked.
+/// Returns the targets of the settings, of `~/.ssh/config`, of adb and of the labgrid that the
+/// environment names; and a sentence for each source that could not be asked.
 pub fn all() -> (Vec<KnownTarget>, Vec<String>) {
-    let mut found = of_ssh();
+    let mut found = of_files();
     let mut problems = Vec::new();
     if on_search_path("adb") {
         match adb::devices() {
             Ok(devices) => found.extend(devices.into_iter().map(|(device, state)| KnownTarget {
                 on: On::Adb(device),
+                name: None,
                 from: format!("adb, {}", clean(&state)),
             })),
             Err(error) => problems.push(error.to_string()),
@@ -39,14 +43,35 @@ pub fn all() -> (Vec<KnownTarget>, Vec<String>) {
     (found, problems)
 }
 
-/// Returns the hosts of `~/.ssh/config`.
-pub fn of_ssh() -> Vec<KnownTarget> {
+/// Returns the targets that files name: those of the settings and of `~/.ssh/config`.
+pub fn of_files() -> Vec<KnownTarget> {
+    let mut found = of_settings();
+    found.extend(of_ssh());
+    found
+}
+
+fn of_settings() -> Vec<KnownTarget> {
+    let named = config::values().targets.iter();
+    let named = named.map(|(name, on)| {
+        let found = config::current().find(&format!("targets.{name}"));
+        let from = found.map_or("settings", |(_, layer)| layer.kind);
+        KnownTarget {
+            on: on.clone(),
+            name: Some(name.clone()),
+            from: format!("{name}, {from}"),
+        }
+    });
+    named.collect()
+}
+
+fn of_ssh() -> Vec<KnownTarget> {
     let home = env::var_os("HOME").unwrap_or_default();
     let config = fs::read_to_string(Path::new(&home).join(".ssh/config")).unwrap_or_default();
     let hosts = ssh::configured(&config).into_iter();
     hosts
         .map(|address| KnownTarget {
             on: On::Ssh(address),
+            name: None,
             from: "~/.ssh/config".to_owned(),
         })
         .collect()
@@ -71,6 +96,7 @@ fn of_lab() -> Result<Vec<KnownTarget>, String> {
             .chain(tags);
         Some(KnownTarget {
             on: On::Labgrid(wanted),
+            name: None,
             from: from.collect::<Vec<_>>().join(", "),
         })
     });

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
-Listed are the hosts of ~/.ssh/config (without patterns), the devices of adb, and the
-places of the labgrid that LG_COORDINATOR names.
+Listed are the names in config files (docs/config.md), the hosts of ~/.ssh/config
+(without patterns), the devices of adb, and the places of the labgrid that
+LG_COORDINATOR names.
 
 Examples:
   assay targets
@@ -81,6 +82,7 @@ fn named(on: &OnArgs) -> Result<Vec<KnownTarget>, Failure> {
     let targets = on.targets()?.into_iter();
     let known = targets.map(|on| KnownTarget {
         on,
+        name: None,
         from: "--on".to_owned(),
     });
     Ok(known.collect())
@@ -97,7 +99,11 @@ fn line(known: &KnownTarget, reached: &Option<Reached>) -> String {
 
 fn document(known: &[KnownTarget], reached: &[Option<Reached>]) -> Value {
     let rows = known.iter().zip(reached).map(|(known, reached)| {
-        let mut value = json!({"target": known.on.to_string(), "from": known.from});
+        let mut value = json!({
+            "target": known.on.to_string(),
+            "name": known.name,
+            "from": known.from,
+        });
         describe(&mut value, reached.as_ref());
         value
     });

@@ -13,10 +13,9 @@ Examples:
   assay capacity /mnt/sd
   assay capacity /dev/sdb --probe --destroy-data
 
-Exit codes: 0 everything was found as it was written, 4 it was
-not, 1 failed, 2 wrong usage, 5 device or target
-lost, 130 or 143 stopped by Ctrl-C or SIGTERM; files written so far are kept then,
-and --verify-only checks them.";
+Exit codes: 0 all data read back is as it was written, 1 failed, 2 wrong usage, 4 data differs,
+5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM; files written so far are kept
+then, and --verify-only checks them.";
 
 /// `assay capacity`.
 #[derive(Args, Debug)]

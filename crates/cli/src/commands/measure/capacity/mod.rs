@@ -4,13 +4,12 @@ mod args;
 
 use crate::checks::admission::{self, Need};
 use crate::driver::measuring::MeasuringCommand;
-use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 pub use args::CapacityArgs;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_model::work::Work;
 use assay_model::work::capacity::{Capacity, Fill, Task};
 use assay_target::Target;
@@ -19,12 +18,12 @@ use std::process::ExitCode;
 /// Checks the capacity of a path on a target.
 pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let command = MeasuringCommand {
+        needs: Feature::Works,
         path: &args.path,
         trials: args.trials,
         destroy_data: args.destroy_data,
         shared: &args.shared,
         stopping: "stopping: what was written is kept, or put back after a probe",
-        counted: Counted::Bytes,
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args, &bench.inspection)?;

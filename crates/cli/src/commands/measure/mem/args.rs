@@ -8,15 +8,14 @@ use clap::{Args, ValueEnum};
 
 const AFTER: &str = "\
 Examples:
-  assay mem                              bandwidth and latency, five trials
-  assay mem bandwidth --size 1G          arrays of 1 GiB each
-  assay mem stress --for 8h              as much memory as is safe, for eight hours
+  assay mem                        bandwidth and latency, five trials
+  assay mem bandwidth --size 1G    arrays of 1 GiB each
+  assay mem stress --for 8h        as much memory as is safe, for eight hours
 
 docs/memory.md says what each figure is.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 4 memory did
-not keep what was written to it, 5 target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
-Finished trials are kept in every case.";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 4 memory did not keep what was written to it,
+5 target lost, 130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.";
 
 /// Part of the memory test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

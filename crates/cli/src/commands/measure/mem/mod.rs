@@ -3,9 +3,9 @@
 mod args;
 
 use crate::checks::estimate;
+use crate::config;
 use crate::driver::announce::{minutes, tell};
 use crate::driver::measuring::MeasuringCommand;
-use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 use crate::jobs::memory::steps;
 pub use args::MemArgs;
@@ -15,6 +15,7 @@ use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::storage::Storage;
 use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::Feature;
 use assay_model::work::Work;
 use assay_model::work::memory::{Bandwidth, Latency, Memory, MemoryPattern, Stress};
 use assay_target::Target;
@@ -38,12 +39,15 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     let (work, steps) = work(args);
     let stress_alone = work.bandwidth.is_none() && work.latency.is_none();
     let command = MeasuringCommand {
+        needs: Feature::Sqlite,
         path: Path::new("/"),
-        trials: args.trials.unwrap_or(if stress_alone { 1 } else { TRIALS }),
+        trials: args.trials.unwrap_or_else(|| match stress_alone {
+            true => 1,
+            false => config::trials(TRIALS),
+        }),
         destroy_data: false,
         shared: &args.shared,
         stopping: "stopping after this step; finished steps are kept",
-        counted: Counted::Bytes,
     };
     let done = command.carry_out(target, |bench| {
         // The storage of the root file system takes no part.

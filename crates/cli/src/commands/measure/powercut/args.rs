@@ -13,12 +13,15 @@ const AFTER_HELP: &str = "\
 Examples:
   assay powercut --on ssh://root@board /mnt/sd --cut ask --cycles 5
   assay powercut --on labgrid:board-3 /mnt/sd --cut labgrid --cycles 200
-  assay powercut --on ssh://root@board /mnt/sd --mount /dev/mmcblk1p1:ext4:noatime \\
+  assay powercut --on ssh://root@board /mnt/sd \\
+      --mount /dev/mmcblk1p1:ext4:noatime \\
       --cut command:'relay off 3' --restore 'relay on 3' --cycles 200
-  assay powercut --on ssh://root@board /dev/sda --destroy-data --cut command:'relay cycle 3'
-  assay powercut --on ssh://root@board --resume      after a kill, a lost board or Ctrl-C
+  assay powercut --on ssh://root@board /dev/sda --destroy-data \\
+      --cut command:'relay cycle 3'
+  assay powercut --on ssh://root@board --resume    after a kill or a lost board
 
-Exit codes: 0 every acknowledged write was there, 1 failed, 2 wrong usage, 4 something acknowledged was lost or torn, 5 the board did not come back,
+Exit codes: 0 every acknowledged write was there, 1 failed, 2 wrong usage, 4 an acknowledged
+write was lost or torn, 5 the board did not come back,
 130 or 143 stopped by Ctrl-C or SIGTERM. Finished cycles are kept in every case.";
 
 /// `assay powercut`.
@@ -30,7 +33,7 @@ pub struct PowercutArgs {
     #[arg(required_unless_present = "resume")]
     pub path: Option<PathBuf>,
     /// Way to cut the power: ask (by hand), labgrid (the power driver of the place that is
-    /// measured), or command:'WORDS', which no shell reads.
+    /// measured), or command:'WORDS', run without a shell.
     #[arg(long, value_name = "METHOD", required_unless_present = "resume")]
     pub cut: Option<Method>,
     /// Command that restores the power [default: the command of --cut does].

@@ -18,6 +18,7 @@ use args::PowercutArgs;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::units::Bytes;
+use assay_model::wire::Feature;
 use assay_model::work::powercut::{DurabilityKind, Powercut, Task};
 use assay_target::Target;
 use cut::Switch;
@@ -39,7 +40,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     can_be_stored(to)?;
     let name = named(target)?;
     let switch = Switch::new(args.cut()?, args.restore.as_ref(), &name)?;
-    target.needs_larger_agent();
+    target.needs(Feature::Sqlite);
     let path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(to)?;
@@ -50,7 +51,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     }
     let work = work(args, &place)?;
     let seed = args.shared.seed.unwrap_or_else(runs::random);
-    let header = header(plan(args, place, seed), inspection, host.names());
+    let header = header(plan(args, place, seed), inspection, host.origin());
     let mut store = args.shared.store.open(&path)?;
     store.begin_run(&header, &owner::this_process())?;
     let journal = Journal::create(&path, &header.id, work.kinds.len())?;

@@ -13,6 +13,7 @@ use crate::output::say;
 use crate::stored::lookup::{run_id, whole_run};
 use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
+use assay_model::wire::Feature;
 use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     if !is_free(&store, &run)? {
         return Err(resume::still_under_way(&id));
     }
-    target.needs_larger_agent();
+    target.needs(Feature::Sqlite);
     let switch = Switch::new(began.cut()?, began.restore.as_ref(), &there)?;
     let written_to = run.header.plan.place.clone();
     let work = super::work(&began, &written_to)?;

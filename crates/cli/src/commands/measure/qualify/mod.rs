@@ -6,6 +6,7 @@ pub mod profile;
 use crate::checks::admission::{self, Need};
 use crate::checks::part::bus_mode;
 use crate::checks::{estimate, input, toml_file};
+use crate::config;
 use crate::driver::announce::announce;
 use crate::driver::measuring::MeasureArgs;
 use crate::driver::plans::{self, Prepared, interleaved, never_enough};
@@ -16,7 +17,7 @@ use crate::stored::owner;
 use assay_model::plan::{Place, Plan};
 use assay_model::run::{Claims, Datasheet, RunHeader, RunStatus};
 use assay_model::units::Nanos;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_target::Target;
 use clap::Args;
 use profile::Profile;
@@ -46,8 +47,8 @@ pub struct QualifyArgs {
     /// Repetitions of each job [default: 5, with --quick 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
-    /// Run only these jobs (see the list in the summary), separated by commas;
-    /// a name may end in *.
+    /// Run only these jobs, separated by commas, such as seq-read-1m,rand-*; a name may end
+    /// in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Mode of the bus, as listed by assay model limits, if the system does not report it:
@@ -72,7 +73,7 @@ impl QualifyArgs {
             true => QUICK_TRIALS,
             false => TRIALS,
         };
-        self.trials.unwrap_or(usual)
+        self.trials.unwrap_or_else(|| config::trials(usual))
     }
 }
 
@@ -80,7 +81,7 @@ impl QualifyArgs {
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let claims = claims(args)?;
     if args.profile.is_some() {
-        target.needs_larger_agent();
+        target.needs(Feature::Loads);
     }
     let admit = |found: &_| admission::admit(found, Need::anything(args.destroy_data));
     let Prepared {
@@ -96,7 +97,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let duration = Nanos(estimate::of_plan(&plan).0 + more.time().0);
     announce(&plan, &inspection, host.target(), duration, store.path());
 
-    let mut header = header(plan, inspection, host.names());
+    let mut header = header(plan, inspection, host.origin());
     header.claims = claims;
     let whole = RunHeader {
         plan: with(&header.plan, &more),

@@ -5,7 +5,7 @@ use super::QualifyArgs;
 use crate::checks::estimate;
 use crate::driver::host::Host;
 use crate::driver::runs::{self, Done};
-use crate::driver::step_progress::{Counted, StepTalk};
+use crate::driver::step_progress::StepTalk;
 use crate::driver::works::{self, Request};
 use crate::exit::Failure;
 use crate::jobs::memory;
@@ -163,7 +163,7 @@ impl More {
                 must_be_stored: true,
                 sweep: None,
             };
-            let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
+            let mut talk = StepTalk::new(request.steps.len());
             let store = Store::open(store)?;
             let went = works::go_on(target, host, (done.run, 0), &request, store, &mut talk);
             talk.close();

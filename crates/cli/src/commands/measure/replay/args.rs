@@ -77,7 +77,7 @@ pub enum Speed {
 /// Treatment of offsets beyond the end of the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShrinkBy {
-    /// They begin at the start again.
+    /// Continues at the start.
     Wrap,
     /// Scales all offsets down by the same factor.
     Scale,

@@ -17,6 +17,7 @@ use args::ReplayArgs;
 use assay_lang::tr;
 use assay_model::load::PerDirection;
 use assay_model::units::Bytes;
+use assay_model::wire::Feature;
 use assay_report::{json, views};
 use assay_target::Target;
 use assay_trace::Action;
@@ -41,7 +42,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     can_be_stored(path)?;
     can_be_stored(&args.trace)?;
     let store_path = args.store.path()?;
-    target.needs_larger_agent();
+    target.needs(Feature::Loads);
     let mut host = Host::start(target)?;
     let found = place::find(&mut host, path)?;
     let trims = found.leave_out_trims(&mut recording);

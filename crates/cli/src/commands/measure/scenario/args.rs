@@ -1,5 +1,6 @@
 //! The command line of `assay scenario`.
 
+use crate::config;
 use crate::driver::measuring::MeasureArgs;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ pub struct ScenarioArgs {
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_scale)]
     pub scale: f64,
     /// Number of repetitions.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Allow the programs that the scenario names to run. Read it first: it is code.
     #[arg(long)]

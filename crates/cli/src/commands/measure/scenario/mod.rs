@@ -4,9 +4,8 @@ mod args;
 
 use crate::driver::announce::minutes;
 use crate::driver::measuring::{Bench, MeasuringCommand};
-use crate::driver::step_progress::Counted;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, say};
+use crate::output::{print, print_columns, say};
 use crate::scenarios::library::{self, BUILT_IN, LibraryScenario};
 use crate::scenarios::resolve::Resolved;
 use crate::scenarios::{admit, file, measured, resolve_in, tools_are_there};
@@ -16,8 +15,9 @@ use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
-use assay_model::wire::Inspection;
+use assay_model::wire::{Feature, Inspection};
 use assay_model::work::Work;
+use assay_report::text::wrap;
 use assay_target::Target;
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,10 +37,14 @@ pub fn run(args: &ScenarioArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
 }
 
 fn list() -> Result<ExitCode, Failure> {
+    let columns = print_columns().map_or(usize::MAX, |columns| columns.saturating_sub(4));
     print(|out| {
         for (name, text) in BUILT_IN {
             let about = file::parse(text).map(|file| file.about).unwrap_or_default();
-            writeln!(out, "{name}\n    {about}")?;
+            writeln!(out, "{name}")?;
+            for line in wrap(&about, columns) {
+                writeln!(out, "    {line}")?;
+            }
         }
         Ok(())
     })?;
@@ -60,12 +64,12 @@ fn play(
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
     let command = MeasuringCommand {
+        needs: Feature::Sqlite,
         path,
         trials: args.trials,
         destroy_data: args.destroy_data,
         shared: &args.shared,
         stopping: "stopping: finished steps are kept, and what was made is removed",
-        counted: Counted::Bytes,
     };
     let done = command.carry_out(target, |bench| {
         let place = admit(args.destroy_data, found, &bench.inspection)?;

@@ -14,9 +14,8 @@ Examples:
 
 docs/soak.md says what is written, checked and kept.
 
-Exit codes: 0 every block held what was written to it, 4 one did not, 1 failed, 2
-wrong usage, 5 device or target lost, 130 or 143 stopped by
-Ctrl-C or SIGTERM.";
+Exit codes: 0 every block held what was written to it, 1 failed, 2 wrong usage, 4 a block did
+not, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.";
 
 /// `assay soak`.
 #[derive(Args, Debug)]

@@ -7,14 +7,13 @@ mod resume;
 use crate::checks::admission::{self, Need};
 use crate::checks::free_space::HEADROOM;
 use crate::driver::measuring::{MeasuringCommand, Planned};
-use crate::driver::step_progress::Counted;
 use crate::exit::Failure;
 use args::SoakArgs as Args;
 pub use args::SoakArgs;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_model::work::Work;
 use assay_model::work::soak::{SECTOR, Soak};
 use assay_target::Target;
@@ -27,7 +26,7 @@ const DURATION: Nanos = Nanos::secs(3600);
 /// Soaks a path on a target.
 pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     // The small agent of boards has no room for it.
-    target.needs_larger_agent();
+    target.needs(Feature::Sqlite);
     if let Some(name) = &args.resume {
         return resume::run(args, name, target);
     }
@@ -45,12 +44,12 @@ pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
 
 fn command<'a>(args: &'a Args, path: &'a Path) -> MeasuringCommand<'a> {
     MeasuringCommand {
+        needs: Feature::Sqlite,
         path,
         trials: 1,
         destroy_data: args.destroy_data,
         shared: &args.shared,
         stopping: "stopping: progress is stored, and assay soak --resume continues",
-        counted: Counted::Bytes,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Args, command, planned, soak};
 use crate::commands::Command;
 use crate::commands::resume::{self, Resumed};
-use crate::driver::step_progress::{Counted, StepTalk};
+use crate::driver::step_progress::StepTalk;
 use crate::driver::works;
 use crate::exit::Failure;
 use crate::output::say;
@@ -31,7 +31,7 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
     let place = run.header.plan.place.clone();
     let seed = work.seed;
     let request = command(&began, place.path()).request(planned(place.clone(), work), seed);
-    let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
+    let mut talk = StepTalk::new(request.steps.len());
     let done = works::go_on(target, &mut host, (run, 0), &request, store, &mut talk);
     talk.close();
     done?.present(args.shared.json)

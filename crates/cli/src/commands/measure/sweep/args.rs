@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   assay sweep /data --vary scheduler=all --vary read_ahead_kb=128,512,2048
-  assay sweep /data --quick --only 'rand-*' --vary governor=performance,schedutil
+  assay sweep /data --only 'rand-*' --vary governor=performance,schedutil
   assay sweep /data jobs.fio --vary vm.dirty_ratio=5,20 --idle 5s
   assay sweep /mnt/card --vary mount=noatime,relatime --trim
   assay sweep /data --vary cmd:turbo=on,off \\
@@ -20,7 +20,8 @@ Examples:
   assay sweep /data --vary scheduler=all --trials auto
   assay sweep /data --vary scheduler=none,bfq --budget 30m
   assay sweep /data --vary read_ahead_kb=64,512 -- iozone -i0 -i1 -s 64m -r 4k
-  assay sweep /data --vary scheduler=all -- dd if=/dev/zero of=f bs=1M count=64 conv=fdatasync
+  assay sweep /data --vary scheduler=all -- \\
+      dd if=/dev/zero of=f bs=1M count=64 conv=fdatasync
   assay sweep /dev/sdb1 --destroy-data --vary mkfs=ext4:-b+1024,ext4:-b+4096,xfs
   assay sweep --resume last
 

@@ -9,6 +9,7 @@ mod talk;
 
 use crate::checks::admission::{self, Need};
 use crate::checks::estimate;
+use crate::config;
 use crate::driver::announce::{announce, tell};
 use crate::driver::host::Host;
 use crate::driver::runs::{header, random};
@@ -113,7 +114,7 @@ fn begin(
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
-    let mut header = header(plan, inspection, host.names());
+    let mut header = header(plan, inspection, host.origin());
     header.stopping = schedule.stopping;
     foretell(&header, schedule.trials, &store)?;
     store.begin_run(&header, &owner::this_process())?;
@@ -148,7 +149,7 @@ fn schedule(
         trials: args.rounds.trials,
         max_trials: args.max_trials,
         budget: args.rounds.budget,
-        margin: args.margin.unwrap_or(Options::default().margin),
+        margin: args.margin.unwrap_or_else(config::margin),
     };
     let made = conditions.iter().any(Condition::makes_file_system);
     let file = estimate::of_file(place, jobs.file, made);

@@ -19,9 +19,10 @@ use assay_model::job::EngineKind;
 use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::run::Run;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::{Feature, Inspection, PathKind};
 use assay_target::Target;
 use found::Found;
+pub use show::in_brief;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -40,7 +41,7 @@ pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 }
 
 fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    target.needs_larger_agent();
+    target.needs(Feature::Sqlite);
     let prepared = Prepared::new(path, &args.store, target, |found| {
         let place = admission::admit(found, Need::anything(args.destroy_data))?;
         is_on_device(found).map(|()| place)

@@ -11,6 +11,8 @@ use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
 use assay_model::units::three_digits;
 use assay_report::document::{Column, Document, Keep, Section, Table, TableRow};
+use assay_report::key_figure::KeyFigure;
+use assay_report::labels::DIFFERS;
 use assay_report::text::clean;
 use assay_report::words::style::Tone;
 use serde_json::{Value, json};
@@ -38,6 +40,37 @@ pub fn document(run: &Run, found: &Found) -> Document {
     measured.table(series(found));
     document.push(measured);
     document
+}
+
+/// Names the traits that a run shows, in a few words; `None` for a run that asked for none.
+pub fn in_brief(run: &Run) -> Option<KeyFigure> {
+    let found = Found::of(run);
+    let status = |wanted: &str| {
+        let traits = found.traits.iter();
+        let traits = traits.filter(|(_, said)| status(said) == wanted);
+        traits.map(|(what, _)| title(*what)).collect::<Vec<_>>()
+    };
+    let seen = status("seen");
+    let asked = found.traits.len() - status("not-asked").len();
+    let text = match seen.as_slice() {
+        [] => tr!("none of {asked} traits is visible", asked),
+        seen => tr!(
+            "{n} of {asked} traits: {names}",
+            n = seen.len(),
+            asked,
+            names = seen.join(", ")
+        ),
+    };
+    let label = found.labels.iter().next().copied();
+    let measured = match found.labels.len() {
+        0 | 1 => label,
+        _ => Some(DIFFERS),
+    };
+    (asked > 0 && !run.trials.is_empty()).then(|| KeyFigure {
+        text,
+        measured: measured.map(str::to_owned),
+        value: None,
+    })
 }
 
 fn series(found: &Found) -> Table {

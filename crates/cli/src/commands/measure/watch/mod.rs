@@ -10,7 +10,7 @@ use crate::driver::trials::{Listener, follow};
 use crate::exit::{DONE, Failure, SIGNALLED};
 use crate::output::{print_json, print_while_read, say};
 use args::WatchArgs;
-use assay_model::wire::RunEnd;
+use assay_model::wire::{Feature, RunEnd};
 use assay_model::work::watch::{CommandEnd, Watch, WatchReport, WatchSample};
 use assay_model::work::{Work, WorkOrder, WorkReport};
 use assay_report::watch::{Csv, Name, WatchTable, document, sentences};
@@ -58,7 +58,7 @@ fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
     match target.name() {
         None => Host::start_in_front(target),
         Some(_) if watch.command.is_empty() => {
-            target.needs_larger_agent();
+            target.needs(Feature::Works);
             Host::start(target)
         }
         Some(target) => Err(Failure::usage(format!(

@@ -26,15 +26,15 @@ const REPORT_HELP: &str = "\
 One run or import is reported as it is, two are compared (as assay compare does).
 
 Examples:
-  assay report last                          a page, assay-RUN.html, in this folder
+  assay report last                          a page, assay-RUN.html, here
   assay report last -o disk.html
   assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
   assay report sweep@bfq sweep@none -o x.html
   assay report last --format lava            on standard output
-  assay report --all reports                 a folder: a page a run or import, a list
+  assay report --all reports                 a folder: a page for each, a list
 
 A combination that a format cannot hold is refused. docs/reports.md, docs/mail.md,
-docs/xlsx.md and docs/gates.md describe them.
+docs/xlsx.md and docs/gates.md describe the formats.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
 

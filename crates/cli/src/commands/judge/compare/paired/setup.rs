@@ -3,8 +3,9 @@
 use crate::checks::admission::{self, Need};
 use crate::checks::estimate;
 use crate::commands::judge::compare::CompareArgs;
+use crate::config;
 use crate::driver::host::Host;
-use crate::driver::runs::{Names, header, random};
+use crate::driver::runs::{header, random};
 use crate::driver::{announce, leftovers};
 use crate::exit::Failure;
 use crate::jobs::suite::SuiteArgs;
@@ -12,7 +13,7 @@ use crate::rounds::args::RoundArgs;
 use crate::rounds::jobs::{self, JobSource, Jobs};
 use crate::rounds::outlook::{LevelAndMargin, Spread, deciding};
 use crate::rounds::plan;
-use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
+use crate::rounds::schedule::{self, Cost, Schedule, Trials, USUAL, Wish};
 use assay_lang::{counted, tr};
 use assay_model::job::Job;
 use assay_model::plan::{Place, turns};
@@ -21,7 +22,6 @@ use assay_model::run::{Paired, RunHeader};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::verdict::Side;
 use assay_model::wire::Inspection;
-use assay_stats::verdict::line::Options;
 use assay_store::Store;
 use assay_target::Target;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl Setup {
         store: &Path,
         target: &mut dyn Target,
     ) -> Result<Self, Failure> {
-        has_whole_blocks(args.rounds.trials)?;
+        has_whole_blocks(&args.rounds)?;
         let from_file = args.jobs.as_deref().map(jobs::from_file).transpose()?;
         let source = from_file.map_or(JobSource::Suite, JobSource::File);
         let mut a = Admitted::new(paths[0], &args.rounds, target)?;
@@ -74,7 +74,7 @@ impl Setup {
         let begun = |jobs: Jobs, side: &Admitted| {
             let place = side.place.clone();
             let plan = plan(&args.rounds, seed, jobs, Vec::new(), place, schedule.trials);
-            let mut header = header(plan, side.inspection.clone(), &Names::default());
+            let mut header = header(plan, side.inspection.clone(), side.host.origin());
             header.stopping = schedule.stopping.clone();
             header
         };
@@ -168,8 +168,10 @@ fn jobs_of(header: &RunHeader) -> Vec<Job> {
 }
 
 /// Turns come in blocks of two a side.
-fn has_whole_blocks(trials: Option<Trials>) -> Result<(), Failure> {
-    match trials {
+fn has_whole_blocks(rounds: &RoundArgs) -> Result<(), Failure> {
+    let usual = || Trials::Number(config::trials(USUAL));
+    let usual = rounds.budget.is_none().then(usual);
+    match rounds.trials.or(usual) {
         Some(Trials::Number(number)) if number < 4 || number % 2 == 1 => {
             Err(Failure::usage(format!(
                 "--trials {number}: two targets take turns in blocks of two trials each, and a \
@@ -251,7 +253,7 @@ fn schedule(args: &CompareArgs, jobs: &Jobs, places: [&Place; 2]) -> Result<Sche
         trials: args.rounds.trials,
         max_trials: args.shown.terms.max_trials,
         budget: args.rounds.budget,
-        margin: args.shown.terms.margin.unwrap_or(Options::default().margin),
+        margin: args.shown.terms.margin.unwrap_or_else(config::margin),
     };
     let cost = Cost {
         before: Nanos(files.iter().sum::<u64>() + round.0),

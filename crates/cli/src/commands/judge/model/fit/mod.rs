@@ -7,8 +7,8 @@ use super::args::FitArgs;
 use crate::checks::part::device_model;
 use crate::exit::{DONE, Failure};
 use crate::output::say;
-use crate::stored::lookup::{Stored, load, write_file};
-use crate::stored::sources::split_condition;
+use crate::stored::lookup::{Stored, write_file};
+use crate::stored::sources::load_with_condition;
 use assay_explain::fit_input::{self, FittedRate, LeftOut, is_told};
 use assay_flash::estimate::{Estimated, Observation, estimate};
 use assay_flash::part::DeviceModel;
@@ -77,13 +77,14 @@ fn of_file(args: &FitArgs) -> Result<Source, Failure> {
 }
 
 fn of_store(args: &FitArgs) -> Result<Source, Failure> {
-    let (name, condition) = split_condition(&args.source);
-    let run = match load(&args.store, name).map_err(|failure| no_source(&args.source, &failure))? {
+    let loaded = load_with_condition(&args.store, &args.source);
+    let (stored, condition) = loaded.map_err(|failure| no_source(&args.source, &failure))?;
+    let run = match stored {
         Stored::Run(run) => run,
         Stored::Import(import) => return Err(Failure::usage(fit_input::of_imports(&import.id))),
     };
     let chosen = fit_input::Chosen {
-        condition,
+        condition: condition.as_deref(),
         only: &args.only,
     };
     let device = run.header.storage.device();

@@ -1,0 +1,516 @@
+//! Settings from config files and the environment: defaults of flags, and names of targets.
+//!
+//! They are read once, at the start. A process that this one starts gets them as variables and
+//! reads no file, so that all processes of a command have the same settings.
+
+use crate::checks::input;
+use crate::checks::toml_file;
+use crate::exit::Failure;
+use crate::ui::address::{self, On};
+use crate::ui::values::{parse_margin, parse_unit};
+use assay_lang::Language;
+use assay_model::text::clean;
+use assay_stats::verdict::line::Options;
+use rustix::process::geteuid;
+use serde::de::{Deserialize, Deserializer, Error};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind};
+use std::iter;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use toml::{Table, Value};
+
+/// A setting in each place where it can be made.
+pub struct Setting {
+    /// Key in config files.
+    pub key: &'static str,
+    /// Environment variable.
+    pub variable: &'static str,
+    /// Flag, which precedes the variable, as that precedes config files.
+    pub flag: &'static str,
+    /// Effect.
+    pub about: &'static str,
+    /// Value that is used where the setting is made nowhere.
+    pub default: &'static str,
+}
+
+const fn setting([key, variable, flag, about, default]: [&'static str; 5]) -> Setting {
+    Setting {
+        key,
+        variable,
+        flag,
+        about,
+        default,
+    }
+}
+
+/// Settings in the order of their page.
+pub const SETTINGS: [Setting; 7] = [
+    setting([
+        "store",
+        "ASSAY_STORE",
+        "--store",
+        "file that keeps the runs",
+        "assay/runs.sqlite in the XDG data folder",
+    ]),
+    setting([
+        "language",
+        "ASSAY_LANG",
+        "--lang",
+        "language for people: en or zh",
+        "that of the locale",
+    ]),
+    setting([
+        "trials",
+        "ASSAY_TRIALS",
+        "--trials",
+        "trials of each job, without --trials and --budget",
+        "that of the command",
+    ]),
+    setting([
+        "margin",
+        "ASSAY_MARGIN",
+        "--margin",
+        "largest difference that counts as equivalent, in percent",
+        "5",
+    ]),
+    setting([
+        "unit",
+        "ASSAY_UNIT",
+        "--unit",
+        "name of the measured unit, for devices that have no identity",
+        "none",
+    ]),
+    setting([
+        "part",
+        "ASSAY_PART",
+        "--part",
+        "measured part of explain: a known one, or a file",
+        "none",
+    ]),
+    setting([
+        "targets",
+        "ASSAY_TARGETS",
+        "--on",
+        "names of machines; in the variable: NAME=TARGET ...",
+        "none",
+    ]),
+];
+
+/// Variable that names the only config file to read, whoever can write it; empty: none.
+const FILE: &str = "ASSAY_CONFIG";
+
+/// Other environment variables that assay reads, with their effects, and the option of the
+/// commands for which they matter (all, if empty).
+pub const VARIABLES: [(&str, &str, &str); 8] = [
+    (FILE, "the only config file to read; empty: none", ""),
+    (
+        "ASSAY_AGENTS",
+        "folder with agents for other machines, before all others",
+        "on",
+    ),
+    (
+        "ASSAY_JOURNAL_DIR",
+        "folder for the journal of settings that sweep restores",
+        "on",
+    ),
+    ("XDG_CONFIG_HOME", "folder of the user's config file", ""),
+    (
+        "XDG_DATA_HOME",
+        "folder of the store, and of the journal of held boards",
+        "store",
+    ),
+    ("LG_COORDINATOR", "address of the labgrid coordinator", "on"),
+    (
+        "LC_ALL, LC_MESSAGES, LANG",
+        "language and encoding, the first that is set",
+        "",
+    ),
+    ("NO_COLOR, TERM=dumb", "no colour, no live progress", ""),
+];
+
+/// Values of settings. Numbers can be texts, because variables are.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Values {
+    /// File that keeps the runs.
+    pub store: Option<PathBuf>,
+    /// Language for people.
+    #[serde(deserialize_with = "language")]
+    pub language: Option<Language>,
+    #[serde(deserialize_with = "number_of_trials")]
+    trials: Option<u32>,
+    #[serde(deserialize_with = "share")]
+    margin: Option<f64>,
+    /// Name of the measured unit.
+    #[serde(deserialize_with = "unit")]
+    pub unit: Option<String>,
+    /// Measured part.
+    pub part: Option<String>,
+    /// Machines by their names.
+    #[serde(deserialize_with = "targets")]
+    pub targets: BTreeMap<String, On>,
+}
+
+fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {
+    parsed(from, |text| {
+        Language::of_tag(text).ok_or_else(|| "give en or zh".to_owned())
+    })
+}
+
+fn number_of_trials<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    parsed(from, |text| {
+        let number = text.parse().ok();
+        let number = number.filter(|number| (1..=1000).contains(number));
+        number.ok_or_else(|| "give a number from 1 to 1000".to_owned())
+    })
+}
+
+fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    parsed(from, parse_margin)
+}
+
+fn unit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    parsed(from, parse_unit)
+}
+
+fn parsed<'de, T, D: Deserializer<'de>>(
+    from: D,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, D::Error> {
+    let text = in_words(&Value::deserialize(from)?);
+    parse(&text).map(Some).map_err(D::Error::custom)
+}
+
+fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, On>, D::Error> {
+    let targets = BTreeMap::<String, SingleTarget>::deserialize(from)?;
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let is_name = |name: &str| name != "local" && !name.is_empty() && name.chars().all(is_plain);
+    match targets.keys().find(|name| !is_name(name)) {
+        Some(name) => Err(D::Error::custom(format!(
+            "{name:?} cannot name a target: use letters, digits, -, _ and ."
+        ))),
+        None => Ok(targets
+            .into_iter()
+            .map(|(name, SingleTarget(on))| (name, on))
+            .collect()),
+    }
+}
+
+/// Target that has a name.
+#[derive(serde::Deserialize)]
+#[serde(try_from = "String")]
+struct SingleTarget(On);
+
+impl TryFrom<String> for SingleTarget {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match address::parse(&text)? {
+            On::File(_) => Err("a name is that of one machine".to_owned()),
+            on => Ok(Self(on)),
+        }
+    }
+}
+
+/// Settings from one source.
+#[derive(Debug)]
+pub struct Layer {
+    /// Word for the source: `environment`, or the kind of its file.
+    pub kind: &'static str,
+    /// Config file.
+    pub file: Option<PathBuf>,
+    table: Table,
+}
+
+/// Kind of the file that [`FILE`] names.
+const NAMED: &str = "named";
+const PROJECT: &str = "project";
+const USER: &str = "user";
+
+/// Settings from all sources.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// Sources, the strongest first.
+    layers: Vec<Layer>,
+    /// Files that were looked for, with their kinds.
+    files: Vec<(&'static str, PathBuf)>,
+    /// Reasons why sources cannot be used.
+    pub problems: Vec<String>,
+    values: Values,
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
+/// Reads the settings of this process. To be called once, at its start.
+pub fn load() {
+    let folder = std::env::current_dir().ok();
+    let config = Config::read(&|name| std::env::var_os(name), folder.as_deref());
+    // Set once: this is one of the first things that a process does.
+    let _ = CONFIG.set(config);
+}
+
+/// Returns the settings of this process with their sources.
+pub fn current() -> &'static Config {
+    CONFIG.get_or_init(Config::default)
+}
+
+/// Returns the settings in force.
+pub fn values() -> &'static Values {
+    &current().values
+}
+
+/// Returns the number of trials of a command that makes so many by default.
+pub fn trials(usual: u32) -> u32 {
+    values().trials.unwrap_or(usual)
+}
+
+/// Returns the margin of comparisons where neither a flag nor a run has one, as a share.
+pub fn margin() -> f64 {
+    values().margin.unwrap_or(Options::default().margin)
+}
+
+/// Puts a value into the words of its variable.
+pub fn in_words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Table(named) => {
+            let named = named.iter();
+            let named = named.map(|(name, on)| format!("{name}={}", in_words(on)));
+            named.collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}
+
+impl Config {
+    fn read(variable: &dyn Fn(&str) -> Option<OsString>, folder: Option<&Path>) -> Self {
+        let absolute = |name| {
+            let path = variable(name).map(PathBuf::from);
+            path.filter(|path| path.is_absolute())
+        };
+        let home = absolute("HOME");
+        let files = match variable(FILE) {
+            Some(file) if file.is_empty() => Vec::new(),
+            Some(file) => vec![(NAMED, file.into())],
+            None => {
+                let real_home = home.as_deref().and_then(|home| fs::canonicalize(home).ok());
+                let project = folder.and_then(|folder| project_file(folder, real_home.as_deref()));
+                let configs = absolute("XDG_CONFIG_HOME");
+                let configs = configs.or_else(|| Some(home.as_ref()?.join(".config")));
+                let user = configs.map(|configs| configs.join("assay/config.toml"));
+                let both = [(PROJECT, project), (USER, user)];
+                let both = both.into_iter();
+                both.filter_map(|(kind, file)| Some((kind, file?)))
+                    .collect()
+            }
+        };
+        let of_files = files.iter();
+        let of_files = of_files.filter_map(|(kind, file)| {
+            of_file(kind, file, home.as_deref())
+                .map_err(|why| format!("{}: {why}", file.display()))
+                .transpose()
+        });
+        let mut config = Self::default();
+        for layer in iter::once(of_variables(variable)).chain(of_files) {
+            match layer {
+                Ok(layer) => config.layers.push(layer),
+                Err(why) => config.problems.push(why),
+            }
+        }
+        config.files = files;
+        match config.merged().try_into() {
+            Ok(values) => config.values = values,
+            Err(error) => config.problems.push(error.message().to_owned()),
+        }
+        config
+    }
+
+    /// Refuses to go on with settings that are not all understood.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.problems.first().map_or(Ok(()), |why| {
+            Err(Failure::usage(format_args!(
+                "{why} (assay config shows all settings)"
+            )))
+        })
+    }
+
+    /// Returns a setting with its source; of targets one by its name, as in `targets.board`.
+    pub fn find(&self, key: &str) -> Option<(&Value, &Layer)> {
+        self.layers.iter().find_map(|layer| {
+            let value = match key.split_once('.') {
+                Some((table, name)) => layer.table.get(table)?.get(name),
+                None => layer.table.get(key),
+            };
+            Some((value?, layer))
+        })
+    }
+
+    /// Returns the files that were looked for, with their kinds, and whether they were read.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path, bool)> {
+        self.files.iter().map(|(kind, file)| {
+            let mut read = self.layers.iter().filter_map(|layer| layer.file.as_ref());
+            (*kind, file.as_path(), read.any(|read| read == file))
+        })
+    }
+
+    /// Returns a sentence about each file that was looked for.
+    pub fn file_states(&self) -> Vec<String> {
+        let states = self.files().map(|(kind, file, read)| {
+            let state = match (read, file.exists()) {
+                (true, _) => "read",
+                (false, true) => "not used",
+                (false, false) => "not there",
+            };
+            clean(&format!("{kind} file {}: {state}", file.display()))
+        });
+        states.collect()
+    }
+
+    /// Returns the variables that give a process these settings, and no config file.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let merged = self.merged();
+        let set = SETTINGS.iter().filter_map(|setting| {
+            let value = merged.get(setting.key)?;
+            Some((setting.variable, in_words(value)))
+        });
+        iter::once((FILE, String::new())).chain(set).collect()
+    }
+
+    fn merged(&self) -> Table {
+        let mut merged = Table::new();
+        for (key, value) in self.layers.iter().rev().flat_map(|layer| &layer.table) {
+            match (merged.get_mut(key), value) {
+                (Some(Value::Table(known)), Value::Table(more)) => known.extend(more.clone()),
+                _ => {
+                    merged.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        merged
+    }
+}
+
+/// Reads the variables of settings. An empty one is not set.
+fn of_variables(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer, String> {
+    let mut table = Table::new();
+    for Setting {
+        key,
+        variable: name,
+        ..
+    } in SETTINGS
+    {
+        let Some(text) = variable(name).filter(|text| !text.is_empty()) else {
+            continue;
+        };
+        let refuse = |why: &str| format!("{name}: {why}");
+        let text = text.into_string().map_err(|_| refuse("it is not UTF-8"))?;
+        let value = match key {
+            "targets" => Value::Table(named_targets(&text).map_err(|why| refuse(&why))?),
+            _ => Value::String(text),
+        };
+        let one = Table::from_iter([(key.to_owned(), value)]);
+        let checked = one.clone().try_into::<Values>();
+        checked.map_err(|error| refuse(error.message()))?;
+        table.extend(one);
+    }
+    Ok(Layer {
+        kind: "environment",
+        file: None,
+        table,
+    })
+}
+
+fn named_targets(text: &str) -> Result<Table, String> {
+    let named = text.split_whitespace().map(|word| {
+        let (name, on) = word.split_once('=')?;
+        Some((name.to_owned(), Value::String(on.to_owned())))
+    });
+    let named: Option<Table> = named.collect();
+    named.ok_or_else(|| "give NAME=TARGET, separated by spaces".to_owned())
+}
+
+/// Reads a config file; `None` if there is none.
+fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Option<Layer>, String> {
+    let file = match input::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && kind != NAMED => return Ok(None),
+        opened => opened.map_err(|error| error.to_string())?,
+    };
+    if kind != NAMED {
+        let meta = file.metadata().map_err(|error| error.to_string())?;
+        trust(&meta, path)?;
+    }
+    let text = io::read_to_string(file).map_err(|error| error.to_string())?;
+    toml_file::read::<Values>(&text).map_err(|mistake| mistake.to_string())?;
+    let mut table: Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| error.to_string())?;
+    for key in ["store", "part"] {
+        if let Some(Value::String(text)) = table.get_mut(key) {
+            *text = located(key, text, path, home);
+        }
+    }
+    let file = Some(path.to_owned());
+    Ok(Some(Layer { kind, file, table }))
+}
+
+/// Resolves a path in a config file, which is relative to the folder of that file. The name of a
+/// known part is no path.
+fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> String {
+    let path = match (text.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => file.with_file_name("").join(text),
+    };
+    match key == "store" || path.is_file() {
+        true => path.to_string_lossy().into_owned(),
+        false => text.to_owned(),
+    }
+}
+
+/// Returns the nearest `assay.toml` of a folder and those above it. The search goes no further up
+/// than the user's home and the mount point, and into no folder that another user can write.
+fn project_file(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let device = fs::metadata(folder).ok()?.dev();
+    let is_searched = |folder: &&Path| {
+        let meta = fs::metadata(folder);
+        meta.is_ok_and(|meta| meta.dev() == device && strangers(&meta).is_none())
+    };
+    let mut folder = folder;
+    loop {
+        let file = folder.join("assay.toml");
+        if file.symlink_metadata().is_ok() {
+            return Some(file);
+        }
+        if Some(folder) == home {
+            return None;
+        }
+        folder = folder.parent().filter(is_searched)?;
+    }
+}
+
+/// Says which other users can change a file; `None` if there are none. Of a user's own group only
+/// root is careful: private groups are usual.
+fn strangers(meta: &Metadata) -> Option<String> {
+    let user = geteuid().as_raw();
+    let shared = if user == 0 { 0o022 } else { 0o002 };
+    if ![0, user].contains(&meta.uid()) {
+        return Some(format!("it belongs to another user (uid {})", meta.uid()));
+    }
+    (meta.mode() & shared != 0).then(|| "other users can write it".to_owned())
+}
+
+fn trust(meta: &Metadata, path: &Path) -> Result<(), String> {
+    strangers(meta).map_or(Ok(()), |why| {
+        Err(format!(
+            "{why}, so its settings are not used: change its owner or mode, or trust it with \
+             {FILE}={}, or use no config file with {FILE}=",
+            path.display()
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! The greeting: what each side of a session says of itself.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Oldest version of the protocol that this build speaks.
+pub const OLDEST: u32 = 1;
+/// Newest version of the protocol that this build speaks.
+pub const NEWEST: u32 = 1;
+/// Number for builds from before protocol 1. They send 11, compare nothing else, and ask for an
+/// update of the side whose number is lower.
+const AFTER_11: u32 = 12;
+
+crate::named! {
+    /// Part of the protocol that not every agent has: what a side must not ask of one that does not
+    /// name it. `docs/compatibility.md` has the table.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Feature {
+        /// Works on files: copies, cells of iozone, capacity, samples, looking on.
+        Works = "works",
+        /// Loads: jobs of fio, replayed traces.
+        Loads = "loads",
+        /// Works with databases and their agent: AndroBench, scenarios, memory, soaks, power cuts,
+        /// and the patterns of traits.
+        Sqlite = "sqlite",
+        /// Simulated devices.
+        Sim = "sim",
+    }
+}
+
+/// Versions and features that one side speaks, and its build. A build from before protocol 1 sends
+/// the number alone, so that all else is 0 or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Greeting {
+    /// Number that tells builds from before protocol 1 that this one is newer.
+    pub version: u32,
+    /// Oldest version of the protocol that it speaks.
+    pub oldest: u32,
+    /// Newest version of the protocol that it speaks.
+    pub newest: u32,
+    /// Version and commit, as in SemVer: `0.1.0+19e031c1`.
+    pub build: String,
+    /// Names of its features; the other side ignores those that it does not know.
+    pub features: Vec<String>,
+}
+
+impl Greeting {
+    /// Greeting of this build with these features. A release is told its commit in `ASSAY_COMMIT`
+    /// when it is built.
+    pub fn with(features: impl IntoIterator<Item = Feature>) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        Self {
+            version: AFTER_11,
+            oldest: OLDEST,
+            newest: NEWEST,
+            build: match option_env!("ASSAY_COMMIT") {
+                Some(commit) => format!("{version}+{commit}"),
+                None => version.to_owned(),
+            },
+            features: features
+                .into_iter()
+                .map(|feature| feature.name().to_owned())
+                .collect(),
+        }
+    }
+
+    /// Greeting of a host, which can use every feature.
+    pub fn of_host() -> Self {
+        Self::with(Feature::ALL)
+    }
+
+    /// Returns true if that feature is among its own.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.iter().any(|name| name == feature.name())
+    }
+
+    /// Highest version of the protocol that both speak.
+    pub fn common(&self, other: &Self) -> Option<u32> {
+        let version = self.newest.min(other.newest);
+        (version >= self.oldest.max(other.oldest)).then_some(version)
+    }
+}
+
+/// Line that `assay-agent --version` prints.
+impl fmt::Display for Greeting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            oldest,
+            newest,
+            build,
+            features,
+            ..
+        } = self;
+        write!(
+            f,
+            "assay-agent {build} protocol {oldest}..{newest} features"
+        )?;
+        features.iter().try_for_each(|name| write!(f, " {name}"))
+    }
+}
+
+impl FromStr for Greeting {
+    type Err = ();
+
+    fn from_str(line: &str) -> Result<Self, ()> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [
+            "assay-agent",
+            build,
+            "protocol",
+            versions,
+            "features",
+            features @ ..,
+        ] = &*words
+        else {
+            return Err(());
+        };
+        let (oldest, newest) = versions.split_once("..").ok_or(())?;
+        Ok(Self {
+            version: AFTER_11,
+            oldest: oldest.parse().map_err(drop)?,
+            newest: newest.parse().map_err(drop)?,
+            build: (*build).to_owned(),
+            features: features.iter().map(|&name| name.to_owned()).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn speaking(oldest: u32, newest: u32) -> Greeting {
+        Greeting {
+            oldest,
+            newest,
+            ..Greeting::of_host()
+        }
+    }
+
+    #[test]
+    fn both_sides_take_the_highest_version_that_they_share() {
+        for (a, b, expected) in [
+            ((1, 1), (1, 1), Some(1)),
+            ((1, 1), (1, 3), Some(1)),
+            ((2, 4), (1, 3), Some(3)),
+            ((1, 1), (2, 3), None),
+            // From before protocol 1.
+            ((1, 1), (0, 0), None),
+        ] {
+            let (a, b) = (speaking(a.0, a.1), speaking(b.0, b.1));
+            assert_eq!(a.common(&b), expected, "{a} and {b}");
+            assert_eq!(b.common(&a), expected, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn the_line_of_an_agent_is_read_as_it_was_written() {
+        let mut greeting = speaking(1, 2);
+        greeting.features.push("of tomorrow".to_owned());
+        let line = greeting.to_string();
+        let read: Greeting = line.parse().unwrap();
+        assert_eq!(read.to_string(), line);
+        assert!(read.has(Feature::Sqlite) && read.common(&greeting) == Some(2));
+        let none = Greeting::with([]);
+        assert_eq!(none.to_string().parse(), Ok(none));
+        for line in ["", "assay-agent 1.0", "assay-agent 1 protocol 1 features"] {
+            assert_eq!(line.parse::<Greeting>(), Err(()), "{line}");
+        }
+    }
+}

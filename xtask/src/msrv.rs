@@ -1,0 +1,82 @@
+//! `cargo xtask msrv`: a compiler of the lowest version that Cargo.toml promises
+//! (`rust-version`) accepts the programs that are shipped.
+
+use crate::run::{build_folder, cargo, output, run};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Words by which cargo finds each shipped program: assay, the agent as a distribution builds it,
+/// and both flavours that go onto boards.
+const PROGRAMS: [&[&str]; 4] = [
+    &["--package", "assay-cli"],
+    &["--package", "assay-agent"],
+    &["--package", "assay-agent", "--no-default-features"],
+    &["--package", "assay-agent", "--features", "sqlite"],
+];
+
+/// Checks them by a toolchain of rustup, or by the compiler that is named.
+pub fn check(words: &[&str]) -> Result<()> {
+    match words {
+        [] => {
+            let version = promised()?;
+            match provide(&version) {
+                Ok(()) => check_all(|| of_rustup(&version, "cargo")),
+                Err(error) => {
+                    println!("skipped: Rust {version} cannot be had: {error:#}; see --rustc PATH");
+                    Ok(())
+                }
+            }
+        }
+        ["--rustc", rustc] => check_all(|| beside(Path::new(rustc))),
+        _ => bail!("usage: cargo xtask msrv [--rustc PATH]"),
+    }
+}
+
+fn check_all(with: impl Fn() -> Command) -> Result<()> {
+    // Results of another compiler are of no use to later builds.
+    let folder = build_folder()?.join("msrv");
+    for program in PROGRAMS {
+        let mut check = with();
+        check.args(["check", "--quiet", "--locked", "--target-dir"]);
+        run(check.arg(&folder).args(program))?;
+    }
+    Ok(())
+}
+
+/// The version that Cargo.toml promises.
+fn promised() -> Result<String> {
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
+    let version = metadata["packages"][0]["rust_version"].as_str();
+    Ok(version.context("no rust-version")?.to_owned())
+}
+
+/// Installs the toolchain unless it is there.
+fn provide(version: &str) -> Result<()> {
+    if output(of_rustup(version, "rustc").arg("--version")).is_ok() {
+        return Ok(());
+    }
+    let mut install = Command::new("rustup");
+    install.args(["toolchain", "install", version]);
+    run(install.args(["--profile", "minimal", "--no-self-update"]))
+}
+
+fn of_rustup(version: &str, program: &str) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", version, program]);
+    command
+}
+
+/// The cargo that is installed with a compiler; else the one that started this program.
+fn beside(rustc: &Path) -> Command {
+    let own = rustc.with_file_name("cargo");
+    let mut command = match own.exists() {
+        true => Command::new(own),
+        false => cargo(),
+    };
+    command.env("RUSTC", rustc);
+    command
+}
