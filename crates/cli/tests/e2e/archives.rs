@@ -91,8 +91,8 @@ fn an_archive_works_on_a_board() {
     let sums = format!("cd {THERE}/assay-* && sha256sum -c SHA256SUMS");
     board.run(&sums).expect("what was packed");
     let few = FEW.join(" ");
-    let assay = format!("{THERE}/assay-*/bin/assay --store {THERE}/runs");
-    let shown = board.run(&format!("{assay} qualify {CARD} --json {few}"));
+    let qualify = format!("{THERE}/assay-*/bin/assay qualify {CARD} --store {THERE}/runs");
+    let shown = board.run(&format!("{qualify} --json {few}"));
     let run: Value = serde_json::from_str(&shown.expect("a run")).expect("JSON");
     assert_eq!(run["run"]["status"], "finished");
     assert_eq!(run["system"]["machine"], "aarch64");
