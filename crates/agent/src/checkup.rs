@@ -13,7 +13,9 @@ use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::{checkup, watch};
 use rustix::fs::{Access, access};
-use std::fs::File;
+use rustix::process::geteuid;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -44,14 +46,18 @@ fn missing(roots: &Roots) -> Vec<MissingFacility> {
         let answer = access(&path, how).err();
         answer.map(|error| format!("{}: {error}", path.display()))
     };
+    // Of files of others the kernel tells it only to root.
+    let user = geteuid();
+    let is_own = |meta: Metadata| user.is_root() || meta.uid() == user.as_raw();
     let program = File::open("/proc/self/exe").ok();
-    let cachestat = program.and_then(|file| page_cache::look_at(&file, 0, 0));
+    let program = program.filter(|file| file.metadata().is_ok_and(is_own));
+    let no_cachestat = program.is_some_and(|file| page_cache::look_at(&file, 0, 0).is_none());
     let answers = [
         (Facility::IoUring, engine(EngineKind::IoUring)),
         (Facility::Libaio, engine(EngineKind::Libaio)),
         (
             Facility::Cachestat,
-            cachestat.is_none().then(|| "cachestat(2) fails".to_owned()),
+            no_cachestat.then(|| "cachestat(2) fails".to_owned()),
         ),
         (
             Facility::DropCaches,

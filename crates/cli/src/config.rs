@@ -16,7 +16,7 @@ use serde::de::{Deserialize, Deserializer, Error};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
-use std::io::{self, ErrorKind};
+use std::io::{ErrorKind, Read};
 use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -226,6 +226,9 @@ pub struct Layer {
     table: Table,
 }
 
+/// Longest config file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+
 /// Kind of the file that [`FILE`] names.
 const NAMED: &str = "named";
 const PROJECT: &str = "project";
@@ -315,7 +318,8 @@ impl Config {
                 .transpose()
         });
         let mut config = Self::default();
-        for layer in iter::once(of_variables(variable)).chain(of_files) {
+        let of_variables = of_variables(variable, &mut config.problems);
+        for layer in iter::once(Ok(of_variables)).chain(of_files) {
             match layer {
                 Ok(layer) => config.layers.push(layer),
                 Err(why) => config.problems.push(why),
@@ -394,34 +398,36 @@ impl Config {
     }
 }
 
-/// Reads the variables of settings. An empty one is not set.
-fn of_variables(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Layer, String> {
+/// Reads the variables of settings, and adds a sentence for each that cannot be used. An empty
+/// one is not set.
+fn of_variables(variable: &dyn Fn(&str) -> Option<OsString>, problems: &mut Vec<String>) -> Layer {
     let mut table = Table::new();
-    for Setting {
-        key,
-        variable: name,
-        ..
-    } in SETTINGS
-    {
-        let Some(text) = variable(name).filter(|text| !text.is_empty()) else {
+    for setting in &SETTINGS {
+        let Some(text) = variable(setting.variable).filter(|text| !text.is_empty()) else {
             continue;
         };
-        let refuse = |why: &str| format!("{name}: {why}");
-        let text = text.into_string().map_err(|_| refuse("it is not UTF-8"))?;
-        let value = match key {
-            "targets" => Value::Table(named_targets(&text).map_err(|why| refuse(&why))?),
-            _ => Value::String(text),
-        };
-        let one = Table::from_iter([(key.to_owned(), value)]);
-        let checked = one.clone().try_into::<Values>();
-        checked.map_err(|error| refuse(error.message()))?;
-        table.extend(one);
+        match of_variable(setting, text) {
+            Ok(one) => table.extend(one),
+            Err(why) => problems.push(format!("{}: {why}", setting.variable)),
+        }
     }
-    Ok(Layer {
+    Layer {
         kind: "environment",
         file: None,
         table,
-    })
+    }
+}
+
+fn of_variable(setting: &Setting, text: OsString) -> Result<Table, String> {
+    let text = text.into_string().map_err(|_| "it is not UTF-8")?;
+    let value = match setting.key {
+        "targets" => Value::Table(named_targets(&text)?),
+        _ => Value::String(text),
+    };
+    let one = Table::from_iter([(setting.key.to_owned(), value)]);
+    let checked = one.clone().try_into::<Values>();
+    checked.map_err(|error| error.message().to_owned())?;
+    Ok(one)
 }
 
 fn named_targets(text: &str) -> Result<Table, String> {
@@ -443,14 +449,20 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
         let meta = file.metadata().map_err(|error| error.to_string())?;
         trust(&meta, path)?;
     }
-    let text = io::read_to_string(file).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err("it is longer than 1 MiB".to_owned());
+    }
     toml_file::read::<Values>(&text).map_err(|mistake| mistake.to_string())?;
     let mut table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| error.to_string())?;
     for key in ["store", "part"] {
         if let Some(Value::String(text)) = table.get_mut(key) {
-            *text = located(key, text, path, home);
+            *text = located(key, text, path, home)?;
         }
     }
     let file = Some(path.to_owned());
@@ -459,27 +471,34 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
 
 /// Resolves a path in a config file, which is relative to the folder of that file. The name of a
 /// known part is no path.
-fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> String {
+fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> Result<String, String> {
+    if ["", "~"].contains(&text) {
+        return Err(format!("{key} = \"{text}\" names no file"));
+    }
     let path = match (text.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => file.with_file_name("").join(text),
     };
     match key == "store" || path.is_file() {
-        true => path.to_string_lossy().into_owned(),
-        false => text.to_owned(),
+        true => path
+            .into_os_string()
+            .into_string()
+            .map_err(|_| format!("{key}: the folder of this file has a name that is not UTF-8")),
+        false => Ok(text.to_owned()),
     }
 }
 
 /// Returns the nearest `assay.toml` of a folder and those above it. The search goes no further up
-/// than the user's home and the mount point, and into no folder that another user can write.
+/// than the user's home and the mount point, and into no folder that another user can write, so
+/// that nobody can give others settings in a folder such as /tmp.
 fn project_file(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let device = fs::metadata(folder).ok()?.dev();
     let is_searched = |folder: &&Path| {
         let meta = fs::metadata(folder);
         meta.is_ok_and(|meta| meta.dev() == device && strangers(&meta).is_none())
     };
-    let mut folder = folder;
-    loop {
+    let mut next = Some(folder).filter(is_searched);
+    while let Some(folder) = next {
         let file = folder.join("assay.toml");
         if file.symlink_metadata().is_ok() {
             return Some(file);
@@ -487,8 +506,9 @@ fn project_file(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
         if Some(folder) == home {
             return None;
         }
-        folder = folder.parent().filter(is_searched)?;
+        next = folder.parent().filter(is_searched);
     }
+    None
 }
 
 /// Says which other users can change a file; `None` if there are none. Of a user's own group only

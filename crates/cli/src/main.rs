@@ -65,7 +65,10 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
-    config::load();
+    // Pages of the manual are the same whatever the settings are.
+    if words.get(1).is_none_or(|word| word != "--generate") {
+        config::load();
+    }
     assay_lang::speak(language::wanted(&words, &TOOLS.map(|(name, _)| name)));
     if let Some(candidates) = generate::completion::candidates(&words) {
         output::print(|out| out.write_all(&candidates))?;
@@ -73,12 +76,20 @@ fn run() -> Result<ExitCode, Failure> {
     }
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
-            config::current().check()?;
+            // A copy is not lost for a mistake in the settings.
+            if let Err(why) = config::current().check() {
+                output::say(&clean(&format!("assay: {why}; {name} goes on without it")));
+            }
             return run_tool(name, run, words);
         }
     }
     let own = words.get(1..).unwrap_or_default().to_vec();
-    match usage::parse(words)? {
+    let parsed = usage::parse(words).or_else(|mistake| {
+        // A setting that is not understood can be the cause of the mistake.
+        config::current().check()?;
+        Err(mistake)
+    })?;
+    match parsed {
         Some(Cli {
             generate: Some(words),
             ..

@@ -32,8 +32,9 @@ pub(crate) const FUNCTIONS: &str = "\
     at=$(readlink -f \"$1\" 2>/dev/null); \
     [ -f \"$at\" ] && [ -x \"$at\" ] || return 0; \
     set -- $(sha256sum <\"$at\" 2>/dev/null); \
+    limit=; command -v timeout >/dev/null && limit=\"timeout 5\"; \
     if safe \"$at\"; \
-    then echo assay-boot stays ${1:--} \"$at|$(\"$at\" --version </dev/null 2>/dev/null | { read -r said; echo \"$said\"; })\"; \
+    then echo assay-boot stays ${1:--} \"$at|$($limit \"$at\" --version </dev/null 2>/dev/null | { read -r said; echo \"$said\"; })\"; \
     else echo assay-boot foreign ${1:--} \"$at\"; \
     fi; \
     }; ";
@@ -56,7 +57,7 @@ impl Installed {
         let (word, rest) = line.split_once(' ')?;
         let (hash, rest) = rest.split_once(' ')?;
         let (path, said) = match word {
-            "stays" => rest.rsplit_once('|')?,
+            "stays" => rest.split_once('|')?,
             "foreign" => (rest, ""),
             _ => return None,
         };
@@ -76,10 +77,17 @@ impl Installed {
             speaks && needs.is_none_or(|feature| greeting.has(feature))
         })
     }
+
+    /// Returns true if it is called as the build of this program.
+    fn is_of_this_build(&self) -> bool {
+        let greeting = self.greeting.as_ref();
+        greeting.is_some_and(|greeting| greeting.build == Greeting::of_host().build)
+    }
 }
 
 /// Chooses the agent to use: the one that is this program's, `own` by its hash, else one that is
-/// able. For a machine that this program has no agent for, any that may be started is better than
+/// able and of another build, which runs note. One of this build with another hash is not what it
+/// says, so the own one is sent instead. For a machine that this program has no agent for, any that may be started is better than
 /// none: it says in its greeting what it lacks.
 pub(crate) fn choose<'i>(
     installed: &'i [Installed],
@@ -88,7 +96,8 @@ pub(crate) fn choose<'i>(
 ) -> Option<&'i Installed> {
     let first = |fits: &dyn Fn(&Installed) -> bool| installed.iter().find(|agent| fits(agent));
     first(&|agent| own == Some(&agent.hash))
-        .or_else(|| first(&|agent| agent.is_able(needs)))
+        .or_else(|| first(&|agent| agent.is_able(needs) && !agent.is_of_this_build()))
+        .or_else(|| first(&|agent| own.is_none() && agent.is_able(needs)))
         .or_else(|| first(&|agent| own.is_none() && agent.trusted))
 }
 
@@ -103,8 +112,10 @@ mod tests {
     #[test]
     fn the_own_agent_comes_first_then_an_able_one_then_any() {
         let here = Greeting::with([Feature::Works]);
+        let later = format!("{here}").replacen(&here.build, "9.0.0", 1);
         let silent = read("stays 1 /old|");
-        let able = read(&format!("stays 2 /able|{here}"));
+        let able = read(&format!("stays 2 /able|{later}"));
+        let altered = read(&format!("stays 4 /altered|{here}"));
         let foreign = read("foreign 3 /a b|c");
         assert_eq!(foreign.path, "/a b|c");
         let all = [silent.clone(), foreign.clone(), able.clone()];
@@ -118,6 +129,9 @@ mod tests {
         ] {
             assert_eq!(choose(&all, own, needs), expected, "{own:?} {needs:?}");
         }
+        let altered = [altered];
+        assert_eq!(choose(&altered, Some("9"), works), None);
+        assert_eq!(choose(&altered, None, works), Some(&altered[0]));
         assert_eq!(
             choose(&[foreign], None, None),
             None,

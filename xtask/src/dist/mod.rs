@@ -122,7 +122,7 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
     run(Command::new("sh")
         .args([
             "-c",
-            r"sha256sum $(ls | grep -E '\.(tar\.gz|deb|rpm)$') >SHA256SUMS",
+            r"ls | grep -E '\.(tar\.gz|deb|rpm)$' | xargs -r sha256sum >SHA256SUMS",
         ])
         .current_dir(&builds.out))?;
     if !missing.is_empty() {
@@ -168,7 +168,7 @@ impl Builds<'_> {
         }
         copy(&program, &tree.join("bin/assay"))?;
         copy(&agents::build::folder()?, &tree.join("lib/assay/agents"))?;
-        generate(native, &tree.join("share"))?;
+        generate(native, &tree.join("share"), self.date)?;
         for document in DOCUMENTS {
             copy(&workspace().join(document), &tree.join(document))?;
         }
@@ -199,13 +199,15 @@ impl Builds<'_> {
     }
 }
 
-/// Lets the program of this machine write its man pages and completions below a folder.
-fn generate(native: &Path, share: &Path) -> Result<()> {
+/// Lets the program of this machine write its man pages, of this date, and completions below a
+/// folder.
+fn generate(native: &Path, share: &Path, date: u64) -> Result<()> {
     let pages = share.join("man/man1");
     fs::create_dir_all(&pages)?;
     let generate = |what: &str| {
         let mut command = Command::new(native);
         command.args(["--generate", what]);
+        command.env("SOURCE_DATE_EPOCH", date.to_string());
         command
     };
     run(generate("man").arg(&pages))?;

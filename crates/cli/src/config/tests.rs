@@ -210,6 +210,42 @@ fn mistakes_are_named_with_file_line_and_what_is_meant() {
 }
 
 #[test]
+fn a_variable_that_cannot_be_used_leaves_the_others() {
+    let home = Home::new().variable("ASSAY_TRIALS", "x");
+    let home = home
+        .variable("ASSAY_MARGIN", "y")
+        .variable("ASSAY_UNIT", "u");
+    assert_eq!(source(&home.read(), "unit"), of("u", "environment"));
+    let problem = home.problem();
+    assert!(
+        problem.contains("ASSAY_TRIALS: ") && problem.contains("ASSAY_MARGIN: "),
+        "{problem}"
+    );
+}
+
+#[test]
+fn a_folder_that_others_can_write_has_no_project() {
+    let home = Home::new().project("trials = 4");
+    let sub = home.folder.join("project/sub");
+    fs::write(sub.join("assay.toml"), "trials = 9").unwrap();
+    assert_eq!(source(&home.read(), "trials"), of("9", "project"));
+    fs::set_permissions(&sub, fs::Permissions::from_mode(0o1777)).unwrap();
+    assert_eq!(source(&home.read(), "trials"), None);
+}
+
+#[test]
+fn what_is_no_config_file_is_refused_in_words() {
+    for (text, expected) in [
+        ("store = \"~\"".to_owned(), "names no file"),
+        ("store = \"\"".to_owned(), "names no file"),
+        ("#".repeat(2 << 20), "longer than 1 MiB"),
+    ] {
+        let problem = Home::new().project(&text).problem();
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
 fn the_project_is_searched_upwards_as_far_as_only_the_user_can_write() {
     let folder = Scratch::new().unwrap();
     let sub = folder.join("a/b");

@@ -162,14 +162,20 @@ fn a_mistake_ends_every_command_but_those_that_show_it() {
         "assay: {}: line 2: there is no key trails (did you mean trials?)",
         text(&file)
     );
-    for words in [
-        &QUALIFY[..],
-        &["list"],
-        &["dd", "if=/dev/null", "of=copy"],
-        &["fio", "--version"],
-    ] {
+    for words in [&QUALIFY[..], &["list"]] {
         let refusal = home.run(words).refusal();
         assert!(refusal.starts_with(&mistake), "{words:?}: {refusal}");
+    }
+    for words in [
+        &["dd", "if=/dev/null", "of=copy"][..],
+        &["fio", "--version"],
+    ] {
+        let tool = home.run(words);
+        tool.assert_code(0);
+        assert!(
+            tool.says(&["did you mean trials?", "goes on without it"]),
+            "{tool:#?}"
+        );
     }
     home.run(&["--help"]).assert_code(0);
     let shown = home.run(&["config", "--json"]);
@@ -190,6 +196,28 @@ fn a_mistake_ends_every_command_but_those_that_show_it() {
     Running::start(without.env("ASSAY_CONFIG", ""))
         .end()
         .assert_code(0);
+}
+
+#[test]
+fn pages_of_the_manual_know_no_settings_and_the_doctor_changes_no_store() {
+    const OLD: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../store/tests/stored/v1.sqlite"
+    );
+    let home = Home::new();
+    let (pages, store) = (home.project.join("pages"), home.project.join("old.sqlite"));
+    let mut command = home.command(&["--generate", "man", text(&pages)]);
+    Running::start(command.env("ASSAY_TRIALS", "77"))
+        .end()
+        .assert_code(0);
+    let page = fs::read_to_string(pages.join("assay-ping.1")).expect("a page");
+    assert!(!page.contains("77"), "{page}");
+    fs::copy(OLD, &store).expect("a store");
+    let mut command = home.command(&["doctor", "--self"]);
+    Running::start(command.env("ASSAY_STORE", &store))
+        .end()
+        .assert_code(0);
+    assert!(fs::read(&store).expect("a store") == fs::read(OLD).expect("a store"));
 }
 
 #[test]

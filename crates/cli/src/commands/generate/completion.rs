@@ -184,21 +184,25 @@ fn runs(word: &str) -> Vec<CompletionCandidate> {
         let found = found.and_then(|found| store.load_some(found.id(), |_| SomeTrials::Last).ok());
         let conditions = found.map(|found| found.run.header.plan.conditions);
         let conditions = conditions.unwrap_or_default().into_iter();
-        return beginning_with(word, conditions.map(|one| format!("{name}@{}", one.name)));
+        let conditions = conditions.map(|one| format!("{name}@{}", one.name));
+        return beginning_with(word, conditions.filter(|one| is_plain(one)));
     }
     let stored = store.candidates(word, MOST).unwrap_or_default();
     let mut candidates = beginning_with(word, (!stored.is_empty()).then_some("last"));
-    candidates.extend(stored.iter().map(|stored| candidate(word, stored)));
+    let stored = stored.iter().filter(|stored| is_plain(&stored.id));
+    candidates.extend(stored.map(|stored| candidate(word, stored)));
     candidates
 }
 
+/// Returns true if a shell takes a text as it is. Shells insert what they are given: a text in a
+/// store from elsewhere could be a command.
+fn is_plain(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_alphanumeric() || "-_.,+:/@=".contains(c))
+}
+
 fn candidate(word: &str, stored: &StoredCandidate) -> CompletionCandidate {
-    // Shells insert what they are given: a name in a store from elsewhere could be a command.
-    let is_plain = |name: &&str| {
-        name.chars()
-            .all(|c| c.is_alphanumeric() || "-_.,+".contains(c))
-    };
-    let name = stored.name.as_deref().filter(is_plain);
+    let name = stored.name.as_deref().filter(|name| is_plain(name));
     let name = name.filter(|name| name.starts_with(word));
     let command = match command_of(&stored.command) {
         "" => "import",
@@ -234,14 +238,12 @@ fn targets(word: &str) -> Vec<CompletionCandidate> {
             all.push(target);
         }
     }
-    beginning_with(word, all)
+    beginning_with(word, all.into_iter().filter(|one| is_plain(one)))
 }
 
 fn subjects() -> impl Iterator<Item = String> {
     let files = fs::read_dir("/proc/sys/vm").into_iter().flatten().flatten();
     let names = files.filter_map(|file| file.file_name().into_string().ok());
-    // A name with a hyphen is no subject.
-    let names = names.filter(|name| !name.contains('-'));
     let mut names: Vec<String> = names.map(|name| format!("vm.{name}=")).collect();
     names.sort();
     SUBJECTS.map(str::to_owned).into_iter().chain(names)
@@ -275,6 +277,21 @@ mod tests {
         let names = names(&Cli::command());
         for (name, _) in CANDIDATES {
             assert!(names.iter().any(|known| known == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_what_a_shell_takes_as_it_is_is_inserted() {
+        for text in [
+            "48nykhbx",
+            "last@scheduler=none",
+            "ssh://root@10.0.0.7:22",
+            "a-b_c.d",
+        ] {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in ["$(reboot)", "a;b", "a b", "a\nb", "`x`", "a|b", "*", "a'b"] {
+            assert!(!is_plain(text), "{text}");
         }
     }
 

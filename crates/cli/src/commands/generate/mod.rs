@@ -15,7 +15,9 @@ pub fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     let what = words.first().and_then(|word| word.to_str());
     let shell = what.and_then(|word| word.strip_prefix("complete-"));
     match (words, shell.and_then(completion::script)) {
-        ([man, folder], _) if man == "man" => manual::write(Path::new(folder))?,
+        ([man, folder], _) if man == "man" && !folder.is_empty() => {
+            manual::write(Path::new(folder))?
+        }
         ([_], Some(script)) => print(|out| out.write_all(script.as_bytes()))?,
         _ => {
             return Err(Failure::usage(

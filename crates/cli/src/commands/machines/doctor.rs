@@ -266,7 +266,7 @@ fn limit(finding: &Finding) -> Block {
 fn store_problem(path: &Path) -> Result<(), String> {
     let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     if path.exists() {
-        Store::open_existing(&path).map_err(|error| error.to_string())?;
+        Store::open_to_read(&path).map_err(|error| error.to_string())?;
     }
     // SQLite makes files beside the store.
     let folder = path.ancestors().skip(1).find(|folder| folder.exists());

@@ -1,13 +1,14 @@
 //! The targets that this machine knows of.
 
+use crate::checks::input;
 use crate::config;
 use crate::targets::lab;
 use crate::targets::on::On;
 use assay_model::text::clean;
 use assay_target::{adb, ssh};
+use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
-use std::{env, fs};
 
 /// A target and where it is known from.
 pub struct KnownTarget {
@@ -66,7 +67,7 @@ fn of_settings() -> Vec<KnownTarget> {
 
 fn of_ssh() -> Vec<KnownTarget> {
     let home = env::var_os("HOME").unwrap_or_default();
-    let config = fs::read_to_string(Path::new(&home).join(".ssh/config")).unwrap_or_default();
+    let config = input::small_text(&Path::new(&home).join(".ssh/config")).unwrap_or_default();
     let hosts = ssh::configured(&config).into_iter();
     hosts
         .map(|address| KnownTarget {
