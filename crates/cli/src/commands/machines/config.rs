@@ -106,7 +106,10 @@ fn settings(args: &ConfigArgs, language: Option<&str>) -> Vec<SettingInForce> {
                 .map(|path| path.display().to_string()),
             "language" => language.map(str::to_owned),
             "trials" => args.trials.map(|number| number.to_string()),
-            "margin" => args.margin.map(|share| (100.0 * share).to_string()),
+            // As it was given: a share in binary is not exactly a hundredth.
+            "margin" => args
+                .margin
+                .map(|share| ((1e8 * share).round() / 1e6).to_string()),
             _ => None,
         };
         let names = config::values().targets.keys();
