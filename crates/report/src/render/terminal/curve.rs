@@ -17,7 +17,7 @@ impl Page<'_> {
         values: &[Option<f64>],
         end: &str,
     ) -> io::Result<()> {
-        let before = width(name).max(NAME) + 2;
+        let before = (width(name) + 1).max(NAME) + 2;
         let room = self.style.columns().saturating_sub(before + width(end) + 4);
         let blocks = if self.style.ascii { &ASCII } else { &BLOCKS };
         let (curve, marks) = spark(values, room, blocks);
