@@ -134,7 +134,7 @@ impl Host {
         self.origin.target.as_deref()
     }
 
-    /// Where the runs of this session come from.
+    /// Origin of the runs of this session: names that the user gave, and builds.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
@@ -386,7 +386,7 @@ impl Drop for Host {
     }
 }
 
-/// What to do about an agent that is too old, or leaves too much out.
+/// Remedy for an agent that is too old, or leaves too much out.
 const UPDATE_AGENT: &str = "install the agent of this assay there (assay agent push), or a newer \
                             package of assay-agent";
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Where runs come from: names that the user has for what is measured, and the programs that
+/// Origin of runs: names that the user has for what is measured, and the programs that
 /// measure.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {

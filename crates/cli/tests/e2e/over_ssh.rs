@@ -30,7 +30,7 @@ exec cat >\"$0.$$.in\"
 /// A machine that is reached by that ssh, with an agent of its own.
 pub struct Machine {
     pub bed: Bed,
-    /// Where its programs are.
+    /// Folder of the programs of the machine.
     pub folder: Scratch,
 }
 

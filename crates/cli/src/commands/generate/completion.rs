@@ -49,7 +49,7 @@ const CANDIDATES: [(&str, Candidates); 10] = [
     ("SCENARIO", scenarios),
 ];
 
-/// What `--vary` takes, besides settings of `/proc/sys/vm`.
+/// Subjects that `--vary` takes, besides settings of `/proc/sys/vm`.
 const SUBJECTS: [&str; 14] = [
     "scheduler=",
     "read_ahead_kb=",

@@ -14,7 +14,7 @@ use std::path::Path;
 pub struct KnownTarget {
     /// As `--on` takes it.
     pub on: On,
-    /// Its name in the settings, which `--on` takes as well.
+    /// Name of the target in the settings, which `--on` takes as well.
     pub name: Option<String>,
     /// Source that knows the target, and its description there.
     pub from: String,
