@@ -13,6 +13,7 @@ use assay_model::text::clean;
 use assay_stats::verdict::line::Options;
 use rustix::process::geteuid;
 use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -354,20 +355,29 @@ impl Config {
     }
 
     /// Returns the files that were looked for, with their kinds, and whether they were read.
-    pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path, bool)> {
+    fn files(&self) -> impl Iterator<Item = (&'static str, &Path, bool)> {
         self.files.iter().map(|(kind, file)| {
             let mut read = self.layers.iter().filter_map(|layer| layer.file.as_ref());
             (*kind, file.as_path(), read.any(|read| read == file))
         })
     }
 
+    /// Returns each file that was looked for, as JSON.
+    pub fn files_json(&self) -> Vec<serde_json::Value> {
+        let files = self.files();
+        let files =
+            files.map(|(kind, path, read)| json!({"kind": kind, "path": path, "read": read}));
+        files.collect()
+    }
+
     /// Returns a sentence about each file that was looked for.
     pub fn file_states(&self) -> Vec<String> {
         let states = self.files().map(|(kind, file, read)| {
-            let state = match (read, file.exists()) {
+            // A file that cannot be looked at is there, or may be.
+            let state = match (read, file.try_exists()) {
                 (true, _) => "read",
-                (false, true) => "not used",
-                (false, false) => "not there",
+                (false, Ok(false)) => "not there",
+                (false, _) => "not used",
             };
             clean(&format!("{kind} file {}: {state}", file.display()))
         });

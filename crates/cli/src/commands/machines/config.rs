@@ -77,13 +77,10 @@ pub fn run(args: &ConfigArgs, language: Option<&str>) -> Result<ExitCode, Failur
     let settings = settings(args, language);
     let problems = &config::current().problems;
     let value = || {
-        let files = config::current().files();
-        let files =
-            files.map(|(kind, path, read)| json!({"kind": kind, "path": path, "read": read}));
         json!({
             "schema": SCHEMA,
             "settings": settings,
-            "files": files.collect::<Vec<_>>(),
+            "files": config::current().files_json(),
             "problems": problems,
         })
     };

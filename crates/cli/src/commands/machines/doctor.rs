@@ -113,9 +113,6 @@ impl Installation {
                 "larger": agent.larger,
             })
         });
-        let files = config::current().files();
-        let files =
-            files.map(|(kind, path, read)| json!({"kind": kind, "path": path, "read": read}));
         let mut value = json::doctor(checkup, &self.findings, None);
         value["installation"] = json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -129,7 +126,7 @@ impl Installation {
                 "problem": self.store_problem,
             },
             "config": {
-                "files": files.collect::<Vec<_>>(),
+                "files": config::current().files_json(),
                 "problems": config::current().problems,
             },
         });
