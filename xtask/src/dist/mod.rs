@@ -17,7 +17,7 @@ use std::time::UNIX_EPOCH;
 
 const HELP: &str = "cargo xtask dist [--out DIR] [--profile PROFILE] [--packages] [MACHINE]...";
 
-/// Where archives are written, within the build folder.
+/// Folder of the archives within the build folder.
 const FOLDER: &str = "archives";
 
 /// Files and folders of the source that go into the top of each archive.
