@@ -144,7 +144,10 @@ impl Bench<'_> {
     fn judge(&self, result: &Result<Measurement, EngineError>) -> (Outcome, Option<Fatal>) {
         match result {
             Ok(measured) => match measured.errors.first.first() {
-                Some(first) => self.failed(in_words(first, measured.errors.count), first.errno),
+                Some(first) => self.failed(
+                    io_errors_in_words(first, measured.errors.count),
+                    first.errno,
+                ),
                 None if self.stop.load(Ordering::Relaxed) => (Outcome::Interrupted, None),
                 None => (Outcome::Completed, None),
             },
@@ -173,7 +176,7 @@ impl Observer for Unwatched<'_> {
 }
 
 /// The first of several I/O errors, with its place.
-fn in_words(first: &IoErrorRecord, count: u64) -> String {
+fn io_errors_in_words(first: &IoErrorRecord, count: u64) -> String {
     let what = first
         .direction
         .map_or("flush".to_owned(), |direction| direction.to_string());

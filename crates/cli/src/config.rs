@@ -182,7 +182,7 @@ fn parsed<'de, T, D: Deserializer<'de>>(
     from: D,
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, D::Error> {
-    let text = in_words(&Value::deserialize(from)?);
+    let text = value_in_words(&Value::deserialize(from)?);
     parse(&text).map(Some).map_err(D::Error::custom)
 }
 
@@ -278,12 +278,12 @@ pub fn margin() -> f64 {
 }
 
 /// Puts a value into the words of its variable.
-pub fn in_words(value: &Value) -> String {
+pub fn value_in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Table(named) => {
             let named = named.iter();
-            let named = named.map(|(name, on)| format!("{name}={}", in_words(on)));
+            let named = named.map(|(name, on)| format!("{name}={}", value_in_words(on)));
             named.collect::<Vec<_>>().join(" ")
         }
         other => other.to_string(),
@@ -389,7 +389,7 @@ impl Config {
         let merged = self.merged();
         let set = SETTINGS.iter().filter_map(|setting| {
             let value = merged.get(setting.key)?;
-            Some((setting.variable, in_words(value)))
+            Some((setting.variable, value_in_words(value)))
         });
         iter::once((FILE, String::new())).chain(set).collect()
     }

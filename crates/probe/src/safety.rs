@@ -194,7 +194,7 @@ impl<'a> Search<'a> {
         for name in device.holders() {
             let holder = Device::named(self.roots, &name);
             let use_ = match &holder {
-                Some(holder) => in_words(holder),
+                Some(holder) => holder_in_words(holder),
                 None => format!("is used by {name}"),
             };
             self.reasons.push(format!("{} {use_}", device.name));
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
 }
 
 /// Describes how a holder uses the device below it.
-fn in_words(holder: &Device) -> String {
+fn holder_in_words(holder: &Device) -> String {
     let name = &holder.name;
     let dm = |attribute: &str| attr::text(&holder.dir.join("dm").join(attribute));
     if let Some(volume) = dm("name") {

@@ -38,7 +38,7 @@ pub trait Program: Clone + Send + 'static {
     fn by_hand(&self) -> String;
 
     /// Why the machine is not reached, and what to do.
-    fn in_words(&self, complaints: &Complaints) -> String;
+    fn why_unreachable(&self, complaints: &Complaints) -> String;
 
     /// Finds the machine where its user named none.
     ///
@@ -236,7 +236,7 @@ impl Failed {
             },
             (Fault::NotReached, false) => TargetError::Unreachable {
                 target,
-                why: program.in_words(&complaints),
+                why: program.why_unreachable(&complaints),
             },
             (Fault::Gone, false) => TargetError::Unreachable {
                 target,

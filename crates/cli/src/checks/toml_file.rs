@@ -39,7 +39,7 @@ impl Mistake {
 /// The first mistake in it.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     toml::from_str(text).map_err(|mut error| {
-        let why = in_words(error.message());
+        let why = toml_error_in_words(error.message());
         // The path of the key shows only in the text of an error that does not know its input.
         error.set_input(None);
         let shown = error.to_string();
@@ -52,7 +52,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
 }
 
 /// Puts serde's messages into words for users.
-fn in_words(message: &str) -> String {
+fn toml_error_in_words(message: &str) -> String {
     if let Some(name) = message.strip_prefix("missing field `") {
         return format!("{} is missing", name.trim_end_matches('`'));
     }

@@ -50,7 +50,7 @@ impl Home {
 
 fn source(config: &Config, key: &str) -> Option<(String, &'static str)> {
     let (value, layer) = config.find(key)?;
-    Some((in_words(value), layer.kind))
+    Some((value_in_words(value), layer.kind))
 }
 
 fn of(value: &str, kind: &'static str) -> Option<(String, &'static str)> {

@@ -397,13 +397,13 @@ fn agreed(agent: Greeting, needed: Option<Feature>) -> Result<Builds, String> {
         return Err(format!(
             "the agent is from before protocol 1 (its version is {}), this is assay {}: {UPDATE_AGENT}",
             agent.version,
-            in_words(&own)
+            build_in_words(&own)
         ));
     }
     let both = format!(
         "the agent is of assay {}, this is assay {}",
-        in_words(&agent),
-        in_words(&own)
+        build_in_words(&agent),
+        build_in_words(&own)
     );
     let Some(protocol) = own.common(&agent) else {
         return Err(match agent.newest < own.oldest {
@@ -424,7 +424,7 @@ fn agreed(agent: Greeting, needed: Option<Feature>) -> Result<Builds, String> {
 }
 
 /// Build and protocol of one side: `0.1.0 with protocol 1`.
-fn in_words(side: &Greeting) -> String {
+fn build_in_words(side: &Greeting) -> String {
     let Greeting {
         oldest,
         newest,
@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_both_sides_the_feature_and_the_remedy() {
-        let own = format!("this is assay {}", in_words(&Greeting::of_host()));
+        let own = format!("this is assay {}", build_in_words(&Greeting::of_host()));
         let old = Greeting {
             version: 11,
             ..Greeting::default()

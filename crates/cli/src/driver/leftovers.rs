@@ -50,7 +50,7 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
         }
     }
     for leftover in &leftovers {
-        say(&notes::in_words(&notes::of_leftover(leftover)));
+        say(&notes::note_in_words(&notes::of_leftover(leftover)));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub struct Repeats(BTreeMap<String, (NoteWeight, u64)>);
 impl Repeats {
     /// The line to say for a note; `None` when it was said before.
     pub fn hear(&mut self, note: &LoadNote) -> Option<String> {
-        let line = in_words(note);
+        let line = note_in_words(note);
         if let Some((_, more)) = self.0.get_mut(&line) {
             *more += 1;
             return None;
@@ -34,7 +34,7 @@ impl Repeats {
 }
 
 /// A note as a line of talk.
-pub fn in_words(note: &LoadNote) -> String {
+pub fn note_in_words(note: &LoadNote) -> String {
     let weight = match note.weight {
         NoteWeight::Info => "",
         NoteWeight::Warning => "warning: ",
@@ -119,6 +119,6 @@ mod tests {
             weight: NoteWeight::Warning,
             text: "job \u{1b}[31m".to_owned(),
         };
-        assert_eq!(in_words(&note), "assay: warning: job \\u{1b}[31m");
+        assert_eq!(note_in_words(&note), "assay: warning: job \\u{1b}[31m");
     }
 }

@@ -321,7 +321,7 @@ pub fn close(
     if done.ending.agent_lost {
         let header = &done.run.header;
         for leftover in leftovers::clear_after_loss(target, &header.plan.place, &header.id) {
-            say(&notes::in_words(&notes::of_leftover(&leftover)));
+            say(&notes::note_in_words(&notes::of_leftover(&leftover)));
         }
     }
     Ok(done)

@@ -46,7 +46,7 @@ fn ask(on: &On) -> Option<Reached> {
 }
 
 /// `aarch64, Linux 6.1.0, root`, or why it is not reached.
-pub fn in_words(reached: &Reached) -> String {
+pub fn reached_in_words(reached: &Reached) -> String {
     let system = match reached {
         Ok(system) => system,
         Err(why) => return format!("not reached: {why}"),

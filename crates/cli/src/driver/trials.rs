@@ -1,7 +1,7 @@
 //! Following a plan or a work at its agent: trials are stored as they end, and only then told.
 
 use crate::driver::host::Host;
-use crate::driver::notes::in_words;
+use crate::driver::notes::note_in_words;
 use crate::exit::Failure;
 use crate::output::say;
 use crate::ui::progress::{SoFar, Voice};
@@ -24,7 +24,7 @@ pub trait Listener {
     }
     /// It has something to tell.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        let line = in_words(note);
+        let line = note_in_words(note);
         self.voice()
             .map_or_else(|| say(&line), |voice| voice.say(&line));
         Ok(())

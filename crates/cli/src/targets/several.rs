@@ -159,7 +159,7 @@ impl<'a> Several<'a> {
 
 fn outcome(ended: EndedTask) -> TargetOutcome {
     TargetOutcome {
-        trouble: (ended.code != 0).then(|| in_words(&ended)),
+        trouble: (ended.code != 0).then(|| ended_in_words(&ended)),
         name: ended.name,
         code: ended.code,
         out: ended.out,
@@ -201,7 +201,7 @@ fn say_failures(done: &BTreeMap<usize, TargetOutcome>) {
 }
 
 /// Which target failed, how, and why.
-pub fn in_words(ended: &EndedTask) -> String {
+pub fn ended_in_words(ended: &EndedTask) -> String {
     let why = match (&ended.complaint, ended.too_late) {
         _ if ended.board_lost => "somebody else had its board meanwhile",
         (_, true) => "its time was over",

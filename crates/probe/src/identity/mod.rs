@@ -103,7 +103,7 @@ impl Raw {
 /// eMMC 5.1 EXT_CSD 268/269 and UFS health descriptor share the coding):
 /// 1 is 0-10 % used, 11 is beyond the maximum.
 pub fn life_time(type_a: Option<u64>, type_b: Option<u64>) -> Option<String> {
-    let in_words = |estimate: u64, kind: char| match estimate {
+    let estimate_in_words = |estimate: u64, kind: char| match estimate {
         0 => format!("not defined (type {kind})"),
         1..=10 => format!(
             "{}-{} % used (type {kind})",
@@ -115,7 +115,7 @@ pub fn life_time(type_a: Option<u64>, type_b: Option<u64>) -> Option<String> {
     };
     let words = [(type_a, 'A'), (type_b, 'B')]
         .into_iter()
-        .filter_map(|(estimate, kind)| estimate.map(|e| in_words(e, kind)));
+        .filter_map(|(estimate, kind)| estimate.map(|e| estimate_in_words(e, kind)));
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| words.join(", "))
 }

@@ -27,7 +27,7 @@ pub fn lines(device: &ListedDevice) -> Vec<(&'static str, String)> {
     let worn = (!problems.is_empty()).then(|| problems.join("; "));
     [
         ("bus", bus),
-        ("health", worn.or_else(|| health::in_words(identity))),
+        ("health", worn.or_else(|| health::wear_in_words(identity))),
         ("files", files(&device.mounted)),
         ("whole", Some(whole(device))),
     ]
@@ -38,7 +38,7 @@ pub fn lines(device: &ListedDevice) -> Vec<(&'static str, String)> {
 
 /// Describes the mount points and whether files can be created there; `None` if nothing is mounted.
 fn files(mounted: &[MountedPart]) -> Option<String> {
-    let named = mounted.iter().take(MOUNTS_NAMED).map(in_words);
+    let named = mounted.iter().take(MOUNTS_NAMED).map(mounted_part_in_words);
     let named: Vec<String> = named.collect();
     let more = mounted.len().saturating_sub(MOUNTS_NAMED);
     let more = (more > 0).then(|| format!("; {more} more mounts"));
@@ -46,7 +46,7 @@ fn files(mounted: &[MountedPart]) -> Option<String> {
 }
 
 /// `/mnt/sd (ext4, 466 MiB free)`, or why nothing can be written there.
-fn in_words(part: &MountedPart) -> String {
+fn mounted_part_in_words(part: &MountedPart) -> String {
     let point = clean(&part.mount.point.to_string_lossy());
     let fs_type = clean(&part.mount.fs_type);
     let free = part.available.map(|bytes| format!("{bytes} free"));

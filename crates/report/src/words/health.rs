@@ -30,7 +30,7 @@ pub fn problems(identity: &DeviceIdentity) -> Vec<String> {
 }
 
 /// Describes the device's remaining life in a few words; `None` if the device reports nothing.
-pub fn in_words(identity: &DeviceIdentity) -> Option<String> {
+pub fn wear_in_words(identity: &DeviceIdentity) -> Option<String> {
     let life = identity.life_time.as_deref().map(clean);
     let reserves = identity.pre_eol.as_deref().map(clean);
     let reserves = reserves.map(|level| tr!("reserved blocks {level}", level));
@@ -91,7 +91,7 @@ mod tests {
         identity.raw.insert(NVME_SMART.to_owned(), to_hex(&log));
         assert!(problems(&identity).is_empty());
         assert_eq!(
-            in_words(&identity).unwrap(),
+            wear_in_words(&identity).unwrap(),
             "12 % of its life used, 100 % spare"
         );
         log[0] = 0b1000;
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_device_that_says_nothing_is_not_well_nor_worn() {
         let identity = DeviceIdentity::default();
-        assert_eq!(in_words(&identity), None);
+        assert_eq!(wear_in_words(&identity), None);
         assert!(problems(&identity).is_empty());
     }
 }

@@ -51,7 +51,7 @@ impl Client {
             serial if found && !serial.is_empty() => format!("adb:{serial}")
                 .parse()
                 .map_err(|error: DeviceError| unreachable(error.to_string())),
-            _ => Err(unreachable(self.in_words(&complaints))),
+            _ => Err(unreachable(self.why_unreachable(&complaints))),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Program for Client {
         Ok(())
     }
 
-    fn in_words(&self, complaints: &Complaints) -> String {
+    fn why_unreachable(&self, complaints: &Complaints) -> String {
         words::of(complaints, &self.device)
     }
 }

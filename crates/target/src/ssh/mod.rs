@@ -61,7 +61,7 @@ impl Program for Client {
         self.address.by_hand()
     }
 
-    fn in_words(&self, complaints: &Complaints) -> String {
+    fn why_unreachable(&self, complaints: &Complaints) -> String {
         words::of(complaints, &self.address)
     }
 }

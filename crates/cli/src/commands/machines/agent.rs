@@ -80,7 +80,7 @@ fn show(target: &str, order: AgentOrder, agents: &[AgentThere]) -> Result<(), Fa
     }
     print(|out| {
         agents.iter().try_for_each(|agent| {
-            let words = in_words(agent);
+            let words = agent_in_words(agent);
             writeln!(
                 out,
                 "{}",
@@ -91,7 +91,7 @@ fn show(target: &str, order: AgentOrder, agents: &[AgentThere]) -> Result<(), Fa
 }
 
 /// State of an agent, and what it says of itself.
-fn in_words(agent: &AgentThere) -> String {
+fn agent_in_words(agent: &AgentThere) -> String {
     let said = agent.greeting.as_ref();
     let state = match (agent.state, said) {
         (AgentState::Pushed, _) => "put there, stays",

@@ -1,6 +1,6 @@
 //! `assay config`: the settings in force, and where each comes from.
 
-use crate::config::{self, SETTINGS, Setting, VARIABLES, in_words};
+use crate::config::{self, SETTINGS, Setting, VARIABLES, value_in_words};
 use crate::exit::{DONE, Failure, USAGE};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::{StoreArgs, store_path};
@@ -123,7 +123,9 @@ fn settings(args: &ConfigArgs, language: Option<&str>) -> Vec<SettingInForce> {
 fn in_force(setting: &'static Setting, key: &str, flag: Option<String>) -> SettingInForce {
     let (value, from, file) = match (flag, config::current().find(key)) {
         (Some(value), _) => (Some(value), "flag", None),
-        (None, Some((value, layer))) => (Some(in_words(value)), layer.kind, layer.file.as_ref()),
+        (None, Some((value, layer))) => {
+            (Some(value_in_words(value)), layer.kind, layer.file.as_ref())
+        }
         (None, None) => (default(setting), "default", None),
     };
     SettingInForce {

@@ -210,7 +210,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             unit.ddir.name(),
             unit.left(),
             unit.offset + u64::from(unit.moved),
-            in_words(errno),
+            errno_in_words(errno),
         )
     }
 
@@ -224,7 +224,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             offset: unit.offset + u64::from(unit.moved),
             length: u64::from(unit.left()),
             errno,
-            message: in_words(errno),
+            message: errno_in_words(errno),
             at_ns: 0,
         };
         self.recorder.error(record, now_ns);
@@ -247,7 +247,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 }
 
 /// The kernel's answer to an I/O; without one, the file was at its end.
-fn in_words(errno: Option<i32>) -> String {
+fn errno_in_words(errno: Option<i32>) -> String {
     errno.map_or_else(
         || "unexpected end of file".to_owned(),
         |errno| std::io::Error::from_raw_os_error(errno).to_string(),

@@ -2,7 +2,7 @@
 //! and the latencies of both over each other.
 
 use super::latency::{SUBJECTS, overlaid, records};
-use super::ranking::{Bar, changes, direction, in_words, tint};
+use super::ranking::{Bar, change_in_words, changes, direction, tint};
 use crate::charts::draw::{
     Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint, slug,
 };
@@ -67,7 +67,7 @@ fn changes_of(lines: &[&VerdictRow]) -> Option<Chart> {
         Some(format!(
             "{} {}, {}",
             clean(translated(&line.metric)),
-            in_words(line.change?),
+            change_in_words(line.change?),
             translated(line.verdict.word())
         ))
     });
@@ -146,7 +146,7 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
             words[0],
             words[1],
             line.change
-                .map_or_else(|| tr!("change unknown").to_owned(), in_words),
+                .map_or_else(|| tr!("change unknown").to_owned(), change_in_words),
             translated(line.verdict.word())
         ),
         body: Body::plane(

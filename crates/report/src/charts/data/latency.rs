@@ -66,7 +66,7 @@ const fn tint(subject: Option<Direction>) -> Tint {
 }
 
 /// Half within so much, slowest so much; of each subject.
-pub fn in_words(job: &JobSummary<'_>) -> String {
+pub fn latency_in_words(job: &JobSummary<'_>) -> String {
     let words = SUBJECTS.into_iter().filter_map(|subject| {
         let pool = pooled(records(job, subject));
         let latency = Distribution::of(&pool).ok()?;
@@ -103,7 +103,7 @@ pub fn percentiles(job: &JobSummary<'_>) -> Chart {
     Chart {
         name: format!("latency-{}", slug(&job.job.name)),
         title: tr!("Latency by percentile of {name}", name),
-        description: in_words(job),
+        description: latency_in_words(job),
         body: by_percentile(series),
     }
 }
@@ -121,7 +121,7 @@ pub fn distribution(job: &JobSummary<'_>) -> Chart {
     Chart {
         name: format!("distribution-{}", slug(&job.job.name)),
         title: tr!("Distribution of latency of {name}", name),
-        description: in_words(job),
+        description: latency_in_words(job),
         body: by_latency(series.collect()),
     }
 }

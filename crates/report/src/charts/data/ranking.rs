@@ -39,7 +39,7 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
         .collect();
     let words = rows.iter().map(|(ranked, pair)| {
         let change = pair.and_then(|pair| pair.change);
-        let change = change.map_or_else(|| tr!("nothing to compare").to_owned(), in_words);
+        let change = change.map_or_else(|| tr!("nothing to compare").to_owned(), change_in_words);
         let change = if ranked.condition == baseline {
             tr!("the baseline").to_owned()
         } else {
@@ -89,7 +89,7 @@ const ZERO: Change = Change {
 };
 
 /// `+4.2 % (+1.0 .. +7.5 %)`.
-pub fn in_words(change: Change) -> String {
+pub fn change_in_words(change: Change) -> String {
     let percent = percent(change);
     match ends(change) {
         Some(interval) => format!("{percent} ({interval})"),
@@ -143,7 +143,7 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
         x: change.percent,
         y: row(index),
         ends: None,
-        note: Some(in_words(change)),
+        note: Some(change_in_words(change)),
     };
     // A value beyond the axis has its number beside it.
     let words = |change: Change, bar: &Bar| match change.percent.abs() > WIDEST {

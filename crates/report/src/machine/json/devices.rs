@@ -77,7 +77,7 @@ impl<'a> DevicePart<'a> {
                 read_bytes_per_sec: it.read,
                 write_bytes_per_sec: it.write,
             }),
-            health: health::in_words(identity),
+            health: health::wear_in_words(identity),
             problems: health::problems(identity),
             registers: registers::facts(identity).into_iter().collect(),
             partitions: &device.partitions,

@@ -45,7 +45,7 @@ pub(super) fn all(checkup: &Checkup) -> Vec<Finding> {
 fn others(others: &Others) -> Vec<Finding> {
     let moved = |disk: &&DiskUse| disk.read_bytes.saturating_add(disk.write_bytes) > MURMUR;
     let processes = others.processes.iter().flatten().take(3);
-    let processes: Vec<String> = processes.map(in_words).collect();
+    let processes: Vec<String> = processes.map(process_in_words).collect();
     let disks = others.disks.iter().filter(moved);
     let mut found: Vec<Finding> = disks
         .map(|disk| Finding::OthersIo {
@@ -59,7 +59,7 @@ fn others(others: &Others) -> Vec<Finding> {
     found
 }
 
-fn in_words(process: &ProcessIo) -> String {
+fn process_in_words(process: &ProcessIo) -> String {
     format!("{} (pid {})", process.name, process.pid)
 }
 

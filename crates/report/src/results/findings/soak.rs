@@ -57,8 +57,8 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
         (None, None) => tr!("wear unknown").to_owned(),
         (before, after) => tr!(
             "wear before: {before}; after: {after}",
-            before = in_words(before.as_ref()),
-            after = in_words(after.as_ref())
+            before = health_in_words(before.as_ref()),
+            after = health_in_words(after.as_ref())
         ),
     };
     let text = tr!(
@@ -360,12 +360,12 @@ fn health(summary: &Summary<'_>, steps: &[Taken<'_>]) -> Vec<String> {
         (None, None) => vec![tr!("the device does not report its wear").to_owned()],
         (before, after) => [(tr!("before"), before), (tr!("after"), after)]
             .into_iter()
-            .map(|(when, health)| format!("{when}: {}", in_words(health.as_ref())))
+            .map(|(when, health)| format!("{when}: {}", health_in_words(health.as_ref())))
             .collect(),
     }
 }
 
-fn in_words(health: Option<&Health>) -> String {
+fn health_in_words(health: Option<&Health>) -> String {
     use assay_model::device::register::nvme::SmartLog;
     use assay_model::device::register::{NVME_SMART, from_hex};
     let life = health.and_then(|health| health.life_time.as_deref());

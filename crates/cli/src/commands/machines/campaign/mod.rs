@@ -4,7 +4,7 @@ mod file;
 mod part;
 
 use crate::commands::{Command, swept, usage};
-use crate::driver::reach::{Reached, describe, in_words, reach};
+use crate::driver::reach::{Reached, describe, reach, reached_in_words};
 use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::args::VerdictArgs;
 use crate::judging::written;
@@ -240,7 +240,7 @@ fn write_part(
     boards.iter().try_for_each(|listed| {
         let words = match (listed.holder, &listed.reached) {
             ("", None) => String::new(),
-            ("", Some(reached)) => format!("  {}", in_words(reached)),
+            ("", Some(reached)) => format!("  {}", reached_in_words(reached)),
             (holder, _) => format!("  held by {holder}"),
         };
         writeln!(out, "  {}", clean(&format!("{}{words}", listed.board)))
@@ -372,7 +372,7 @@ impl<'a> Running<'a> {
         let part = &mut self.parts[index];
         match (ended.code, self.store.runs_of(&ended.process)?.pop()) {
             (0 | MISSED, Some(_)) if ended.board_lost => {
-                self.failed(index, wish, LOST, &several::in_words(ended));
+                self.failed(index, wish, LOST, &several::ended_in_words(ended));
             }
             (0 | MISSED, Some(run)) => {
                 part.runs.push(run.clone());
@@ -386,14 +386,15 @@ impl<'a> Running<'a> {
             // A result, which one of another board is not to hide.
             (DATA_MISMATCH, _) => {
                 part.given_up.push(DATA_MISMATCH);
-                self.crew
-                    .block
-                    .say(&clean(&format!("assay: {}", several::in_words(ended))));
+                self.crew.block.say(&clean(&format!(
+                    "assay: {}",
+                    several::ended_in_words(ended)
+                )));
             }
             (_, _) if self.crew.signalled().is_some() => part.given_up.push(ended.code),
             (code, _) => {
                 let code = if ended.too_late { LOST } else { code.max(1) };
-                self.failed(index, wish, code, &several::in_words(ended));
+                self.failed(index, wish, code, &several::ended_in_words(ended));
             }
         }
         Ok(())

@@ -93,7 +93,7 @@ fn line(known: &KnownTarget, reached: &Option<Reached>) -> String {
     let target = format!("{} ({})", known.on, known.from);
     clean(&match reached {
         None => target,
-        Some(reached) => format!("{target}: {}", reach::in_words(reached)),
+        Some(reached) => format!("{target}: {}", reach::reached_in_words(reached)),
     })
 }
 
@@ -113,7 +113,7 @@ fn document(known: &[KnownTarget], reached: &[Option<Reached>]) -> Value {
 fn free() -> Result<ExitCode, Failure> {
     let (freed, ended) = release_stale(&lab::folder()?);
     for place in &freed {
-        say(&clean(&in_words(place)));
+        say(&clean(&freed_in_words(place)));
     }
     if freed.is_empty() && ended.is_ok() {
         say("no killed run holds a board");
@@ -122,7 +122,7 @@ fn free() -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-fn in_words(freed: &Freed) -> String {
+fn freed_in_words(freed: &Freed) -> String {
     let Freed {
         place, coordinator, ..
     } = freed;

@@ -3,7 +3,7 @@
 use super::cut::Switch;
 use super::journal::{Journal, Marker, Moment, Planned};
 use crate::driver::host::Host;
-use crate::driver::notes::in_words;
+use crate::driver::notes::note_in_words;
 use crate::driver::runs::unix_ms;
 use crate::driver::trials::{Listener, follow};
 use crate::exit::Failure;
@@ -113,7 +113,7 @@ impl Cycles<'_> {
         loop {
             match host.hear()? {
                 FromAgent::Powercut(Word::Ready { boot_id }) => return Ok(boot_id),
-                FromAgent::LoadNote(note) => say(&in_words(&note)),
+                FromAgent::LoadNote(note) => say(&note_in_words(&note)),
                 FromAgent::Done { end, .. } => return Err(of_end(end)),
                 stray => host.pass_over(&stray)?,
             }
@@ -133,7 +133,7 @@ impl Cycles<'_> {
         while let Ok(message) = host.hear() {
             match message {
                 FromAgent::Powercut(word) if noted.is_ok() => noted = journal.heard(&word),
-                FromAgent::LoadNote(note) => say(&in_words(&note)),
+                FromAgent::LoadNote(note) => say(&note_in_words(&note)),
                 FromAgent::Done { end, .. } => {
                     say(&format!(
                         "assay: warning: cycle {}: the writes ended before the power was cut: {}",

@@ -66,7 +66,7 @@ fn written(work: &Soak) -> (u64, String) {
 
 /// Which share of a life so many bytes are.
 fn life(args: &Args, written: u64, size: Option<Bytes>, device: Option<&DeviceIdentity>) -> String {
-    let says = device.and_then(health::in_words);
+    let says = device.and_then(health::wear_in_words);
     let says = says.map_or_else(
         || "the device does not report its wear".to_owned(),
         |words| format!("the device says: {words}"),
