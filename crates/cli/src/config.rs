@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
 use std::iter;
+use std::mem;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -103,6 +104,9 @@ pub const SETTINGS: [Setting; 7] = [
 
 /// Variable that names the only config file to read, whoever can write it; empty: none.
 const FILE: &str = "ASSAY_CONFIG";
+
+/// Character of variables that makes the next one a part of its word.
+const ESCAPE: char = '\\';
 
 /// Other environment variables that assay reads, with their effects, and the option of the
 /// commands for which they matter (all, if empty).
@@ -283,11 +287,36 @@ pub fn value_in_words(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Table(named) => {
             let named = named.iter();
-            let named = named.map(|(name, on)| format!("{name}={}", value_in_words(on)));
+            let named = named.map(|(name, on)| format!("{name}={}", escaped(&value_in_words(on))));
             named.collect::<Vec<_>>().join(" ")
         }
         other => other.to_string(),
     }
+}
+
+/// Puts a backslash before each character that would end a word of a variable.
+fn escaped(text: &str) -> String {
+    let characters = text.chars().flat_map(|character| {
+        let is_special = character == ESCAPE || character.is_whitespace();
+        is_special.then_some(ESCAPE).into_iter().chain([character])
+    });
+    characters.collect()
+}
+
+/// Splits a variable at spaces. The character after a backslash is a part of its word.
+fn words_of(text: &str) -> Vec<String> {
+    let (mut words, mut word) = (Vec::new(), String::new());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            ESCAPE => word.push(characters.next().unwrap_or(ESCAPE)),
+            space if space.is_whitespace() => words.push(mem::take(&mut word)),
+            other => word.push(other),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 impl Config {
@@ -441,12 +470,15 @@ fn of_variable(setting: &Setting, text: OsString) -> Result<Table, String> {
 }
 
 fn named_targets(text: &str) -> Result<Table, String> {
-    let named = text.split_whitespace().map(|word| {
+    let named = words_of(text).into_iter().map(|word| {
         let (name, on) = word.split_once('=')?;
         Some((name.to_owned(), Value::String(on.to_owned())))
     });
     let named: Option<Table> = named.collect();
-    named.ok_or_else(|| "give NAME=TARGET, separated by spaces".to_owned())
+    named.ok_or_else(|| {
+        "give NAME=TARGET, separated by spaces; a space in a target has a backslash before it"
+            .to_owned()
+    })
 }
 
 /// Reads a config file; `None` if there is none.

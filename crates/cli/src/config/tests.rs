@@ -300,6 +300,25 @@ fn another_process_gets_the_same_settings_from_variables_alone() {
     assert_eq!((other.files().count(), &other.problems), (0, &Vec::new()));
 }
 
+/// Names of places and values of tags can have any characters but control characters.
+#[test]
+fn another_process_gets_targets_with_spaces_and_backslashes() {
+    let home = Home::new().user(
+        "[targets]\na = 'labgrid:reserve?board=my board'\nb = 'labgrid:c:\\ d\\\\ e=f\u{a0}g'\n\
+         c = \"adb:1\"",
+    );
+    let config = home.read();
+    let variables: BTreeMap<_, _> = config.variables().into_iter().collect();
+    let other = Config::read(&|name| variables.get(name).map(OsString::from), None);
+    assert_eq!((&other.problems, &config.problems), (&vec![], &vec![]));
+    assert_eq!(other.values.targets.len(), 3);
+    assert_eq!(other.values.targets, config.values.targets);
+    let problem = Home::new()
+        .user("[targets]\na = \"labgrid:\\u0000\"")
+        .problem();
+    assert!(problem.contains("control character"), "{problem}");
+}
+
 #[test]
 fn the_page_has_every_setting_and_every_variable() {
     for Setting {

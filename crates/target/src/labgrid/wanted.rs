@@ -57,6 +57,9 @@ impl FromStr for BoardFilter {
     fn from_str(text: &str) -> Result<Self, WantedError> {
         let rest = text.strip_prefix(SCHEME);
         let rest = rest.ok_or(WantedError("it does not begin with labgrid:"))?;
+        if rest.contains(char::is_control) {
+            return Err(WantedError("it has a control character"));
+        }
         let Some(tags) = rest.strip_prefix(RESERVE) else {
             return match rest {
                 "" => Err(WantedError("the place has no name")),
