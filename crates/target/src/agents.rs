@@ -40,6 +40,33 @@ pub(crate) struct Agents {
     pub(crate) folders: Vec<PathBuf>,
     /// Feature that it must have, which the small one has not.
     pub(crate) needs: Option<Feature>,
+    /// Folder, by its name, of the copy of an installed agent that did not work: it is ended, and
+    /// only agents of this program are used from then on.
+    pub(crate) given_up: Option<String>,
+}
+
+/// Returns the folder that the user names.
+fn named() -> Option<PathBuf> {
+    let named = env::var_os(VARIABLE).filter(|named| !named.is_empty());
+    named.map(PathBuf::from)
+}
+
+/// Checks that the folder of agents that the user names can be read.
+///
+/// # Errors
+/// [`TargetError::NoFolder`] if it cannot.
+pub fn check_agents() -> Result<(), TargetError> {
+    let Some(folder) = named() else {
+        return Ok(());
+    };
+    folder.read_dir().map(drop).map_err(|source| {
+        let variable = VARIABLE;
+        TargetError::NoFolder {
+            variable,
+            folder,
+            source,
+        }
+    })
 }
 
 /// The agent for a machine, from the first of the folders that has it.
@@ -83,13 +110,13 @@ fn find(machine: &str, agents: &Agents) -> Result<PathBuf, String> {
 impl Agents {
     /// The small ones of this installation.
     pub(crate) fn installed() -> Self {
-        let named = env::var_os(VARIABLE).map(PathBuf::from);
         let program = env::current_exe().unwrap_or_default();
         let beside = program.parent().unwrap_or(Path::new("."));
         let own = FOLDERS.iter().map(|folder| beside.join(folder));
         Self {
-            folders: named.into_iter().chain(own).collect(),
+            folders: named().into_iter().chain(own).collect(),
             needs: None,
+            given_up: None,
         }
     }
 }
@@ -133,6 +160,7 @@ mod tests {
         Agents {
             folders: folders.to_vec(),
             needs: None,
+            given_up: None,
         }
     }
 

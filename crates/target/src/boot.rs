@@ -29,12 +29,15 @@
 //! An installed agent is copied into the folder, and the copy is run. After `stay NAME` in the
 //! place of `run` the agent stays under that name: `assay-boot at PATH`.
 //!
+//! After `NAME SIZE OTHER` the shell first ends what runs from the folder of the name OTHER, and
+//! removes that folder: an installed agent that hangs would stay for ever.
+//!
 //! Neither side sends before it is asked: tools on the machine may read more than they are told
 //! to.
 
 use crate::agents::{Agents, agent_for};
 use crate::installed::{self, Installed, choose};
-use crate::{AgentSession, TargetError, Watchdog};
+use crate::{AgentSession, GivenUpAgent, TargetError, Watchdog};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -74,9 +77,17 @@ const SCRIPT: &str = "\
     dir=; \
     find() { \
     for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
-    if \"$1\" \"$base/$name\"; then dir=$base/$name; return 0; fi; \
+    if \"$1\" \"$base/$2\"; then dir=$base/$2; return 0; fi; \
     done; \
     return 1; \
+    }; \
+    drop() { [ -O \"$1\" ] && rm -rf \"$1\"; }; \
+    end() { \
+    for process in /proc/[0-9]*; do \
+    words=; read -r words <\"$process/cmdline\"; \
+    case $words in *\"$1\"*) kill -9 \"${process#/proc/}\";; esac; \
+    done 2>/dev/null; \
+    find drop \"$1\"; dir=; \
     }; \
     make() { \
     mkdir \"$1\" 2>/dev/null || return 1; \
@@ -102,10 +113,11 @@ const SCRIPT: &str = "\
     trap : HUP INT TERM PIPE; \
     if [ \"$1\" = again ]; then \
     role=relay; seconds=0; \
-    find here || { echo assay-boot gone; exit 1; }; \
+    find here \"$name\" || { echo assay-boot gone; exit 1; }; \
     echo assay-boot there; \
     else \
-    find make || { echo assay-boot nowhere; exit 1; }; \
+    [ \"$what\" = use ] || [ -z \"$at\" ] || end \"$at\"; \
+    find make \"$name\" || { echo assay-boot nowhere; exit 1; }; \
     echo assay-boot made; \
     if [ \"$what\" = use ]; \
     then cp \"$at\" \"$dir/agent\" 2>/dev/null; \
@@ -153,6 +165,15 @@ pub(crate) enum Role {
     Keep(Duration),
 }
 
+/// Agent that was started.
+#[derive(Clone, Debug)]
+pub(crate) struct StartedAgent {
+    /// Name of its folder.
+    pub(crate) folder: String,
+    /// Installed agent that it is a copy of, unless that is the own one.
+    pub(crate) installed: Option<GivenUpAgent>,
+}
+
 /// The dialogue.
 pub(crate) struct Boot<'a> {
     target: &'a str,
@@ -181,25 +202,34 @@ impl<'a> Boot<'a> {
     }
 
     /// Puts an agent there and runs it, and leaves the session's stream at its first
-    /// byte. The name of its folder.
-    pub(crate) fn run(mut self, role: Role) -> Result<String, Fault> {
-        let name = folder_name();
-        let (machine, installed) = self.machine()?;
+    /// byte.
+    pub(crate) fn run(mut self, role: Role) -> Result<StartedAgent, Fault> {
+        let folder = folder_name();
+        let (machine, mut there) = self.machine()?;
         let own = self.own(&machine);
         let own_hash = own.as_ref().ok().map(|(_, hash)| hash.as_str());
-        match choose(&installed, own_hash, self.agents.needs) {
+        let is_own = |agent: &Installed| own_hash == Some(agent.hash.as_str());
+        if self.agents.given_up.is_some() {
+            there.retain(is_own);
+        }
+        let mut installed = None;
+        match choose(&there, own_hash, self.agents.needs) {
             Some(agent) => {
-                self.make_folder(&format!("{name} use {}\n", agent.path))?;
+                installed = (!is_own(agent)).then(|| GivenUpAgent {
+                    path: agent.path.clone(),
+                    replaceable: own_hash.is_some(),
+                });
+                self.make_folder(&format!("{folder} use {}\n", agent.path))?;
                 self.has_arrived(None, &agent.hash)?;
             }
-            None => self.send_agent(&name, &own.map_err(Fault::NoAgent)?)?,
+            None => self.send_agent(&folder, &own.map_err(Fault::NoAgent)?)?,
         }
         let (role, seconds) = match role {
             Role::Serve => ("serve", 0),
             Role::Keep(grace) => ("keep", grace.as_secs()),
         };
         self.say(&format!("run {role} {seconds}\n"))?;
-        Ok(name)
+        Ok(StartedAgent { folder, installed })
     }
 
     /// Goes to an agent that is kept, and leaves the session's stream at its next byte.
@@ -274,7 +304,8 @@ impl<'a> Boot<'a> {
 
     /// Sends this program's agent into a folder of that name.
     fn send_agent(&mut self, name: &str, (agent, hash): &(Vec<u8>, String)) -> Result<(), Fault> {
-        self.make_folder(&format!("{name} {}\n", agent.len()))?;
+        let ended = self.agents.given_up.as_deref().unwrap_or_default();
+        self.make_folder(&format!("{name} {} {ended}\n", agent.len()))?;
         for chunk in agent.chunks(CHUNK) {
             self.send(chunk)?;
         }

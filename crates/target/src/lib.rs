@@ -16,7 +16,7 @@ mod watchdog;
 mod when_lost;
 
 pub use adb::Adb;
-pub use agents::{InstalledAgent, installed_agents};
+pub use agents::{InstalledAgent, check_agents, installed_agents};
 pub use local::Local;
 pub use session::{AgentSession, await_end};
 pub use ssh::Ssh;
@@ -55,6 +55,13 @@ pub trait Target {
     /// When it cannot be started.
     fn start(&mut self) -> Result<AgentSession, TargetError>;
 
+    /// Gives up the installed agent that was started last, because it does not work: this program's
+    /// own agent is sent from now on, if there is one. `None`: none was started, or it is the own
+    /// one.
+    fn give_up_installed(&mut self) -> Option<GivenUpAgent> {
+        None
+    }
+
     /// Starts the agent as a part of this program: with its standard streams and
     /// terminal. The session's stream is on two other descriptors, whose numbers
     /// (to read from, to write to) are the agent's last two arguments.
@@ -71,6 +78,15 @@ pub trait Target {
         let _ = order;
         Err(TargetError::NothingThere)
     }
+}
+
+/// Installed agent that does not work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenUpAgent {
+    /// File of the agent.
+    pub path: String,
+    /// This program has an agent for the machine, which is sent instead.
+    pub replaceable: bool,
 }
 
 /// An agent over there.
@@ -144,6 +160,19 @@ pub enum TargetError {
         /// Searched places, and the remedy.
         why: String,
     },
+    /// The folder that a variable names for agents cannot be read.
+    #[error(
+        "{variable}={}: {source}; name a folder with agents, or unset {variable} (docs/boards.md)",
+        folder.display()
+    )]
+    NoFolder {
+        /// Environment variable.
+        variable: &'static str,
+        /// The folder.
+        folder: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// An agent that is there cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
@@ -175,7 +204,10 @@ impl TargetError {
     /// The command cannot be carried out as given: nothing was lost.
     pub const fn is_usage(&self) -> bool {
         match self {
-            Self::NoAgent { .. } | Self::NotInFront(_) | Self::NothingThere => true,
+            Self::NoAgent { .. }
+            | Self::NoFolder { .. }
+            | Self::NotInFront(_)
+            | Self::NothingThere => true,
             Self::Lab(error) => error.is_usage(),
             _ => false,
         }

@@ -10,9 +10,9 @@ mod links;
 mod staying;
 
 use crate::agents::Agents;
-use crate::boot::{self, Boot, Fault, Role};
+use crate::boot::{self, Boot, Fault, Role, StartedAgent};
 use crate::complaint::Complaints;
-use crate::{AgentOrder, AgentSession, AgentThere, Target, TargetError, WhenLost};
+use crate::{AgentOrder, AgentSession, AgentThere, GivenUpAgent, Target, TargetError, WhenLost};
 use assay_model::wire::Feature;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -59,6 +59,8 @@ pub struct Remote<P> {
     pub(crate) silence: Duration,
     /// Who is told what becomes of the link, a line at a time.
     pub(crate) tell: fn(&str),
+    /// Agent that was started last.
+    started: Option<StartedAgent>,
 }
 
 /// Why a machine is not reached, with what the program says of it.
@@ -78,6 +80,7 @@ impl<P: Program> Remote<P> {
             when_lost: WhenLost::Stop,
             silence: SILENCE,
             tell: |_| (),
+            started: None,
         }
     }
 
@@ -188,11 +191,22 @@ impl<P: Program> Target for Remote<P> {
             WhenLost::Wait(grace) => Role::Keep(grace),
         };
         let reached = self.reach(&boot::command(), self.silence, |boot| boot.run(role));
-        let (session, folder) = reached.map_err(|failed| failed.into_error(&self.program))?;
+        let (session, started) = reached.map_err(|failed| failed.into_error(&self.program))?;
+        let folder = started.folder.clone();
+        self.started = Some(started);
         Ok(match self.when_lost {
             WhenLost::Stop => session,
             WhenLost::Wait(grace) => links::over(self, folder, grace, session),
         })
+    }
+
+    fn give_up_installed(&mut self) -> Option<GivenUpAgent> {
+        let StartedAgent { folder, installed } = self.started.take()?;
+        let installed = installed?;
+        if installed.replaceable {
+            self.agents.given_up = Some(folder);
+        }
+        Some(installed)
     }
 
     fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {

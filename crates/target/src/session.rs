@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Time limit for the other side of an abandoned link to end.
 const CUT: Duration = Duration::from_secs(1);
+/// Time limit for an agent that outlives its links to end when it was given nothing to do.
+const DISMISSED: Duration = Duration::from_secs(10);
 
 /// A running agent and its stream. Dropping it closes the stream, which
 /// tells the agent to clean up, and waits until the agent is gone.
@@ -141,6 +143,17 @@ impl AgentSession {
         if let Carrier::Kept(kept) = &self.carrier {
             kept.cutter("the connection was given up".to_owned())();
         }
+    }
+
+    /// As [`AgentSession::give_up`], for an agent that was given nothing to do yet. One that
+    /// outlives its links ends with its input, instead of waiting for a host that never comes.
+    pub fn dismiss(&mut self) {
+        if !matches!(self.carrier, Carrier::Kept(_)) {
+            return self.give_up();
+        }
+        drop(self.writer.take());
+        self.parting = Some(DISMISSED);
+        self.reader = Box::new(std::io::empty());
     }
 
     /// Returns the complaint of the link to the agent, in one line.

@@ -69,15 +69,34 @@ impl Requests {
 impl Host {
     /// Starts the agent on a target and greets it.
     pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
-        let session = target.start()?;
-        Self::greeted(target, session, GREETING)
+        Self::start_within(target, GREETING)
     }
 
     /// The same on a machine that may not be there yet: each step of the way gets only so
-    /// long.
+    /// long. An installed agent that does not work is replaced by the own one.
     pub fn start_within(target: &mut dyn Target, patience: Duration) -> Result<Self, Failure> {
         let session = target.start()?;
-        Self::greeted(target, session, patience)
+        let failure = match Self::greeted(target, session, patience) {
+            Ok(host) => return Ok(host),
+            Err(failure) => failure,
+        };
+        match target.give_up_installed() {
+            None => Err(failure),
+            Some(agent) if agent.replaceable => {
+                let session = target.start()?;
+                // Only now: a machine that went away says nothing about its agent.
+                say(&clean(&format!(
+                    "assay: {failure}; it is installed there as {}, assay sends its own instead \
+                     (update or remove it, or run assay agent push)",
+                    agent.path
+                )));
+                Self::greeted(target, session, patience)
+            }
+            Some(agent) => Err(failure.and(&Failure::usage(format!(
+                "it is installed there as {}: update or remove it",
+                agent.path
+            )))),
+        }
     }
 
     /// Returns a function that ends the link to the agent at once, as long as this host exists.
@@ -150,7 +169,7 @@ impl Host {
     /// given up.
     fn agree(&mut self, agent: Greeting, needed: Option<Feature>) -> Result<Builds, Failure> {
         agreed(agent, needed).map_err(|why| {
-            self.session.give_up();
+            self.give_up();
             Failure::usage(self.placed(&why))
         })
     }
@@ -294,7 +313,7 @@ impl Host {
     pub fn hear(&mut self) -> Result<FromAgent, Failure> {
         let received = receive(&mut self.session.reader);
         if received.is_err() {
-            self.session.give_up();
+            self.give_up();
         }
         match received.map_err(|error| self.lost_by(&error))? {
             Some(FromAgent::Refused(Refusal { usage, message })) => Err(if usage {
@@ -331,7 +350,7 @@ impl Host {
         if self.noted_bytes <= MOST_NOTES {
             return Ok(());
         }
-        self.session.give_up();
+        self.give_up();
         Err(self.lost("the agent sends notes without end"))
     }
 
@@ -367,9 +386,18 @@ impl Host {
         sent.map_err(|error| self.lost_by(&error))
     }
 
+    /// Nothing that the agent says is wanted any more. Before both sides agreed it has nothing to
+    /// do, and ends at once.
+    fn give_up(&mut self) {
+        match self.origin.builds {
+            None => self.session.dismiss(),
+            Some(_) => self.session.give_up(),
+        }
+    }
+
     /// Whoever answers so is no agent to go on with.
     fn unexpected(&mut self, message: &FromAgent) -> Failure {
-        self.session.give_up();
+        self.give_up();
         let text = format!("{message:?}");
         let name = text.split([' ', '(', '{']).next().unwrap_or_default();
         Failure::failed(format!("the agent answered with an unexpected {name}"))

@@ -14,7 +14,8 @@ use assay_model::text::clean;
 use assay_model::wire::Feature;
 use assay_target::labgrid::{Board, BoardFilter};
 use assay_target::{
-    Adb, AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost,
+    Adb, AgentOrder, AgentSession, AgentThere, GivenUpAgent, Local, Ssh, Target, TargetError,
+    WhenLost, check_agents,
 };
 use clap::Args;
 use std::ffi::OsString;
@@ -130,6 +131,7 @@ pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
 /// One machine to measure on.
 pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
     if !matches!(on, On::Local) {
+        check_agents()?;
         end_links_with_this()?;
     }
     match on {
@@ -208,6 +210,10 @@ impl Target for Named {
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.inner.start()
+    }
+
+    fn give_up_installed(&mut self) -> Option<GivenUpAgent> {
+        self.inner.give_up_installed()
     }
 
     fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {

@@ -51,7 +51,7 @@ fn install(machine: &Machine, agent: &str) {
 }
 
 /// `assay run` of a job file: a load.
-fn run_file(machine: &Machine) -> Ended {
+fn run_file(machine: &Machine, when_lost: &str) -> Ended {
     let job = machine.bed.join("j.fio");
     let data = machine.bed.join("data");
     let lines = format!(
@@ -59,7 +59,7 @@ fn run_file(machine: &Machine) -> Ended {
         data.display()
     );
     fs::write(&job, lines).expect("a file");
-    let words = [text(&job), "--trials", "1", "--when-lost", "stop"];
+    let words = [text(&job), "--trials", "1", "--when-lost", when_lost];
     machine.run(&[&["run", "--on", "ssh://board"], &words[..]].concat())
 }
 
@@ -76,7 +76,7 @@ fn an_agent_of_a_later_build_works_and_is_a_note_on_its_runs() {
     assert_eq!(run["run"]["builds"]["agent"], OTHER_BUILD);
     assert_eq!(run["run"]["builds"]["host"], env!("CARGO_PKG_VERSION"));
     assert_eq!(run["run"]["builds"]["protocol"], 1);
-    run_file(&machine).assert_code(0);
+    run_file(&machine, "stop").assert_code(0);
 
     let own = machine.bed.short_run(&folder);
     let by_own = own.run_id().expect("a run").to_owned();
@@ -98,7 +98,7 @@ fn what_an_agent_lacks_is_refused_before_anything_is_measured() {
     needs!("/usr/bin/python3");
     let greeting = r#"{"oldest": 1, "newest": 1, "build": "9.0.0+abc", "features": ["works"]}"#;
     let machine = Machine::new(&greeting_with(greeting));
-    let refusal = run_file(&machine).refusal();
+    let refusal = run_file(&machine, "stop").refusal();
     let own = format!(
         "this is assay {} with protocol 1",
         env!("CARGO_PKG_VERSION")
@@ -185,4 +185,83 @@ fn an_agent_of_a_package_is_used_on_a_machine_that_has_no_other() {
     let refusal = machine.qualify(&folder, "stop").refusal();
     assert!(refusal.contains("from before protocol 1"), "{refusal}");
     machine.assert_clean();
+}
+
+/// An agent that does its work, and says that it has no `loads`, also over links that it outlives:
+/// no byte more or less goes through.
+fn without_loads() -> String {
+    format!(
+        r#"exec /usr/bin/python3 - "$@" 3<&0 <<'END'
+import os, subprocess, sys
+agent = subprocess.Popen(["{program}", "--serve-as-assay-agent", *sys.argv[1:]], stdin=3, stdout=subprocess.PIPE)
+os.close(3)
+while more := agent.stdout.read1(65536):
+    sys.stdout.buffer.write(more.replace(b'"loads"', b'"l0ads"'))
+    sys.stdout.buffer.flush()
+sys.exit(agent.wait())
+END
+"#,
+        program = env!("CARGO_BIN_EXE_assay")
+    )
+}
+
+#[test]
+fn a_refused_agent_ends_with_the_command() {
+    needs!("/usr/bin/python3");
+    let machine = Machine::new(&without_loads());
+    for when_lost in ["wait=10m", "stop"] {
+        let refusal = run_file(&machine, when_lost).refusal();
+        assert!(refusal.contains("the agent has no 'loads'"), "{refusal}");
+        assert_eq!(machine.agents(), 0, "{when_lost}");
+    }
+}
+
+/// What an installed agent of another build says before it is used.
+const ABLE: &str = "[ \"$*\" = --version ] && \
+    exec echo assay-agent 9.0.0+abc protocol 1..1 features works loads sqlite\n";
+
+/// The run was made by the agent of this program, and a note names the other one.
+fn assert_replaced(machine: &Machine, when_lost: &str, why: &str) {
+    let ended = machine.qualify(&machine.bed.folder(), when_lost);
+    ended.assert_code(0);
+    let path = machine.folder.join("assay-agent");
+    ended.assert_says(&["assay: ssh://board: ", why, text(&path), "sends its own"]);
+    let run = machine.bed.stored(ended.run_id().expect("a run"));
+    assert_eq!(run["run"]["builds"]["agent"], run["run"]["builds"]["host"]);
+    machine.assert_clean();
+}
+
+#[test]
+fn an_installed_agent_that_does_not_work_is_replaced_by_the_own_one() {
+    let later = r#"{"type":"hello","version":12,"oldest":2,"newest":3,"build":"9.0.0+abc"}"#;
+    let hello = r#"{"type":"hello","version":12,"oldest":1,"newest":1,"build":"9.0.0+abc"}"#;
+    for (agent, when_lost, why) in [
+        ("exit 1", "stop", "the agent ended unexpectedly"),
+        ("exit 1", "wait", "the agent there has ended"),
+        (&say(later), "stop", "with protocols 2 to 3"),
+        (&say(hello), "stop", "the agent ended unexpectedly"),
+    ] {
+        let machine = Machine::with_honest_agent();
+        install(&machine, &format!("{ABLE}{agent}"));
+        assert_replaced(&machine, when_lost, why);
+    }
+}
+
+#[test]
+fn an_installed_agent_that_hangs_is_replaced_and_ended() {
+    let machine = Machine::with_honest_agent();
+    install(&machine, &format!("{ABLE}while :; do sleep 1; done"));
+    assert_replaced(&machine, "stop", "did not answer within 30 s");
+}
+
+/// Without another agent to send there is only the reason, and the path.
+#[test]
+fn an_installed_agent_that_does_not_work_and_is_the_only_one_is_named() {
+    let machine = Machine::with_honest_agent();
+    without_agent_here(&machine);
+    install(&machine, &format!("{ABLE}exit 1"));
+    let ended = machine.qualify(&machine.bed.folder(), "stop");
+    ended.assert_code(5);
+    let path = machine.folder.join("assay-agent");
+    ended.assert_says(&["the agent ended unexpectedly", text(&path)]);
 }

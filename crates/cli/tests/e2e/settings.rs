@@ -356,6 +356,50 @@ fn the_doctor_describes_this_assay_in_a_few_lines() {
 }
 
 #[test]
+fn a_folder_of_agents_that_is_not_there_is_an_error_of_what_needs_agents() {
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let file = machine.bed.join("agents");
+    fs::write(&file, "").unwrap();
+    let on = ["--on", "ssh://a", "--on", "ssh://b"];
+    let qualify = [
+        "qualify",
+        text(&folder),
+        "--size",
+        "1M",
+        "--quick",
+        "--only",
+        "read-cached",
+    ];
+    let run = |agents: &str, words: &[&str]| {
+        let mut command = machine.command(words);
+        Running::start(command.env("ASSAY_AGENTS", agents)).end()
+    };
+    let doctor = |agents: &str| {
+        let mut command = machine.bed.command_without_store(&["doctor", "--self"]);
+        Running::start(command.env("ASSAY_AGENTS", agents))
+            .end()
+            .out
+    };
+    for (agents, why) in [
+        ("/nonexistent", "No such file"),
+        (text(&file), "Not a directory"),
+    ] {
+        let found = format!("ASSAY_AGENTS={agents}: {why}");
+        for on in [&on[..2], &on] {
+            let refusal = run(agents, &[&qualify, on].concat()).refusal();
+            assert!(refusal.contains(&found), "{refusal}");
+            assert!(refusal.contains("name a folder with agents"), "{refusal}");
+        }
+        run(agents, &qualify).assert_code(0);
+        let doctor = doctor(agents);
+        assert!(doctor.contains(&found), "{doctor}");
+    }
+    let doctor = doctor("");
+    assert!(!doctor.contains("ASSAY_AGENTS="), "{doctor}");
+}
+
+#[test]
 fn the_doctor_says_that_a_store_cannot_be_written_and_what_to_do() {
     needs!(root, "setpriv");
     let home = Home::new();

@@ -17,7 +17,9 @@ pub use lease::{Lease, Reservation, Trouble};
 pub use wanted::{BoardFilter, WantedError};
 
 use crate::ssh::SshAddress;
-use crate::{AgentOrder, AgentSession, AgentThere, Local, Ssh, Target, TargetError, WhenLost};
+use crate::{
+    AgentOrder, AgentSession, AgentThere, GivenUpAgent, Local, Ssh, Target, TargetError, WhenLost,
+};
 use assay_model::wire::Feature;
 use journal::LeaseJournal;
 use serde::Deserialize;
@@ -269,6 +271,8 @@ pub struct Board {
     lab: Arc<Lab>,
     wanted: BoardFilter,
     lease: Option<Lease>,
+    /// The way to the place.
+    ssh: Option<Ssh>,
     when_lost: WhenLost,
     tell: fn(&str),
     needs: Option<Feature>,
@@ -281,6 +285,7 @@ impl Board {
             lab,
             wanted,
             lease: None,
+            ssh: None,
             when_lost: WhenLost::Stop,
             tell: |_| {},
             needs: None,
@@ -296,14 +301,15 @@ impl Board {
     }
 
     /// The way to the board, which is acquired now unless it was.
-    fn ssh(&mut self) -> Result<Ssh, TargetError> {
+    fn ssh(&mut self) -> Result<&mut Ssh, TargetError> {
         let lease = match self.lease.take() {
             Some(lease) => lease,
             None => self.wanted.get(&self.lab)?,
         };
-        let lease = self.lease.insert(lease);
-        let ssh = Ssh::new(lease.address().clone());
-        let mut ssh = ssh.when_lost(self.when_lost, self.tell);
+        let address = self.lease.insert(lease).address();
+        let ssh = self
+            .ssh
+            .get_or_insert_with(|| Ssh::new(address.clone()).when_lost(self.when_lost, self.tell));
         if let Some(feature) = self.needs {
             ssh.needs(feature);
         }
@@ -341,6 +347,10 @@ impl Target for Board {
 
     fn start(&mut self) -> Result<AgentSession, TargetError> {
         self.ssh()?.start()
+    }
+
+    fn give_up_installed(&mut self) -> Option<GivenUpAgent> {
+        self.ssh.as_mut()?.give_up_installed()
     }
 
     fn start_in_front(&mut self) -> Result<AgentSession, TargetError> {

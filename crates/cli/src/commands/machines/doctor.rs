@@ -14,7 +14,7 @@ use assay_report::checkup::{findings, words};
 use assay_report::document::{Block, Document, Section};
 use assay_report::{json, views};
 use assay_store::Store;
-use assay_target::{InstalledAgent, Target, installed_agents};
+use assay_target::{InstalledAgent, Target, check_agents, installed_agents};
 use clap::Args;
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
@@ -82,6 +82,8 @@ pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 struct Installation {
     program: PathBuf,
     agents: Vec<InstalledAgent>,
+    /// Reason why agents are not looked for where the user says.
+    agents_problem: Option<String>,
     store: Result<PathBuf, String>,
     /// Reason why nothing can be kept in the store.
     store_problem: Option<String>,
@@ -96,6 +98,7 @@ impl Installation {
         Ok(Self {
             program: this_program()?,
             agents: installed_agents(),
+            agents_problem: check_agents().err().map(|error| error.to_string()),
             store_problem: match &store {
                 Ok(path) => store_problem(path).err(),
                 Err(why) => Some(why.clone()),
@@ -120,6 +123,7 @@ impl Installation {
             "build": build(),
             "program": self.program,
             "agents": agents.collect::<Vec<_>>(),
+            "agents_problem": self.agents_problem,
             "store": {
                 "path": self.store.as_ref().ok(),
                 "writable": self.store_problem.is_none(),
@@ -204,7 +208,11 @@ impl Installation {
             let remedy = "correct it: other commands refuse to run until then";
             severe(why, remedy)
         });
-        let mut all: Vec<Block> = store.chain(settings).collect();
+        let agents = self.agents_problem.iter().map(|why| {
+            let remedy = "correct it: commands with --on refuse to run until then";
+            severe(why, remedy)
+        });
+        let mut all: Vec<Block> = store.chain(settings).chain(agents).collect();
         if self
             .agents
             .iter()

@@ -15,6 +15,7 @@ use crate::ui::progress::block::LiveBlock;
 use crate::ui::progress::live::Reported;
 use assay_model::text::clean;
 use assay_store::Owner;
+use assay_target::check_agents;
 use assay_target::labgrid::{Lease, Trouble};
 use member::Member;
 use std::collections::BTreeMap;
@@ -127,6 +128,8 @@ pub struct Crew {
 impl Crew {
     /// Nothing is under way yet; from now on signals end what will be.
     pub fn new() -> Result<Self, Failure> {
+        // Each member would say the same.
+        check_agents()?;
         let (teller, told) = channel();
         let on_signal = teller.clone();
         let interrupt = Interrupt::catch(move || {
