@@ -104,7 +104,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["dist", rest @ ..] => dist::run_builds(rest),
         ["agents", names @ ..] => agents::provide(names),
         ["board"] => board::prepare(),
-        ["board", "fio"] => board::fio::prepare(),
+        ["board", program] => board::programs::prepare(program),
         ["servers"] => servers::prepare(),
         ["labgrid"] => labgrid::prepare(),
         ["house", rest @ ..] => house::run(rest),

@@ -30,12 +30,19 @@ pub const INITRAMFS: &str = "initramfs.gz";
 /// The secret key of who may log in, in [`FOLDER`].
 pub const KEY: &str = "key";
 
-/// Within the build folder: what `cargo xtask board fio` prepares.
-pub const FIO_FOLDER: &str = "board-fio";
-/// Debian's fio and its libraries, in [`FIO_FOLDER`].
-pub const FIO: &str = "fio.tar";
-/// Where they are put on the board.
-const FIO_THERE: &str = "/dev/shm/fio";
+/// A program of Debian and its libraries, in its [`program_folder`].
+pub const PROGRAM_ARCHIVE: &str = "program.tar";
+
+/// Folder within the build folder that `cargo xtask board PROGRAM` prepares.
+#[must_use]
+pub fn program_folder(program: &str) -> String {
+    format!("board-{program}")
+}
+
+/// Folder on the board of a program of Debian.
+fn program_there(program: &str) -> String {
+    format!("/dev/shm/{program}")
+}
 
 /// A boot takes some 10 s where nothing else runs.
 pub(crate) const BOOT: Duration = Duration::from_secs(300);
@@ -190,23 +197,25 @@ impl Board {
         Err(Unavailable(format!("on the board: {script}: {complaint}")))
     }
 
-    /// Puts Debian's fio onto the board; the words that start it there.
+    /// Puts a program of Debian onto the board; the words that start it there.
     ///
     /// # Errors
-    /// When `cargo xtask board fio` did not prepare it, or it cannot be put there.
-    pub fn fio(&self) -> Result<String, Unavailable> {
-        let prepared = crate::prepared::folder(FIO_FOLDER, "cargo xtask board fio")?;
-        self.unpack(&prepared.join(FIO), FIO_THERE)?;
+    /// When `cargo xtask board PROGRAM` did not prepare it, or it cannot be put there.
+    pub fn program(&self, name: &str) -> Result<String, Unavailable> {
+        let how = format!("cargo xtask board {name}");
+        let prepared = crate::prepared::folder(&program_folder(name), &how)?;
+        let there = program_there(name);
+        self.unpack(&prepared.join(PROGRAM_ARCHIVE), &there)?;
         let loader = "ld-linux-aarch64.so.1 --library-path";
-        Ok(format!("{FIO_THERE}/{loader} {FIO_THERE} {FIO_THERE}/fio"))
+        Ok(format!("{there}/{loader} {there} {there}/{name}"))
     }
 
-    /// Removes what [`Self::fio`] put there.
+    /// Removes what [`Self::program`] put there.
     ///
     /// # Errors
     /// When the board is not reached.
-    pub fn remove_fio(&self) -> Result<(), Unavailable> {
-        self.run(&format!("rm -r {FIO_THERE}")).map(drop)
+    pub fn remove_program(&self, name: &str) -> Result<(), Unavailable> {
+        self.run(&format!("rm -r {}", program_there(name))).map(drop)
     }
 
     fn await_login(&self) -> Result<(), Unavailable> {

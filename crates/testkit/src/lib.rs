@@ -29,7 +29,7 @@ mod nbd;
 mod needs;
 pub mod neighbour;
 pub mod power_port;
-mod prepared;
+pub mod prepared;
 mod process;
 mod scratch;
 mod ssh_client;

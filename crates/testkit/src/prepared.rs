@@ -3,8 +3,11 @@
 use crate::command::Unavailable;
 use std::path::PathBuf;
 
-/// The folder of that name, beside that of the test program; `by` prepares it.
-pub(crate) fn folder(name: &str, by: &str) -> Result<PathBuf, Unavailable> {
+/// The folder of that name, beside that of the test program.
+///
+/// # Errors
+/// When `by`, the command that prepares it, was not run.
+pub fn folder(name: &str, by: &str) -> Result<PathBuf, Unavailable> {
     let program = std::env::current_exe().map_err(|error| Unavailable(error.to_string()))?;
     let folders = program.ancestors().map(|folder| folder.join(name));
     folders

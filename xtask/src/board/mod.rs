@@ -4,8 +4,8 @@
 //!
 //! `assay_testkit::Board` starts it.
 
-pub mod fio;
 mod initramfs;
+pub mod programs;
 
 use crate::packages::{self, Packages, launcher, unpack};
 use crate::run::run;

@@ -271,7 +271,7 @@ fn the_agents_rate_is_told_beside_those_of_the_boards_own_tools() {
     let board = or_skip!(Board::shared());
     or_skip!(board.agent());
     // Without it, the rates are compared with dd's alone.
-    let fio = board.fio();
+    let fio = board.program("fio");
     let bed = Bed::new();
     let file = format!("{CARD}/rate");
     let write = format!("dd if=/dev/urandom of={file} bs=1M count=8 2>/dev/null; sync");
@@ -289,7 +289,7 @@ fn the_agents_rate_is_told_beside_those_of_the_boards_own_tools() {
     match fio {
         Ok(_) => {
             println!("{}", beside("fio", &by_agent, &by_fio));
-            board.remove_fio().unwrap();
+            board.remove_program("fio").unwrap();
         }
         Err(why) => println!("not compared with fio: {why}"),
     }

@@ -1,6 +1,7 @@
-//! `cargo xtask board fio`: Debian's fio for the emulated board, with all libraries that
-//! it needs, so that a test can compare its rates with assay's there. It takes 60 MB
-//! from Debian's servers and a while to get onto the board, so no other command does it.
+//! `cargo xtask board PROGRAM`: a program of Debian for the emulated board, with all libraries
+//! that it needs: fio, to compare its rates with assay's there, and OpenSSH's client, with which an
+//! assay on the board reaches another machine. fio takes 60 MB from Debian's servers and a while to
+//! get onto the board, so no other command prepares them.
 
 use crate::packages::{self, Packages, unpack};
 use crate::run::run;
@@ -16,30 +17,35 @@ use std::process::Command;
 
 /// To be raised with every change of what is prepared here.
 const RECIPE: &str = "1";
-const PROGRAM: &str = "usr/bin/fio";
+/// Programs, each with its package.
+const PROGRAMS: [(&str, &str); 2] = [("fio", "fio"), ("ssh", "openssh-client")];
 
-/// Makes the folder unless it is there already.
-pub fn prepare() -> Result<()> {
-    packages::prepare(board::FIO_FOLDER, RECIPE, make).context("cannot prepare the board's fio")
+/// Makes the folder of a program unless it is there already.
+pub fn prepare(program: &str) -> Result<()> {
+    let known = PROGRAMS.iter().find(|(name, _)| *name == program);
+    let (_, package) = known.context("programs for the board: fio, ssh")?;
+    let make = |folder: &Path| make(folder, program, package);
+    packages::prepare(&board::program_folder(program), RECIPE, make)
+        .with_context(|| format!("cannot prepare the board's {program}"))
 }
 
-fn make(folder: &Path) -> Result<()> {
+fn make(folder: &Path, program: &str, package: &str) -> Result<()> {
     let work = folder.join("work");
     let packages = Packages::update(&work.join("apt"))?;
     let tree = work.join("tree");
-    for package in packages.all_of_board("fio")? {
+    for package in packages.all_of_board(package)? {
         unpack(&package, &tree)?;
     }
     let chosen = work.join("chosen");
     fs::create_dir(&chosen)?;
-    for file in with_libraries(&tree)? {
+    for file in with_libraries(&tree, program)? {
         let name = file.file_name().context("a file without a name")?;
         fs::copy(&file, chosen.join(name))?;
     }
     run(Command::new("tar")
         .arg("--create")
         .arg("--file")
-        .arg(folder.join(board::FIO))
+        .arg(folder.join(board::PROGRAM_ARCHIVE))
         .arg("--directory")
         .args([chosen.as_path(), Path::new(".")]))?;
     fs::remove_dir_all(&work)?;
@@ -47,10 +53,10 @@ fn make(folder: &Path) -> Result<()> {
 }
 
 /// The program, and the libraries that it and they need.
-fn with_libraries(tree: &Path) -> Result<Vec<PathBuf>> {
+fn with_libraries(tree: &Path, program: &str) -> Result<Vec<PathBuf>> {
     let mut there = BTreeMap::new();
     libraries(tree, &mut there)?;
-    let mut found = vec![tree.join(PROGRAM)];
+    let mut found = vec![tree.join("usr/bin").join(program)];
     let mut looked_at = 0;
     while let Some(file) = found.get(looked_at) {
         for name in needed(file)? {
