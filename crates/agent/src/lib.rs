@@ -42,6 +42,7 @@ mod watching;
 mod work;
 mod workspace;
 
+pub use assay_engine::held::HeldFolder;
 pub use permission::admit_output;
 pub use pushed::run;
 pub use serve::{serve, serve_in_front};

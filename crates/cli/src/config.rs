@@ -3,7 +3,10 @@
 //! They are read once, at the start. A process that this one starts gets them as variables and
 //! reads no file, so that all processes of a command have the same settings.
 
+mod unknown;
+
 use crate::checks::input;
+use crate::checks::part::device_model;
 use crate::checks::toml_file;
 use crate::exit::Failure;
 use crate::ui::address::{self, On};
@@ -248,6 +251,8 @@ pub struct Config {
     files: Vec<(&'static str, PathBuf)>,
     /// Reasons why sources cannot be used.
     pub problems: Vec<String>,
+    /// Variables that nothing reads, a sentence each.
+    pub warnings: Vec<String>,
     values: Values,
 }
 
@@ -256,7 +261,8 @@ static CONFIG: OnceLock<Config> = OnceLock::new();
 /// Reads the settings of this process. To be called once, at its start.
 pub fn load() {
     let folder = std::env::current_dir().ok();
-    let config = Config::read(&|name| std::env::var_os(name), folder.as_deref());
+    let mut config = Config::read(&|name| std::env::var_os(name), folder.as_deref());
+    config.warnings = unknown::warnings(std::env::vars_os());
     // Set once: this is one of the first things that a process does.
     let _ = CONFIG.set(config);
 }
@@ -271,9 +277,13 @@ pub fn values() -> &'static Values {
     &current().values
 }
 
-/// Returns the number of trials of a command that makes so many by default.
-pub fn trials(usual: u32) -> u32 {
-    values().trials.unwrap_or(usual)
+/// Trials of most commands, where nobody says how many.
+pub const TRIALS: u32 = 5;
+
+/// Returns the number of trials: that of the flag, of the settings, or what is usual for the
+/// command.
+pub fn trials(flag: Option<u32>, usual: u32) -> u32 {
+    flag.or(values().trials).unwrap_or(usual)
 }
 
 /// Returns the margin of comparisons where neither a flag nor a run has one, as a share.
@@ -370,6 +380,21 @@ impl Config {
                 "{why} (assay config shows all settings)"
             )))
         })
+    }
+
+    /// Returns all reasons why settings cannot be used, also those that otherwise only the command
+    /// that needs a setting finds.
+    pub fn all_problems(&self) -> Vec<String> {
+        let part = self.values.part.as_deref();
+        let part = part.and_then(|part| device_model(part).err());
+        let part = part.zip(self.find("part")).map(|(why, (_, layer))| {
+            let source = layer.file.as_ref();
+            let source = source.map_or("ASSAY_PART".to_owned(), |file| {
+                format!("{}: part", file.display())
+            });
+            format!("{source}: {why}")
+        });
+        self.problems.iter().cloned().chain(part).collect()
     }
 
     /// Returns a setting with its source; of targets one by its name, as in `targets.board`.

@@ -23,8 +23,7 @@ impl Explained<'_> {
         document.push(self.summary());
         let flash = self.no_flash.is_none();
         for group in &self.groups {
-            let results = group.results.iter();
-            results.for_each(|one| document.push(one.section(flash)));
+            document.push(group.explained(flash));
             document.push(group.section());
         }
         let mut without = Section::new("without", tr!("Without an explanation"));
@@ -91,6 +90,18 @@ impl Explained<'_> {
 }
 
 impl Group<'_> {
+    /// Explains each result under a heading of its own.
+    fn explained(&self, flash: bool) -> Section {
+        let title = match self.condition {
+            Some(condition) => tr!("Results under {condition}", condition = clean(condition)),
+            None => tr!("Results").to_owned(),
+        };
+        let mut section = Section::new("result", title);
+        let results = self.results.iter();
+        results.for_each(|one| one.explain(flash, &mut section));
+        section
+    }
+
     /// Says where the costs of requests come from.
     fn section(&self) -> Section {
         let title = match self.condition {
@@ -186,7 +197,7 @@ impl Explanation<'_> {
         Some((clean(&self.of.name()), said))
     }
 
-    fn section(&self, flash: bool) -> Section {
+    fn explain(&self, flash: bool, section: &mut Section) {
         let one = &self.of;
         let head = tr!(
             "{job}: {time} for each {direction} ({label})",
@@ -195,7 +206,7 @@ impl Explanation<'_> {
             direction = describe::direction(one.direction),
             label = one.label.map_or(tr!("differs"), assay_lang::translated)
         );
-        let mut section = Section::new("result", head);
+        section.heading(head);
         let about = counted!(
             one.trials as u64,
             "{what}; {ios} I/Os in {n} trial, latency {mean} on average, {median} in the median",
@@ -222,7 +233,6 @@ impl Explanation<'_> {
                 .map(|help| help.sentence.clone())
                 .collect(),
         );
-        section
     }
 
     fn shares(&self, flash: bool) -> Table {

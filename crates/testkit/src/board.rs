@@ -215,7 +215,8 @@ impl Board {
     /// # Errors
     /// When the board is not reached.
     pub fn remove_program(&self, name: &str) -> Result<(), Unavailable> {
-        self.run(&format!("rm -r {}", program_there(name))).map(drop)
+        self.run(&format!("rm -r {}", program_there(name)))
+            .map(drop)
     }
 
     fn await_login(&self) -> Result<(), Unavailable> {

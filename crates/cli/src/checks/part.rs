@@ -27,8 +27,11 @@ pub fn device_model(word: &str) -> Result<DeviceModel, Failure> {
     let path = Path::new(word);
     let text = small_text(path).map_err(|error| {
         let known = DeviceModel::known_names();
-        let why = format!("no part is called so: there are {known}; as a file it cannot be read");
-        Failure::in_file(path, format_args!("{why}: {error}"))
+        let meant = meant(word, known.split(", "));
+        let why = format!(
+            "no part is called so{meant}: there are {known}; as a file it cannot be read: {error}"
+        );
+        Failure::in_file(path, why)
     })?;
     DeviceModel::parse(&text).map_err(|error| Failure::in_file(path, error))
 }

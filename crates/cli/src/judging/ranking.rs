@@ -41,7 +41,7 @@ impl Judged {
         let options = held_to([source], margin);
         Ok(Self {
             ranking: rank_figures(&source.figures, baseline.as_deref(), &options)?,
-            name: source.name.clone(),
+            name: source.lasting_name.clone(),
             warnings: Told::all(|| {
                 let looked = source.run.as_deref().and_then(looked_at);
                 looked.into_iter().collect()

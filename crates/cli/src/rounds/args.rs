@@ -81,7 +81,7 @@ impl RoundArgs {
                  --trials",
             )),
             Some(Trials::Number(number)) => Ok(number),
-            None => Ok(config::trials(USUAL)),
+            None => Ok(config::trials(None, USUAL)),
         }
     }
 

@@ -90,7 +90,7 @@ impl Schedule {
             }
             Some(Trials::Number(number)) => (number.min(room), None),
             None if fits.is_some() => (room.min(wish.max_trials.unwrap_or(FILLED)), None),
-            None => (config::trials(USUAL), None),
+            None => (config::trials(None, USUAL), None),
         };
         if wish.max_trials.is_some() && wish.budget.is_none() && looks.is_none() {
             return Err(Failure::usage(

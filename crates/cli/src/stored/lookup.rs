@@ -135,26 +135,39 @@ pub fn write_file(
 ) -> Result<(), Failure> {
     admit_output(path)?;
     let real = behind_links(path);
-    let fill = |file: File| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.flush()
-    };
     let special = |there: fs::Metadata| !there.is_file() && !there.is_dir();
     if fs::metadata(&real).is_ok_and(special) {
         // A pipe, a terminal, /dev/null: nothing could take its place.
-        let written = File::options().write(true).open(&real).and_then(fill);
-        return written
+        let opened = File::options().write(true).open(&real);
+        return opened
+            .and_then(|file| fill(file, write))
             .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())));
     }
+    replace_file(&real, path, write)
+}
+
+fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    out.flush()
+}
+
+/// Writes a file beside another one, or beside nothing, and puts it in its place. A link of that
+/// name is replaced, not followed. People know the file as `shown`.
+pub fn replace_file(
+    real: &Path,
+    shown: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     let mut beside = real.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
     let beside = PathBuf::from(beside);
-    let filled = File::create_new(&beside).and_then(fill);
-    let result = filled.and_then(|()| fs::rename(&beside, &real));
+    let created = File::create_new(&beside);
+    let filled = created.and_then(|file| fill(file, write));
+    let result = filled.and_then(|()| fs::rename(&beside, real));
     result.map_err(|error| {
         let _ = fs::remove_file(&beside);
-        let message = format!("cannot write {}: {error}", path.display());
+        let message = format!("cannot write {}: {error}", shown.display());
         match error.kind() {
             io::ErrorKind::NotFound
             | io::ErrorKind::NotADirectory

@@ -1,6 +1,7 @@
 //! Stored runs and figures: finding, reading, output formats.
 
 pub mod files;
+pub mod folder;
 pub mod formats;
 pub mod guard;
 pub mod keep;

@@ -56,6 +56,9 @@ pub struct FigureSource {
     pub origin: Origin,
     /// In the user's words, with the condition where one was named.
     pub name: String,
+    /// Name that lasts, however the user referred to it: the one that a stored run or import was
+    /// given, else its id; of a file its name.
+    pub lasting_name: String,
     /// Figures of one condition, or of all where none was named.
     pub figures: Vec<Figure>,
     /// Parts of the source that were not understood, a sentence each.
@@ -161,6 +164,12 @@ impl FigureSource {
         Self {
             origin: Origin::Stored(run.header.id.clone()),
             name: run.header.id.clone(),
+            lasting_name: run
+                .annotation
+                .name
+                .as_ref()
+                .unwrap_or(&run.header.id)
+                .clone(),
             figures: of_trials(&run.header, &run.trials),
             notes: Vec::new(),
             circumstances: Vec::new(),
@@ -171,7 +180,11 @@ impl FigureSource {
 
     /// Returns all figures of results that were made elsewhere.
     pub fn of_import(import: Import) -> Self {
-        Self::of_results(import.id, import.results)
+        let given = import.annotation.name;
+        Self {
+            lasting_name: given.unwrap_or_else(|| import.id.clone()),
+            ..Self::of_results(import.id, import.results)
+        }
     }
 
     fn of_results(name: String, results: Results) -> Self {
@@ -181,6 +194,7 @@ impl FigureSource {
         }
         Self {
             origin: Origin::Stored(name.clone()),
+            lasting_name: name.clone(),
             name,
             figures: results.figures,
             notes: results.notes,

@@ -73,6 +73,20 @@ fn a_published_table_is_ranked_as_its_figures_allow() {
     let screen = bed.run(&["rank", text(&table)]);
     screen.assert_code(0);
     assert!(screen.out.contains("letters"), "{}", screen.out);
+    assert!(
+        screen
+            .out
+            .starts_with(&format!("Conditions of {}", text(&table))),
+        "{}",
+        screen.out
+    );
+    bed.run(&["import", text(&table), "--name", "governors"])
+        .assert_code(0);
+    let of_last = bed.run(&["rank", "last"]).out;
+    assert!(
+        of_last.starts_with("Conditions of governors against"),
+        "{of_last}"
+    );
 }
 
 #[test]

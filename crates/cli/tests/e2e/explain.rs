@@ -229,6 +229,21 @@ fn the_page_caches_figures_are_not_fitted_and_not_divided_as_a_devices() {
 }
 
 #[test]
+fn a_page_has_a_few_links_and_a_heading_for_each_result() {
+    let bed = Bed::new();
+    measured(&bed);
+    let page = bed.join("explained.html");
+    bed.run(&["explain", "last", "-o", text(&page)])
+        .assert_code(0);
+    let page = fs::read_to_string(page).expect("a page");
+    let (_, links) = page.split_once("<nav").expect("links");
+    let (links, rest) = links.split_once("</nav>").expect("links");
+    let count = links.matches("<a ").count();
+    assert!((2..=5).contains(&count), "{links}");
+    assert_eq!(rest.matches("<h3>").count(), 13, "{rest}");
+}
+
+#[test]
 fn nothing_of_flash_is_claimed_of_a_loop_device() {
     needs!(root, "mkfs.ext4");
     let volume = or_skip!(Volume::new("ext4", 128));

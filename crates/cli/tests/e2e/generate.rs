@@ -4,6 +4,7 @@ use crate::assay::{Bed, Ended, Running, text};
 use assay_testkit::{needs, search_path};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -91,6 +92,29 @@ fn each_command_has_a_page_with_all_sections() {
         let other = again.join(page.file_name().expect("a name"));
         assert_eq!(fs::read(&page).unwrap(), fs::read(other).unwrap());
     }
+}
+
+#[test]
+fn pages_follow_no_link_that_somebody_put_in_their_place() {
+    needs!(root);
+    let bed = Bed::new();
+    let folder = bed.folder_named("man");
+    let other = bed.join("other");
+    fs::write(&other, "kept").expect("a file");
+    symlink(&other, folder.join("assay-dd.1")).expect("a link");
+    let line = generate(&bed, &["man", text(&folder)]).refusal();
+    assert!(line.contains("assay-dd.1 is a link"), "{line}");
+    assert_eq!(fs::read_to_string(&other).expect("a file"), "kept");
+    // Another user's folder, with a link to one of root's.
+    let theirs = bed.folder_named("theirs");
+    let target = bed.folder_named("target");
+    symlink(&target, theirs.join("man")).expect("a link");
+    chown(&theirs, Some(65534), Some(65534)).expect("as root");
+    for folder in [theirs.join("man"), theirs.join("man/new")] {
+        let line = generate(&bed, &["man", text(&folder)]).refusal();
+        assert!(line.contains("another user can change"), "{line}");
+    }
+    assert_eq!(pages(&target), [PathBuf::new(); 0]);
 }
 
 #[test]

@@ -52,6 +52,16 @@ fn every_kernel_has_a_rate_and_says_what_it_was_made_of() {
     let shown = bed.run(&["show", "last"]);
     shown.assert_code(0);
     assert!(shown.out.contains("Bandwidth of memory"), "{}", shown.out);
+    let (answer, _) = shown.out.split_once("\nRun\n").expect("sections");
+    for words in [
+        "main memory\n\nIn short",
+        "  Bandwidth  ",
+        "(cpu-cache) with 1 thread",
+        "in part: ",
+    ] {
+        assert!(answer.contains(words), "{words}: {answer}");
+    }
+    assert!(!answer.contains("device"), "{answer}");
 }
 
 #[test]
@@ -72,6 +82,16 @@ fn two_runs_of_latency_are_compared() {
     let [b, a, ..] = ids[..] else {
         panic!("{}", listed.out)
     };
+    let shown = bed.run(&["show", "last"]).out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("(cpu-cache) in a working set of 4 KiB; "),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("(cpu-cache) in a working set of 16 KiB Believe it?"),
+        "{shown}"
+    );
     let compared = bed.run(&["compare", a, b]);
     assert!(compared.out.contains("latency-4KiB"), "{}", compared.out);
 }

@@ -7,12 +7,12 @@
 use crate::commands::{Cli, GROUPS};
 use crate::config::{SETTINGS, VARIABLES};
 use crate::exit::Failure;
+use crate::stored::folder::OutputFolder;
 use assay_dialects::{dd, fio, iozone};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use jiff::Timestamp;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -73,15 +73,20 @@ fn environment() -> Vec<Outside> {
 pub fn write(folder: &Path) -> Result<(), Failure> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
-    fs::create_dir_all(folder)
-        .and_then(|()| write_pages(&command, &TOOLS.map(str::to_owned), folder))
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", folder.display())))
+    let folder = OutputFolder::open(folder)?;
+    write_pages(&command, &TOOLS.map(str::to_owned), &folder)
 }
 
 /// Writes the page of a command, with the names of related pages, and those of its subcommands.
-fn write_pages(command: &Command, related: &[String], folder: &Path) -> io::Result<()> {
+fn write_pages(
+    command: &Command,
+    related: &[String],
+    folder: &OutputFolder,
+) -> Result<(), Failure> {
     let name = page_name(command);
-    fs::write(folder.join(format!("{name}.1")), page(command, related)?)?;
+    folder.write(&format!("{name}.1"), |out| {
+        out.write_all(page(command, related)?.as_bytes())
+    })?;
     for below in command.get_subcommands() {
         let siblings = command.get_subcommands().map(page_name);
         let siblings = siblings.filter(|sibling| is_related(sibling, &page_name(below)));

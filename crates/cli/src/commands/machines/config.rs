@@ -75,17 +75,18 @@ struct SettingInForce {
 /// Shows the settings. Those that are not understood are named.
 pub fn run(args: &ConfigArgs, language: Option<&str>) -> Result<ExitCode, Failure> {
     let settings = settings(args, language);
-    let problems = &config::current().problems;
+    let problems = config::current().all_problems();
     let value = || {
         json!({
             "schema": SCHEMA,
             "settings": settings,
             "files": config::current().files_json(),
             "problems": problems,
+            "warnings": config::current().warnings,
         })
     };
     args.output
-        .present(value, || in_english(|| document(&settings)))?;
+        .present(value, || in_english(|| document(&settings, &problems)))?;
     Ok(match problems.is_empty() {
         true => DONE,
         false => ExitCode::from(USAGE),
@@ -152,7 +153,7 @@ fn default(setting: &Setting) -> Option<String> {
     }
 }
 
-fn document(settings: &[SettingInForce]) -> Document {
+fn document(settings: &[SettingInForce], problems: &[String]) -> Document {
     let mut document = Document::new("Settings in force".to_owned());
     let mut section = Section::new("settings", "");
     section.facts(settings.iter().map(|setting| {
@@ -169,13 +170,19 @@ fn document(settings: &[SettingInForce]) -> Document {
     let mut files = Section::new("files", "Config files");
     files.list(config::current().file_states());
     document.push(files);
-    let mut problems = Section::new("problems", "Not understood");
-    let warnings = config::current().problems.iter().map(|why| Block::Warning {
-        message: clean(why),
-        remedy: None,
-        severe: true,
-    });
-    problems.blocks.extend(warnings);
-    document.push(problems);
+    let warnings = &config::current().warnings;
+    document.push(warned("problems", "Not understood", problems, true));
+    document.push(warned("warnings", "Not read", warnings, false));
     document
+}
+
+fn warned(id: &'static str, title: &str, sentences: &[String], severe: bool) -> Section {
+    let mut section = Section::new(id, title);
+    let warnings = sentences.iter().map(|sentence| Block::Warning {
+        message: clean(sentence),
+        remedy: None,
+        severe,
+    });
+    section.blocks.extend(warnings);
+    section
 }

@@ -50,9 +50,9 @@ pub struct PingArgs {
     /// the whole file or device].
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
-    /// Number of trials.
-    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub trials: u32,
+    /// Number of trials [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
     #[command(flatten)]
     pub shared: MeasureArgs,
 }
@@ -98,7 +98,7 @@ fn plan(args: &PingArgs, inspection: &Inspection, place: Place) -> Result<Plan, 
     let mut jobs = [job(args, size)?];
     on_place(&place, &mut jobs)?;
     let seed = args.shared.seed.unwrap_or_else(random);
-    let trials = args.trials;
+    let trials = config::trials(args.trials, config::TRIALS);
     let jobs = jobs.map(|job| PlannedJob { job, trials });
     Ok(interleaved(seed, place, size, jobs.into()))
 }

@@ -39,9 +39,9 @@ pub struct RunArgs {
     /// A job file of fio. A block device that it names is overwritten, unless it
     /// is in use.
     pub file: PathBuf,
-    /// Number of trials.
-    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub trials: u32,
+    /// Number of trials [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
     /// Print the run as JSON on standard output.
     #[arg(long)]
     pub json: bool,
@@ -82,7 +82,7 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         entries,
         replay: None,
         inspection,
-        trials: args.trials,
+        trials: config::trials(args.trials, config::TRIALS),
         json: args.json,
     };
     asked.carry_out(&mut host, store)

@@ -103,7 +103,7 @@ struct DoctorDocument<'a> {
     schema: u32,
     target: Option<&'a str>,
     path: Option<String>,
-    system: SystemPart<'a>,
+    system: Option<SystemPart<'a>>,
     findings: Vec<FindingPart<'a>>,
 }
 
@@ -117,12 +117,12 @@ struct FindingPart<'a> {
     data: &'a Finding,
 }
 
-/// The findings about a machine as one JSON object.
-pub fn doctor(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value {
+/// The findings about a machine as one JSON object; without a checkup, if nothing could look at it.
+pub fn doctor(checkup: Option<&Checkup>, findings: &[Finding], target: Option<&str>) -> Value {
     in_english(|| doctor_whole(checkup, findings, target))
 }
 
-fn doctor_whole(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value {
+fn doctor_whole(checkup: Option<&Checkup>, findings: &[Finding], target: Option<&str>) -> Value {
     let findings = findings.iter().map(|finding| {
         let words = words(finding);
         FindingPart {
@@ -136,8 +136,10 @@ fn doctor_whole(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -
     let document = DoctorDocument {
         schema: DOCTOR_SCHEMA,
         target,
-        path: checkup.place.as_ref().map(|place| text(&place.path)),
-        system: SystemPart::of(&checkup.system),
+        path: checkup
+            .and_then(|checkup| checkup.place.as_ref())
+            .map(|place| text(&place.path)),
+        system: checkup.map(|checkup| SystemPart::of(&checkup.system)),
         findings: findings.collect(),
     };
     serde_json::to_value(document)

@@ -403,7 +403,7 @@ fn the_findings_read_well() {
 #[test]
 fn json_has_words_and_data() {
     let checkup = ill();
-    let value = json::doctor(&checkup, &findings(&checkup), None);
+    let value = json::doctor(Some(&checkup), &findings(&checkup), None);
     assert_eq!(value["schema"], 1);
     assert_eq!(value["path"], "/data");
     let all = value["findings"].as_array().unwrap();

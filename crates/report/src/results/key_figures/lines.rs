@@ -211,7 +211,7 @@ fn scenarios(summary: &Summary<'_>) -> Option<KeyFigure> {
     line(tr!("Scenarios"), &words)
 }
 
-fn line(subject: &str, words: &[String]) -> Option<KeyFigure> {
+pub(super) fn line(subject: &str, words: &[String]) -> Option<KeyFigure> {
     (!words.is_empty()).then(|| KeyFigure {
         subject: subject.to_owned(),
         text: words.join("; "),

@@ -5,6 +5,7 @@
 
 use assay_lang::tr;
 mod lines;
+mod main_memory;
 mod over;
 use crate::results::summary::{JobSummary, Summary};
 use crate::results::warnings::{Doubt, Warning};
@@ -48,13 +49,18 @@ const REASONS: usize = 3;
 impl KeyFigures {
     /// The digest of a run with its warnings.
     pub fn of(summary: &Summary<'_>, warnings: &[Warning]) -> Self {
-        let doubts: Vec<Doubt> = warnings.iter().filter_map(Warning::doubt).collect();
+        let mut doubts: Vec<Doubt> = warnings.iter().filter_map(Warning::doubt).collect();
         if summary.jobs.iter().any(JobSummary::is_cuts) {
             return Self::of_cuts();
         }
+        let is_of_memory = summary.is_of_memory();
+        doubts.extend(is_of_memory.then(|| main_memory::doubt(summary)).flatten());
         let belief = belief(summary, &doubts);
         Self {
-            lines: lines::all(summary),
+            lines: match is_of_memory {
+                true => main_memory::all(summary),
+                false => lines::all(summary),
+            },
             belief,
             because: because(belief, &doubts, summary),
         }
@@ -75,9 +81,12 @@ impl KeyFigures {
 
 fn belief(summary: &Summary<'_>, doubts: &[Doubt]) -> Belief {
     let has = |wanted: fn(&Doubt) -> bool| doubts.iter().any(wanted);
-    let seen = summary.jobs.iter().any(|job| {
-        let labels = job.labels(None);
-        labels.has("device") || labels.has("device-unflushed")
+    let seen = summary.jobs.iter().any(|job| match summary.is_of_memory() {
+        true => job.completed().next().is_some(),
+        false => {
+            let labels = job.labels(None);
+            labels.has("device") || labels.has("device-unflushed")
+        }
     });
     if !seen || has(|doubt| matches!(doubt, Doubt::All(_))) {
         Belief::No
@@ -119,6 +128,12 @@ fn because(belief: Belief, doubts: &[Doubt], summary: &Summary<'_>) -> String {
         more => tr!("{reasons}; {more} more", reasons = reasons.join("; "), more),
     };
     match belief {
+        Belief::Yes if summary.is_of_memory() => {
+            tr!("yes: nothing in the evidence speaks against it").to_owned()
+        }
+        Belief::No if summary.is_of_memory() && reasons.is_empty() => {
+            tr!("no: nothing was measured").to_owned()
+        }
         Belief::Yes if !is_repeated(summary) => {
             tr!("yes: these bytes were seen at the device").to_owned()
         }

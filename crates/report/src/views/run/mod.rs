@@ -41,9 +41,10 @@ pub fn document(run: &Run) -> Document {
         return document;
     }
     let found = warnings::collect(&summary);
-    // Key figures are about storage.
-    if !summary.is_of_memory() {
-        document.push(in_short(&KeyFigures::of(&summary, &found)));
+    let digest = KeyFigures::of(&summary, &found);
+    // The title is the answer of a stress test.
+    if !(summary.is_of_memory() && digest.lines.is_empty()) {
+        document.push(in_short(&digest));
     }
     document.push(Section {
         title: tr!("Run").to_owned(),

@@ -26,9 +26,9 @@ pub struct AndroBenchArgs {
     /// Parameters to use: those of AndroBench 3 or 4, Mobibench, or assay's own.
     #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = one_of(&Like::ALL, Like::word))]
     pub like: Like,
-    /// Number of repetitions.
-    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = value_parser!(u32).range(1..=1000))]
-    pub trials: u32,
+    /// Number of repetitions [default: 5].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
     /// Only these steps, separated by commas (seq-read, seq-write, rand-read,
     /// rand-write, sqlite-insert, sqlite-update, sqlite-delete; Mobibench also
     /// has append); a name may end in *.
@@ -66,6 +66,11 @@ pub struct AndroBenchArgs {
 }
 
 impl AndroBenchArgs {
+    /// Returns the number of repetitions.
+    pub fn trials(&self) -> u32 {
+        config::trials(self.trials, config::TRIALS)
+    }
+
     /// In the words of the dialect.
     pub fn wanted(&self) -> AndroBenchOptions {
         AndroBenchOptions {

@@ -27,7 +27,7 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     let command = MeasuringCommand {
         needs: Feature::Sqlite,
         path: &args.folder,
-        trials: args.trials,
+        trials: args.trials(),
         destroy_data: false,
         shared: &args.shared,
         stopping: "stopping; finished steps are kept",
@@ -72,7 +72,7 @@ fn folder(inspection: &Inspection) -> Result<Place, Failure> {
 /// Announces the steps, and the paths that they write.
 fn announce(args: &AndroBenchArgs, work: &Work, steps: usize, bench: &Bench) {
     let path = bench.inspection.path.display();
-    let trials = match args.trials {
+    let trials = match args.trials() {
         1 => "once".to_owned(),
         n => format!("{n} times"),
     };

@@ -24,9 +24,6 @@ use clap::builder::PossibleValue;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Trials where figures are compared.
-const TRIALS: u32 = 5;
-
 /// Measures the memory of a target.
 pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if let Some((flag, part)) = args.without_its_part() {
@@ -41,10 +38,10 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     let command = MeasuringCommand {
         needs: Feature::Sqlite,
         path: Path::new("/"),
-        trials: args.trials.unwrap_or_else(|| match stress_alone {
-            true => 1,
-            false => config::trials(TRIALS),
-        }),
+        trials: match stress_alone {
+            true => args.trials.unwrap_or(1),
+            false => config::trials(args.trials, config::TRIALS),
+        },
         destroy_data: false,
         shared: &args.shared,
         stopping: "stopping after this step; finished steps are kept",

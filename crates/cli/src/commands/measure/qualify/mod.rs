@@ -73,7 +73,7 @@ impl QualifyArgs {
             true => QUICK_TRIALS,
             false => TRIALS,
         };
-        self.trials.unwrap_or_else(|| config::trials(usual))
+        config::trials(self.trials, usual)
     }
 }
 

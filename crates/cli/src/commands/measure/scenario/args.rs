@@ -44,9 +44,9 @@ pub struct ScenarioArgs {
     /// Multiply all sizes, counts and times by this.
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_scale)]
     pub scale: f64,
-    /// Number of repetitions.
-    #[arg(long, value_name = "N", default_value_t = config::trials(5), value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub trials: u32,
+    /// Number of repetitions [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
     /// Allow the programs that the scenario names to run. Read it first: it is code.
     #[arg(long)]
     pub allow_commands: bool,
@@ -55,6 +55,13 @@ pub struct ScenarioArgs {
     pub destroy_data: bool,
     #[command(flatten)]
     pub shared: MeasureArgs,
+}
+
+impl ScenarioArgs {
+    /// Returns the number of repetitions.
+    pub fn trials(&self) -> u32 {
+        config::trials(self.trials, config::TRIALS)
+    }
 }
 
 fn parse_scale(text: &str) -> Result<f64, String> {

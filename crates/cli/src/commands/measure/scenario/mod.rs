@@ -66,7 +66,7 @@ fn play(
     let command = MeasuringCommand {
         needs: Feature::Sqlite,
         path,
-        trials: args.trials,
+        trials: args.trials(),
         destroy_data: args.destroy_data,
         shared: &args.shared,
         stopping: "stopping: finished steps are kept, and what was made is removed",
@@ -120,12 +120,12 @@ fn announce(
         "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; about {time} in all, longer on slow storage; seed {seed}",
         name = found.name,
         steps,
-        trials = args.trials,
+        trials = args.trials(),
         device,
         path,
         written,
         more,
-        time = minutes(Nanos(resolved.time.0.saturating_mul(args.trials.into()))),
+        time = minutes(Nanos(resolved.time.0.saturating_mul(args.trials().into()))),
         seed = bench.seed
     )));
     say(&clean(&found.file.about));

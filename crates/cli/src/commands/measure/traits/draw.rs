@@ -3,7 +3,7 @@
 use super::found::{Found, Said};
 use super::words::{sentence, title};
 use crate::exit::Failure;
-use crate::stored::lookup::write_file;
+use crate::stored::folder::OutputFolder;
 use assay_flash::traits::Trait;
 use assay_flash::traits::series::{Answers, Course, Series as Measured};
 use assay_model::metric::Unit;
@@ -20,15 +20,14 @@ const NAMES: usize = 9;
 
 /// An SVG for each trait that something was measured of.
 pub fn all(found: &Found, folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))?;
+    let folder = OutputFolder::open(folder)?;
     for (what, said) in &found.traits {
         let Some(plane) = plane(*what, &found.answers) else {
             continue;
         };
         let chart = chart(*what, said, plane);
-        let path = folder.join(format!("{}.svg", what.name()));
-        write_file(&path, |out| out.write_all(svg::file(&chart).as_bytes()))?;
+        let file = format!("{}.svg", what.name());
+        folder.write(&file, |out| out.write_all(svg::file(&chart).as_bytes()))?;
     }
     Ok(())
 }

@@ -3,17 +3,20 @@
 use crate::exit::{DONE, Failure};
 use crate::judging::ranking;
 use crate::output::say;
-use crate::stored::lookup::{StoreArgs, Stored, load_from, write_file};
+use crate::stored::folder::OutputFolder;
+use crate::stored::lookup::{StoreArgs, Stored, load_from};
 use crate::ui::progress::Voice;
 use assay_lang::{counted, tr};
 use assay_report::html::{self, IndexEntry};
 use assay_store::Store;
-use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{available_parallelism, scope};
+
+/// Page that lists all others.
+const INDEX: &str = "index.html";
 
 /// Writes the folder; pages that are there are replaced, other files are left alone.
 pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
@@ -24,9 +27,8 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
     if ids.is_empty() {
         return Err(Failure::usage("the store has no run to report"));
     }
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", folder.display())))?;
-    let pages = pages(&store, folder, &ids)?;
+    let output = OutputFolder::open(folder)?;
+    let pages = pages(&store, &output, &ids)?;
     let mut entries = Vec::new();
     let mut damaged = 0;
     for page in pages {
@@ -38,13 +40,12 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let index = folder.join("index.html");
-    write_file(&index, |out| html::write_index(&entries, out))?;
+    output.write(INDEX, |out| html::write_index(&entries, out))?;
     let pages = counted!(entries.len(), "{n} page", "{n} pages");
     say(&tr!(
         "wrote {pages} and {index}",
         pages,
-        index = index.display()
+        index = folder.join(INDEX).display()
     ));
     match damaged {
         0 => Ok(DONE),
@@ -62,7 +63,7 @@ enum Made {
 }
 
 /// Writes all pages, as many at a time as there are processors: a run can be large.
-fn pages(store: &Store, folder: &Path, ids: &[String]) -> Result<Vec<Made>, Failure> {
+fn pages(store: &Store, folder: &OutputFolder, ids: &[String]) -> Result<Vec<Made>, Failure> {
     let next = AtomicUsize::new(0);
     let voice = Voice::new();
     let path = store.path();
@@ -103,16 +104,15 @@ fn pages(store: &Store, folder: &Path, ids: &[String]) -> Result<Vec<Made>, Fail
 }
 
 /// Writes one page; its line in the list.
-fn page(folder: &Path, stored: &Stored, file: String) -> Result<IndexEntry, Failure> {
-    let path = folder.join(&file);
+fn page(folder: &OutputFolder, stored: &Stored, file: String) -> Result<IndexEntry, Failure> {
     match stored {
         Stored::Run(run) => {
-            write_file(&path, |out| html::write(run, out))?;
+            folder.write(&file, |out| html::write(run, out))?;
             Ok(IndexEntry::of(run, file))
         }
         Stored::Import(import) => {
             let verdicts = ranking::verdicts_of_import(import, None);
-            write_file(&path, |out| {
+            folder.write(&file, |out| {
                 html::write_import(import, verdicts.as_ref(), out)
             })?;
             Ok(IndexEntry::of_import(import, file))

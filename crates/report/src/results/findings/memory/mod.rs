@@ -74,6 +74,21 @@ fn bandwidth_step(detail: &StepDetail) -> Option<&BandwidthStep> {
     }
 }
 
+/// Number of threads of a job that copies with plain stores.
+pub fn threads_of_copy(job: &JobSummary<'_>) -> Option<usize> {
+    let mut trials = job.completed();
+    let step = trials.find_map(|trial| bandwidth_step(trial.record.detail.as_deref()?))?;
+    let is_plain = step.kernel == Kernel::Copy && step.stores == Stores::Plain;
+    is_plain.then_some(step.cpus.len())
+}
+
+/// Size of the working set of a job that measures the latency of memory.
+pub fn latency_set(job: &JobSummary<'_>) -> Option<u64> {
+    let mut trials = job.completed();
+    let step = trials.find_map(|trial| latency_step(trial.record.detail.as_deref()?))?;
+    Some(step.set_bytes)
+}
+
 fn bandwidth(summary: &Summary<'_>) -> Vec<String> {
     let rates = rates(summary);
     let first = steps(summary)

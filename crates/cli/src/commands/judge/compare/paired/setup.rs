@@ -169,7 +169,7 @@ fn jobs_of(header: &RunHeader) -> Vec<Job> {
 
 /// Turns come in blocks of two a side.
 fn has_whole_blocks(rounds: &RoundArgs) -> Result<(), Failure> {
-    let usual = || Trials::Number(config::trials(USUAL));
+    let usual = || Trials::Number(config::trials(None, USUAL));
     let usual = rounds.budget.is_none().then(usual);
     match rounds.trials.or(usual) {
         Some(Trials::Number(number)) if number < 4 || number % 2 == 1 => {

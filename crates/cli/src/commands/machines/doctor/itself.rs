@@ -1,21 +1,20 @@
-//! `assay doctor`: what would spoil a measurement here, and what to do.
+//! `assay doctor --self`: this assay, and what it cannot do on this machine, in about ten lines.
 
 use crate::config;
 use crate::driver::host::Host;
-use crate::exit::{DONE, Failure, MISSED};
+use crate::exit::{DONE, FAILED, Failure};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::{StoreArgs, store_path};
-use crate::targets::on::{OnArgs, this_program};
+use crate::targets::on::this_program;
 use assay_lang::in_english;
-use assay_model::checkup::{Checkup, Finding, Severity};
+use assay_model::checkup::{Checkup, Finding};
 use assay_model::storage::folder_of;
 use assay_model::text::clean;
 use assay_report::checkup::{findings, words};
 use assay_report::document::{Block, Document, Section};
-use assay_report::{json, views};
+use assay_report::json;
 use assay_store::Store;
 use assay_target::{InstalledAgent, Target, check_agents, installed_agents};
-use clap::Args;
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,58 +22,14 @@ use std::env::consts::{ARCH, OS};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const AFTER_HELP: &str = "\
-Observes the machine for a second; nothing is written or changed. A finding spoils
-figures (they would measure something else, or nothing), disturbs them (they vary, or
-are below the device's best), or is a note to be published with them.
-docs/devices.md describes the JSON.
-
-Examples:
-  assay doctor /mnt/sd
-  assay doctor --strict --on ssh://root@board
-
-Exit codes: 0 done, whatever was found, 3 with --strict when something spoils or
-disturbs, 1 failed, 2 wrong usage, 5 target lost.";
-
-/// `assay doctor`.
-#[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
-pub struct DoctorArgs {
-    /// Directory, file or block device to be measured; without it only the machine is checked.
-    pub path: Option<PathBuf>,
-    /// Exit with 3 if something spoils or disturbs a measurement.
-    #[arg(long)]
-    pub strict: bool,
-    /// Check assay itself on this machine: its build, agents, store and config files, and which of
-    /// its features would not work.
-    #[arg(long = "self", conflicts_with_all = ["path", "strict", "on"])]
-    pub itself: bool,
-    #[command(flatten)]
-    pub output: DocumentArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
-}
-
-/// Looks and tells.
-pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let mut host = Host::start(target)?;
-    let checkup = host.checkup(args.path.as_deref())?;
-    if args.itself {
-        let installation = Installation::find(&checkup)?;
-        args.output
-            .present(|| installation.value(&checkup), || installation.document())?;
-        return Ok(DONE);
-    }
-    let findings = findings(&checkup);
-    args.output.present(
-        || json::doctor(&checkup, &findings, host.target()),
-        || views::checkup::document(&checkup, &findings, host.target()),
-    )?;
-    let matters = |severity: Severity| severity >= Severity::Disturbs;
-    let ill = findings.iter().any(|finding| matters(finding.severity()));
-    Ok(match args.strict && ill {
-        true => ExitCode::from(MISSED),
-        false => DONE,
+/// Describes this assay. Nothing that is wrong keeps it from telling the rest.
+pub fn run(output: &DocumentArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let checkup = Host::start(target).and_then(|mut host| host.checkup(None));
+    let installation = Installation::find(checkup)?;
+    output.present(|| installation.value(), || installation.document())?;
+    Ok(match installation.faults().is_empty() {
+        true => DONE,
+        false => ExitCode::from(FAILED),
     })
 }
 
@@ -87,13 +42,18 @@ struct Installation {
     store: Result<PathBuf, String>,
     /// Reason why nothing can be kept in the store.
     store_problem: Option<String>,
+    /// Reasons why settings cannot be used.
+    setting_problems: Vec<String>,
+    /// State of this machine, or the reason why the agent here did not tell it.
+    checkup: Result<Checkup, String>,
     findings: Vec<Finding>,
 }
 
 impl Installation {
-    fn find(checkup: &Checkup) -> Result<Self, Failure> {
+    fn find(checkup: Result<Checkup, Failure>) -> Result<Self, Failure> {
         let store = store_path(&StoreArgs::default()).map_err(|failure| failure.to_string());
-        let mut findings = findings(checkup);
+        let checkup = checkup.map_err(|failure| failure.to_string());
+        let mut findings = checkup.as_ref().map(findings).unwrap_or_default();
         findings.retain(limits_features);
         Ok(Self {
             program: this_program()?,
@@ -104,11 +64,13 @@ impl Installation {
                 Err(why) => Some(why.clone()),
             },
             store,
+            setting_problems: config::current().all_problems(),
+            checkup,
             findings,
         })
     }
 
-    fn value(&self, checkup: &Checkup) -> Value {
+    fn value(&self) -> Value {
         let agents = self.agents.iter().map(|agent| {
             json!({
                 "machine": agent.machine,
@@ -116,12 +78,13 @@ impl Installation {
                 "larger": agent.larger,
             })
         });
-        let mut value = json::doctor(checkup, &self.findings, None);
+        let mut value = json::doctor(self.checkup.as_ref().ok(), &self.findings, None);
         value["installation"] = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "commit": option_env!("ASSAY_COMMIT"),
             "build": build(),
             "program": self.program,
+            "agent_problem": self.checkup.as_ref().err(),
             "agents": agents.collect::<Vec<_>>(),
             "agents_problem": self.agents_problem,
             "store": {
@@ -131,13 +94,14 @@ impl Installation {
             },
             "config": {
                 "files": config::current().files_json(),
-                "problems": config::current().problems,
+                "problems": self.setting_problems,
+                "warnings": config::current().warnings,
             },
         });
         value
     }
 
-    /// The build, agents, store and config files, then what does not work, with remedies.
+    /// The build, agents, store, config files and what does not work, a line each, then faults.
     fn document(&self) -> Document {
         let version = env!("CARGO_PKG_VERSION");
         let commit = option_env!("ASSAY_COMMIT").unwrap_or("commit unknown");
@@ -148,22 +112,26 @@ impl Installation {
             (Ok(path), Some(_)) => format!("{}, not writable", path.display()),
             (Err(_), _) => "none".to_owned(),
         };
-        let mut facts = vec![
+        let states = config::current().file_states();
+        let config = match states.is_empty() {
+            true => "no file is read".to_owned(),
+            false => states.join("; "),
+        };
+        let facts = [
             ("Build", format!("{}, {}", build(), self.program.display())),
             ("Agents", self.agents_in_words()),
             ("Store", store),
+            ("Config", config),
+            ("Limits", self.limits()),
         ];
-        let states = config::current().file_states();
-        facts.push((
-            "Config",
-            match states.is_empty() {
-                true => "no file is read".to_owned(),
-                false => states.join("; "),
-            },
-        ));
         section.facts(facts.into_iter().map(|(name, text)| (name, clean(&text))));
-        section.blocks.extend(self.problems());
-        in_english(|| section.blocks.extend(self.findings.iter().map(limit)));
+        section.blocks.extend(self.faults());
+        let unread = config::current().warnings.iter();
+        section.blocks.extend(unread.map(|one| Block::Warning {
+            message: clean(one),
+            remedy: None,
+            severe: false,
+        }));
         document.push(section);
         document
     }
@@ -181,6 +149,10 @@ impl Installation {
                 None => missing.push(agent.machine),
             }
         }
+        if folders.is_empty() {
+            return "none, so --on reaches no other machine (ASSAY_AGENTS, docs/boards.md)"
+                .to_owned();
+        }
         let there = folders.iter();
         let there =
             there.map(|(folder, all)| format!("{} in {}", all.join(", "), folder.display()));
@@ -191,44 +163,48 @@ impl Installation {
         words.join("; ")
     }
 
-    /// Warnings about files of assay.
-    fn problems(&self) -> Vec<Block> {
-        let severe = |message: &str, remedy: &str| Block::Warning {
-            message: clean(message),
+    /// Names what does not work here. `assay doctor` has the reasons and remedies.
+    fn limits(&self) -> String {
+        let limits = in_english(|| {
+            let limits = self.findings.iter().map(|finding| words(finding).what);
+            limits.collect::<Vec<_>>().join("; ")
+        });
+        match (&self.checkup, limits.is_empty()) {
+            (Err(_), _) => "unknown, because the agent does not start".to_owned(),
+            (Ok(_), true) => "none".to_owned(),
+            (Ok(_), false) => format!("{limits} (assay doctor says why, and what to do)"),
+        }
+    }
+
+    /// Warnings about what keeps assay from measuring.
+    fn faults(&self) -> Vec<Block> {
+        let severe = |message: String, remedy: &str| Block::Warning {
+            message: clean(&message),
             remedy: Some(remedy.to_owned()),
             severe: true,
         };
+        let agent = self.checkup.as_ref().err().map(|why| {
+            severe(
+                format!("nothing can be measured on this machine: {why}"),
+                "repair or reinstall assay: it starts itself as the agent",
+            )
+        });
         let store = self.store_problem.iter().map(|why| {
             severe(
-                &format!("runs cannot be kept: {why}"),
+                format!("runs cannot be kept: {why}"),
                 "make the store writable, or name another one with --store or ASSAY_STORE",
             )
         });
-        let settings = config::current().problems.iter().map(|why| {
-            let remedy = "correct it: other commands refuse to run until then";
-            severe(why, remedy)
+        let settings = self.setting_problems.iter().map(|why| {
+            let remedy = "correct it: commands that need it refuse to run until then";
+            severe(why.clone(), remedy)
         });
         let agents = self.agents_problem.iter().map(|why| {
             let remedy = "correct it: commands with --on refuse to run until then";
-            severe(why, remedy)
+            severe(why.clone(), remedy)
         });
-        let mut all: Vec<Block> = store.chain(settings).chain(agents).collect();
-        if self
-            .agents
-            .iter()
-            .all(|agent| agent.small.is_none() && agent.larger.is_none())
-        {
-            all.push(Block::Warning {
-                message: "no agent for other machines is installed: --on reaches none".to_owned(),
-                remedy: Some(
-                    "put agents beside the program, or name their folder in ASSAY_AGENTS \
-                     (docs/boards.md)"
-                        .to_owned(),
-                ),
-                severe: false,
-            });
-        }
-        all
+        let agent = agent.into_iter();
+        agent.chain(store).chain(settings).chain(agents).collect()
     }
 }
 
@@ -256,15 +232,6 @@ const fn limits_features(finding: &Finding) -> bool {
             | Finding::MissingFacility { .. }
             | Finding::Container { .. }
     )
-}
-
-fn limit(finding: &Finding) -> Block {
-    let words = words(finding);
-    Block::Warning {
-        message: clean(&format!("{}: {}", words.what, words.why)),
-        remedy: Some(clean(&words.remedy)),
-        severe: false,
-    }
 }
 
 /// Checks that a run could be kept in the store. Nothing is written.
