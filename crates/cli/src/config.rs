@@ -7,6 +7,7 @@ use crate::checks::input;
 use crate::checks::toml_file;
 use crate::exit::Failure;
 use crate::ui::address::{self, On};
+use crate::ui::destination::Destination;
 use crate::ui::values::{parse_margin, parse_unit};
 use assay_lang::Language;
 use assay_model::text::clean;
@@ -49,13 +50,20 @@ const fn setting([key, variable, flag, about, default]: [&'static str; 5]) -> Se
 }
 
 /// Settings in the order of their page.
-pub const SETTINGS: [Setting; 7] = [
+pub const SETTINGS: [Setting; 8] = [
     setting([
         "store",
         "ASSAY_STORE",
         "--store",
         "file that keeps the runs",
         "assay/runs.sqlite in the XDG data folder",
+    ]),
+    setting([
+        "push_to",
+        "ASSAY_PUSH_TO",
+        "--to",
+        "store that runs are pushed to when they have ended",
+        "a PostgreSQL store",
     ]),
     setting([
         "language",
@@ -139,6 +147,9 @@ pub const VARIABLES: [(&str, &str, &str); 8] = [
 pub struct Values {
     /// File that keeps the runs.
     pub store: Option<PathBuf>,
+    /// Store that runs are pushed to.
+    #[serde(deserialize_with = "destination")]
+    pub push_to: Option<Destination>,
     /// Language for people.
     #[serde(deserialize_with = "language")]
     pub language: Option<Language>,
@@ -154,6 +165,10 @@ pub struct Values {
     /// Machines by their names.
     #[serde(deserialize_with = "targets")]
     pub targets: BTreeMap<String, On>,
+}
+
+fn destination<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Destination>, D::Error> {
+    parsed(from, str::parse)
 }
 
 fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {
@@ -470,7 +485,7 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
     let mut table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| error.to_string())?;
-    for key in ["store", "part"] {
+    for key in ["store", "push_to", "part"] {
         if let Some(Value::String(text)) = table.get_mut(key) {
             *text = located(key, text, path, home)?;
         }

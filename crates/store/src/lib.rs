@@ -11,19 +11,20 @@
 mod annotations;
 mod backend;
 mod clock;
-mod copies;
 mod error;
+pub mod exchange;
 mod imports;
 mod location;
+mod queue;
 mod record;
 mod rows;
 mod runs;
 mod schema;
 mod select;
 
-pub use copies::{Copied, RawRun, RawTrial};
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use location::Location;
+pub use queue::Queued;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
 pub use select::{SomeTrials, StoredCandidate, StoredId};

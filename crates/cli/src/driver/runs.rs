@@ -2,7 +2,7 @@
 
 use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
 use crate::output::{print, style};
-use crate::stored::owner;
+use crate::stored::{ended, owner};
 use assay_lang::tr;
 use assay_model::plan::Plan;
 use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
@@ -187,6 +187,10 @@ pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
         .finish_run(id, &run.status, finished_unix_ms)
         .and_then(|()| store.expect_trials(id, trials.len()));
     let Err(error) = noted else {
+        // One that was stopped is likely to be resumed.
+        if matches!(run.status, RunStatus::Finished | RunStatus::Failed { .. }) {
+            ended::note(store.path(), id);
+        }
         return Ok(());
     };
     Err(Failure::failed(match rescue(store.path(), run) {
