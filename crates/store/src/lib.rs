@@ -24,6 +24,6 @@ mod select;
 pub use copies::{Copied, RawRun, RawTrial};
 pub use error::StoreError;
 pub use imports::ImportSummary;
-pub use location::Location;
+pub use location::{Location, Server};
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
 pub use select::{SomeTrials, StoredCandidate, StoredId};
