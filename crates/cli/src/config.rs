@@ -11,6 +11,7 @@ use crate::ui::values::{parse_margin, parse_unit};
 use assay_lang::Language;
 use assay_model::text::clean;
 use assay_stats::verdict::line::Options;
+use assay_store::Location;
 use rustix::process::geteuid;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::json;
@@ -54,7 +55,7 @@ pub const SETTINGS: [Setting; 7] = [
         "store",
         "ASSAY_STORE",
         "--store",
-        "file that keeps the runs",
+        "file or database that keeps the runs",
         "assay/runs.sqlite in the XDG data folder",
     ]),
     setting([
@@ -137,8 +138,9 @@ pub const VARIABLES: [(&str, &str, &str); 8] = [
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Values {
-    /// File that keeps the runs.
-    pub store: Option<PathBuf>,
+    /// File or database that keeps the runs.
+    #[serde(deserialize_with = "store")]
+    pub store: Option<Location>,
     /// Language for people.
     #[serde(deserialize_with = "language")]
     pub language: Option<Language>,
@@ -154,6 +156,10 @@ pub struct Values {
     /// Machines by their names.
     #[serde(deserialize_with = "targets")]
     pub targets: BTreeMap<String, On>,
+}
+
+fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Location>, D::Error> {
+    parsed(from, |text| Ok(Location::parse(text.as_ref())))
 }
 
 fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {
@@ -484,6 +490,9 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
 fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> Result<String, String> {
     if ["", "~"].contains(&text) {
         return Err(format!("{key} = \"{text}\" names no file"));
+    }
+    if key == "store" && Location::parse(text.as_ref()).file().is_none() {
+        return Ok(text.to_owned());
     }
     let path = match (text.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),

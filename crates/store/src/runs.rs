@@ -112,7 +112,7 @@ impl Store {
         self.database.location()
     }
 
-    /// Returns the absolute path of a store that is a file.
+    /// Returns the absolute path of a store that is a file; nothing for a database.
     pub fn path(&self) -> &Path {
         self.location().file().unwrap_or(Path::new(""))
     }
