@@ -12,6 +12,7 @@ use crate::ui::values::{parse_margin, parse_unit};
 use assay_lang::Language;
 use assay_model::text::clean;
 use assay_stats::verdict::line::Options;
+use assay_store::Location;
 use rustix::process::geteuid;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::json;
@@ -55,7 +56,7 @@ pub const SETTINGS: [Setting; 8] = [
         "store",
         "ASSAY_STORE",
         "--store",
-        "file that keeps the runs",
+        "file or database that keeps the runs",
         "assay/runs.sqlite in the XDG data folder",
     ]),
     setting([
@@ -145,8 +146,9 @@ pub const VARIABLES: [(&str, &str, &str); 8] = [
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Values {
-    /// File that keeps the runs.
-    pub store: Option<PathBuf>,
+    /// File or database that keeps the runs.
+    #[serde(deserialize_with = "store")]
+    pub store: Option<Location>,
     /// Store that runs are pushed to.
     #[serde(deserialize_with = "destination")]
     pub push_to: Option<Destination>,
@@ -169,6 +171,10 @@ pub struct Values {
 
 fn destination<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Destination>, D::Error> {
     parsed(from, str::parse)
+}
+
+fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Location>, D::Error> {
+    parsed(from, |text| Ok(Location::parse(text.as_ref())))
 }
 
 fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {
@@ -500,11 +506,15 @@ fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> Result<St
     if ["", "~"].contains(&text) {
         return Err(format!("{key} = \"{text}\" names no file"));
     }
+    let is_store = ["store", "push_to"].contains(&key);
+    if is_store && (text.starts_with("ssh://") || Location::parse(text.as_ref()).file().is_none()) {
+        return Ok(text.to_owned());
+    }
     let path = match (text.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => file.with_file_name("").join(text),
     };
-    match key == "store" || path.is_file() {
+    match is_store || path.is_file() {
         true => path
             .into_os_string()
             .into_string()

@@ -24,7 +24,7 @@ mod select;
 
 pub use error::StoreError;
 pub use imports::ImportSummary;
-pub use location::Location;
+pub use location::{Location, Server};
 pub use queue::Queued;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
 pub use select::{SomeTrials, StoredCandidate, StoredId};

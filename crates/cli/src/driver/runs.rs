@@ -11,7 +11,7 @@ use assay_model::wire::{Inspection, RunEnd};
 use assay_model::work::soak::SoakStep;
 use assay_report::json;
 use assay_report::terminal::write_summary;
-use assay_store::{Store, StoreError};
+use assay_store::{Location, Store, StoreError};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader 
         assay_version: env!("CARGO_PKG_VERSION").to_owned(),
         builds: origin.builds.clone(),
         command: std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
+            .map(|word| without_password(&word.to_string_lossy()))
             .collect(),
         target: origin.target.clone(),
         plan,
@@ -48,6 +48,18 @@ pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader 
         paired: None,
         claims: None,
         unit: origin.unit.clone(),
+    }
+}
+
+/// A word of the command line as it is stored: the address of a store without its password.
+fn without_password(word: &str) -> String {
+    let (option, value) = match word.split_once("=postgres") {
+        Some((option, _)) => word.split_at(option.len() + 1),
+        None => ("", word),
+    };
+    match Location::parse(value.as_ref()) {
+        Location::Server(server) => format!("{option}{}", server.url()),
+        Location::File(_) => word.to_owned(),
     }
 }
 

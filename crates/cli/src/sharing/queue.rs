@@ -7,30 +7,37 @@ use crate::sharing::ahead::{Which, copy};
 use crate::sharing::connection::{Connection, Direction};
 use crate::sharing::outcome::Outcome;
 use crate::stored::ended;
+use crate::stored::lookup::StoreArgs;
 use crate::ui::destination::Destination;
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
 use assay_store::exchange::Tally;
-use assay_store::{Queued, Store};
+use assay_store::{Location, Queued, Store};
+use serde_json::{Value, json};
 use std::path::Path;
 
-/// Store that runs are pushed to where the user names none: that of the setting `push_to`.
+/// Store that runs are pushed to and pulled from where the user names none: the one of the
+/// arguments if it is a database, else that of the setting `push_to`.
 ///
 /// # Errors
-/// When the setting is no store.
-pub fn usual() -> Result<Option<Destination>, Failure> {
-    let named = config::values().push_to.as_ref();
-    let parsed = named.map(|text| text.parse().map_err(|why| format!("push_to: {why}")));
-    parsed.transpose().map_err(Failure::usage)
+/// When the usual store has no folder.
+pub fn usual(args: &StoreArgs) -> Result<Option<Destination>, Failure> {
+    Ok(match args.location()? {
+        Location::File(_) => config::values().push_to.clone(),
+        server @ Location::Server(_) => Some(Destination::Store(server)),
+    })
 }
 
 /// Pushes the runs that this process has ended, and those that wait for the same store. That it
 /// fails is told, and is no failure of what was measured.
 pub fn push_ended() {
     let ended = ended::take();
-    let to = match usual() {
-        Ok(Some(to)) if !ended.is_empty() => to,
-        _ => return,
+    let to = match ended::store() {
+        Some(store) => Some(Destination::Store(store.clone())),
+        None => config::values().push_to.clone(),
+    };
+    let Some(to) = to.filter(|_| !ended.is_empty()) else {
+        return;
     };
     let mut stores: Vec<&Path> = ended.iter().map(|run| run.store.as_path()).collect();
     stores.dedup();
@@ -113,6 +120,26 @@ fn settled(tally: &Tally) -> impl Iterator<Item = &String> {
     ];
     let refused = tally.refused.iter().map(|(id, _)| id);
     lists.into_iter().flatten().chain(refused)
+}
+
+/// Runs that wait in the file that is measured into; none if there is no such file.
+pub fn waiting(args: &StoreArgs) -> Vec<Queued> {
+    let local = args.open_local();
+    let waiting = local.and_then(|store| Ok(store.queued()?));
+    waiting.unwrap_or_default()
+}
+
+/// The same for programs.
+pub fn json(waiting: &[Queued]) -> Value {
+    let waiting = waiting.iter().map(|queued| {
+        json!({
+            "id": queued.id,
+            "store": queued.destination,
+            "attempts": queued.attempts,
+            "last_error": queued.last_error,
+        })
+    });
+    waiting.collect()
 }
 
 /// What waits for each store, in a line each.

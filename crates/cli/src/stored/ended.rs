@@ -1,7 +1,8 @@
 //! Runs that this process has ended: what is copied to others at its end.
 
+use assay_store::Location;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Run that has ended, in its store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,20 @@ pub struct EndedRun {
 }
 
 static ENDED: Mutex<Vec<EndedRun>> = Mutex::new(Vec::new());
+
+/// Store of this command that is not measured into.
+static STORE: OnceLock<Location> = OnceLock::new();
+
+/// Notes that runs go on to that store when they have ended.
+pub fn go_on_to(store: Location) {
+    // A command has one store.
+    let _ = STORE.set(store);
+}
+
+/// Returns the store that runs go on to; `None`: they stay where they are measured into.
+pub fn store() -> Option<&'static Location> {
+    STORE.get()
+}
 
 /// Notes that a run has ended.
 pub fn note(store: &Path, id: &str) {

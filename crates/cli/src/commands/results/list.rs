@@ -4,6 +4,7 @@ use crate::commands::command_of;
 use crate::driver::runs::unix_ms;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, say, style};
+use crate::sharing::queue;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
 use assay_lang::{in_english, tr};
@@ -120,11 +121,14 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
     match args.json {
         true => {
             let runs: Vec<Value> = kept.iter().map(ListedResult::json).collect();
-            print_json(&json!({ "schema": SCHEMA, "runs": runs }))?;
+            let waiting = queue::json(&queue::waiting(&args.store));
+            print_json(&json!({ "schema": SCHEMA, "runs": runs, "waiting": waiting }))?;
         }
         false => {
             let rows: Vec<ListRow> = kept.iter().map(ListedResult::row).collect();
             print(|out| write_list(&rows, style(), print_columns(), out))?;
+            let waiting = queue::in_words(&queue::waiting(&args.store));
+            waiting.iter().for_each(|line| say(line));
         }
     }
     Ok(DONE)

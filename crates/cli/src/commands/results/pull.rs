@@ -7,6 +7,7 @@ use crate::sharing::outcome::Outcome;
 use crate::sharing::queue;
 use crate::stored::lookup::StoreArgs;
 use crate::ui::destination::Destination;
+use assay_store::Store;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -32,7 +33,8 @@ pub struct PullArgs {
     /// Pull all runs and imports that are there.
     #[arg(long)]
     pub all: bool,
-    /// Pull from this store [default: the setting push_to, else a PostgreSQL store of --store].
+    /// Pull from this store [default: the store if it is a database, else that of
+    /// the setting push_to].
     #[arg(long, value_name = "STORE", value_parser = clap::value_parser!(Destination))]
     pub from: Option<Destination>,
     /// Pull also runs that were removed here.
@@ -54,7 +56,7 @@ pub fn run(args: &PullArgs) -> Result<ExitCode, Failure> {
     let from = from.ok_or_else(|| {
         Failure::usage("pull from which store? Name it with --from, or in the setting push_to")
     })?;
-    let mut store = args.store.open_local()?;
+    let mut store = Store::open(&args.store.local_file()?)?;
     let mut other = Connection::open(&from, Direction::Pull)?;
     let which = match args.all {
         true => Which::All,

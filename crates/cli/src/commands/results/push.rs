@@ -39,7 +39,8 @@ pub struct PushArgs {
     /// Push all runs and imports that have ended, also interrupted runs.
     #[arg(long)]
     pub all: bool,
-    /// Push to this store [default: the setting push_to, else a PostgreSQL store of --store].
+    /// Push to this store [default: the store if it is a database, else that of
+    /// the setting push_to].
     #[arg(long, value_name = "STORE", value_parser = clap::value_parser!(Destination))]
     pub to: Option<Destination>,
     /// Push also runs that were removed there.

@@ -79,7 +79,7 @@ fn talk(
 
 /// Store that is asked for, unless this command has one of its own.
 fn location(args: &StoreArgs, wanted: Option<PathBuf>) -> Result<Location, String> {
-    match (wanted, args.is_named()) {
+    match (wanted, args.store.is_some()) {
         (None, _) => args.location().map_err(|failure| failure.to_string()),
         (Some(path), false) => in_home(&path),
         (Some(path), true) => Err(format!(
