@@ -86,10 +86,10 @@ pub struct ChangeSide {
 pub struct Event {
     /// Name of the [`crate::facts::Circumstance`].
     pub circumstance: String,
-    /// Value before the change; `None` if it was not known.
-    pub before: Option<String>,
+    /// Value before the change.
+    pub before: String,
     /// Value after it.
-    pub after: Option<String>,
+    pub after: String,
 }
 
 /// A change of a series between two runs.

@@ -12,6 +12,7 @@ mod annotations;
 mod backend;
 mod clock;
 mod copies;
+mod derived;
 mod error;
 mod imports;
 mod location;
@@ -22,6 +23,7 @@ mod schema;
 mod select;
 
 pub use copies::{Copied, RawRun, RawTrial};
+pub use derived::{CheckedSeries, SeriesFilter};
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use location::Location;

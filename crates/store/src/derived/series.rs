@@ -1,6 +1,6 @@
 //! Series and their points.
 
-use super::{UNCHECKED, named, number};
+use super::{named, number};
 use crate::backend::{Row, Value};
 use crate::error::StoreError;
 use crate::runs::Store;
@@ -76,7 +76,7 @@ impl Store {
         const GROUP: &str = "project, model, unit, target, job_hash, condition";
         let sql = format!(
             "SELECT {COLUMNS} FROM series WHERE ({GROUP}) IN \
-             (SELECT {GROUP} FROM series WHERE checked = {UNCHECKED}) ORDER BY {GROUP}, id"
+             (SELECT {GROUP} FROM series WHERE checked < 0) ORDER BY {GROUP}, id"
         );
         let all = self.database.query(&sql, &[], read)?;
         fn group(of: &Series) -> [&String; 6] {
