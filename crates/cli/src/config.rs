@@ -10,6 +10,7 @@ use crate::ui::address::{self, On};
 use crate::ui::destination::Destination;
 use crate::ui::values::{parse_margin, parse_unit};
 use assay_lang::Language;
+use assay_model::annotation::parse_tag;
 use assay_model::text::clean;
 use assay_stats::verdict::line::Options;
 use assay_store::Location;
@@ -95,6 +96,13 @@ pub const SETTINGS: [Setting; 8] = [
         "none",
     ]),
     setting([
+        "project",
+        "ASSAY_PROJECT",
+        "--project",
+        "project that the series of runs belong to",
+        "default",
+    ]),
+    setting([
         "part",
         "ASSAY_PART",
         "--part",
@@ -162,6 +170,9 @@ pub struct Values {
     /// Name of the measured unit.
     #[serde(deserialize_with = "unit")]
     pub unit: Option<String>,
+    /// Project of runs.
+    #[serde(deserialize_with = "project")]
+    pub project: Option<String>,
     /// Measured part.
     pub part: Option<String>,
     /// Machines by their names.
@@ -197,6 +208,10 @@ fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
 
 fn unit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     parsed(from, parse_unit)
+}
+
+fn project<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    parsed(from, parse_tag)
 }
 
 fn parsed<'de, T, D: Deserializer<'de>>(

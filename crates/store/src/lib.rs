@@ -11,6 +11,7 @@
 mod annotations;
 mod backend;
 mod clock;
+mod derived;
 mod error;
 pub mod exchange;
 mod imports;
@@ -22,6 +23,7 @@ mod runs;
 mod schema;
 mod select;
 
+pub use derived::{CheckedSeries, SeriesFilter};
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use location::{Location, Server};

@@ -4,8 +4,9 @@ use crate::exit::Failure;
 use crate::sharing::connection::{Connection, Direction};
 use crate::ui::progress::Voice;
 use assay_lang::tr;
+use assay_report::facts;
 use assay_store::Store;
-use assay_store::exchange::{Parcel, Tally, Transfer};
+use assay_store::exchange::{Parcel, Record, Tally, Transfer};
 
 /// Runs that are to be copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,11 @@ pub fn copy(
         let added = tally.added.len();
         voice.show(seen, of.max(seen), &tr!("{added} copied", added));
     };
-    let mut prepare = |_: &mut Parcel| ();
+    let mut prepare = |parcel: &mut Parcel| {
+        if let (Direction::Push, Some(Record::Run(run))) = (direction, &parcel.record) {
+            parcel.facts = run.run().ok().map(|run| facts::of(&run));
+        }
+    };
     let (from, to) = match direction {
         Direction::Push => (store as &mut dyn assay_store::exchange::Source, other.sink()),
         Direction::Pull => (other.source(), store as _),

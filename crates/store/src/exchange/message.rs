@@ -6,7 +6,8 @@ use super::{ExchangeError, Given, Offer, Parcel, Part, Record, Standing, Taken};
 use assay_model::annotation::Annotation;
 use assay_model::wire::Greeting;
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Write};
+use serde_json::Value;
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 /// Oldest and newest version of these messages that this build speaks.
@@ -110,6 +111,9 @@ pub struct ParcelHead {
     #[serde(default)]
     import: bool,
     annotation: Annotation,
+    /// Facts of any version.
+    #[serde(default)]
+    facts: Option<Value>,
     /// Number of trials that follow.
     #[serde(default)]
     trials: u32,
@@ -156,6 +160,7 @@ pub fn send_parcel(writer: &mut impl Write, parcel: &Parcel) -> Result<(), Excha
         run: None,
         import: false,
         annotation: parcel.annotation.clone(),
+        facts: parcel.facts.as_ref().map(serde_json::to_value).transpose().map_err(io::Error::from)?,
         trials: 0,
     };
     let (trials, record): (&[RawTrial], &[u8]) = match &parcel.record {
@@ -220,6 +225,8 @@ fn with_trials(
         offer: head.offer,
         record,
         annotation: head.annotation,
+        // Those of other rules are derived here when they are needed.
+        facts: head.facts.and_then(|facts| serde_json::from_value(facts).ok()),
     };
     for _ in 0..head.trials {
         let Some(Record::Run(run)) = &mut parcel.record else {
@@ -247,5 +254,5 @@ fn limited(parcels: usize, bytes: u64) -> Result<(), ExchangeError> {
 /// Reads a message that has to come.
 pub fn expect(reader: &mut impl Read) -> Result<(Message, Vec<u8>), ExchangeError> {
     let received = receive(reader)?;
-    received.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into())
+    received.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof).into())
 }

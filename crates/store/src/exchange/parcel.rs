@@ -3,6 +3,7 @@
 use super::Offer;
 use crate::record;
 use assay_model::annotation::Annotation;
+use assay_model::facts::{FACTS_VERSION, RunFacts};
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct Parcel {
     pub record: Option<Record>,
     /// Name, tags and note.
     pub annotation: Annotation,
+    /// Facts of a run, derived by whoever sends it; `None`: the sink derives them when it needs
+    /// them.
+    pub facts: Option<RunFacts>,
 }
 
 /// Record on its way.
@@ -82,6 +86,12 @@ pub(crate) enum Contents {
 }
 
 impl Parcel {
+    /// Facts, if they are of this run and of this version's rules.
+    pub(crate) fn own_facts(&self) -> Option<&RunFacts> {
+        let facts = self.facts.as_ref();
+        facts.filter(|facts| facts.run == self.offer.id && facts.version == FACTS_VERSION)
+    }
+
     /// What is in it, if that may be stored.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::annotations::put_copy;
 use crate::backend::{Session, Value};
+use crate::derived::facts;
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::record;
@@ -80,7 +81,7 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     /// Takes what can be taken. Locks and rows are always taken in the same order: who replaces,
-    /// runs by their ids, annotations.
+    /// runs by their ids, derived tables, annotations.
     ///
     /// # Errors
     /// [`StoreError::Taken`] if another added or removed one of them at the same time: nothing was
@@ -103,6 +104,12 @@ impl Batch<'_> {
             });
         }
         self.add(t, &outcomes, &removed)?;
+        let new = self.parcels.iter().zip(&outcomes);
+        let new = new.filter(|(_, as_what)| matches!(as_what, TakenAs::Added | TakenAs::Extended));
+        let facts: Vec<_> = new.filter_map(|(parcel, _)| parcel.own_facts()).collect();
+        if !facts.is_empty() {
+            facts::save(t, facts)?;
+        }
         self.annotate(t, outcomes, &here)
     }
 

@@ -62,6 +62,7 @@ fn parcel(mut offer: Offer, record: Option<Record>, annotation: Annotation) -> G
         offer,
         record,
         annotation,
+        facts: None,
     };
     match parcel.check() {
         Ok(_) => Given::Parcel(Box::new(parcel)),
