@@ -5,8 +5,8 @@ mod common;
 use assay_model::run::RunStatus;
 use assay_model::trial::Outcome;
 use assay_store::exchange::{
-    ExchangeError, Given, Parcel, Part, Peer, Record, Role, Sink, Source, TakenAs, Tally, Transfer,
-    answer,
+    AnsweringRole, ExchangeError, Given, Parcel, Part, Peer, Record, Sink, Source, TakenAs,
+    Transfer, TransferTally, answer,
 };
 use assay_store::{Store, StoredId};
 use common::{header, import, owner, store, trial};
@@ -27,8 +27,8 @@ fn name(store: &mut Store, id: &str, name: &str) {
     named.unwrap();
 }
 
-fn copy_some(from: &mut dyn Source, to: &mut dyn Sink, ids: &[&str], again: bool) -> Tally {
-    let mut tally = Tally::default();
+fn copy_some(from: &mut dyn Source, to: &mut dyn Sink, ids: &[&str], again: bool) -> TransferTally {
+    let mut tally = TransferTally::default();
     let mut transfer = Transfer {
         from,
         to,
@@ -44,7 +44,7 @@ fn copy_some(from: &mut dyn Source, to: &mut dyn Sink, ids: &[&str], again: bool
     tally
 }
 
-fn copy(from: &mut dyn Source, to: &mut dyn Sink) -> Tally {
+fn copy(from: &mut dyn Source, to: &mut dyn Sink) -> TransferTally {
     copy_some(from, to, &[], false)
 }
 
@@ -79,7 +79,10 @@ fn what_is_copied_is_there_as_it_was_and_is_not_copied_again() {
     }
     let lists = |store: &Store| (store.runs().unwrap().len(), store.imports().unwrap());
     assert_eq!(lists(&from), lists(&to));
-    assert_eq!(to.load_import("import").unwrap(), from.load_import("import").unwrap());
+    assert_eq!(
+        to.load_import("import").unwrap(),
+        from.load_import("import").unwrap()
+    );
     let again = copy(&mut from, &mut to);
     assert_eq!((again.there.len(), again.seen()), (4, 4));
 }
@@ -112,10 +115,15 @@ fn a_resumed_run_replaces_its_beginning_and_never_the_other_way_round() {
     let mut under_way = trial(1);
     under_way.outcome = Outcome::Interrupted;
     from.save_trial("run", &under_way).unwrap();
-    from.finish_run("run", &RunStatus::Interrupted, 2_500).unwrap();
+    from.finish_run("run", &RunStatus::Interrupted, 2_500)
+        .unwrap();
     let (_c, mut shorter) = store();
     copy(&mut from, &mut shorter);
-    assert_eq!(copy(&mut from, &mut to).conflicts, ["run"], "a trial would be lost");
+    assert_eq!(
+        copy(&mut from, &mut to).conflicts,
+        ["run"],
+        "a trial would be lost"
+    );
 
     from.reopen_run("run", &owner(), 1).unwrap();
     assert_eq!(copy(&mut from, &mut to).under_way, ["run"]);
@@ -145,7 +153,9 @@ fn runs_that_two_resumed_are_a_conflict() {
         let mut next = trial(1);
         next.seed = seed;
         store.save_trial("run", &next).unwrap();
-        store.finish_run("run", &RunStatus::Interrupted, 3_000).unwrap();
+        store
+            .finish_run("run", &RunStatus::Interrupted, 3_000)
+            .unwrap();
     }
     let before = contents(&mut two);
     assert_eq!(copy(&mut one, &mut two).conflicts, ["run"]);
@@ -169,7 +179,10 @@ fn what_was_removed_comes_back_only_if_its_user_insists() {
     assert_eq!(tally.added, ["finished"]);
     // It counts as there from now on.
     assert_eq!(copy(&mut from, &mut to).removed, ["import"]);
-    assert_eq!(to.annotation("finished").unwrap().name.as_deref(), Some("before"));
+    assert_eq!(
+        to.annotation("finished").unwrap().name.as_deref(),
+        Some("before")
+    );
 }
 
 #[test]
@@ -188,9 +201,14 @@ fn a_name_that_another_has_stays_with_that_one() {
     let tally = copy(&mut from, &mut to);
     assert_eq!(tally.added, ["mine", "other"]);
     let lost = tally.nameless.iter();
-    let lost: Vec<_> = lost.map(|(id, held)| (&**id, &*held.name, &*held.holder)).collect();
+    let lost: Vec<_> = lost
+        .map(|(id, held)| (&**id, &*held.name, &*held.holder))
+        .collect();
     // An id is found before a name.
-    assert_eq!(lost, [("mine", "best", "theirs"), ("other", "theirs", "theirs")]);
+    assert_eq!(
+        lost,
+        [("mine", "best", "theirs"), ("other", "theirs", "theirs")]
+    );
     let there = to.annotation("mine").unwrap();
     assert_eq!((there.name, there.tags), (None, vec!["nightly".to_owned()]));
 }
@@ -204,11 +222,18 @@ fn the_annotation_that_was_changed_last_counts() {
     std::thread::sleep(std::time::Duration::from_millis(2));
     name(&mut two, "run", "second");
     assert_eq!(copy(&mut one, &mut two).there, ["run"], "it is older");
-    assert_eq!(two.annotation("run").unwrap().name.as_deref(), Some("second"));
+    assert_eq!(
+        two.annotation("run").unwrap().name.as_deref(),
+        Some("second")
+    );
     assert_eq!(copy(&mut two, &mut one).annotated, ["run"]);
-    assert_eq!(one.annotation("run").unwrap().name.as_deref(), Some("second"));
+    assert_eq!(
+        one.annotation("run").unwrap().name.as_deref(),
+        Some("second")
+    );
     std::thread::sleep(std::time::Duration::from_millis(2));
-    one.annotate("run", |annotation| annotation.name = None).unwrap();
+    one.annotate("run", |annotation| annotation.name = None)
+        .unwrap();
     assert_eq!(copy(&mut one, &mut two).annotated, ["run"]);
     assert!(two.annotation("run").unwrap().is_empty());
     assert_eq!(contents(&mut one), contents(&mut two));
@@ -236,7 +261,7 @@ fn several_that_push_at_once_lose_and_double_nothing() {
 }
 
 /// A store that another side answers for.
-fn behind_a_stream(role: Role<Store>) -> Peer<UnixStream, UnixStream> {
+fn behind_a_stream(role: AnsweringRole<Store>) -> Peer<UnixStream, UnixStream> {
     let (here, there) = UnixStream::pair().unwrap();
     spawn(move || answer(&there, &there, |_| Ok(role)));
     Peer::greet(here.try_clone().unwrap(), here, None).unwrap()
@@ -246,13 +271,13 @@ fn behind_a_stream(role: Role<Store>) -> Peer<UnixStream, UnixStream> {
 fn a_store_behind_a_stream_is_like_one_of_this_side() {
     let ((_a, mut from), (b, to)) = (store(), store());
     filled(&mut from);
-    let mut there = behind_a_stream(Role::Receive(to));
+    let mut there = behind_a_stream(AnsweringRole::Receive(to));
     assert_eq!(copy(&mut from, &mut there).added.len(), 4);
     assert_eq!(copy(&mut from, &mut there).there.len(), 4);
     let mut to = Store::open(&common::path(&b)).unwrap();
     assert_eq!(contents(&mut from), contents(&mut to));
 
-    let mut there = behind_a_stream(Role::Send(to));
+    let mut there = behind_a_stream(AnsweringRole::Send(to));
     assert_eq!(there.find("elsewhere").unwrap(), "import");
     assert_eq!(there.find("fin").unwrap(), "finished");
     let (_c, mut back) = store();
@@ -266,11 +291,11 @@ fn a_store_behind_a_stream_is_like_one_of_this_side() {
 fn who_may_only_send_takes_nothing_and_the_other_way_round() {
     let ((_a, mut from), (_b, to), (_c, other)) = (store(), store(), store());
     filled(&mut from);
-    let mut there = behind_a_stream(Role::Send(to));
+    let mut there = behind_a_stream(AnsweringRole::Send(to));
     let offers = from.offers_after("").unwrap();
     let refused = there.compare(&offers).unwrap_err();
     assert!(matches!(refused, ExchangeError::Refused(_)), "{refused}");
-    let mut there = behind_a_stream(Role::Receive(other));
+    let mut there = behind_a_stream(AnsweringRole::Receive(other));
     assert!(there.offers_after("").is_err());
 }
 
@@ -295,7 +320,7 @@ impl Write for Recorded<'_> {
 fn push_of(from: &mut Store) -> Vec<u8> {
     let (_b, to) = store();
     let (here, there) = UnixStream::pair().unwrap();
-    spawn(move || answer(&there, &there, |_| Ok(Role::Receive(to))));
+    spawn(move || answer(&there, &there, |_| Ok(AnsweringRole::Receive(to))));
     let mut said = Vec::new();
     let to = Recorded {
         said: &mut said,
@@ -311,9 +336,14 @@ fn push_of(from: &mut Store) -> Vec<u8> {
 fn heard(said: &[u8]) -> Vec<(String, Option<String>, Option<u64>)> {
     let (folder, to) = store();
     // How it ends is its own business.
-    let _ = answer(said, std::io::sink(), |_| Ok(Role::Receive(to)));
+    let _ = answer(said, std::io::sink(), |_| Ok(AnsweringRole::Receive(to)));
     let mut to = Store::open(&common::path(&folder)).unwrap();
-    assert!(to.runs().unwrap().iter().all(|run| run.status != RunStatus::Running));
+    assert!(
+        to.runs()
+            .unwrap()
+            .iter()
+            .all(|run| run.status != RunStatus::Running)
+    );
     contents(&mut to)
 }
 
@@ -338,12 +368,16 @@ fn what_is_changed_on_the_way_is_not_stored() {
     let said = push_of(&mut from);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..80 {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         let place = usize::try_from(random >> 33).unwrap() % said.len();
         let mut changed = said.clone();
         changed[place] ^= 1 << (random >> 61);
         for (id, sha256, _) in heard(&changed) {
-            let same = all.iter().any(|known| (&known.0, &known.1) == (&id, &sha256));
+            let same = all
+                .iter()
+                .any(|known| (&known.0, &known.1) == (&id, &sha256));
             assert!(same, "{id} was changed at {place}");
         }
     }
@@ -355,7 +389,7 @@ fn lengths_without_end_take_no_memory() {
         let said = [length.to_le_bytes(), 0_u32.to_le_bytes()].concat();
         let (_b, to) = store();
         let mut answers = Vec::new();
-        let end = answer(&said[..], &mut answers, |_| Ok(Role::Receive(to)));
+        let end = answer(&said[..], &mut answers, |_| Ok(AnsweringRole::Receive(to)));
         assert!(end.is_err());
         assert!(String::from_utf8_lossy(&answers).contains("refused"));
     }
@@ -375,7 +409,9 @@ fn hello(oldest: u32, newest: u32) -> Vec<u8> {
 fn builds_that_share_no_version_say_so() {
     let (_b, to) = store();
     let mut answers = Vec::new();
-    let end = answer(&hello(2, 3)[..], &mut answers, |_| Ok(Role::Receive(to)));
+    let end = answer(&hello(2, 3)[..], &mut answers, |_| {
+        Ok(AnsweringRole::Receive(to))
+    });
     let why = end.unwrap_err().to_string();
     assert!(why.contains("speaks versions 2 to 3"), "{why}");
     let answers = String::from_utf8_lossy(&answers);
@@ -395,7 +431,9 @@ fn builds_that_share_no_version_say_so() {
 fn a_store_that_cannot_be_opened_there_is_told_of() {
     let (here, there) = UnixStream::pair().unwrap();
     spawn(move || {
-        answer::<Store>(&there, &there, |path| Err(format!("no such file: {path:?}")))
+        answer::<Store>(&there, &there, |path| {
+            Err(format!("no such file: {path:?}"))
+        })
     });
     let asked = Some("/srv/runs.sqlite".as_ref());
     let end = Peer::greet(here.try_clone().unwrap(), here, asked).map(drop);
@@ -417,8 +455,14 @@ fn a_parcel_that_is_not_what_it_claims_is_refused() {
     filled(&mut from);
     type Change = fn(&mut Parcel);
     let changes: [(Change, &str); 8] = [
-        (|parcel| parcel.offer.id = "../x".to_owned(), "id is not one of assay"),
-        (|parcel| parcel.offer.id = "another".to_owned(), "is that of finished"),
+        (
+            |parcel| parcel.offer.id = "../x".to_owned(),
+            "id is not one of assay",
+        ),
+        (
+            |parcel| parcel.offer.id = "another".to_owned(),
+            "is that of finished",
+        ),
         (|parcel| parcel.offer.sha256 = None, "damaged"),
         (|parcel| run(parcel).trials.clear(), "damaged"),
         (
@@ -485,7 +529,11 @@ fn a_record_that_was_damaged_here_is_not_sent() {
     let tally = copy(&mut from, &mut to);
     assert_eq!(tally.added, ["failed", "import", "stopped"]);
     assert_eq!(tally.refused.len(), 1);
-    assert!(tally.refused[0].1.contains("damaged"), "{:?}", tally.refused);
+    assert!(
+        tally.refused[0].1.contains("damaged"),
+        "{:?}",
+        tally.refused
+    );
 }
 
 /// Ends after so many bytes.
@@ -509,7 +557,7 @@ fn a_pull_that_is_cut_is_begun_again() {
     while contents(&mut to) != all {
         let from = Store::open_existing(&common::path(&a)).unwrap();
         let (here, there) = UnixStream::pair().unwrap();
-        spawn(move || answer(&there, &there, |_| Ok(Role::Send(from))));
+        spawn(move || answer(&there, &there, |_| Ok(AnsweringRole::Send(from))));
         let answers = Cut(here.try_clone().unwrap(), bytes);
         if let Ok(mut peer) = Peer::greet(answers, here, None) {
             let mut transfer = Transfer {
@@ -520,10 +568,13 @@ fn a_pull_that_is_cut_is_begun_again() {
                 tell: &mut |_| (),
             };
             // What is there is there; the rest comes later.
-            let _ = transfer.everything(&mut Tally::default());
+            let _ = transfer.everything(&mut TransferTally::default());
         }
         for (id, sha256, _) in contents(&mut to) {
-            assert!(all.iter().any(|known| (&known.0, &known.1) == (&id, &sha256)));
+            assert!(
+                all.iter()
+                    .any(|known| (&known.0, &known.1) == (&id, &sha256))
+            );
         }
         bytes += 1_500;
         assert!(bytes < 1 << 20, "it never ends");

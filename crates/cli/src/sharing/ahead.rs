@@ -6,7 +6,7 @@ use crate::ui::progress::Voice;
 use assay_lang::tr;
 use assay_report::facts;
 use assay_store::Store;
-use assay_store::exchange::{Parcel, Record, Tally, Transfer};
+use assay_store::exchange::{Parcel, Record, Transfer, TransferTally};
 
 /// Runs that are to be copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +25,13 @@ pub fn copy(
     other: &mut Connection,
     which: &Which,
     again: bool,
-) -> (Tally, Option<Failure>) {
+) -> (TransferTally, Option<Failure>) {
     let voice = Voice::new();
     let of = match which {
         Which::All => 0,
         Which::These(ids) => ids.len(),
     };
-    let mut tell = |tally: &Tally| {
+    let mut tell = |tally: &TransferTally| {
         let seen = tally.seen();
         let added = tally.added.len();
         voice.show(seen, of.max(seen), &tr!("{added} copied", added));
@@ -42,10 +42,13 @@ pub fn copy(
         }
     };
     let (from, to) = match direction {
-        Direction::Push => (store as &mut dyn assay_store::exchange::Source, other.sink()),
+        Direction::Push => (
+            store as &mut dyn assay_store::exchange::Source,
+            other.sink(),
+        ),
         Direction::Pull => (other.source(), store as _),
     };
-    let mut tally = Tally::default();
+    let mut tally = TransferTally::default();
     let mut transfer = Transfer {
         from,
         to,

@@ -5,7 +5,7 @@ use crate::output::{print, print_json, say};
 use crate::sharing::connection::Direction;
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
-use assay_store::exchange::{NameHeld, Tally};
+use assay_store::exchange::{NameHeld, TransferTally};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ pub struct Outcome<'a> {
     /// The other store, without a password.
     pub store: &'a str,
     /// Number of runs of each outcome.
-    pub tally: &'a Tally,
+    pub tally: &'a TransferTally,
 }
 
 impl Outcome<'_> {
@@ -59,10 +59,20 @@ impl Outcome<'_> {
         let store = clean(self.store);
         let answer = match self.direction {
             Direction::Push => {
-                counted!(n, "pushed {n} run to {store}", "pushed {n} runs to {store}", store)
+                counted!(
+                    n,
+                    "pushed {n} run to {store}",
+                    "pushed {n} runs to {store}",
+                    store
+                )
             }
             Direction::Pull => {
-                counted!(n, "pulled {n} run from {store}", "pulled {n} runs from {store}", store)
+                counted!(
+                    n,
+                    "pulled {n} run from {store}",
+                    "pulled {n} runs from {store}",
+                    store
+                )
             }
         };
         let rest = self.rest().join(", ");
@@ -74,7 +84,7 @@ impl Outcome<'_> {
 
     /// What became of all others.
     fn rest(&self) -> Vec<String> {
-        let Tally {
+        let TransferTally {
             added: _,
             extended,
             annotated,
@@ -88,15 +98,25 @@ impl Outcome<'_> {
         let of = |n: usize, text: fn(usize) -> String| (n > 0).then(|| text(n));
         [
             of(extended.len(), |n| {
-                counted!(n, "{n} of them longer than before", "{n} of them longer than before")
+                counted!(
+                    n,
+                    "{n} of them longer than before",
+                    "{n} of them longer than before"
+                )
             }),
             of(annotated.len(), |n| {
-                counted!(n, "{n} has a newer name, tag or note", "{n} have newer names, tags or notes")
+                counted!(
+                    n,
+                    "{n} has a newer name, tag or note",
+                    "{n} have newer names, tags or notes"
+                )
             }),
             of(there.len(), |n| {
                 counted!(n, "{n} was there already", "{n} were there already")
             }),
-            of(conflicts.len(), |n| counted!(n, "{n} conflict", "{n} conflicts")),
+            of(conflicts.len(), |n| {
+                counted!(n, "{n} conflict", "{n} conflicts")
+            }),
             of(removed.len(), |n| {
                 counted!(n, "{n} was removed there", "{n} were removed there")
             }),
@@ -135,7 +155,10 @@ impl Outcome<'_> {
             ),
         });
         say_some(&tally.under_way, |id| {
-            tr!("run {id} has not ended: it is copied when it has", id = clean(id))
+            tr!(
+                "run {id} has not ended: it is copied when it has",
+                id = clean(id)
+            )
         });
         say_some(&tally.nameless, |(id, NameHeld { name, holder })| {
             tr!(
@@ -146,7 +169,11 @@ impl Outcome<'_> {
             )
         });
         say_some(&tally.refused, |(id, why)| {
-            tr!("run {id} was not copied: {why}", id = clean(id), why = clean(why))
+            tr!(
+                "run {id} was not copied: {why}",
+                id = clean(id),
+                why = clean(why)
+            )
         });
     }
 
@@ -154,9 +181,8 @@ impl Outcome<'_> {
     pub fn json(&self, error: Option<&str>) -> Value {
         let tally = self.tally;
         let nameless = tally.nameless.iter();
-        let nameless = nameless.map(|(id, held)| {
-            json!({ "id": id, "name": held.name, "held_by": held.holder })
-        });
+        let nameless = nameless
+            .map(|(id, held)| json!({ "id": id, "name": held.name, "held_by": held.holder }));
         let refused = tally.refused.iter();
         let refused = refused.map(|(id, why)| json!({ "id": id, "why": why }));
         json!({
@@ -185,6 +211,10 @@ fn say_some<T>(all: &[T], line: impl Fn(&T) -> String) {
         say(&line(one));
     }
     if let Some(n) = all.len().checked_sub(MOST_LINES).filter(|n| *n > 0) {
-        say(&counted!(n, "... and {n} more (--json lists all)", "... and {n} more (--json lists all)"));
+        say(&counted!(
+            n,
+            "... and {n} more (--json lists all)",
+            "... and {n} more (--json lists all)"
+        ));
     }
 }

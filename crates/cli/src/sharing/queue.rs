@@ -11,7 +11,7 @@ use crate::stored::lookup::StoreArgs;
 use crate::ui::destination::Destination;
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
-use assay_store::exchange::Tally;
+use assay_store::exchange::TransferTally;
 use assay_store::{Location, Queued, Store};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -43,12 +43,14 @@ pub fn push_ended() {
     stores.dedup();
     for path in stores {
         let ids = ended.iter().filter(|run| run.store == path);
-        let pushed = Store::open(path).map_err(Failure::from).and_then(|mut store| {
-            for run in ids {
-                store.enqueue(&run.id, &to.to_string())?;
-            }
-            push_waiting(&mut store, &to)
-        });
+        let pushed = Store::open(path)
+            .map_err(Failure::from)
+            .and_then(|mut store| {
+                for run in ids {
+                    store.enqueue(&run.id, &to.to_string())?;
+                }
+                push_waiting(&mut store, &to)
+            });
         let name = to.to_string();
         match pushed {
             Ok((tally, None)) => {
@@ -75,13 +77,13 @@ pub fn push_ended() {
 pub fn push_waiting(
     store: &mut Store,
     to: &Destination,
-) -> Result<(Tally, Option<Failure>), Failure> {
+) -> Result<(TransferTally, Option<Failure>), Failure> {
     let name = to.to_string();
     let waiting = store.queued()?.into_iter();
     let waiting = waiting.filter(|queued| queued.destination == name);
     let ids: Vec<String> = waiting.map(|queued| queued.id).collect();
     if ids.is_empty() {
-        return Ok((Tally::default(), None));
+        return Ok((TransferTally::default(), None));
     }
     push(store, to, &Which::These(ids), false)
 }
@@ -95,11 +97,11 @@ pub fn push(
     to: &Destination,
     which: &Which,
     again: bool,
-) -> Result<(Tally, Option<Failure>), Failure> {
+) -> Result<(TransferTally, Option<Failure>), Failure> {
     let name = to.to_string();
     let (tally, failure) = match Connection::open(to, Direction::Push) {
         Ok(mut other) => copy(Direction::Push, store, &mut other, which, again),
-        Err(failure) => (Tally::default(), Some(failure)),
+        Err(failure) => (TransferTally::default(), Some(failure)),
     };
     store.dequeue(settled(&tally), &name)?;
     if let Some(failure) = &failure {
@@ -109,7 +111,7 @@ pub fn push(
 }
 
 /// Runs that need not be tried again: another attempt would end the same way.
-fn settled(tally: &Tally) -> impl Iterator<Item = &String> {
+fn settled(tally: &TransferTally) -> impl Iterator<Item = &String> {
     let lists = [
         &tally.added,
         &tally.extended,

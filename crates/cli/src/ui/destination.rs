@@ -96,15 +96,26 @@ mod tests {
             assert_eq!(shown(&shown(text)), text);
         }
         assert_eq!(shown("ssh://lab/"), "ssh://lab");
-        assert_eq!(shown("postgres://ann:secret@db/lab"), "postgres://ann@db/lab");
+        assert_eq!(
+            shown("postgres://ann:secret@db/lab"),
+            "postgres://ann@db/lab"
+        );
         assert!(shown("runs.sqlite").ends_with("/runs.sqlite"));
         let home: Destination = "ssh://lab/~/r".parse().unwrap();
-        assert!(matches!(home, Destination::Ssh { store: Some(path), .. } if path == Path::new("~/r")));
+        assert!(
+            matches!(home, Destination::Ssh { store: Some(path), .. } if path == Path::new("~/r"))
+        );
     }
 
     #[test]
     fn what_names_no_store_is_refused() {
-        for text in ["", "http://lab", "ssh://", "ssh://a b/x", "ssh://-oProxyCommand=x/y"] {
+        for text in [
+            "",
+            "http://lab",
+            "ssh://",
+            "ssh://a b/x",
+            "ssh://-oProxyCommand=x/y",
+        ] {
             assert!(text.parse::<Destination>().is_err(), "{text}");
         }
     }

@@ -3,9 +3,7 @@
 use crate::assay::{Bed, Ended, Running, text};
 use crate::over_ssh::{Machine, write_program};
 use crate::sweep::Knob;
-use assay_store::exchange::{
-    Given, Offer, Parcel, Part, Record, Sink, Source, TakenAs,
-};
+use assay_store::exchange::{Given, Offer, Parcel, Part, Record, Sink, Source, TakenAs};
 use assay_store::{Location, Store};
 use assay_testkit::{Postgres, needs, or_skip};
 use rustix::process::Signal;
@@ -57,7 +55,8 @@ fn listed(bed: &Bed, store: &str) -> BTreeSet<(String, String)> {
 
 fn ids(value: &Value, key: &str) -> Vec<String> {
     let all = value[key].as_array().expect("a list").iter();
-    all.map(|id| id.as_str().expect("an id").to_owned()).collect()
+    all.map(|id| id.as_str().expect("an id").to_owned())
+        .collect()
 }
 
 /// Runs are pushed, listed, removed and pulled where `there` is.
@@ -66,7 +65,11 @@ fn to_and_from(there: &str) {
     let one = short_run(&bed, &["--name", "before", "--tag", "nightly"]);
     let two = short_run(&bed, &[]);
     let table = bed.join("t.csv");
-    fs::write(&table, "condition,metric,unit,n,mean,stdev\nA,read,MB/s,3,10,1\n").unwrap();
+    fs::write(
+        &table,
+        "condition,metric,unit,n,mean,stdev\nA,read,MB/s,3,10,1\n",
+    )
+    .unwrap();
     bed.run(&["import", text(&table)]).assert_code(0);
 
     let ended = bed.run(&["push", "before", "--to", there]);
@@ -75,7 +78,11 @@ fn to_and_from(there: &str) {
     assert!(!ended.out.contains("secret"), "{}", ended.out);
     let ended = bed.run(&["push", "--all", "--to", there]);
     ended.assert_code(0);
-    assert!(ended.out.ends_with(": 1 was there already\n"), "{}", ended.out);
+    assert!(
+        ended.out.ends_with(": 1 was there already\n"),
+        "{}",
+        ended.out
+    );
     let ended = bed.run(&["push", "--all", "--to", there, "--json"]);
     ended.assert_code(0);
     let outcome = ended.json();
@@ -96,17 +103,22 @@ fn to_and_from(there: &str) {
     ended.assert_says(&[&one, "was removed", "--again"]);
     bed.run(&["push", "--all", "--to", there]).assert_code(0);
     assert_eq!(listed(&bed, there).len(), 2);
-    bed.run(&["push", &one, "--to", there, "--again"]).assert_code(0);
+    bed.run(&["push", &one, "--to", there, "--again"])
+        .assert_code(0);
     assert_eq!(listed(&bed, there), listed(&bed, text(&bed.store())));
 
     let empty = Bed::new();
     let ended = empty.run(&["pull", "after", "--from", there]);
     ended.assert_code(0);
     assert!(ended.out.starts_with("pulled 1 run from "), "{}", ended.out);
-    empty.run(&["pull", "--all", "--from", there]).assert_code(0);
+    empty
+        .run(&["pull", "--all", "--from", there])
+        .assert_code(0);
     assert_eq!(listed(&bed, there), listed(&empty, text(&empty.store())));
     empty.run(&["rm", &one]).assert_code(0);
-    empty.run(&["pull", "--all", "--from", there]).assert_code(0);
+    empty
+        .run(&["pull", "--all", "--from", there])
+        .assert_code(0);
     assert_eq!(listed(&empty, text(&empty.store())).len(), 2);
 }
 
@@ -148,7 +160,11 @@ fn runs_go_to_another_machine_and_come_back() {
         ended.assert_code(0);
         assert_eq!(ended.out, format!("pushed 1 run to {to}\n"));
         let ended = machine.run(&["push", "--all", "--to", to]);
-        assert!(ended.out.ends_with(": 1 was there already\n"), "{}", ended.out);
+        assert!(
+            ended.out.ends_with(": 1 was there already\n"),
+            "{}",
+            ended.out
+        );
         assert_eq!(
             listed(&machine.bed, text(store)),
             listed(&machine.bed, text(&machine.bed.store()))
@@ -174,13 +190,19 @@ fn a_machine_that_cannot_be_had_is_explained() {
     let ended = machine.run(&["push", "last", "--to", "ssh://board"]);
     ended.assert_code(5);
     ended.assert_says(&["ssh://board", "assay", "not found"]);
-    write_program(&machine.folder.join("assay"), "#!/bin/sh\necho 'Welcome!'\n");
+    write_program(
+        &machine.folder.join("assay"),
+        "#!/bin/sh\necho 'Welcome!'\n",
+    );
     let ended = machine.run(&["push", "last", "--to", "ssh://board"]);
     ended.assert_code(5);
     ended.assert_says(&["ssh://board", "does not answer as assay store does"]);
     let machine = machine_with_assay("exec 2>&1; touch \"$0.sqlite\"; echo x >\"$0.sqlite\";", "");
     short_run(&machine.bed, &[]);
-    let to = format!("ssh://board{}/assay.sqlite", machine.folder.path().display());
+    let to = format!(
+        "ssh://board{}/assay.sqlite",
+        machine.folder.path().display()
+    );
     let ended = machine.run(&["push", "last", "--to", &to]);
     ended.assert_code(1);
     ended.assert_says(&["is not an SQLite database"]);
@@ -220,15 +242,29 @@ fn what_cannot_be_pushed_after_a_measurement_waits() {
     let ended = pushing(&bed, to, &SHORT);
     ended.assert_code(0);
     let one = id_of(&ended);
-    assert_eq!(ended.err.iter().filter(|line| line.contains("not pushed")).count(), 1);
+    assert_eq!(
+        ended
+            .err
+            .iter()
+            .filter(|line| line.contains("not pushed"))
+            .count(),
+        1
+    );
     let list = bed.run(&["list"]);
     list.assert_says(&["1 run waits to be pushed", to, "assay push"]);
     let waiting = bed.run(&["list", "--json"]).json()["waiting"][0].clone();
-    assert_eq!((&waiting["id"], &waiting["attempts"]), (&one.clone().into(), &1.into()));
+    assert_eq!(
+        (&waiting["id"], &waiting["attempts"]),
+        (&one.clone().into(), &1.into())
+    );
     let doctor = bed.command_without_store(&["doctor", "--self"]);
     let mut doctor = doctor;
     let doctor = Running::start(doctor.env("ASSAY_STORE", bed.store())).end();
-    assert!(doctor.out.contains("1 run waits to be pushed"), "{}", doctor.out);
+    assert!(
+        doctor.out.contains("1 run waits to be pushed"),
+        "{}",
+        doctor.out
+    );
 
     // Still not.
     let ended = pushing(&bed, to, &["push"]);
@@ -240,7 +276,12 @@ fn what_cannot_be_pushed_after_a_measurement_waits() {
     let ended = pushing(&bed, to, &SHORT);
     ended.assert_code(0);
     ended.assert_says(&["pushed 2 runs to", to]);
-    assert!(bed.run(&["list", "--json"]).json()["waiting"].as_array().unwrap().is_empty());
+    assert!(
+        bed.run(&["list", "--json"]).json()["waiting"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(listed(&bed, to), listed(&bed, text(&bed.store())));
     let ended = pushing(&bed, to, &["push"]);
     ended.assert_code(0);
@@ -296,14 +337,32 @@ fn a_run_that_is_resumed_after_it_was_pushed_is_there_once_and_whole() {
     let bed = Bed::new();
     let knob = Knob::new(&bed);
     let (folder, there) = (bed.folder(), bed.join("there.sqlite"));
-    let words = ["sweep", text(&folder), "--vary", &knob.vary, "--rounds", "4"];
-    let jobs = ["--idle", "300ms", "--quick", "--size", "1M", "--only", "read-cached"];
+    let words = [
+        "sweep",
+        text(&folder),
+        "--vary",
+        &knob.vary,
+        "--rounds",
+        "4",
+    ];
+    let jobs = [
+        "--idle",
+        "300ms",
+        "--quick",
+        "--size",
+        "1M",
+        "--only",
+        "read-cached",
+    ];
     let mut command = bed.command(&[&words[..], &jobs].concat());
     let mut running = Running::start(command.env("ASSAY_PUSH_TO", &there));
     running.await_trials(3);
     running.signal(Signal::INT);
     running.end().assert_code(130);
-    assert!(!there.exists(), "an interrupted run is pushed only when its user says so");
+    assert!(
+        !there.exists(),
+        "an interrupted run is pushed only when its user says so"
+    );
     let push = ["push", "last", "--to", text(&there)];
     let ended = bed.run(&push);
     ended.assert_code(0);
@@ -372,7 +431,9 @@ fn copy(parcel: &Parcel, id: &str) -> Parcel {
 fn all_of(store: &mut Store) -> Vec<Offer> {
     let mut all = Vec::new();
     loop {
-        let last = all.last().map_or(String::new(), |offer: &Offer| offer.id.clone());
+        let last = all
+            .last()
+            .map_or(String::new(), |offer: &Offer| offer.id.clone());
         let more = store.offers_after(&last).expect("they are there");
         if more.is_empty() {
             return all;
@@ -396,7 +457,9 @@ fn killed_pushers(kills: usize) {
     let mut killed = 0;
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = |below: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (random >> 33) % below
     };
     while killed < kills {
@@ -427,7 +490,9 @@ fn killed_pushers(kills: usize) {
     assert_whole(&url);
     let (mut here, mut there) = both(&local, &url);
     let hashes = |all: Vec<Offer>| -> Vec<_> {
-        all.into_iter().map(|offer| (offer.id, offer.sha256)).collect()
+        all.into_iter()
+            .map(|offer| (offer.id, offer.sha256))
+            .collect()
     };
     assert_eq!(hashes(all_of(&mut here)), hashes(all_of(&mut there)));
     let trials = "SELECT count(*), count(DISTINCT (run_id, position)) FROM trials";
@@ -447,7 +512,10 @@ fn both(local: &Path, url: &str) -> (Store, Store) {
 fn assert_whole(url: &str) {
     let location = Location::parse(url.as_ref());
     let mut store = Store::open_existing(&location).expect("a store");
-    let ids: Vec<String> = all_of(&mut store).into_iter().map(|offer| offer.id).collect();
+    let ids: Vec<String> = all_of(&mut store)
+        .into_iter()
+        .map(|offer| offer.id)
+        .collect();
     let mut left = &ids[..];
     while !left.is_empty() {
         let given = store.give(left, Part::Whole).expect("they are there");

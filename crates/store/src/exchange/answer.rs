@@ -7,7 +7,7 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 
 /// What this side is asked for.
-pub enum Role<S> {
+pub enum AnsweringRole<S> {
     /// To take what the other side has.
     Receive(S),
     /// To give what this side has.
@@ -22,7 +22,7 @@ pub enum Role<S> {
 pub fn answer<S: Source + Sink>(
     reader: impl Read,
     writer: impl Write,
-    open: impl FnOnce(Option<PathBuf>) -> Result<Role<S>, String>,
+    open: impl FnOnce(Option<PathBuf>) -> Result<AnsweringRole<S>, String>,
 ) -> Result<(), ExchangeError> {
     let (mut reader, mut writer) = (BufReader::new(reader), BufWriter::new(writer));
     let answered = greet(&mut reader, &mut writer, open)
@@ -39,9 +39,16 @@ pub fn answer<S: Source + Sink>(
 fn greet<S>(
     reader: &mut impl Read,
     writer: &mut impl Write,
-    open: impl FnOnce(Option<PathBuf>) -> Result<Role<S>, String>,
-) -> Result<Role<S>, ExchangeError> {
-    let (Message::Hello { greeting: other, store }, _) = expect(reader)? else {
+    open: impl FnOnce(Option<PathBuf>) -> Result<AnsweringRole<S>, String>,
+) -> Result<AnsweringRole<S>, ExchangeError> {
+    let (
+        Message::Hello {
+            greeting: other,
+            store,
+        },
+        _,
+    ) = expect(reader)?
+    else {
         return Err(ExchangeError::Protocol("it does not greet".to_owned()));
     };
     let hello = Message::Hello {
@@ -61,12 +68,12 @@ fn greet<S>(
 fn serve<S: Source + Sink>(
     reader: &mut impl Read,
     writer: &mut impl Write,
-    mut role: Role<S>,
+    mut role: AnsweringRole<S>,
 ) -> Result<(), ExchangeError> {
     while let Some(received) = receive(reader)? {
         match &mut role {
-            Role::Receive(store) => take(reader, writer, store, received)?,
-            Role::Send(store) => give(writer, store, received.0)?,
+            AnsweringRole::Receive(store) => take(reader, writer, store, received)?,
+            AnsweringRole::Send(store) => give(writer, store, received.0)?,
         }
         writer.flush()?;
     }

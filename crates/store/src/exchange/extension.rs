@@ -68,7 +68,9 @@ fn kept(run: &RawRun) -> &[RawTrial] {
         Some((record.trial, record.condition))
     };
     let under_way = repetition(last);
-    let others = before.iter().rposition(|trial| repetition(trial) != under_way);
+    let others = before
+        .iter()
+        .rposition(|trial| repetition(trial) != under_way);
     let whole = others.map_or(0, |last| last + 1);
     run.trials.get(..whole).unwrap_or_default()
 }

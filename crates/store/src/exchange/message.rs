@@ -160,7 +160,12 @@ pub fn send_parcel(writer: &mut impl Write, parcel: &Parcel) -> Result<(), Excha
         run: None,
         import: false,
         annotation: parcel.annotation.clone(),
-        facts: parcel.facts.as_ref().map(serde_json::to_value).transpose().map_err(io::Error::from)?,
+        facts: parcel
+            .facts
+            .as_ref()
+            .map(serde_json::to_value)
+            .transpose()
+            .map_err(io::Error::from)?,
         trials: 0,
     };
     let (trials, record): (&[RawTrial], &[u8]) = match &parcel.record {
@@ -170,12 +175,14 @@ pub fn send_parcel(writer: &mut impl Write, parcel: &Parcel) -> Result<(), Excha
     };
     match &parcel.record {
         None => {}
-        Some(Record::Run(run)) => head.run = Some(RawRun {
+        Some(Record::Run(run)) => {
+            head.run = Some(RawRun {
                 header: run.header.clone(),
                 status: run.status.clone(),
                 finished_unix_ms: run.finished_unix_ms,
                 trials: Vec::new(),
-            }),
+            })
+        }
         Some(Record::Import(_)) => head.import = true,
     }
     head.trials = u32::try_from(trials.len()).unwrap_or(u32::MAX);
@@ -226,7 +233,9 @@ fn with_trials(
         record,
         annotation: head.annotation,
         // Those of other rules are derived here when they are needed.
-        facts: head.facts.and_then(|facts| serde_json::from_value(facts).ok()),
+        facts: head
+            .facts
+            .and_then(|facts| serde_json::from_value(facts).ok()),
     };
     for _ in 0..head.trials {
         let Some(Record::Run(run)) = &mut parcel.record else {

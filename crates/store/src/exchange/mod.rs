@@ -23,10 +23,10 @@ mod sink;
 mod source;
 mod transfer;
 
-pub use answer::{Role, answer};
+pub use answer::{AnsweringRole, answer};
 pub use parcel::{Parcel, RawImport, RawRun, RawTrial, Record};
 pub use peer::Peer;
-pub use transfer::{Tally, Transfer};
+pub use transfer::{Transfer, TransferTally};
 
 use crate::error::StoreError;
 use serde::{Deserialize, Serialize};

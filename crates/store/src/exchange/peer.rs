@@ -1,9 +1,7 @@
 //! Store that another assay answers for.
 
 use super::frame::send;
-use super::message::{
-    Message, disagreement, expect, greeting, receive_parcels, send_parcel,
-};
+use super::message::{Message, disagreement, expect, greeting, receive_parcels, send_parcel};
 use super::{ExchangeError, Given, Offer, Parcel, Part, Sink, Source, Standing, Taken};
 use std::collections::HashSet;
 use std::io::{BufReader, BufWriter, Read, Write};

@@ -108,9 +108,7 @@ pub fn records_of(
         }
         Ok(())
     })?;
-    let sql = format!(
-        "SELECT id, record FROM imports WHERE id IN ({marks})"
-    );
+    let sql = format!("SELECT id, record FROM imports WHERE id IN ({marks})");
     let imports = t.query(&sql, &values, import)?;
     let runs = runs.into_iter().map(|(id, run)| (id, Record::Run(run)));
     let imports = imports.into_iter();

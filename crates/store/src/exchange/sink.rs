@@ -19,7 +19,7 @@ use assay_model::run::{RunHeader, RunStatus};
 use std::collections::{HashMap, HashSet};
 
 /// Attempts to take parcels while others add the same ones.
-const ATTEMPTS: u32 = 10;
+const ATTEMPTS: u32 = 5;
 /// Lock of whoever puts a longer run in the place of a shorter one.
 const REPLACING: &str = "replacing";
 /// Most rows of a statement, whose values SQLite limits to 32766.
@@ -47,12 +47,12 @@ impl Sink for Store {
 
     fn take(&mut self, parcels: Vec<Parcel>, again: bool) -> Result<Vec<Taken>, ExchangeError> {
         let mut ids = HashSet::new();
-        let checked = parcels.iter().map(|parcel| {
-            match ids.insert(&parcel.offer.id) {
+        let checked = parcels
+            .iter()
+            .map(|parcel| match ids.insert(&parcel.offer.id) {
                 true => parcel.check(),
                 false => Err("it is sent twice".to_owned()),
-            }
-        });
+            });
         let batch = Batch {
             checked: checked.collect(),
             parcels: &parcels,
@@ -61,8 +61,9 @@ impl Sink for Store {
         };
         for _ in 1..ATTEMPTS {
             match self.database.transaction(|t| batch.take(t)) {
-                // Another adds the same now.
+                // Another adds the same now, or both wait for one another, which a server ends.
                 Err(StoreError::Taken { .. }) => {}
+                Err(StoreError::Locked { .. }) if self.location().file().is_none() => {}
                 taken => return Ok(taken?),
             }
         }
@@ -87,7 +88,11 @@ impl Batch<'_> {
     /// [`StoreError::Taken`] if another added or removed one of them at the same time: nothing was
     /// taken then, and the next attempt will see it.
     fn take(&self, t: &mut Session<'_>) -> Result<Vec<Taken>, StoreError> {
-        let ids: Vec<String> = self.parcels.iter().map(|one| one.offer.id.clone()).collect();
+        let ids: Vec<String> = self
+            .parcels
+            .iter()
+            .map(|one| one.offer.id.clone())
+            .collect();
         let removed = removed_of(t, &ids)?;
         let known = known_of(t, &ids)?.into_iter();
         let here: HashMap<String, Known> =
@@ -170,7 +175,8 @@ impl Batch<'_> {
                 _ => {}
             }
         }
-        let added = insert(t, "runs", RUN_COLUMNS, runs)? + insert(t, "imports", IMPORT_COLUMNS, imports)?;
+        let added =
+            insert(t, "runs", RUN_COLUMNS, runs)? + insert(t, "imports", IMPORT_COLUMNS, imports)?;
         let removed_now = removed_of(t, &ids)?;
         if added < ids.len() || !removed_now.is_subset(removed) {
             return Err(self.changed(ids.first().map_or("", |id| id)));
@@ -195,10 +201,7 @@ impl Batch<'_> {
         for (parcel, outcome) in self.parcels.iter().zip(outcomes) {
             let id = &parcel.offer.id;
             let of_here = here.get(id).and_then(|here| here.offer.annotated_unix_ms);
-            let is_there = matches!(
-                outcome,
-                TakenAs::Added | TakenAs::Extended | TakenAs::Same
-            );
+            let is_there = matches!(outcome, TakenAs::Added | TakenAs::Extended | TakenAs::Same);
             let held = match parcel.offer.annotated_unix_ms {
                 Some(at) if is_there && Some(at) > of_here => {
                     put_copy(t, id, &parcel.annotation, at)?
@@ -338,7 +341,10 @@ fn insert(
 
 /// Puts the longer contents of a run in the place of the shorter ones.
 fn replace(t: &mut Session<'_>, offer: &Offer, run: &RawRun) -> Result<(), StoreError> {
-    t.execute("DELETE FROM trials WHERE run_id = ?1", &[(&offer.id).into()])?;
+    t.execute(
+        "DELETE FROM trials WHERE run_id = ?1",
+        &[(&offer.id).into()],
+    )?;
     t.execute(
         "UPDATE runs SET finished_unix_ms = ?1, status = ?2, error = ?3, content_sha256 = ?4 \
          WHERE id = ?5",

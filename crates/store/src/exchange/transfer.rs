@@ -1,13 +1,13 @@
 //! Copying from a source to a sink, in batches.
 
 use super::{
-    ExchangeError, Given, MOST_OFFERS, NameHeld, Offer, Parcel, Part, Sink, Source, Standing, Taken,
-    TakenAs,
+    ExchangeError, Given, MOST_OFFERS, NameHeld, Offer, Parcel, Part, Sink, Source, Standing,
+    Taken, TakenAs,
 };
 
 /// Outcome of a transfer so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct TransferTally {
     /// Runs and imports that are there now.
     pub added: Vec<String>,
     /// Runs that are there now with more trials than before.
@@ -28,7 +28,7 @@ pub struct Tally {
     pub refused: Vec<(String, String)>,
 }
 
-impl Tally {
+impl TransferTally {
     /// Number of runs and imports that were looked at.
     pub fn seen(&self) -> usize {
         let Self {
@@ -81,7 +81,7 @@ pub struct Transfer<'a> {
     /// Called with each parcel before it is sent.
     pub prepare: &'a mut dyn FnMut(&mut Parcel),
     /// Called after each batch.
-    pub tell: &'a mut dyn FnMut(&Tally),
+    pub tell: &'a mut dyn FnMut(&TransferTally),
 }
 
 impl Transfer<'_> {
@@ -89,7 +89,11 @@ impl Transfer<'_> {
     ///
     /// # Errors
     /// When one of the stores cannot be used any more.
-    pub fn these(&mut self, ids: &[String], tally: &mut Tally) -> Result<(), ExchangeError> {
+    pub fn these(
+        &mut self,
+        ids: &[String],
+        tally: &mut TransferTally,
+    ) -> Result<(), ExchangeError> {
         for ids in ids.chunks(MOST_OFFERS) {
             let offers = self.from.offers(ids)?;
             self.batch(&offers, tally)?;
@@ -101,7 +105,7 @@ impl Transfer<'_> {
     ///
     /// # Errors
     /// As [`Self::these`].
-    pub fn everything(&mut self, tally: &mut Tally) -> Result<(), ExchangeError> {
+    pub fn everything(&mut self, tally: &mut TransferTally) -> Result<(), ExchangeError> {
         let mut last = String::new();
         loop {
             let offers = self.from.offers_after(&last)?;
@@ -115,7 +119,7 @@ impl Transfer<'_> {
         }
     }
 
-    fn batch(&mut self, offers: &[Offer], tally: &mut Tally) -> Result<(), ExchangeError> {
+    fn batch(&mut self, offers: &[Offer], tally: &mut TransferTally) -> Result<(), ExchangeError> {
         let mut ended: Vec<Offer> = Vec::new();
         for offer in offers {
             match offer.sha256 {
@@ -149,7 +153,7 @@ impl Transfer<'_> {
         &mut self,
         ids: &[String],
         part: Part,
-        tally: &mut Tally,
+        tally: &mut TransferTally,
     ) -> Result<(), ExchangeError> {
         let mut left = ids;
         while !left.is_empty() {

@@ -28,7 +28,11 @@ Exit codes: 0 done, 1 failed, also if one of the runs is a conflict, 2 wrong usa
 #[command(after_help = AFTER_HELP)]
 pub struct PullArgs {
     /// Names, ids, beginnings of ids, or `last`, as they are known there.
-    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(
+        value_name = "NAME",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
     pub runs: Vec<String>,
     /// Pull all runs and imports that are there.
     #[arg(long)]

@@ -11,7 +11,7 @@ use crate::ui::destination::Destination;
 use assay_lang::tr;
 use assay_model::text::clean;
 use assay_store::Store;
-use assay_store::exchange::Tally;
+use assay_store::exchange::TransferTally;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -97,7 +97,9 @@ fn push_waiting(
         names.retain(|name| *name == to.to_string());
     }
     if names.is_empty() {
-        say(tr!("nothing waits to be pushed: assay push RUN pushes a run, --all pushes all"));
+        say(tr!(
+            "nothing waits to be pushed: assay push RUN pushes a run, --all pushes all"
+        ));
     }
     let mut code = Ok(DONE);
     for name in names {
@@ -124,7 +126,7 @@ fn push_waiting(
 fn end(
     args: &PushArgs,
     to: &Destination,
-    (tally, failure): (Tally, Option<Failure>),
+    (tally, failure): (TransferTally, Option<Failure>),
 ) -> Result<ExitCode, Failure> {
     let outcome = Outcome {
         direction: Direction::Push,

@@ -3,7 +3,7 @@
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use crate::stored::lookup::StoreArgs;
-use assay_store::exchange::{ExchangeError, Role, answer};
+use assay_store::exchange::{AnsweringRole, ExchangeError, answer};
 use assay_store::{Location, Store, StoreError};
 use clap::{Args, Subcommand};
 use std::io;
@@ -50,17 +50,17 @@ Examples:
 pub fn run(args: &StoreCommandArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         StoreCommand::Receive(store) => talk(store, |location| {
-            Store::open(location).map(Role::Receive)
+            Store::open(location).map(AnsweringRole::Receive)
         }),
         StoreCommand::Send(store) => talk(store, |location| {
-            Store::open_existing(location).map(Role::Send)
+            Store::open_existing(location).map(AnsweringRole::Send)
         }),
     }
 }
 
 fn talk(
     args: &StoreArgs,
-    open: impl FnOnce(Location) -> Result<Role<Store>, StoreError>,
+    open: impl FnOnce(Location) -> Result<AnsweringRole<Store>, StoreError>,
 ) -> Result<ExitCode, Failure> {
     let mut end = Ok(());
     print(|out| {
