@@ -31,6 +31,10 @@ pub struct RawRun {
     pub trials_planned: u32,
     /// Its header, as JSON.
     pub header: String,
+    /// The machine that its header names.
+    pub target: Option<String>,
+    /// The command that its header has, as a JSON list.
+    pub command: Option<String>,
     /// Its trials by position.
     pub trials: Vec<RawTrial>,
     /// Name, tags and note of the user.
@@ -203,8 +207,9 @@ fn insert_run(t: &mut Session<'_>, run: &RawRun, sha256: &str) -> Result<u64, St
     };
     t.execute(
         "INSERT INTO runs (id, started_unix_ms, finished_unix_ms, status, error, owner_pid, \
-         owner_boot_id, owner_start_ticks, path, device, trials_planned, header, content_sha256) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+         owner_boot_id, owner_start_ticks, path, device, trials_planned, header, content_sha256, \
+         target, command) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
          ON CONFLICT (id) DO NOTHING",
         &[
             (&run.id).into(),
@@ -220,6 +225,8 @@ fn insert_run(t: &mut Session<'_>, run: &RawRun, sha256: &str) -> Result<u64, St
             run.trials_planned.into(),
             (&run.header).into(),
             sha256.into(),
+            run.target.clone().into(),
+            run.command.clone().into(),
         ],
     )
 }
@@ -239,7 +246,7 @@ fn trial_row(run_id: &str, trial: &RawTrial) -> Vec<Value> {
 fn read_run(t: &mut Session<'_>, id: &str) -> Result<Option<RawRun>, StoreError> {
     let sql = "SELECT id, started_unix_ms, finished_unix_ms, status, error, owner_pid, \
                owner_boot_id, owner_start_ticks, path, device, trials_planned, header, \
-               name, tags, note, changed_unix_ms \
+               target, command, name, tags, note, changed_unix_ms \
                FROM runs LEFT JOIN annotations USING (id) WHERE id = ?1";
     let read = |row: &Row<'_>| {
         Ok(RawRun {
@@ -252,6 +259,8 @@ fn read_run(t: &mut Session<'_>, id: &str) -> Result<Option<RawRun>, StoreError>
             device: row.get("device")?,
             trials_planned: row.get("trials_planned")?,
             header: row.get("header")?,
+            target: row.get("target")?,
+            command: row.get("command")?,
             trials: Vec::new(),
             annotation: rows::annotation(row)?,
             annotation_changed_unix_ms: row.get::<Option<u64>>("changed_unix_ms")?.unwrap_or(0),

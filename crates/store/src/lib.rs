@@ -16,6 +16,7 @@ mod copies;
 mod error;
 mod imports;
 mod location;
+mod pages;
 mod record;
 mod rows;
 mod runs;
@@ -26,6 +27,7 @@ pub use copies::{Copied, RawRun, RawTrial};
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use location::{Location, Server};
+pub use pages::{ListFilter, ListKey, ListPage, Listed};
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
 pub use select::{SomeTrials, StoredCandidate, StoredId};
 
