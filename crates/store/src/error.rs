@@ -239,7 +239,7 @@ pub enum StoreError {
         reason: String,
     },
     /// There is no encrypted connection, or none to the right server.
-    #[error("no secure connection to {store} ({reason}): see sslmode in docs/storage.md")]
+    #[error("no secure connection to {store} ({reason}): see sslmode in docs/store.md")]
     Insecure {
         /// The store.
         store: Location,
@@ -266,7 +266,7 @@ pub enum StoreError {
     },
     /// The user of the database may not do that.
     #[error(
-        "the user of {store} may not do that ({reason}): ask its owner for the right to write (docs/storage.md)"
+        "the user of {store} may not do that ({reason}): ask its owner for the right to write (docs/store.md)"
     )]
     Forbidden {
         /// The store.

@@ -49,6 +49,8 @@ pub struct RunSummary {
     pub status: RunStatus,
     /// [`RunHeader::target`].
     pub target: Option<String>,
+    /// [`RunHeader::command`].
+    pub command: Vec<String>,
     /// The path that was asked about.
     pub path: String,
     /// The device in a few words.
@@ -124,6 +126,7 @@ impl Store {
     /// import of that id or of the name given by [`Self::annotate_next`].
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
         let text = record::to_text(header).map_err(unwritable(&header.id))?;
+        let command = record::to_text(&header.command).map_err(unwritable(&header.id))?;
         let annotation = std::mem::take(&mut self.next);
         let values = [
             (&header.id).into(),
@@ -136,12 +139,14 @@ impl Store {
             header.storage.words().into(),
             header.plan.order.len().into(),
             text.into(),
+            header.target.clone().into(),
+            command.into(),
         ];
         self.add(&header.id, &annotation, "imports", |t| {
             t.execute(
                 "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
-                 owner_start_ticks, path, device, trials_planned, header) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO NOTHING",
+                 owner_start_ticks, path, device, trials_planned, header, target, command) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING",
                 &values,
             )
         })

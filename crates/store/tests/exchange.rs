@@ -9,10 +9,22 @@ use assay_store::exchange::{
     Transfer, TransferTally, answer,
 };
 use assay_store::{Store, StoredId};
-use common::{header, import, owner, store, trial};
+use common::{Bed, header, import, owner, store, trial};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::thread::{scope, spawn};
+
+on_both!(
+    what_is_copied_is_there_as_it_was_and_is_not_copied_again,
+    other_contents_of_the_same_id_are_a_conflict_and_stop_nothing_else,
+    a_resumed_run_replaces_its_beginning_and_never_the_other_way_round,
+    runs_that_two_resumed_are_a_conflict,
+    what_was_removed_comes_back_only_if_its_user_insists,
+    a_name_that_another_has_stays_with_that_one,
+    the_annotation_that_was_changed_last_counts,
+    several_that_push_at_once_lose_and_double_nothing,
+    a_parcel_that_is_not_what_it_claims_is_refused,
+);
 
 /// Adds a run with so many trials that ended like that.
 fn add(store: &mut Store, id: &str, trials: u32, status: &RunStatus) {
@@ -67,9 +79,8 @@ fn filled(store: &mut Store) {
     name(store, "import", "elsewhere");
 }
 
-#[test]
-fn what_is_copied_is_there_as_it_was_and_is_not_copied_again() {
-    let ((_a, mut from), (_b, mut to)) = (store(), store());
+fn what_is_copied_is_there_as_it_was_and_is_not_copied_again(bed: &Bed) {
+    let ((_a, mut from), mut to) = (store(), bed.open());
     filled(&mut from);
     let tally = copy(&mut from, &mut to);
     assert_eq!(tally.added, ["failed", "finished", "import", "stopped"]);
@@ -87,9 +98,8 @@ fn what_is_copied_is_there_as_it_was_and_is_not_copied_again() {
     assert_eq!((again.there.len(), again.seen()), (4, 4));
 }
 
-#[test]
-fn other_contents_of_the_same_id_are_a_conflict_and_stop_nothing_else() {
-    let ((_a, mut from), (_b, mut to)) = (store(), store());
+fn other_contents_of_the_same_id_are_a_conflict_and_stop_nothing_else(bed: &Bed) {
+    let ((_a, mut from), mut to) = (store(), bed.open());
     add(&mut from, "one", 3, &RunStatus::Finished);
     add(&mut from, "two", 1, &RunStatus::Finished);
     from.save_import(&import("three", 1)).unwrap();
@@ -105,9 +115,8 @@ fn other_contents_of_the_same_id_are_a_conflict_and_stop_nothing_else() {
     assert_eq!(before, after);
 }
 
-#[test]
-fn a_resumed_run_replaces_its_beginning_and_never_the_other_way_round() {
-    let ((_a, mut from), (_b, mut to)) = (store(), store());
+fn a_resumed_run_replaces_its_beginning_and_never_the_other_way_round(bed: &Bed) {
+    let ((_a, mut from), mut to) = (store(), bed.open());
     add(&mut from, "run", 2, &RunStatus::Interrupted);
     copy(&mut from, &mut to);
     // The trial that was under way is made anew.
@@ -143,9 +152,8 @@ fn a_resumed_run_replaces_its_beginning_and_never_the_other_way_round() {
     assert_eq!(contents(&mut old), contents(&mut to));
 }
 
-#[test]
-fn runs_that_two_resumed_are_a_conflict() {
-    let ((_a, mut one), (_b, mut two)) = (store(), store());
+fn runs_that_two_resumed_are_a_conflict(bed: &Bed) {
+    let ((_a, mut one), mut two) = (store(), bed.open());
     add(&mut one, "run", 1, &RunStatus::Interrupted);
     copy(&mut one, &mut two);
     for (store, seed) in [(&mut one, 1), (&mut two, 2)] {
@@ -162,9 +170,8 @@ fn runs_that_two_resumed_are_a_conflict() {
     assert_eq!(before, contents(&mut two));
 }
 
-#[test]
-fn what_was_removed_comes_back_only_if_its_user_insists() {
-    let ((_a, mut from), (_b, mut to)) = (store(), store());
+fn what_was_removed_comes_back_only_if_its_user_insists(bed: &Bed) {
+    let ((_a, mut from), mut to) = (store(), bed.open());
     filled(&mut from);
     copy(&mut from, &mut to);
     let gone = [
@@ -185,9 +192,8 @@ fn what_was_removed_comes_back_only_if_its_user_insists() {
     );
 }
 
-#[test]
-fn a_name_that_another_has_stays_with_that_one() {
-    let ((_a, mut from), (_b, mut to)) = (store(), store());
+fn a_name_that_another_has_stays_with_that_one(bed: &Bed) {
+    let ((_a, mut from), mut to) = (store(), bed.open());
     add(&mut from, "mine", 1, &RunStatus::Finished);
     from.annotate("mine", |annotation| {
         annotation.name = Some("best".to_owned());
@@ -213,9 +219,8 @@ fn a_name_that_another_has_stays_with_that_one() {
     assert_eq!((there.name, there.tags), (None, vec!["nightly".to_owned()]));
 }
 
-#[test]
-fn the_annotation_that_was_changed_last_counts() {
-    let ((_a, mut one), (_b, mut two)) = (store(), store());
+fn the_annotation_that_was_changed_last_counts(bed: &Bed) {
+    let ((_a, mut one), mut two) = (store(), bed.open());
     add(&mut one, "run", 1, &RunStatus::Finished);
     name(&mut one, "run", "first");
     copy(&mut one, &mut two);
@@ -239,17 +244,16 @@ fn the_annotation_that_was_changed_last_counts() {
     assert_eq!(contents(&mut one), contents(&mut two));
 }
 
-#[test]
-fn several_that_push_at_once_lose_and_double_nothing() {
+fn several_that_push_at_once_lose_and_double_nothing(bed: &Bed) {
     let (_a, mut from) = store();
     for run in 0..12 {
         add(&mut from, &format!("run{run:02}"), 2, &RunStatus::Finished);
     }
-    let (_b, mut to) = store();
+    let mut to = bed.open();
     scope(|threads| {
         for _ in 0..4 {
             let mut from = Store::open_existing(from.path()).unwrap();
-            let mut to = Store::open(to.path()).unwrap();
+            let mut to = bed.open();
             threads.spawn(move || {
                 let tally = copy(&mut from, &mut to);
                 assert_eq!(tally.added.len() + tally.there.len(), 12);
@@ -449,9 +453,8 @@ fn parcel(from: &mut Store, id: &str) -> Parcel {
     }
 }
 
-#[test]
-fn a_parcel_that_is_not_what_it_claims_is_refused() {
-    let ((_a, mut from), (_b, mut to)) = (store(), store());
+fn a_parcel_that_is_not_what_it_claims_is_refused(bed: &Bed) {
+    let ((_a, mut from), mut to) = (store(), bed.open());
     filled(&mut from);
     type Change = fn(&mut Parcel);
     let changes: [(Change, &str); 8] = [

@@ -166,7 +166,7 @@ impl Batch<'_> {
             ids.push(parcel.offer.id.clone());
             match (&parcel.record, checked) {
                 (Some(Record::Run(run)), Ok(Contents::Run(header))) => {
-                    runs.push(run_row(&parcel.offer, run, header));
+                    runs.push(run_row(&parcel.offer, run, header)?);
                     trials.extend(trial_rows(&parcel.offer.id, run));
                 }
                 (Some(Record::Import(raw)), Ok(Contents::Import(import))) => {
@@ -239,12 +239,14 @@ const RUN_COLUMNS: &[&str] = &[
     "device",
     "trials_planned",
     "header",
+    "target",
+    "command",
     "content_sha256",
 ];
 
 /// Nobody makes the run here: it has no owner.
-fn run_row(offer: &Offer, run: &RawRun, header: &RunHeader) -> Vec<Value> {
-    vec![
+fn run_row(offer: &Offer, run: &RawRun, header: &RunHeader) -> Result<Vec<Value>, StoreError> {
+    Ok(vec![
         (&offer.id).into(),
         header.started_unix_ms.into(),
         run.finished_unix_ms.into(),
@@ -257,8 +259,18 @@ fn run_row(offer: &Offer, run: &RawRun, header: &RunHeader) -> Vec<Value> {
         header.storage.words().into(),
         header.plan.order.len().into(),
         (&run.header).into(),
+        header.target.clone().into(),
+        json(offer, &header.command)?.into(),
         offer.sha256.clone().into(),
-    ]
+    ])
+}
+
+/// A list of words as it is stored.
+fn json(offer: &Offer, words: &[String]) -> Result<String, StoreError> {
+    record::to_text(words).map_err(|source| StoreError::Unwritable {
+        run: offer.id.clone(),
+        source,
+    })
 }
 
 fn error(status: &RunStatus) -> Option<&str> {
@@ -293,15 +305,11 @@ const IMPORT_COLUMNS: &[&str] = &[
 ];
 
 fn import_row(offer: &Offer, raw: &RawImport, import: &Import) -> Result<Vec<Value>, StoreError> {
-    let files = record::to_text(&import.files).map_err(|source| StoreError::Unwritable {
-        run: offer.id.clone(),
-        source,
-    })?;
     Ok(vec![
         (&offer.id).into(),
         import.imported_unix_ms.into(),
         (&import.results.tool).into(),
-        files.into(),
+        json(offer, &import.files)?.into(),
         import.results.figures.len().into(),
         raw.record.as_slice().into(),
         offer.sha256.clone().into(),
