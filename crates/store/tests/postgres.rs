@@ -242,3 +242,47 @@ fn many_rows_are_stored_fast() {
     eprintln!("2,000 trials in {took:?}");
     assert!(store.expect_trials("abc1", 2_000).is_ok());
 }
+
+#[test]
+fn encryption_means_what_psqls_users_expect() {
+    let server = or_skip!(Postgres::start_encrypted());
+    let name = server.database().unwrap();
+    let by_address = with_password(&server.tcp_url(&name));
+    let by_name = by_address.replace("127.0.0.1", "localhost");
+    let other = or_skip!(Postgres::start_encrypted());
+    let [own, others] = [&server, &other].map(|server| server.certificate().display().to_string());
+    let open = |url: &str, parameters: &str| Store::open(&at(&format!("{url}?{parameters}")));
+    for (url, parameters) in [
+        (&by_address, "sslmode=prefer".to_owned()),
+        (&by_address, "sslmode=require".to_owned()),
+        (&by_name, format!("sslmode=verify-full&sslrootcert={own}")),
+        (&by_address, format!("sslmode=verify-ca&sslrootcert={own}")),
+        (&by_address, format!("sslmode=require&sslrootcert={own}")),
+    ] {
+        open(url, &parameters).unwrap_or_else(|error| panic!("{parameters}: {error}"));
+    }
+    for (url, parameters) in [
+        (&by_address, "sslmode=disable".to_owned()),
+        (&by_name, "sslmode=verify-full".to_owned()),
+        (
+            &by_address,
+            format!("sslmode=verify-full&sslrootcert={own}"),
+        ),
+        (
+            &by_name,
+            format!("sslmode=verify-full&sslrootcert={others}"),
+        ),
+        (&by_name, format!("sslmode=require&sslrootcert={others}")),
+        (
+            &by_name,
+            "sslmode=verify-ca&sslrootcert=/nowhere".to_owned(),
+        ),
+    ] {
+        let error = open(url, &parameters).expect_err(&parameters);
+        assert!(
+            matches!(error, StoreError::Insecure { .. }),
+            "{parameters}: {error:?}"
+        );
+        said(&error);
+    }
+}

@@ -101,7 +101,7 @@ fn every_command_says_the_same(bed: &Bed, store: &str) {
         assert!(there.contains("nosuch"), "{there}");
     }
     let pages = bed.join("pages");
-    printed(bed, store, &["report", "--all", "-o", text(&pages)]);
+    printed(bed, store, &["report", "--all", text(&pages)]);
     assert!(pages.join(format!("{id}.html")).exists());
     changes(bed, store, &id);
 }
