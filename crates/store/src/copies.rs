@@ -1,6 +1,6 @@
 //! Records as they are stored, to be copied from one store into another.
 
-use crate::backend::{Row, Session, Value};
+use crate::backend::{Row, SqlSession, Value};
 use crate::error::StoreError;
 use crate::rows;
 use crate::runs::{Owner, Store};
@@ -200,7 +200,7 @@ impl Store {
     }
 }
 
-fn insert_run(t: &mut Session<'_>, run: &RawRun, sha256: &str) -> Result<u64, StoreError> {
+fn insert_run(t: &mut SqlSession<'_>, run: &RawRun, sha256: &str) -> Result<u64, StoreError> {
     let error = match &run.status {
         RunStatus::Failed { error } => Some(error.as_str()),
         _ => None,
@@ -243,7 +243,7 @@ fn trial_row(run_id: &str, trial: &RawTrial) -> Vec<Value> {
     ]
 }
 
-fn read_run(t: &mut Session<'_>, id: &str) -> Result<Option<RawRun>, StoreError> {
+fn read_run(t: &mut SqlSession<'_>, id: &str) -> Result<Option<RawRun>, StoreError> {
     let sql = "SELECT id, started_unix_ms, finished_unix_ms, status, error, owner_pid, \
                owner_boot_id, owner_start_ticks, path, device, trials_planned, header, \
                target, command, name, tags, note, changed_unix_ms \
@@ -269,7 +269,7 @@ fn read_run(t: &mut Session<'_>, id: &str) -> Result<Option<RawRun>, StoreError>
     t.first(sql, &[id.into()], read)
 }
 
-fn read_trials(t: &mut Session<'_>, id: &str) -> Result<Vec<RawTrial>, StoreError> {
+fn read_trials(t: &mut SqlSession<'_>, id: &str) -> Result<Vec<RawTrial>, StoreError> {
     let sql = "SELECT position, job, trial, outcome, started_unix_ms, record FROM trials \
                WHERE run_id = ?1 ORDER BY position";
     let read = |row: &Row<'_>| {

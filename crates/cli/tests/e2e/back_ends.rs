@@ -52,7 +52,7 @@ fn measured() -> Bed {
 /// Copies all that the bed has into a store.
 fn copy(bed: &Bed, store: &str) {
     let file = Store::open_existing(&bed.store()).expect("the bed's store");
-    let mut to = Store::open(&Location::parse(store.as_ref())).expect("a store");
+    let mut to = Store::open(Location::parse(store.as_ref())).expect("a store");
     for run in file.runs().expect("runs").iter().rev() {
         let raw = file.raw_run(&run.id).expect("a run");
         assert_eq!(to.add_copy(&raw).expect("a copy"), Copied::Added);
@@ -154,7 +154,7 @@ fn list_by_tcp(bed: &Bed, url: &str, set: impl FnOnce(&mut Command)) -> Ended {
 fn the_password_comes_from_where_psql_has_it_and_is_never_shown() {
     let server = or_skip!(Postgres::shared());
     let database = server.database().expect("a database");
-    drop(Store::open(&Location::parse(server.url(&database).as_ref())).expect("a store"));
+    drop(Store::open(Location::parse(server.url(&database).as_ref())).expect("a store"));
     let bed = Bed::new();
     let url = server.tcp_url(&database);
     let none = list_by_tcp(&bed, &url, |_| {}).refusal();

@@ -16,7 +16,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Values of `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum Protection {
     /// `disable`.
     Off,
     /// `prefer`: encrypted if the server offers it; keeps out nobody who can pose as the server.
@@ -29,7 +29,7 @@ pub enum Mode {
     Named,
 }
 
-impl Mode {
+impl Protection {
     /// Reads a value; by default `prefer`. With certificates of its own `require` checks them.
     pub fn parse(text: Option<&str>, has_roots: bool) -> Result<Self, String> {
         Ok(match text {
@@ -49,15 +49,15 @@ impl Mode {
 }
 
 /// What makes encrypted connections.
-pub fn connector(mode: Mode, roots: Option<&Path>) -> Result<MakeRustlsConnect, String> {
+pub fn connector(mode: Protection, roots: Option<&Path>) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let checker = match mode {
-        Mode::Signed | Mode::Named => Some(Checker::new(roots, Arc::clone(&provider))?),
-        Mode::Off | Mode::IfOffered | Mode::Always => None,
+        Protection::Signed | Protection::Named => Some(Checker::new(roots, Arc::clone(&provider))?),
+        Protection::Off | Protection::IfOffered | Protection::Always => None,
     };
     let verifier = Verifier {
         checker,
-        checks_name: mode == Mode::Named,
+        checks_name: mode == Protection::Named,
         provider: Arc::clone(&provider),
     };
     let config = ClientConfig::builder_with_provider(provider)
