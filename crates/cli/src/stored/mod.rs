@@ -5,5 +5,7 @@ pub mod formats;
 pub mod guard;
 pub mod keep;
 pub mod lookup;
+pub mod opinions;
 pub mod owner;
+pub mod series;
 pub mod sources;

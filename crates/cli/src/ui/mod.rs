@@ -2,4 +2,5 @@
 
 pub mod address;
 pub mod progress;
+pub mod since;
 pub mod values;

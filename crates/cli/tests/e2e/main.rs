@@ -59,6 +59,7 @@ mod sandboxes;
 mod scenario;
 mod seeds;
 mod settings;
+mod series;
 mod several;
 mod simulated;
 mod soak;
