@@ -12,6 +12,7 @@ mod judging;
 mod output;
 mod rounds;
 mod scenarios;
+mod sharing;
 mod stored;
 mod targets;
 mod ui;
@@ -26,7 +27,7 @@ use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
     sweep, traits, watch,
 };
-use commands::results::{import, list, plot, report, rm, show, tag};
+use commands::results::{import, list, plot, pull, push, report, rm, show, store, tag};
 use commands::{Cli, Command, generate, language, usage};
 use driver::measuring::MeasureArgs;
 use exit::Failure;
@@ -52,7 +53,9 @@ fn main() -> ExitCode {
 fn command() -> ExitCode {
     // A limit of file sizes (`ulimit -f`) is an error of the write, which has words.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    run().unwrap_or_else(|failure| {
+    let done = run();
+    sharing::queue::push_ended();
+    done.unwrap_or_else(|failure| {
         let line = format!("assay: {}", clean(&failure.to_string()));
         output::say(&child::failure(&line));
         failure.code()
@@ -160,6 +163,9 @@ fn run_command(
         Command::Show(args) => show::run(&args),
         Command::Tag(args) => tag::run(&args),
         Command::Rm(args) => rm::run(&args),
+        Command::Push(args) => push::run(&args),
+        Command::Pull(args) => pull::run(&args),
+        Command::Store(args) => store::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -44,9 +44,12 @@ use measure::watch::args::WatchArgs;
 use results::import::ImportArgs;
 use results::list::ListArgs;
 use results::plot::PlotArgs;
+use results::pull::PullArgs;
+use results::push::PushArgs;
 use results::report::ReportArgs;
 use results::rm::RmArgs;
 use results::show::ShowArgs;
+use results::store::StoreCommandArgs;
 use results::tag::TagArgs;
 use std::ffi::OsString;
 
@@ -104,7 +107,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         key!("Results"),
-        &["list", "show", "report", "plot", "import", "tag", "rm"],
+        &[
+            "list", "show", "report", "plot", "import", "tag", "rm", "push", "pull", "store",
+        ],
     ),
     (
         key!("Machines"),
@@ -193,6 +198,12 @@ pub enum Command {
     Tag(TagArgs),
     /// Remove runs and imports from the store.
     Rm(RmArgs),
+    /// Copy runs to a team's PostgreSQL, another machine or a file.
+    Push(PushArgs),
+    /// Copy runs from a team's PostgreSQL, another machine or a file.
+    Pull(PullArgs),
+    /// Answer push and pull of other machines.
+    Store(StoreCommandArgs),
     /// Write runs or comparisons as HTML, Excel, mail, JSON, CSV, ...
     Report(ReportArgs),
     /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.

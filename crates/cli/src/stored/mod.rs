@@ -1,5 +1,6 @@
 //! Stored runs and figures: finding, reading, output formats.
 
+pub mod ended;
 pub mod files;
 pub mod formats;
 pub mod guard;

@@ -50,6 +50,7 @@ mod ping;
 mod plot;
 mod powercut;
 mod protocols;
+mod push;
 mod reads;
 mod refusals;
 mod replay;

@@ -3,6 +3,7 @@
 use crate::commands::command_of;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, say, style};
+use crate::sharing::queue;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
 use crate::ui::since::parse_since;
@@ -117,11 +118,14 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
     match args.json {
         true => {
             let runs: Vec<Value> = kept.iter().map(ListedResult::json).collect();
-            print_json(&json!({ "schema": SCHEMA, "runs": runs }))?;
+            let waiting = queue::json(&queue::waiting(&args.store));
+            print_json(&json!({ "schema": SCHEMA, "runs": runs, "waiting": waiting }))?;
         }
         false => {
             let rows: Vec<ListRow> = kept.iter().map(ListedResult::row).collect();
             print(|out| write_list(&rows, style(), print_columns(), out))?;
+            let waiting = queue::in_words(&queue::waiting(&args.store));
+            waiting.iter().for_each(|line| say(line));
         }
     }
     Ok(DONE)
