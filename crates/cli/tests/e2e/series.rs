@@ -21,7 +21,14 @@ fn part(bed: &Bed, name: &str, command_us: f64) -> PathBuf {
 fn measure(bed: &Bed, part: &Path, runs: u64, project: &str) {
     let path = format!("sim:{},noise=3", text(part));
     for _ in 0..runs {
-        let words = ["--only", "rand-read-4k", "--trials", "3", "--project", project];
+        let words = [
+            "--only",
+            "rand-read-4k",
+            "--trials",
+            "3",
+            "--project",
+            project,
+        ];
         bed.qualify(Path::new(&path), &words).end().assert_code(0);
     }
 }
@@ -55,8 +62,16 @@ fn a_slower_device_is_found_named_accepted_and_gates() {
     let gate = bed.run(&["series", "--gate", "--since", "1h"]);
     gate.assert_code(3);
     let answer = gate.out.lines().take(12).collect::<Vec<_>>().join(" ");
-    assert!(answer.contains("1 slowdown that nobody accepted"), "{}", gate.out);
-    assert!(answer.contains("new.toml"), "the unit is the event: {}", gate.out);
+    assert!(
+        answer.contains("1 slowdown that nobody accepted"),
+        "{}",
+        gate.out
+    );
+    assert!(
+        answer.contains("new.toml"),
+        "the unit is the event: {}",
+        gate.out
+    );
 
     let (key, found) = change(&bed, &["--project", "nightly"]);
     assert_eq!(found["verdict"], "slower");
@@ -68,14 +83,20 @@ fn a_slower_device_is_found_named_accepted_and_gates() {
 
     let trend = bed.run(&["trend", "rand-read-4k iops"]);
     trend.assert_code(0);
-    assert!(trend.out.contains(&run) && trend.out.contains("slower"), "{}", trend.out);
+    assert!(
+        trend.out.contains(&run) && trend.out.contains("slower"),
+        "{}",
+        trend.out
+    );
     let page = bed.join("trend.html");
     let written = bed.run(&["trend", key.get(..6).expect("digits"), "-o", text(&page)]);
     written.assert_code(0);
     let page = fs::read_to_string(&page).expect("a page");
     assert!(page.contains("<svg") && page.contains(&run));
 
-    let accept = ["series", "--job", "rand-*", "--accept", &run, "--note", "new part"];
+    let accept = [
+        "series", "--job", "rand-*", "--accept", &run, "--note", "new part",
+    ];
     bed.run(&accept).assert_code(0);
     bed.run(&["series", "--gate"]).assert_code(0);
     assert_eq!(change(&bed, &[]).1["accepted"], true);
@@ -123,7 +144,10 @@ fn projects_are_kept_apart_and_alike_runs_change_nothing() {
     let left = json(&bed, &["series", "--project", "b", "--json"]);
     assert_eq!(left["series"][0]["series"]["runs"], 4);
     let why = bed.refused(&["trend", "rand-read-4k"]);
-    assert!(why.contains("fits 2 series") || why.contains("give more words"), "{why}");
+    assert!(
+        why.contains("fits 2 series") || why.contains("give more words"),
+        "{why}"
+    );
     let why = bed.refused(&["trend", "nonsense words"]);
     assert!(why.contains("no series"), "{why}");
 }
