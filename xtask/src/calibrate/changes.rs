@@ -1,17 +1,19 @@
 //! `cargo xtask calibrate --changes`: change points of series whose truth is known, beside those
 //! of Apache Otava.
 
-pub mod annotated;
-pub mod score;
-pub mod simulated;
+mod annotated;
+mod score;
+mod simulated;
 
 use crate::limits::{Limits, in_release};
 use crate::python;
 use crate::run::build_folder;
 use anyhow::{Result, bail};
+use assay_model::rng::SplitMix64;
 use assay_stats::changes::{Rules, RunSeries, find};
 use assay_testkit::Otava;
 use score::Score;
+use simulated::draw_runs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,16 +23,20 @@ const SEED: u64 = 1_000_000;
 
 /// Series without a change, of so many runs.
 const QUIET_SERIES: u64 = 20;
-const QUIET_RUNS: usize = 40;
+const QUIET_RUNS: u64 = 40;
 const MAX_FALSE_OF_QUIET: usize = 1;
+
+/// Series without a change that are looked at after each run, and the share that may ever alarm.
+const WATCHED_SERIES: u64 = 1_000;
+const MAX_SHARE_OF_WATCHED: f64 = 0.02;
 
 /// Series of a busy job, and the time that finding their changes may take.
 const BUSY_SERIES: u64 = 60;
-const BUSY_RUNS: usize = 500;
+const BUSY_RUNS: u64 = 500;
 const MAX_BUSY: Duration = Duration::from_millis(500);
 
 /// Settings of Otava: its own, and those of Hunter's paper.
-pub const OTAVA: [(usize, f64, f64); 2] = [(50, 0.001, 0.0), (50, 0.001, 0.05)];
+const OTAVA: [(usize, f64, f64); 2] = [(50, 0.001, 0.0), (50, 0.001, 0.05)];
 
 /// Runs all parts; an error when one misses its limit.
 pub fn run(words: &[&str]) -> Result<()> {
@@ -55,7 +61,7 @@ pub fn run(words: &[&str]) -> Result<()> {
 }
 
 /// F1 and false alarms beside Otava's.
-pub fn simulated_series(otava: &Otava, seed: u64, limits: &mut Limits) -> Result<()> {
+fn simulated_series(otava: &Otava, seed: u64, limits: &mut Limits) -> Result<()> {
     let all: Vec<_> = (seed..seed + SERIES).map(simulated::draw).collect();
     let truths: Vec<&[usize]> = all.iter().map(|drawn| &drawn.changes[..]).collect();
     let series: Vec<&RunSeries> = all.iter().map(|drawn| &drawn.series).collect();
@@ -63,7 +69,7 @@ pub fn simulated_series(otava: &Otava, seed: u64, limits: &mut Limits) -> Result
 }
 
 /// Published series that people annotated.
-pub fn annotated_series(otava: &Otava, folder: &Path, limits: &mut Limits) -> Result<()> {
+fn annotated_series(otava: &Otava, folder: &Path, limits: &mut Limits) -> Result<()> {
     let all = annotated::read(folder)?;
     let truths: Vec<&[usize]> = all.iter().map(|read| &read.changes[..]).collect();
     let series: Vec<&RunSeries> = all.iter().map(|read| &read.series).collect();
@@ -101,8 +107,9 @@ fn against_otava(
     Ok(())
 }
 
-/// Nothing changes: nearly nothing may be found.
-pub fn quiet_series(seed: u64, limits: &mut Limits) {
+/// Nothing changes: nearly nothing may be found, also where the series is looked at after each
+/// run.
+fn quiet_series(seed: u64, limits: &mut Limits) {
     let quiet = (seed..seed + QUIET_SERIES).map(|seed| simulated::quiet(seed, QUIET_RUNS));
     let found: usize = quiet
         .map(|series| indices(&series, &Rules::default()).len())
@@ -112,12 +119,32 @@ pub fn quiet_series(seed: u64, limits: &mut Limits) {
         &found.to_string(),
         found <= MAX_FALSE_OF_QUIET,
     );
+    let quiet = (seed..seed + WATCHED_SERIES).map(|seed| simulated::quiet(seed, QUIET_RUNS));
+    let alarms = quiet.filter(|series| ever_changes(series)).count();
+    let share = alarms as f64 / WATCHED_SERIES as f64;
+    limits.check(
+        &format!("{WATCHED_SERIES} such series, looked at after each run: series with an alarm"),
+        &alarms.to_string(),
+        share <= MAX_SHARE_OF_WATCHED,
+    );
+}
+
+/// Returns true if a change is found when a series ends with any of its runs.
+fn ever_changes(series: &RunSeries) -> bool {
+    let mut so_far = RunSeries {
+        points: Vec::new(),
+        ..*series
+    };
+    series.points.iter().any(|point| {
+        so_far.points.push(point.clone());
+        !indices(&so_far, &Rules::default()).is_empty()
+    })
 }
 
 /// A job of many series over more than a year.
-pub fn busy_series(limits: &mut Limits) {
-    let busy = 0..BUSY_SERIES;
-    let busy: Vec<RunSeries> = busy.map(|seed| simulated::quiet(seed, BUSY_RUNS)).collect();
+fn busy_series(limits: &mut Limits) {
+    let busy = (0..BUSY_SERIES).map(|seed| draw_runs(&mut SplitMix64::new(seed), BUSY_RUNS).series);
+    let busy: Vec<RunSeries> = busy.collect();
     let start = Instant::now();
     let found: usize = busy
         .iter()
@@ -132,13 +159,13 @@ pub fn busy_series(limits: &mut Limits) {
 }
 
 /// Indices of the changes of a series.
-pub fn indices(series: &RunSeries, rules: &Rules) -> Vec<usize> {
+fn indices(series: &RunSeries, rules: &Rules) -> Vec<usize> {
     let found = find(series, &[], rules);
     found.iter().map(|change| change.index).collect()
 }
 
 /// Mean of each run: what other tools are given.
-pub fn means(series: &RunSeries) -> Vec<f64> {
+fn means(series: &RunSeries) -> Vec<f64> {
     let runs = series.points.iter().map(|point| &point.trials);
     runs.map(|trials| trials.iter().sum::<f64>() / trials.len() as f64)
         .collect()

@@ -172,3 +172,24 @@ fn runs_without_a_figure_are_passed_over() {
     series.points.clear();
     assert_eq!(indices(&series, &[]), [0; 0]);
 }
+
+/// The example of Otava's documentation, of one figure a run.
+#[test]
+fn the_example_of_otava_has_its_change() {
+    let of = |values: [f64; 10]| {
+        let mut series = series(&values);
+        for (point, value) in series.points.iter_mut().zip(values) {
+            point.trials = vec![value];
+        }
+        indices(&series, &[])
+    };
+    let second = [
+        10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03,
+    ];
+    assert_eq!(of(second), [6]);
+    let first = [
+        154_023.0, 138_455.0, 143_112.0, 149_190.0, 132_098.0, 151_344.0, 155_145.0, 148_889.0,
+        149_466.0, 148_209.0,
+    ];
+    assert_eq!(of(first), [0; 0]);
+}

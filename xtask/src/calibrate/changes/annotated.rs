@@ -81,7 +81,7 @@ fn named_by_most(annotations: &[Vec<u64>]) -> Vec<usize> {
     found.collect()
 }
 
-pub fn series(values: &[f64]) -> RunSeries {
+fn series(values: &[f64]) -> RunSeries {
     let point = |(index, value): (usize, &f64)| RunPoint {
         run_id: format!("run{index}"),
         started_unix_ms: index as u64,

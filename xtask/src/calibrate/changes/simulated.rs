@@ -14,7 +14,6 @@ pub struct Drawn {
     pub series: RunSeries,
     /// Indices of the first runs after each change.
     pub changes: Vec<usize>,
-    pub kind: usize,
 }
 
 /// Disturbance of a series, beside noise.
@@ -36,9 +35,14 @@ enum Disturbance {
 pub fn draw(seed: u64) -> Drawn {
     let mut rng = SplitMix64::new(SplitMix64::mix(seed));
     let length = 40 + rng.below(161);
-    let changes = places(&mut rng, length);
-    let disturbance = disturbance(&mut rng);
-    let mut noise = Noise::draw(&mut rng);
+    draw_runs(&mut rng, length)
+}
+
+/// Draws such a series of so many runs.
+pub fn draw_runs(rng: &mut SplitMix64, length: u64) -> Drawn {
+    let changes = places(rng, length);
+    let disturbance = disturbance(rng);
+    let mut noise = Noise::draw(rng);
     let mut level = 0.0;
     let mut points = Vec::new();
     for index in 0..length {
@@ -47,8 +51,8 @@ pub fn draw(seed: u64) -> Drawn {
             level += if rng.below(2) == 0 { size } else { -size };
         }
         let share = index as f64 / length as f64;
-        let off = disturbance.at(share, &mut rng);
-        points.push(noise.run(index, level + off, disturbance.spread(share), &mut rng));
+        let off = disturbance.at(share, rng);
+        points.push(noise.run(index, level + off, disturbance.spread(share), rng));
     }
     let changes = changes
         .into_iter()
@@ -56,21 +60,14 @@ pub fn draw(seed: u64) -> Drawn {
     Drawn {
         series: series(points),
         changes: changes.collect(),
-        kind: match disturbance {
-            Disturbance::Line(_) => 0,
-            Disturbance::Wave(..) => 1,
-            Disturbance::Outliers => 2,
-            Disturbance::Spread(..) => 3,
-            Disturbance::None => 4,
-        },
     }
 }
 
 /// Draws a series without a change, of nothing but noise.
-pub fn quiet(seed: u64, runs: usize) -> RunSeries {
+pub fn quiet(seed: u64, runs: u64) -> RunSeries {
     let mut rng = SplitMix64::new(SplitMix64::mix(!seed));
     let mut noise = Noise::draw(&mut rng);
-    let runs = 0..runs as u64;
+    let runs = 0..runs;
     series(
         runs.map(|index| noise.run(index, 0.0, 1.0, &mut rng))
             .collect(),
