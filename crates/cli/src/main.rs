@@ -21,7 +21,7 @@ use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
 use commands::dropin::{androbench, dd, fio, iozone};
-use commands::judge::{compare, explain, model, power, rank};
+use commands::judge::{compare, explain, model, power, rank, series, trend};
 use commands::machines::{agent, campaign, config as settings, devices, doctor};
 use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
@@ -151,6 +151,8 @@ fn run_command(
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
+        Command::Series(args) => series::run(&args),
+        Command::Trend(args) => trend::run(&args),
         Command::Power(args) => power::run(&args),
         Command::Powercut(args) => {
             let (on, json) = (args.shared.on.stopping(), args.shared.json);

@@ -19,6 +19,8 @@ use judge::explain::ExplainArgs;
 use judge::model::ModelArgs;
 use judge::power::PowerArgs;
 use judge::rank::RankArgs;
+use judge::series::SeriesArgs;
+use judge::trend::TrendArgs;
 use machines::agent::AgentArgs;
 use machines::campaign::CampaignArgs;
 use machines::config::ConfigArgs;
@@ -99,7 +101,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         key!("Judge"),
-        &["compare", "rank", "power", "explain", "model"],
+        &[
+            "compare", "rank", "series", "trend", "power", "explain", "model",
+        ],
     ),
     (
         key!("Results"),
@@ -176,6 +180,10 @@ pub enum Command {
     Campaign(Box<CampaignArgs>),
     /// Rank the conditions of a sweep and group those that do not differ.
     Rank(RankArgs),
+    /// List series of runs over months, with their changes.
+    Series(SeriesArgs),
+    /// Draw one series with its changes and what changed with them.
+    Trend(TrendArgs),
     /// Show which differences a given number of trials can detect.
     Power(PowerArgs),
     /// Cut power while a board writes and check what was lost.

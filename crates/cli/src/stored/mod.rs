@@ -6,5 +6,7 @@ pub mod formats;
 pub mod guard;
 pub mod keep;
 pub mod lookup;
+pub mod opinions;
 pub mod owner;
+pub mod series;
 pub mod sources;

@@ -3,4 +3,5 @@
 pub mod address;
 pub mod destination;
 pub mod progress;
+pub mod since;
 pub mod values;

@@ -60,6 +60,7 @@ mod run_file;
 mod sandboxes;
 mod scenario;
 mod seeds;
+mod series;
 mod settings;
 mod several;
 mod simulated;
