@@ -126,7 +126,9 @@ impl From<assay_store::StoreError> for Failure {
             | E::Replaced { .. }
             | E::Incomplete { .. }
             | E::TooManyFiles { .. }
-            | E::Sqlite { .. }
+            | E::Failed { .. }
+            | E::Unreachable { .. }
+            | E::Lost { .. }
             | E::DamagedRun { .. }
             | E::DamagedImport { .. }
             | E::Taken { .. } => FAILED,

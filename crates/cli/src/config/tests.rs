@@ -130,14 +130,20 @@ fn paths_are_relative_to_the_file_that_has_them() {
     fs::write(home.folder.join("project/mine.toml"), "").unwrap();
     let config = home.read();
     let folder = home.folder.join("project");
-    assert_eq!(config.values.store, Some(folder.join("kept/runs.sqlite")));
+    assert_eq!(
+        config.values.store,
+        Some(Location::File(folder.join("kept/runs.sqlite")))
+    );
     assert_eq!(
         config.values.part.map(PathBuf::from),
         Some(folder.join("mine.toml"))
     );
     let home = home.project("store = \"~/runs.sqlite\"\npart = \"emmc-8gb-hs400\"");
     let config = home.read();
-    assert_eq!(config.values.store, Some(home.folder.join("runs.sqlite")));
+    assert_eq!(
+        config.values.store,
+        Some(Location::File(home.folder.join("runs.sqlite")))
+    );
     assert_eq!(config.values.part.as_deref(), Some("emmc-8gb-hs400"));
 }
 
@@ -207,6 +213,19 @@ fn mistakes_are_named_with_file_line_and_what_is_meant() {
         let problem = Home::new().variable(name, value).problem();
         assert!(problem.starts_with(expected), "{value}: {problem}");
     }
+}
+
+#[test]
+fn a_project_is_a_word_that_can_be_shown() {
+    let config = Home::new()
+        .variable("ASSAY_PROJECT", " kernel-6.12 ")
+        .read();
+    assert_eq!(config.values.project.as_deref(), Some("kernel-6.12"));
+    let problem = Home::new().variable("ASSAY_PROJECT", "-x").problem();
+    assert!(
+        problem.starts_with("ASSAY_PROJECT: it begins with -"),
+        "{problem}"
+    );
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Figures, labels, warnings and comparisons that are derived from stored runs.
 
 pub mod cache_edge;
+pub mod changes;
 pub mod checkup;
 pub mod comparison;
 pub mod derived;
 pub mod describe;
 pub mod devices;
 pub mod extent;
+pub mod facts;
 pub mod findings;
 pub mod jobs;
 pub mod key_figure;

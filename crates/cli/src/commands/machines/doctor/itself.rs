@@ -3,8 +3,9 @@
 use crate::config;
 use crate::driver::host::Host;
 use crate::exit::{DONE, FAILED, Failure};
+use crate::sharing::queue;
 use crate::stored::formats::DocumentArgs;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::this_program;
 use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding};
@@ -13,7 +14,7 @@ use assay_model::text::clean;
 use assay_report::checkup::{findings, words};
 use assay_report::document::{Block, Document, Section};
 use assay_report::json;
-use assay_store::Store;
+use assay_store::{Location, Queued, Store, StoreError};
 use assay_target::{InstalledAgent, Target, check_agents, installed_agents};
 use rustix::fs::{Access, access};
 use serde_json::{Value, json};
@@ -39,9 +40,11 @@ struct Installation {
     agents: Vec<InstalledAgent>,
     /// Reason why agents are not looked for where the user says.
     agents_problem: Option<String>,
-    store: Result<PathBuf, String>,
+    store: Result<Location, String>,
     /// Reason why nothing can be kept in the store.
     store_problem: Option<String>,
+    /// Runs that are still to be pushed.
+    waiting: Vec<Queued>,
     /// Reasons why settings cannot be used.
     setting_problems: Vec<String>,
     /// State of this machine, or the reason why the agent here did not tell it.
@@ -51,7 +54,9 @@ struct Installation {
 
 impl Installation {
     fn find(checkup: Result<Checkup, Failure>) -> Result<Self, Failure> {
-        let store = store_path(&StoreArgs::default()).map_err(|failure| failure.to_string());
+        let store = StoreArgs::default()
+            .location()
+            .map_err(|failure| failure.to_string());
         let checkup = checkup.map_err(|failure| failure.to_string());
         let mut findings = checkup.as_ref().map(findings).unwrap_or_default();
         findings.retain(limits_features);
@@ -60,12 +65,13 @@ impl Installation {
             agents: installed_agents(),
             agents_problem: check_agents().err().map(|error| error.to_string()),
             store_problem: match &store {
-                Ok(path) => store_problem(path).err(),
+                Ok(location) => store_problem(location).err(),
                 Err(why) => Some(why.clone()),
             },
             store,
             setting_problems: config::current().all_problems(),
             checkup,
+            waiting: queue::waiting(&StoreArgs::default()),
             findings,
         })
     }
@@ -88,10 +94,11 @@ impl Installation {
             "agents": agents.collect::<Vec<_>>(),
             "agents_problem": self.agents_problem,
             "store": {
-                "path": self.store.as_ref().ok(),
+                "path": self.store.as_ref().ok().map(ToString::to_string),
                 "writable": self.store_problem.is_none(),
                 "problem": self.store_problem,
             },
+            "waiting": queue::json(&self.waiting),
             "config": {
                 "files": config::current().files_json(),
                 "problems": self.setting_problems,
@@ -108,8 +115,10 @@ impl Installation {
         let mut document = Document::new(format!("assay {version} ({commit})"));
         let mut section = Section::new("installation", "");
         let store = match (&self.store, &self.store_problem) {
-            (Ok(path), None) => format!("{}, writable", path.display()),
-            (Ok(path), Some(_)) => format!("{}, not writable", path.display()),
+            (Ok(file @ Location::File(_)), None) => format!("{file}, writable"),
+            (Ok(file @ Location::File(_)), Some(_)) => format!("{file}, not writable"),
+            (Ok(server), None) => format!("{server}, reachable"),
+            (Ok(server), Some(_)) => format!("{server}, not reachable"),
             (Err(_), _) => "none".to_owned(),
         };
         let states = config::current().file_states();
@@ -117,13 +126,17 @@ impl Installation {
             true => "no file is read".to_owned(),
             false => states.join("; "),
         };
-        let facts = [
+        let mut facts = vec![
             ("Build", format!("{}, {}", build(), self.program.display())),
             ("Agents", self.agents_in_words()),
             ("Store", store),
             ("Config", config),
             ("Limits", self.limits()),
         ];
+        let waiting = in_english(|| queue::in_words(&self.waiting));
+        if !waiting.is_empty() {
+            facts.push(("Waiting", waiting.join("; ")));
+        }
         section.facts(facts.into_iter().map(|(name, text)| (name, clean(&text))));
         section.blocks.extend(self.faults());
         let unread = config::current().warnings.iter();
@@ -235,7 +248,14 @@ const fn limits_features(finding: &Finding) -> bool {
 }
 
 /// Checks that a run could be kept in the store. Nothing is written.
-fn store_problem(path: &Path) -> Result<(), String> {
+fn store_problem(location: &Location) -> Result<(), String> {
+    let Location::File(path) = location else {
+        // The first that is copied there makes the tables.
+        return match Store::open_to_read(location) {
+            Ok(_) | Err(StoreError::NotMade { .. }) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+    };
     let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     if path.exists() {
         Store::open_to_read(&path).map_err(|error| error.to_string())?;
