@@ -52,7 +52,7 @@ const fn setting([key, variable, flag, about, default]: [&'static str; 5]) -> Se
 }
 
 /// Settings in the order of their page.
-pub const SETTINGS: [Setting; 8] = [
+pub const SETTINGS: [Setting; 9] = [
     setting([
         "store",
         "ASSAY_STORE",

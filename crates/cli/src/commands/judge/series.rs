@@ -74,10 +74,8 @@ pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
         only_primary: false,
         ..wanted.clone()
     };
-    if args
-        .opinion
-        .apply(&mut store, &store.series(&everything)?)?
-    {
+    let concerned = store.series(&everything)?;
+    if args.opinion.apply(&mut store, &concerned)? {
         return Ok(DONE);
     }
     let new = new_changes(&store, &wanted, args.since)?;
