@@ -127,7 +127,7 @@ impl<P: Program> Remote<P> {
         let program = self.program.clone();
         let in_words = move || {
             complaints.await_end();
-            Some(program.in_words(&complaints))
+            Some(program.why_unreachable(&complaints))
         };
         Ok(AgentSession::over(child, Box::new(in_words), PARTING))
     }
