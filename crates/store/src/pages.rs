@@ -98,11 +98,11 @@ const IMPORTS: Table = Table {
 };
 const NOTED: &[&str] = &["name", "tags", "note"];
 
-/// Values of a statement, each with the number of its placeholder.
+/// Placeholders of a statement, each with the number of its placeholder.
 #[derive(Default)]
-struct Values(Vec<Value>);
+struct Placeholders(Vec<Value>);
 
-impl Values {
+impl Placeholders {
     fn add(&mut self, value: impl Into<Value>) -> String {
         self.0.push(value.into());
         format!("?{}", self.0.len())
@@ -111,7 +111,7 @@ impl Values {
 
 impl ListFilter {
     /// The condition of a table.
-    fn condition(&self, table: &Table, values: &mut Values) -> String {
+    fn condition(&self, table: &Table, values: &mut Placeholders) -> String {
         let mut all = Vec::new();
         if let Some(since) = self.since_unix_ms {
             all.push(format!("{} >= {}", table.time, values.add(since)));
@@ -168,7 +168,7 @@ impl Store {
         after: Option<ListKey>,
         limit: u32,
     ) -> Result<ListPage, StoreError> {
-        let mut values = Values::default();
+        let mut values = Placeholders::default();
         let more = i64::from(limit) + 1;
         let parts =
             [RUNS, IMPORTS].map(|table| self.part(&table, filter, after, more, &mut values));
@@ -202,7 +202,7 @@ impl Store {
     pub fn count(&self, filter: &ListFilter) -> Result<u64, StoreError> {
         let mut all = 0;
         for table in [RUNS, IMPORTS] {
-            let mut values = Values::default();
+            let mut values = Placeholders::default();
             let condition = filter.condition(&table, &mut values);
             let tables = filter.tables(&table);
             let sql = format!("SELECT count(*) AS number FROM {tables} WHERE {condition}");
@@ -222,7 +222,7 @@ impl Store {
         filter: &ListFilter,
         after: Option<ListKey>,
         limit: i64,
-        values: &mut Values,
+        values: &mut Placeholders,
     ) -> String {
         let sequence = self.database.dialect().sequence();
         let (name, time) = (table.name, table.time);

@@ -1,4 +1,8 @@
 //! Lists in pages.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 
@@ -10,11 +14,14 @@ on_both!(
     a_filter_finds_words_wherever_they_stand,
 );
 
+fn id(entry: &Listed) -> &str {
+    match entry {
+        Listed::Run(run) => &run.id,
+        Listed::Import(import) => &import.id,
+    }
+}
+
 fn ids(entries: &[Listed]) -> Vec<&str> {
-    let id = |entry| match entry {
-        &Listed::Run(ref run) => run.id.as_str(),
-        &Listed::Import(ref import) => import.id.as_str(),
-    };
     entries.iter().map(id).collect()
 }
 

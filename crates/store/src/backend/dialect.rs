@@ -31,8 +31,9 @@ impl Dialect {
 
     /// The tables of a step of the schema: types are written as in SQLite (TEXT, INTEGER, REAL,
     /// BLOB), `{seq}` stands before the other columns of a table that has [`Self::sequence`],
-    /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), and
-    /// `{target}` the target in a run's header.
+    /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), `{then_seq}`
+    /// stands behind the other columns of an index on it, and `{target}` and `{command}` are what
+    /// a run's header says.
     pub fn tables(self, step: &str) -> String {
         let step = step
             .replace("{target}", &self.json_text("header", "target"))
