@@ -159,7 +159,8 @@ pub struct Values {
 }
 
 fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Location>, D::Error> {
-    parsed(from, |text| Ok(Location::parse(text.as_ref())))
+    let text = String::deserialize(from)?;
+    Ok(Some(Location::parse(text.as_ref())))
 }
 
 fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {
