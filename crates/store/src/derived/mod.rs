@@ -10,7 +10,7 @@ mod series;
 pub use changes::CheckedSeries;
 pub use series::SeriesFilter;
 
-use crate::backend::{Row, Session};
+use crate::backend::{Row, SqlSession};
 use crate::error::StoreError;
 use crate::runs::Store;
 
@@ -37,7 +37,7 @@ impl Store {
 }
 
 /// Removes what was derived from a run; its series are to be checked again.
-pub(crate) fn forget(t: &mut Session<'_>, run_id: &str) -> Result<(), StoreError> {
+pub(crate) fn forget(t: &mut SqlSession<'_>, run_id: &str) -> Result<(), StoreError> {
     let run = || [run_id.into()];
     t.execute(
         &format!(

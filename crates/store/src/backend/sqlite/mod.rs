@@ -5,7 +5,7 @@ mod file;
 mod migrate;
 mod statements;
 
-use super::{Access, Backend, Dialect, Mode, Statements, Value};
+use super::{Access, Backend, Dialect, Scope, Statements, Value};
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::query::Question;
@@ -119,14 +119,14 @@ impl Backend for Sqlite {
     /// of the name that links led to when it was opened, and only before it writes.
     fn work(
         &self,
-        mode: Mode,
+        mode: Scope,
         work: &mut dyn FnMut(&mut dyn Statements) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let _held = RECORD_LOCKS.read().unwrap_or_else(PoisonError::into_inner);
         match mode {
-            Mode::Read => work(&mut Open::new(&self.connection, &self.path, &self.location)),
-            Mode::Snapshot => self.transact(TransactionBehavior::Deferred, work),
-            Mode::Write => {
+            Scope::Read => work(&mut Open::new(&self.connection, &self.path, &self.location)),
+            Scope::Snapshot => self.transact(TransactionBehavior::Deferred, work),
+            Scope::Write => {
                 // Nobody else writes until its end.
                 let came = self.transact(TransactionBehavior::Immediate, work);
                 match identity(&self.path) {
@@ -192,7 +192,7 @@ mod tests {
             in_use = RECORD_LOCKS.try_write().is_err();
             Ok(())
         };
-        database.work(Mode::Read, &mut look).unwrap();
+        database.work(Scope::Read, &mut look).unwrap();
         assert!(in_use);
     }
 }
