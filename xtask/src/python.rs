@@ -8,9 +8,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// Modules and their packages, at the versions that the tests were written with.
-const PACKAGES: [(&str, &str); 2] = [
+const PACKAGES: [(&str, &str); 5] = [
     ("check_jsonschema", "check-jsonschema==0.39.0"),
     ("kcidb_io", "kcidb-io==141"),
+    ("nbformat", "nbformat==5.11.1"),
+    ("polars", "polars==2.1.0"),
+    ("prometheus_client", "prometheus-client==0.26.0"),
 ];
 
 /// Installs all where one is missing.

@@ -56,7 +56,7 @@ const fn setting([key, variable, flag, about, default]: [&'static str; 5]) -> Se
 }
 
 /// Settings in the order of their page.
-pub const SETTINGS: [Setting; 9] = [
+pub const SETTINGS: [Setting; 10] = [
     setting([
         "store",
         "ASSAY_STORE",
@@ -111,6 +111,13 @@ pub const SETTINGS: [Setting; 9] = [
         "ASSAY_PART",
         "--part",
         "measured part of explain: a known one, or a file",
+        "none",
+    ]),
+    setting([
+        "population",
+        "ASSAY_POPULATION",
+        "--population",
+        "folder of shared runs that show and report place a run among, or store",
         "none",
     ]),
     setting([
@@ -182,6 +189,8 @@ pub struct Values {
     pub project: Option<String>,
     /// Measured part.
     pub part: Option<String>,
+    /// Folder of shared runs, or `store`.
+    pub population: Option<PathBuf>,
     /// Machines by their names.
     #[serde(deserialize_with = "targets")]
     pub targets: BTreeMap<String, On>,
@@ -564,7 +573,7 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
     let mut table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| error.to_string())?;
-    for key in ["store", "push_to", "part"] {
+    for key in ["store", "push_to", "part", "population"] {
         if let Some(Value::String(text)) = table.get_mut(key) {
             *text = located(key, text, path, home)?;
         }
@@ -572,6 +581,9 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
     let file = Some(path.to_owned());
     Ok(Some(Layer { kind, file, table }))
 }
+
+/// Word for the runs of the store as the population.
+pub const POPULATION_OF_STORE: &str = "store";
 
 /// Resolves a path in a config file, which is relative to the folder of that file. The name of a
 /// known part is no path.
@@ -587,7 +599,11 @@ fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> Result<St
         (Some(rest), Some(home)) => home.join(rest),
         _ => file.with_file_name("").join(text),
     };
-    match is_store || path.is_file() {
+    let is_path = match key {
+        "population" => text != POPULATION_OF_STORE,
+        _ => is_store || path.is_file(),
+    };
+    match is_path {
         true => path
             .into_os_string()
             .into_string()

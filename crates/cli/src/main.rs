@@ -27,7 +27,9 @@ use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
     sweep, traits, watch,
 };
-use commands::results::{import, list, plot, pull, push, report, rm, show, store, tag};
+use commands::results::{
+    export, import, list, plot, pull, push, query, report, rm, share, show, store, tag,
+};
 use commands::{Cli, Command, generate, language, usage};
 use driver::measuring::MeasureArgs;
 use exit::Failure;
@@ -168,6 +170,9 @@ fn run_command(
         Command::Store(args) => store::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Query(args) => query::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Share(args) => share::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Targets(args) => commands::machines::targets::run(&args),

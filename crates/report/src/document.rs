@@ -233,6 +233,13 @@ impl Document {
             self.sections.push(section);
         }
     }
+
+    /// Adds a section behind that with an id, or behind all others.
+    pub fn push_after(&mut self, id: &str, section: Section) {
+        let found = self.sections.iter().position(|before| before.id == id);
+        let at = found.map_or(self.sections.len(), |at| at + 1);
+        self.sections.insert(at, section);
+    }
 }
 
 impl Section {

@@ -1,6 +1,7 @@
 //! From raw counters to figures: the latency histogram of the engine, latency
 //! distributions, summaries over trials, change points and stalls of a series,
-//! streams of a load as one, the metrics of a trial, units of others, verdicts on differences, and
+//! streams of a load as one, the metrics of a trial, units of others, where a unit stands
+//! among others of its kind, verdicts on differences, and
 //! what `free`, `vmstat` and `iostat` show.
 //!
 //! Nothing here does I/O or reads a clock. Input that was read from a file may
@@ -17,6 +18,7 @@ pub mod hierarchy;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;
+pub mod population;
 pub mod proportion;
 pub mod requirement;
 pub mod rounds;

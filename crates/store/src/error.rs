@@ -284,6 +284,12 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// A statement of a user is not answered.
+    #[error("the statement cannot be answered: {reason}")]
+    Question {
+        /// Why.
+        reason: String,
+    },
     /// Anything else that the database says.
     #[error("the store {store} failed: {reason}")]
     Failed {

@@ -30,6 +30,9 @@ const DOCUMENTS: [&str; 6] = [
     "examples",
 ];
 
+/// What archives have and a first build from source has not, because it takes long to build.
+const FEATURES: &str = "parquet";
+
 /// Compiler flags of the whole program. io-uring's bindings are those of 64-bit machines;
 /// `engines::uring` checks that they hold on others.
 const FLAGS: &str = "-Clink-self-contained=no --cfg=io_uring_skip_arch_check";
@@ -150,6 +153,7 @@ impl Builds<'_> {
             .build(self.profile, "assay-cli", "panic_unwind");
         run(build
             .args(["--locked", "--target", target])
+            .args(["--features", FEATURES])
             .env("RUSTFLAGS", FLAGS))?;
         let folder = match self.profile {
             "dev" => "debug",

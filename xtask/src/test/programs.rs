@@ -19,6 +19,9 @@ const THREADS: &str = "RUST_TEST_THREADS";
 /// The end of the command's report, once tests have run.
 static CLOSING: OnceLock<String> = OnceLock::new();
 
+/// Formats that only archives have.
+const ALL_FORMATS: &str = "assay-cli/parquet";
+
 /// Modules of tests on the emulated board. They take turns on it, for minutes: a process of
 /// their own keeps them from holding up all others, which wait most of their time.
 const ON_THE_BOARD: [&str; 2] = ["board::", "board_works::"];
@@ -32,7 +35,7 @@ pub fn run(asked: &TestArgs<'_>) -> Result<()> {
         let mut command = cargo();
         command.args(["test", "--no-fail-fast"]);
         if !asked.names_a_package() {
-            command.arg("--workspace");
+            command.args(["--workspace", "--features", ALL_FORMATS]);
         }
         command.args(&asked.words).args(words);
         command.env(assay_testkit::SKIPS, &skips);

@@ -41,13 +41,16 @@ use measure::soak::SoakArgs;
 use measure::sweep::args::SweepArgs;
 use measure::traits::args::TraitsArgs;
 use measure::watch::args::WatchArgs;
+use results::export::ExportArgs;
 use results::import::ImportArgs;
 use results::list::ListArgs;
 use results::plot::PlotArgs;
 use results::pull::PullArgs;
 use results::push::PushArgs;
+use results::query::QueryArgs;
 use results::report::ReportArgs;
 use results::rm::RmArgs;
+use results::share::ShareArgs;
 use results::show::ShowArgs;
 use results::store::StoreCommandArgs;
 use results::tag::TagArgs;
@@ -108,7 +111,8 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     (
         key!("Results"),
         &[
-            "list", "show", "report", "plot", "import", "tag", "rm", "push", "pull", "store",
+            "list", "show", "report", "plot", "query", "export", "share", "import", "tag", "rm",
+            "push", "pull", "store",
         ],
     ),
     (
@@ -208,6 +212,12 @@ pub enum Command {
     Report(ReportArgs),
     /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.
     Plot(PlotArgs),
+    /// Select from the store's views with SQL: table, CSV, JSON, Parquet.
+    Query(QueryArgs),
+    /// Write all runs and figures as tables for other programs.
+    Export(ExportArgs),
+    /// Write figures of a device for others, without what identifies you.
+    Share(ShareArgs),
     /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
     Explain(ExplainArgs),
     /// Calculate bus limits, simulate cards and fit their parameters.

@@ -40,7 +40,7 @@ fn writer_for(format: Format) -> Result<JudgedWriter, Failure> {
         Format::Kcidb => {
             |judged, output, out| kcidb::write(&suite(judged), &output.submission(), out)
         }
-        Format::Csv => return Err(format.refused("a comparison", &FORMATS)),
+        Format::Csv | Format::Openmetrics => return Err(format.refused("a comparison", &FORMATS)),
     })
 }
 

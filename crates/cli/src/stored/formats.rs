@@ -44,6 +44,9 @@ pub enum Format {
     /// For KernelCI's database (.kcidb.json).
     #[value(alias = "kcidb.json")]
     Kcidb,
+    /// OpenMetrics for node_exporter (.prom).
+    #[value(alias = "prom")]
+    Openmetrics,
 }
 
 impl Format {
@@ -89,7 +92,7 @@ impl Format {
 #[derive(Args, Clone, Debug)]
 pub struct OutputArgs {
     /// Output file; its ending decides the format: .html, .json, .csv, .xlsx, .txt, .md, .xml
-    /// (JUnit), .tap, .lava or .kcidb.json.
+    /// (JUnit), .tap, .lava, .kcidb.json or .prom (OpenMetrics).
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The format, whatever the file's name; without -o it goes to standard output.
@@ -175,7 +178,8 @@ impl DocumentFormat {
             | Format::Junit
             | Format::Tap
             | Format::Lava
-            | Format::Kcidb => None,
+            | Format::Kcidb
+            | Format::Openmetrics => None,
         }
     }
 }

@@ -9,5 +9,8 @@ pub mod keep;
 pub mod lookup;
 pub mod opinions;
 pub mod owner;
+pub mod population;
 pub mod series;
+pub mod shared;
 pub mod sources;
+pub mod tables;

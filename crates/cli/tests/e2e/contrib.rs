@@ -528,3 +528,40 @@ fn a_pytest_of_a_labgrid_ends_as_the_verdict_says() {
     }
     lab.client_as("desk/tester", &["-p", "a00", "release"]);
 }
+
+/// The dashboards ask the data source that is provisioned; their statements are tested on the views
+/// by `assay-store`.
+#[test]
+fn grafana_has_one_data_source_for_all_panels() {
+    needs!("/usr/lib/python3/dist-packages/yaml");
+    let source = yaml("grafana/provisioning/datasources/assay.yaml");
+    let source = &source["datasources"][0];
+    assert_eq!(source["type"], "grafana-postgresql-datasource");
+    assert!(source["secureJsonData"]["password"].is_string());
+    let provider = yaml("grafana/provisioning/dashboards/assay.yaml");
+    assert_eq!(provider["providers"][0]["type"], "file");
+    let dashboards = fs::read_dir(contrib("grafana/dashboards")).expect("a folder");
+    let mut titles = Vec::new();
+    for file in dashboards {
+        let path = file.expect("an entry").path();
+        let dashboard: Value =
+            serde_json::from_slice(&fs::read(&path).expect("a file")).expect("JSON");
+        titles.push(dashboard["title"].as_str().expect("a title").to_owned());
+        let mut ids = Vec::new();
+        for panel in dashboard["panels"].as_array().expect("panels") {
+            assert_eq!(panel["datasource"]["uid"], source["uid"], "{panel}");
+            for target in panel["targets"].as_array().expect("targets") {
+                assert_eq!(target["datasource"]["uid"], source["uid"], "{target}");
+            }
+            ids.push(panel["id"].as_u64().expect("a number"));
+        }
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{}", path.display());
+        let notes = dashboard["annotations"]["list"].as_array().expect("a list");
+        assert!(notes.iter().any(|note| note["name"] == "Changes"));
+    }
+    titles.sort();
+    assert_eq!(titles, ["assay: overview", "assay: series"]);
+}

@@ -2,6 +2,7 @@
 //! more than the verdict.
 
 use crate::assay::{Bed, text};
+use crate::python;
 use assay_testkit::needs;
 use serde_json::Value;
 use std::fs;
@@ -117,16 +118,7 @@ fn a_run_gives_signals_to_lava() {
 /// The schema is KCIDB's own.
 #[test]
 fn kcidb_takes_comparisons_and_runs() {
-    let program = Path::new(env!("CARGO_BIN_EXE_assay"));
-    let packages = program
-        .ancestors()
-        .nth(2)
-        .expect("a build folder")
-        .join("python");
-    if !packages.join("kcidb_io").exists() {
-        assay_testkit::skip("kcidb-io is not installed: cargo xtask test does that");
-        return;
-    }
+    let python = assay_testkit::or_skip!(python::with("kcidb_io"));
     let bed = Bed::new();
     bed.short_run(&bed.folder());
     let run = bed.join("run.kcidb.json");
@@ -139,13 +131,7 @@ import json, sys
 from kcidb_io import schema
 schema.LATEST.validate(json.load(open(sys.argv[1])))
 ";
-        let mut python = assay_testkit::command("/usr/bin/python3");
-        python
-            .env("PYTHONPATH", &packages)
-            .args(["-c", script, text(&document)]);
-        let ended = python.output().expect("python");
-        let failed = String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success(), "{}: {failed}", document.display());
+        python.run(script, &[text(&document)]);
     }
 }
 

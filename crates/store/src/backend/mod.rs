@@ -45,6 +45,7 @@ pub use value::Value;
 
 use crate::error::StoreError;
 use crate::location::Location;
+use crate::query::Question;
 use std::fmt::Debug;
 
 /// How statements belong together.
@@ -76,6 +77,16 @@ pub trait Backend: Debug + Send {
         mode: Scope,
         work: &mut dyn FnMut(&mut dyn Statements) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
+
+    /// Answers a statement of a user, which only reads; names of the columns of the answer.
+    ///
+    /// # Errors
+    /// When it does more than that, takes longer than its time, or fails otherwise.
+    fn ask(
+        &self,
+        question: &Question<'_>,
+        row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
+    ) -> Result<Vec<String>, StoreError>;
 }
 
 /// The statements of a back end; [`SqlSession`] is how they are used.
@@ -239,6 +250,18 @@ impl Database {
     /// Fragments of SQL that differ between back ends.
     pub fn dialect(&self) -> Dialect {
         self.backend.dialect()
+    }
+
+    /// Answers a statement of a user.
+    ///
+    /// # Errors
+    /// As [`Backend::ask`].
+    pub fn ask(
+        &self,
+        question: &Question<'_>,
+        row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
+    ) -> Result<Vec<String>, StoreError> {
+        self.backend.ask(question, row)
     }
 
     /// All rows of an answer, each read by `read`.

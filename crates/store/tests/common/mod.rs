@@ -59,6 +59,19 @@ impl Bed {
         }
     }
 
+    /// Its store for a user who can only read tables, and no file of the server.
+    pub fn reader(&self) -> Location {
+        let Some((server, name)) = &self.database else {
+            return self.location();
+        };
+        let user = format!("reader_{name}");
+        let rights = format!(
+            "CREATE ROLE {user} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {user}"
+        );
+        server.sql(name, &rights).unwrap();
+        Location::parse(OsStr::new(&server.url_of(&user, name)))
+    }
+
     /// Its store.
     pub fn open(&self) -> Store {
         Store::open(self.location()).unwrap()

@@ -3,8 +3,9 @@
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
 use crate::stored::lookup::{StoreArgs, Stored, load};
+use crate::stored::population::PopulationArgs;
 use assay_report::import::write_json;
-use assay_report::terminal::{self, write_summary};
+use assay_report::terminal;
 use assay_report::{json, views};
 use clap::Args;
 use std::process::ExitCode;
@@ -26,15 +27,25 @@ pub struct ShowArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub population: PopulationArgs,
+    #[command(flatten)]
     pub store: StoreArgs,
 }
 
 /// `assay show`.
 pub fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let stored = load(&args.store, &args.run)?;
+    let standings = args.population.standings(&stored, &args.store)?;
+    let standings = standings.as_ref();
     print(|out| match (&stored, args.json) {
-        (Stored::Run(run), true) => json::write(run, out),
-        (Stored::Run(run), false) => write_summary(run, style(), &[], out),
+        (Stored::Run(run), true) => json::write_among(run, standings, out),
+        (Stored::Run(run), false) => {
+            let mut document = views::run::document(run);
+            if let Some(standings) = standings {
+                document.push_after("results", views::run::population::section(standings));
+            }
+            terminal::write(&document, style(), &[], out)
+        }
         (Stored::Import(import), true) => write_json(import, out),
         (Stored::Import(import), false) => {
             terminal::write(&views::import::document(import), style(), &[], out)

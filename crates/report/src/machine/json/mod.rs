@@ -15,6 +15,7 @@ mod tests;
 mod trial;
 
 use crate::results::derived::Derived;
+use crate::results::population::Standings;
 use crate::results::reference as placed;
 use crate::results::stopping::settled_at;
 use crate::results::summary::Summary;
@@ -54,9 +55,23 @@ pub fn run(run: &Run) -> Value {
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
+    write_among(run, None, out)
+}
+
+/// Writes the run with its place among other units of its kind.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_among(
+    run: &Run,
+    standings: Option<&Standings>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Layout::default());
     in_english(|| {
-        RunDocument::of(run, &Derived::all(run), Without::Nothing).serialize(&mut serializer)
+        let mut document = RunDocument::of(run, &Derived::all(run), Without::Nothing);
+        document.population = standings;
+        document.serialize(&mut serializer)
     })?;
     writeln!(out)
 }
@@ -96,6 +111,8 @@ struct RunDocument<'a> {
     tails: Vec<TailPart<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<LimitsPart>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    population: Option<&'a Standings>,
     trials: Vec<TrialPart<'a>>,
 }
 
@@ -109,6 +126,7 @@ impl<'a> RunDocument<'a> {
             device: DevicePart::of(&run.header.storage),
             tails: TailPart::all(run),
             limits: LimitsPart::of(&Summary::with(run, derived)),
+            population: None,
             trials: trials
                 .map(|(record, derived)| TrialPart::of(record, derived, without))
                 .collect(),

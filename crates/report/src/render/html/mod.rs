@@ -26,7 +26,7 @@ use page::Page;
 use std::io::{self, Write};
 
 pub use crate::views::index::IndexEntry;
-pub use run::write;
+pub use run::{write, write_among};
 
 /// Writes the page of results that were made elsewhere; `verdicts` where they have
 /// several conditions.

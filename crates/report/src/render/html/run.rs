@@ -6,6 +6,7 @@ use crate::charts::data::Gallery;
 use crate::charts::draw::{Chart, slug};
 use crate::machine::json::{self, Without};
 use crate::results::derived::Derived;
+use crate::results::population::Standings;
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use crate::views;
@@ -20,6 +21,18 @@ use std::rc::Rc;
 /// # Errors
 /// When its data cannot be packed, or `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
+    write_among(run, None, out)
+}
+
+/// Writes the page with the place of the run among other units of its kind.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_among(
+    run: &Run,
+    standings: Option<&Standings>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let verdicts = Verdicts::of(run);
     let split = by_condition(run.clone());
     let derived = Derived::all(run);
@@ -39,8 +52,12 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     };
     let verdict = verdicts.iter();
     let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
+    let mut document = views::run::full(&summary, &gallery, verdict.collect());
+    if let Some(standings) = standings {
+        document.push_after("results", views::run::population::section(standings));
+    }
     let page = Page {
-        document: &views::run::full(&summary, &gallery, verdict.collect()),
+        document: &document,
         data: Some(data),
         version: &run.header.assay_version,
     };

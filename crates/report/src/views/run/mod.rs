@@ -4,6 +4,7 @@ pub(crate) mod conditions;
 pub(crate) mod evidence;
 pub(super) mod method;
 pub(super) mod page;
+pub mod population;
 mod tables;
 
 use super::provenance;

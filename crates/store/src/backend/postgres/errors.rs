@@ -44,7 +44,7 @@ pub fn chain(error: &dyn Error) -> String {
 }
 
 /// What the server says, else the client.
-fn words(error: &postgres::Error) -> String {
+pub fn words(error: &postgres::Error) -> String {
     let Some(said) = error.as_db_error() else {
         return chain(error);
     };

@@ -3,9 +3,10 @@
 use super::errors::Failures;
 use crate::backend::{Access, Dialect};
 use crate::error::StoreError;
+use crate::query::views::VIEWS;
 use crate::schema::{APPLICATION_ID, NEWEST, STEPS};
 use postgres::error::SqlState;
-use postgres::{Client, Error};
+use postgres::{Client, Error, Transaction};
 
 /// Brings the tables to the newest format, all steps or none.
 pub fn migrate(
@@ -72,6 +73,7 @@ fn upgrade(client: &mut Client) -> Result<(), Error> {
         transaction.batch_execute(&Dialect::Postgres.tables(step))?;
     }
     if done < i64::from(NEWEST) {
+        make_views(&mut transaction)?;
         transaction.execute("DELETE FROM assay_store", &[])?;
         let version = [i64::from(NEWEST)];
         transaction.execute(
@@ -80,4 +82,15 @@ fn upgrade(client: &mut Client) -> Result<(), Error> {
         )?;
     }
     transaction.commit()
+}
+
+/// The views for people and other programs. A released version of them is never changed.
+fn make_views(transaction: &mut Transaction<'_>) -> Result<(), Error> {
+    for view in &VIEWS {
+        let select = view.select(Dialect::Postgres, "");
+        for name in [view.versioned(), view.name.to_owned()] {
+            transaction.batch_execute(&format!("CREATE OR REPLACE VIEW {name} AS {select}"))?;
+        }
+    }
+    Ok(())
 }

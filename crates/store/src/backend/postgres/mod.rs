@@ -1,5 +1,6 @@
 //! A store in a PostgreSQL database.
 
+mod ask;
 mod errors;
 mod migrate;
 mod passfile;
@@ -8,9 +9,10 @@ mod statements;
 mod tls;
 mod types;
 
-use super::{Access, Backend, Dialect, Scope, Statements};
+use super::{Access, Backend, Dialect, Scope, Statements, Value};
 use crate::error::StoreError;
 use crate::location::{Location, Server};
+use crate::query::Question;
 use errors::Failures;
 use postgres::Client;
 use settings::Settings;
@@ -151,5 +153,15 @@ impl Backend for Postgres {
         };
         *held = Some(link);
         came
+    }
+
+    /// On a connection of its own: what a statement may change of a session is no others' business.
+    fn ask(
+        &self,
+        question: &Question<'_>,
+        row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut link = self.connect()?;
+        ask::ask(&mut link.client, self.failures(), question, row)
     }
 }

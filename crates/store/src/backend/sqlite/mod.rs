@@ -1,12 +1,14 @@
 //! A store in an SQLite file.
 
+mod ask;
 mod file;
 mod migrate;
 mod statements;
 
-use super::{Access, Backend, Dialect, Scope, Statements};
+use super::{Access, Backend, Dialect, Scope, Statements, Value};
 use crate::error::StoreError;
 use crate::location::Location;
+use crate::query::Question;
 use file::{RECORD_LOCKS, StoreFileKind, absolute, create_folder, identity, inspect};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use statements::Open;
@@ -135,6 +137,14 @@ impl Backend for Sqlite {
                 }
             }
         }
+    }
+
+    fn ask(
+        &self,
+        question: &Question<'_>,
+        row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
+    ) -> Result<Vec<String>, StoreError> {
+        ask::ask(&self.path, question, row)
     }
 }
 

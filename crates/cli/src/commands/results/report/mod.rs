@@ -8,14 +8,16 @@ use crate::judging::ranking::{Judged, verdicts_of_import};
 use crate::judging::written;
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::{StoreArgs, Stored, load};
+use crate::stored::population::PopulationArgs;
 use assay_model::figures::Import;
 use assay_model::run::Run;
 use assay_report::document::Document;
 use assay_report::gate::{Suite, junit, kcidb, lava, tap};
 use assay_report::import::{write_csv, write_json};
+use assay_report::population::Standings;
 use assay_report::render::{Form, write_mail};
 use assay_report::sweep::by_condition;
-use assay_report::{csv, html, json, views, xlsx};
+use assay_report::{csv, html, json, openmetrics, views, xlsx};
 use clap::Args;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -31,6 +33,7 @@ Examples:
   assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
   assay report sweep@bfq sweep@none -o x.html
   assay report last --format lava            on standard output
+  assay report last -o assay.prom            for node_exporter (OpenMetrics)
   assay report --all reports                 a folder: a page for each, a list
 
 A combination that a format cannot hold is refused. docs/reports.md, docs/mail.md,
@@ -54,6 +57,8 @@ pub struct ReportArgs {
     pub all: Option<PathBuf>,
     #[command(flatten)]
     pub terms: Terms,
+    #[command(flatten)]
+    pub population: PopulationArgs,
     #[command(flatten)]
     pub store: StoreArgs,
 }
@@ -86,10 +91,15 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     if args.terms.qualify {
         return Err(Failure::usage("--qualify needs two runs"));
     }
-    match load(&args.store, first)? {
+    let stored = load(&args.store, first)?;
+    let standings = args.population.standings(&stored, &args.store)?;
+    match stored {
         Stored::Run(run) => {
             let output = output(&run.header.id)?;
-            output.write(format, |out| write_run(*run, (format, args), out))?;
+            let standings = standings.as_ref();
+            output.write(format, |out| {
+                write_run(*run, (format, args), standings, out)
+            })?;
         }
         Stored::Import(import) => {
             if !OF_IMPORTS.contains(&format) {
@@ -179,18 +189,26 @@ fn write_import(
 fn write_run(
     run: Run,
     (format, args): (Format, &ReportArgs),
+    standings: Option<&Standings>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let mail = || {
+        let mut document = mail_of_run(&run, args);
+        if let Some(standings) = standings {
+            document.push_after("results", views::run::population::section(standings));
+        }
+        document
+    };
     match format {
-        Format::Html => html::write(&run, out),
-        Format::Json => json::write(&run, out),
+        Format::Html => html::write_among(&run, standings, out),
+        Format::Json => json::write_among(&run, standings, out),
         Format::Csv => csv::write(&run, out),
         Format::Xlsx => match Judged::of_run(&run, args.terms.margin) {
             Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
             None => xlsx::write(&run, out),
         },
-        Format::Text => write_mail(&mail_of_run(&run, args), Form::Text, out),
-        Format::Markdown => write_mail(&mail_of_run(&run, args), Form::Markdown, out),
+        Format::Text => write_mail(&mail(), Form::Text, out),
+        Format::Markdown => write_mail(&mail(), Form::Markdown, out),
         Format::Junit => junit::write(&Suite::of_run(&by_condition(run)), out),
         Format::Tap => tap::write(&Suite::of_run(&by_condition(run)), out),
         Format::Lava => lava::write(&Suite::of_run(&by_condition(run)), out),
@@ -198,6 +216,7 @@ fn write_run(
             let suite = Suite::of_run(&by_condition(run));
             kcidb::write(&suite, &args.output.submission(), out)
         }
+        Format::Openmetrics => openmetrics::write(&run, out),
     }
 }
 

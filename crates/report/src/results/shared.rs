@@ -1,0 +1,259 @@
+//! What a run tells others of its device: figures with their labels, model, bus mode, job hashes and
+//! kernel version. Host names, paths, users and names that a person gave stay behind; units and runs
+//! are told apart by keyed hashes.
+
+use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
+use assay_model::figures::Better;
+use assay_model::metric::Unit;
+use assay_stats::figures::may_decide;
+use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use std::fmt::{self, Write};
+
+/// Version of the file.
+pub const SHARED_VERSION: u32 = 1;
+
+/// Secret of one person or lab. Who does not have it can neither find the serial number behind a
+/// hash, nor tell whether a serial number that they know is among the hashed ones.
+#[derive(Clone)]
+pub struct Secret(pub [u8; 32]);
+
+/// A run as others get it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SharedRun {
+    /// Version of the file.
+    pub assay_shared: u32,
+    /// Keyed hash of the run's id.
+    pub run: String,
+    /// Keyed hash of the identity of the unit.
+    pub unit: String,
+    /// Model of the device in a few words.
+    pub model: String,
+    /// Mode of the bus; empty if it is not known.
+    pub bus: String,
+    /// Version of the kernel, without what its builder added.
+    pub kernel: String,
+    /// The figures.
+    pub figures: Vec<SharedFigure>,
+}
+
+/// A figure as others get it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SharedFigure {
+    /// Hash of the name and the resolved options of the job, without path and seed.
+    pub job: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// What was measured.
+    pub label: String,
+    /// Unit of the value.
+    pub unit: Unit,
+    /// Direction in which the metric is good; `None` if neither is.
+    pub better: Option<Better>,
+    /// Number of trials.
+    pub n: u32,
+    /// Median of the trials; of the tail of a latency, the percentile of all operations together.
+    pub value: f64,
+}
+
+/// Reason why a run cannot be shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotShared {
+    /// The maker gave the device no name.
+    NoModel,
+    /// Nothing tells the unit from others.
+    NoUnit,
+    /// It has no figure of the device as the machine was.
+    NoFigures,
+}
+
+impl fmt::Display for NotShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoModel => "its device has no model, so there are no others of its kind",
+            Self::NoUnit => {
+                "its device has no serial number, and without one it cannot have one vote: name \
+                 the unit when you measure (--unit NAME)"
+            }
+            Self::NoFigures => {
+                "it has no figure of the device that was measured without a condition"
+            }
+        })
+    }
+}
+
+impl SharedRun {
+    /// Takes what may leave from the facts of a run. Figures under a condition stay behind: their
+    /// settings are not those of other machines, and their names can hold anything.
+    ///
+    /// # Errors
+    /// When the run says nothing of a unit among others of its kind.
+    pub fn of(facts: &RunFacts, secret: &Secret) -> Result<Self, NotShared> {
+        if facts.series_unit.is_some() {
+            return Err(NotShared::NoModel);
+        }
+        let unit = facts.known(Circumstance::Unit).ok_or(NotShared::NoUnit)?;
+        let figures: Vec<SharedFigure> = comparable(facts).map(SharedFigure::of).collect();
+        if figures.is_empty() {
+            return Err(NotShared::NoFigures);
+        }
+        Ok(Self {
+            assay_shared: SHARED_VERSION,
+            run: secret.hash("run", &facts.run),
+            unit: secret.hash("unit", unit),
+            model: facts.model.clone(),
+            bus: facts
+                .known(Circumstance::Bus)
+                .unwrap_or_default()
+                .to_owned(),
+            kernel: version_of(facts.known(Circumstance::Kernel).unwrap_or_default()),
+            figures,
+        })
+    }
+
+    /// Name of its file: the same run has the same one again.
+    pub fn file_name(&self) -> String {
+        let plain = |c: char| match c {
+            c if c.is_ascii_alphanumeric() => c.to_ascii_lowercase(),
+            _ => '-',
+        };
+        let model: String = self.model.chars().map(plain).take(48).collect();
+        let parts = model.split('-').filter(|part| !part.is_empty());
+        let model = parts.collect::<Vec<_>>().join("-");
+        let run = self.run.get(..16).unwrap_or(&self.run);
+        format!("{model}-{run}.json")
+    }
+
+    /// Checks what a file of others says before it is used.
+    pub fn is_sound(&self) -> bool {
+        self.assay_shared == SHARED_VERSION
+            && !self.unit.is_empty()
+            && self.figures.iter().all(|figure| figure.value.is_finite())
+    }
+}
+
+impl SharedFigure {
+    fn of(figure: &FigureFacts) -> Self {
+        Self {
+            job: figure.job_hash.clone(),
+            metric: figure.metric.clone(),
+            label: figure.label.clone(),
+            unit: figure.unit,
+            better: figure.better,
+            n: figure.n,
+            value: figure.centre,
+        }
+    }
+}
+
+/// Figures of a run that others of its kind can have: of the device, without a condition.
+pub fn comparable(facts: &RunFacts) -> impl Iterator<Item = &FigureFacts> {
+    let figures = facts.figures.iter();
+    figures.filter(|figure| {
+        figure.condition.is_empty() && may_decide(Some(&figure.label)) && figure.centre.is_finite()
+    })
+}
+
+impl Secret {
+    /// Hash that stands for a text of one kind (RFC 2104), 32 hexadecimal digits.
+    fn hash(&self, kind: &str, text: &str) -> String {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
+            return String::new();
+        };
+        mac.update(kind.as_bytes());
+        mac.update(&[0]);
+        mac.update(text.as_bytes());
+        let mut hash = String::with_capacity(32);
+        for byte in mac.finalize().into_bytes().iter().take(16) {
+            // A string takes all that is written to it.
+            let _ = write!(hash, "{byte:02x}");
+        }
+        hash
+    }
+
+    /// Hash of the unit of a run; `None` where nothing tells it from others.
+    pub fn unit_of(&self, facts: &RunFacts) -> Option<String> {
+        let unit = facts.known(Circumstance::Unit)?;
+        Some(self.hash("unit", unit))
+    }
+}
+
+/// The numbers of a release: what follows them may be the name of a machine or a person.
+fn version_of(release: &str) -> String {
+    let version = release
+        .split(|c: char| !c.is_ascii_digit() && c != '.')
+        .next();
+    version.unwrap_or_default().trim_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::facts;
+    use crate::testing::fixture;
+
+    const SECRET: Secret = Secret([7; 32]);
+
+    #[test]
+    fn nothing_of_the_person_or_the_machine_leaves() {
+        let mut run = fixture::run();
+        let header = &mut run.header;
+        header.system.hostname = Some("zz-host".to_owned());
+        header.system.kernel = "6.6.63-zz-builder".to_owned();
+        header.storage.path = "/home/zz-user/sd".into();
+        header.target = Some("ssh://zz-login@zz-board".to_owned());
+        header.command = vec!["assay".to_owned(), "/home/zz-user/sd".to_owned()];
+        run.annotation.note = Some("zz-note".to_owned());
+        for trial in &mut run.trials {
+            trial.job.name = format!("zz-{}", trial.job.name);
+        }
+        let facts = facts::of(&run);
+        let shared = SharedRun::of(&facts, &SECRET).unwrap();
+        let text = serde_json::to_string(&shared).unwrap();
+        assert!(!text.contains("zz"), "{text}");
+        let unit = facts.known(Circumstance::Unit).unwrap();
+        let serial = unit.rsplit(' ').next().unwrap();
+        assert!(serial.len() > 8 && !text.contains(serial), "{text}");
+        assert_eq!(shared.kernel, "6.6.63");
+        assert!(shared.figures.len() > 10);
+        assert!(
+            shared
+                .figures
+                .iter()
+                .all(|figure| figure.label != "page-cache")
+        );
+        insta::assert_snapshot!(shared.file_name());
+    }
+
+    #[test]
+    fn hashes_are_those_of_the_standard_and_of_one_secret() {
+        // hmac.new(bytes([7]) * 32, b"unit\\0a", hashlib.sha256).hexdigest()[:32] of Python.
+        assert_eq!(SECRET.hash("unit", "a"), "dd271ce8faace64310276d1e5eba1c88");
+        assert_ne!(SECRET.hash("unit", "a"), SECRET.hash("run", "a"));
+        assert_ne!(SECRET.hash("unit", "a"), Secret([8; 32]).hash("unit", "a"));
+        assert_eq!(SECRET.hash("unit", "a").len(), 32);
+    }
+
+    #[test]
+    fn a_device_without_a_name_or_a_number_is_not_shared() {
+        let mut facts = facts::of(&fixture::run());
+        facts.series_unit = Some("file /a.img".to_owned());
+        assert_eq!(SharedRun::of(&facts, &SECRET), Err(NotShared::NoModel));
+        facts.series_unit = None;
+        facts.surroundings.remove(Circumstance::Unit.name());
+        assert_eq!(SharedRun::of(&facts, &SECRET), Err(NotShared::NoUnit));
+    }
+
+    #[test]
+    fn releases_of_kernels_lose_what_their_builders_added() {
+        for (release, version) in [
+            ("6.6.63", "6.6.63"),
+            ("6.1.0-28-amd64", "6.1.0"),
+            ("5.10.157-android13-4-o-g5f7", "5.10.157"),
+            ("alices-kernel", ""),
+        ] {
+            assert_eq!(version_of(release), version);
+        }
+    }
+}

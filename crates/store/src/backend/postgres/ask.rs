@@ -1,0 +1,91 @@
+//! Statements of users on PostgreSQL: within a transaction that only reads, for a limited time.
+
+use super::errors::{Failures, words};
+use crate::backend::row::Columns;
+use crate::backend::{Row, Value};
+use crate::error::StoreError;
+use crate::query::Question;
+use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::{Client, Error};
+
+/// Rights to read files of the server or to start programs there, which superusers have.
+const REACHES_FILES: &str = "SELECT bool_or(pg_has_role(asker, role, 'MEMBER')) \
+    FROM (VALUES (current_user), (session_user)) AS askers (asker), \
+    (VALUES ('pg_read_server_files'), ('pg_write_server_files'), ('pg_execute_server_program')) \
+    AS roles (role)";
+
+/// Gives each row of an answer to `row`; names of the columns.
+///
+/// A statement could change its own role with `set_config`, so that asking as a reader on the
+/// connection of a superuser is no protection: superusers are refused.
+///
+/// # Errors
+/// When the statement is not a single SELECT, takes longer than its time, or fails otherwise.
+pub fn ask(
+    client: &mut Client,
+    failures: Failures<'_>,
+    question: &Question<'_>,
+    row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
+) -> Result<Vec<String>, StoreError> {
+    let failed = |error: Error| failures.failed(&error);
+    let milliseconds = question.time.as_millis();
+    client
+        .batch_execute(&format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+             SET LOCAL statement_timeout = {milliseconds}"
+        ))
+        .map_err(failed)?;
+    let asked = within(client, failures, question, row);
+    // If this fails, the connection is lost, and the transaction with it.
+    let _ = client.batch_execute("ROLLBACK");
+    asked
+}
+
+fn within(
+    client: &mut Client,
+    failures: Failures<'_>,
+    question: &Question<'_>,
+    row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
+) -> Result<Vec<String>, StoreError> {
+    let reaches = client.query_one(REACHES_FILES, &[]);
+    let reaches = reaches.map_err(|error| failures.failed(&error))?;
+    if reaches.get::<_, bool>(0) {
+        return Err(StoreError::Question {
+            reason: "this user of the database may read files of the server: ask as a user with \
+                     the role assay_reader, such as postgres://READER@HOST/DB (docs/query.md)"
+                .to_owned(),
+        });
+    }
+    let refused = |error: Error| match error.code() {
+        Some(state) if *state == SqlState::QUERY_CANCELED => StoreError::Question {
+            reason: format!("it took longer than {} s", question.time.as_secs()),
+        },
+        Some(_) => StoreError::Question {
+            reason: words(&error),
+        },
+        None => failures.failed(&error),
+    };
+    let sql = question.sql.trim_end().trim_end_matches(';');
+    // Alone first: only one statement can be prepared, so that none gets out of the brackets.
+    let alone = client.prepare(sql).map_err(refused)?;
+    if !alone.params().is_empty() {
+        return Err(StoreError::Question {
+            reason: "it has placeholders such as $1, for which there are no values".to_owned(),
+        });
+    }
+    // Between brackets there is no other statement than one that reads.
+    let bracketed = client.prepare(&format!("SELECT * FROM (\n{sql}\n) AS answer"));
+    let statement = bracketed.map_err(refused)?;
+    let names = statement.columns().iter();
+    let names: Vec<String> = names.map(|column| column.name().to_owned()).collect();
+    let none: [Value; 0] = [];
+    let mut rows = client.query_raw(&statement, &none).map_err(refused)?;
+    while let Some(next) = rows.next().map_err(refused)? {
+        let next = Row::new(&next as &dyn Columns, failures.store());
+        let values: Result<Vec<Value>, StoreError> =
+            (0..names.len()).map(|at| next.at(at)).collect();
+        row(values?)?;
+    }
+    Ok(names)
+}

@@ -1,0 +1,198 @@
+//! The views of a store, and statements of users over them.
+
+mod common;
+
+use assay_store::views::{VIEWS, View};
+use assay_store::{Question, Store, StoreError, Value};
+use common::{Bed, owner};
+use serde_json::Value as Json;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+on_both!(
+    each_view_has_its_columns_under_both_names,
+    a_run_is_in_its_views,
+    more_than_one_statement_and_writing_are_refused,
+    a_statement_that_takes_too_long_is_ended,
+);
+
+type Answer = (Vec<String>, Vec<Vec<Value>>);
+
+fn ask(store: &Store, sql: &str) -> Result<Answer, StoreError> {
+    let time = Duration::from_secs(10);
+    let mut rows = Vec::new();
+    let names = store.ask(&Question { sql, time }, &mut |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    Ok((names, rows))
+}
+
+/// A store for somebody who only reads.
+fn read_only(bed: &Bed) -> Store {
+    drop(bed.open());
+    Store::open_existing(&bed.reader()).unwrap()
+}
+
+fn each_view_has_its_columns_under_both_names(bed: &Bed) {
+    let store = read_only(bed);
+    for view in &VIEWS {
+        let columns: Vec<&str> = view.columns.iter().map(|(name, _)| *name).collect();
+        for name in [view.name.to_owned(), view.versioned()] {
+            let sql = format!("SELECT * FROM {name} ORDER BY {}", view.order);
+            let (names, rows) = ask(&store, &sql).unwrap();
+            assert_eq!(names, columns, "{name}");
+            assert!(rows.is_empty());
+        }
+    }
+}
+
+fn a_run_is_in_its_views(bed: &Bed) {
+    let mut store = bed.open();
+    let header = common::header("k3v9", 1_700_000_000_000);
+    store.begin_run(&header, &owner()).unwrap();
+    drop(store);
+    let store = read_only(bed);
+    let sql = "SELECT run, status, finished, started FROM assay_runs WHERE run = 'k3v9'";
+    let (_, rows) = ask(&store, sql).unwrap();
+    let [row] = rows.as_slice() else {
+        panic!("{rows:?}");
+    };
+    assert_eq!(row[0], "k3v9".into());
+    assert_eq!(row[2], Value::Null);
+    let Value::Text(started) = &row[3] else {
+        panic!("{row:?}");
+    };
+    assert_eq!(started, "2023-11-14T22:13:20.000Z");
+}
+
+fn more_than_one_statement_and_writing_are_refused(bed: &Bed) {
+    let store = read_only(bed);
+    for sql in [
+        "",
+        ";",
+        "SELECT 1; SELECT 2",
+        "SELECT 1) AS a; DROP TABLE runs; --",
+        "DROP TABLE runs",
+        "DELETE FROM runs",
+        "INSERT INTO tombstones (id, at_unix_ms) VALUES ('x', 1)",
+        "UPDATE assay_runs SET status = 'failed'",
+        "CREATE TABLE x (y int)",
+        "SELECT * INTO x FROM assay_runs",
+        "WITH x AS (DELETE FROM runs RETURNING id) SELECT * FROM x",
+        "COPY (SELECT 1) TO '/tmp/assay-leaked'",
+        "COPY runs FROM PROGRAM 'touch /tmp/assay-leaked'",
+        "SELECT pg_read_file('/etc/passwd')",
+        "SELECT pg_ls_dir('.')",
+        "SELECT lo_import('/etc/passwd')",
+        "SELECT set_config('role', 'assay', true), \
+         query_to_xml('SELECT pg_read_file(''/etc/passwd'')', true, true, '')",
+        "SELECT nextval('runs_seq_seq')",
+        "SET ROLE assay",
+        "DO $$ BEGIN PERFORM 1; END $$",
+        "COMMIT",
+        "ATTACH 'x' AS y",
+        "PRAGMA query_only = off",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT $1",
+    ] {
+        let refused = ask(&store, sql);
+        assert!(
+            matches!(refused, Err(StoreError::Question { .. })),
+            "{sql}: {refused:?}"
+        );
+    }
+    assert!(!Path::new("/tmp/assay-leaked").exists());
+    assert_eq!(bed.sql("SELECT count(*) FROM runs"), "0");
+}
+
+fn a_statement_that_takes_too_long_is_ended(bed: &Bed) {
+    let store = read_only(bed);
+    let begun = Instant::now();
+    let question = Question {
+        sql: "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 - x FROM n) \
+              SELECT count(*) FROM n",
+        time: Duration::from_millis(500),
+    };
+    let ended = store.ask(&question, &mut |_| Ok(()));
+    let Err(StoreError::Question { reason }) = ended else {
+        panic!("{ended:?}");
+    };
+    assert!(reason.contains("longer than"), "{reason}");
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    ask(&store, "SELECT 1").unwrap();
+}
+
+#[test]
+fn who_may_read_files_of_the_server_is_refused() {
+    let bed = assay_testkit::or_skip!(Bed::server());
+    let refused = ask(&bed.open(), "SELECT 1");
+    assert!(
+        matches!(&refused, Err(StoreError::Question { reason }) if reason.contains("reader")),
+        "{refused:?}"
+    );
+}
+
+/// docs/query.md says the columns of each view.
+#[test]
+fn the_page_has_every_column() {
+    let page = include_str!("../../../docs/query.md");
+    for View { name, columns, .. } in &VIEWS {
+        let (_, section) = page.split_once(&format!("### `{name}`")).expect(name);
+        let section = section.split("\n#").next().unwrap_or_default();
+        for (column, _) in *columns {
+            assert!(section.contains(&format!("`{column}`")), "{name} {column}");
+        }
+    }
+}
+
+/// Statements of the dashboards, as Grafana sends them.
+#[test]
+fn the_dashboards_of_grafana_run_on_the_views() {
+    let bed = assay_testkit::or_skip!(Bed::server());
+    let store = read_only(&bed);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/grafana/dashboards");
+    let mut statements = 0;
+    for file in fs::read_dir(folder).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        let dashboard: Json = serde_json::from_str(&text).unwrap();
+        for sql in sql_of(&dashboard) {
+            ask(&store, &filled(&sql)).unwrap_or_else(|error| panic!("{error}: {sql}"));
+            statements += 1;
+        }
+    }
+    assert!(statements > 15, "{statements}");
+}
+
+/// All statements of a dashboard: of panels, variables and annotations.
+fn sql_of(value: &Json) -> Vec<String> {
+    match value {
+        Json::Object(fields) => {
+            let of_field = |(name, value): (&String, &Json)| match value.as_str() {
+                Some(sql) if ["rawSql", "rawQuery", "query"].contains(&name.as_str()) => {
+                    vec![sql.to_owned()]
+                }
+                _ => sql_of(value),
+            };
+            fields.iter().flat_map(of_field).collect()
+        }
+        Json::Array(items) => items.iter().flat_map(sql_of).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Puts something in the place of Grafana's macros and variables.
+fn filled(sql: &str) -> String {
+    let mut text = sql.to_owned();
+    while let Some((before, rest)) = text.split_once("$__timeFilter(") {
+        let (column, after) = rest.split_once(')').unwrap();
+        text = format!("{before}{column} BETWEEN '2020-01-01' AND '2040-01-01'{after}");
+    }
+    while let Some((before, rest)) = text.split_once("${") {
+        let (_, after) = rest.split_once(":sqlstring}").unwrap();
+        text = format!("{before}'it''s'{after}");
+    }
+    assert!(!text.contains('$'), "{text}");
+    text
+}
