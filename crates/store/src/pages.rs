@@ -15,6 +15,8 @@ use std::str::FromStr;
 pub struct ListFilter {
     /// Began, or were imported, then or later (milliseconds since 1970, UTC).
     pub since_unix_ms: Option<u64>,
+    /// A part of the command line; that of an import is the word `import`.
+    pub command: Option<String>,
     /// A part of the device, or of the tool of an import.
     pub device: Option<String>,
     /// A part of id, path, device, target, files, name, a tag or note.
@@ -77,6 +79,7 @@ struct Table {
     name: &'static str,
     is_import: bool,
     time: &'static str,
+    command: &'static str,
     device: &'static str,
     /// Columns with text to look in, without those of annotations.
     texts: &'static [&'static str],
@@ -86,6 +89,7 @@ const RUNS: Table = Table {
     name: "runs",
     is_import: false,
     time: "started_unix_ms",
+    command: "command",
     device: "device",
     texts: &["id", "path", "device", "target"],
 };
@@ -93,6 +97,7 @@ const IMPORTS: Table = Table {
     name: "imports",
     is_import: true,
     time: "imported_unix_ms",
+    command: "'import'",
     device: "tool",
     texts: &["id", "tool", "files"],
 };
@@ -115,6 +120,10 @@ impl ListFilter {
         let mut all = Vec::new();
         if let Some(since) = self.since_unix_ms {
             all.push(format!("{} >= {}", table.time, values.add(since)));
+        }
+        if let Some(command) = &self.command {
+            let wanted = values.add(like(command));
+            all.push(fits(table.command, &wanted));
         }
         if let Some(device) = &self.device {
             let wanted = values.add(like(device));

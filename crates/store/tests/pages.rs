@@ -82,6 +82,13 @@ fn a_filter_finds_words_wherever_they_stand(bed: &Bed) {
         device: Some(text.to_owned()),
         ..ListFilter::default()
     };
+    let command = |text: &str| ListFilter {
+        command: Some(text.to_owned()),
+        ..ListFilter::default()
+    };
+    assert_eq!(found(&command("qualify")), "r3 r2b r2 r1");
+    assert_eq!(found(&command("import")), "i4 i2b i2");
+    assert_eq!(found(&command("sweep")), "");
     assert_eq!(found(&device("dg4032")), "r3 r2b r2 r1");
     assert_eq!(found(&device("FIO-3")), "i4 i2b i2");
     for (wanted, ids) in [

@@ -85,7 +85,8 @@ pub fn find(store: &Store, text: &str) -> Result<Series, Failure> {
     });
     let mut deciding = found.iter().filter(|series| series.primary);
     match (found.as_slice(), deciding.next(), deciding.next()) {
-        ([only], _, _) | (_, Some(only), None) => Ok(only.clone()),
+        ([only], _, _) => Ok(only.clone()),
+        (_, Some(only), None) => Ok(only.clone()),
         ([], _, _) => Err(Failure::usage(format!(
             "no series {}: assay series lists those that there are",
             clean(text)

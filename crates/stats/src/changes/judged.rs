@@ -22,7 +22,7 @@ pub(super) struct Judged<'a> {
     pub rules: &'a Rules,
 }
 
-/// What a comparison of both sides found.
+/// Result of a comparison of both sides.
 pub(super) struct Finding {
     /// Runs that were compared.
     pub before: Range<usize>,

@@ -152,10 +152,7 @@ fn newest(store: &Store, args: &ListArgs) -> Result<(Vec<ListedResult>, bool), F
     let mut after = None;
     loop {
         let missing = limit - kept.len();
-        let enough = match args.command {
-            None => u32::try_from(missing).unwrap_or(PAGE).min(PAGE),
-            Some(_) => PAGE,
-        };
+        let enough = u32::try_from(missing).unwrap_or(PAGE).clamp(FEW, PAGE);
         let page = store.page(&filter, after, enough)?;
         let entries = page.entries.into_iter().map(|entry| match entry {
             Listed::Run(run) => of_run(run),
@@ -179,6 +176,8 @@ impl ListArgs {
     fn filter(&self) -> ListFilter {
         ListFilter {
             since_unix_ms: self.since,
+            // Not all of them are of the command: a path can have its name.
+            command: self.command.clone(),
             device: self.device.clone(),
             text: self.text.clone(),
         }
