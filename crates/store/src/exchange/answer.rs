@@ -27,7 +27,9 @@ pub fn answer<S: Source + Sink>(
     let (mut reader, mut writer) = (BufReader::new(reader), BufWriter::new(writer));
     let answered = greet(&mut reader, &mut writer, open)
         .and_then(|role| serve(&mut reader, &mut writer, role));
-    if let Err(error) = &answered {
+    if let Err(error) = &answered
+        && !matches!(error, ExchangeError::Link(_))
+    {
         let why = error.to_string();
         // One that has gone does not hear it.
         let _ = send(&mut writer, &Message::Refused { why }, &[]);
