@@ -15,8 +15,8 @@ const FROM_MEDIAN: f64 = 1.4826;
 /// Replaces single outliers by the median of their neighbours, so that they neither hide a change
 /// nor look like two.
 ///
-/// A value is one only if both of its sides lie on the same side of it: the first values of a new
-/// level are not.
+/// A value is one only if both of its sides lie on the same side of it, and it is farther from both
+/// than they are from each other: the first values of a new level are not.
 pub(super) fn without_outliers(values: &[f64]) -> Vec<f64> {
     let noise = noise(values);
     let cleaned = values.iter().enumerate();
@@ -34,7 +34,8 @@ fn replacement(values: &[f64], at: usize, noise: f64) -> Option<f64> {
     let (off_before, off_after) = (off(before)?, off(after)?);
     let nearer = off_before.abs().min(off_after.abs());
     let between = off_before * off_after <= 0.0;
-    if between || nearer <= FAR * noise {
+    let step = (off_before - off_after).abs();
+    if between || nearer <= step.max(FAR * noise) {
         return None;
     }
     let around: Vec<f64> = before.iter().chain(after).copied().collect();

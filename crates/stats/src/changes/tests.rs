@@ -193,3 +193,14 @@ fn the_example_of_otava_has_its_change() {
     ];
     assert_eq!(of(first), [0; 0]);
 }
+
+/// The first run of a new level is a little off the next ones, which hardly differ.
+#[test]
+fn the_first_run_of_a_new_level_is_no_outlier() {
+    let mut centres = [vec![100.0; 8], vec![92.0; 8]].concat();
+    for (index, centre) in centres.iter_mut().enumerate() {
+        *centre *= 1.0 + 0.000_1 * (index % 3) as f64;
+    }
+    centres[8] = 91.8;
+    assert_eq!(indices(&series(&centres), &[]), [8]);
+}
