@@ -131,8 +131,9 @@ fn settled(tally: &TransferTally) -> impl Iterator<Item = &String> {
 
 /// Runs that wait in the file that is measured into; none if there is no such file.
 pub fn waiting(args: &StoreArgs) -> Vec<Queued> {
-    let local = args.open_local();
-    let waiting = local.and_then(|store| Ok(store.queued()?));
+    let local = args.local_file();
+    // It may be of an older format, which a look does not change.
+    let waiting = local.and_then(|path| Ok(Store::open_to_read(&path)?.queued()?));
     waiting.unwrap_or_default()
 }
 

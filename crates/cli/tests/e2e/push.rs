@@ -136,12 +136,12 @@ fn runs_go_to_postgresql_and_come_back() {
 }
 
 /// A machine that is reached by ssh, on which assay is installed, with a store of its own.
-fn machine_with_assay(before: &str, behind: &str) -> Machine {
+fn machine_with_assay(before: &str) -> Machine {
     let machine = Machine::with_honest_agent();
     let there = machine.folder.join("there.sqlite");
     let program = env!("CARGO_BIN_EXE_assay");
     let assay = format!(
-        "#!/bin/sh\n{before} ASSAY_STORE='{}' '{program}' \"$@\" {behind}\n",
+        "#!/bin/sh\n{before} ASSAY_STORE='{}' '{program}' \"$@\"\n",
         there.display()
     );
     write_program(&machine.folder.join("assay"), &assay);
@@ -150,7 +150,7 @@ fn machine_with_assay(before: &str, behind: &str) -> Machine {
 
 #[test]
 fn runs_go_to_another_machine_and_come_back() {
-    let machine = machine_with_assay("", "");
+    let machine = machine_with_assay("");
     let run = short_run(&machine.bed, &["--name", "mine"]);
     let there = machine.folder.join("there.sqlite");
     let other = machine.folder.join("it's another.sqlite");
@@ -197,7 +197,7 @@ fn a_machine_that_cannot_be_had_is_explained() {
     let ended = machine.run(&["push", "last", "--to", "ssh://board"]);
     ended.assert_code(5);
     ended.assert_says(&["ssh://board", "does not answer as assay store does"]);
-    let machine = machine_with_assay("echo x >\"$0.sqlite\";", "");
+    let machine = machine_with_assay("echo x >\"$0.sqlite\";");
     short_run(&machine.bed, &[]);
     let to = format!(
         "ssh://board{}/assay.sqlite",
@@ -208,9 +208,20 @@ fn a_machine_that_cannot_be_had_is_explained() {
     ended.assert_says(&["is not an SQLite database"]);
 }
 
+/// Lets only so many bytes arrive.
+const CUT: &str = "\
+if [ -n \"$BYTES\" ]; then
+    dd bs=1 count=\"$BYTES\" status=none | BYTES= \"$0\" \"$@\"
+    exit
+fi
+";
+
 #[test]
 fn a_link_that_was_cut_is_begun_again() {
-    let machine = machine_with_assay("head -c \"${BYTES:-1000000000}\" |", "");
+    let machine = machine_with_assay(CUT);
+    // It ends with the command over there, as ssh does.
+    let ssh = "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n";
+    write_program(&machine.folder.join("ssh"), ssh);
     let run = short_run(&machine.bed, &[]);
     for bytes in ["10", "700", "3000", "5000"] {
         let mut push = machine.command(&["push", &run, "--to", "ssh://board"]);
