@@ -26,13 +26,13 @@ mod runs;
 mod schema;
 mod select;
 
-pub use backend::Value;
+pub use backend::{Question, Value, views};
 pub use derived::{CheckedSeries, SeriesFilter};
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use location::{Location, Server};
 pub use pages::{ListFilter, ListKey, ListPage, Listed};
-pub use query::{Question, UnitFigure, views};
+pub use query::UnitFigure;
 pub use queue::Queued;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
 pub use select::{SomeTrials, StoredCandidate, StoredId};

@@ -2,7 +2,7 @@
 
 mod common;
 
-use assay_store::views::{VIEWS, View};
+use assay_store::views::{StoreView, VIEWS};
 use assay_store::{Question, Store, StoreError, Value};
 use common::{Bed, owner};
 use serde_json::Value as Json;
@@ -138,7 +138,7 @@ fn who_may_read_files_of_the_server_is_refused() {
 #[test]
 fn the_page_has_every_column() {
     let page = include_str!("../../../docs/query.md");
-    for View { name, columns, .. } in &VIEWS {
+    for StoreView { name, columns, .. } in &VIEWS {
         let (_, section) = page.split_once(&format!("### `{name}`")).expect(name);
         let section = section.split("\n#").next().unwrap_or_default();
         for (column, _) in *columns {

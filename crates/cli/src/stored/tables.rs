@@ -2,7 +2,7 @@
 
 use assay_report::data::{self, Column, Kind};
 use assay_store::Value;
-use assay_store::views::{ColumnType, View};
+use assay_store::views::{ColumnType, StoreView};
 
 /// A row as outputs take it.
 pub fn row(values: Vec<Value>) -> Vec<data::Value> {
@@ -25,7 +25,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The columns of a view.
-pub fn columns(view: &View) -> Vec<Column> {
+pub fn columns(view: &StoreView) -> Vec<Column> {
     let columns = view.columns.iter();
     columns
         .map(|(name, kind)| Column {

@@ -38,6 +38,7 @@ mod postgres;
 mod row;
 mod sqlite;
 mod value;
+pub mod views;
 
 pub use dialect::Dialect;
 pub use row::Row;
@@ -45,8 +46,16 @@ pub use value::Value;
 
 use crate::error::StoreError;
 use crate::location::Location;
-use crate::query::Question;
 use std::fmt::Debug;
+
+/// A statement of a user.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// A single SELECT over the views.
+    pub sql: &'a str,
+    /// Time limit.
+    pub time: Duration,
+}
 
 /// How statements belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

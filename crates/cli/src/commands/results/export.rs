@@ -9,7 +9,7 @@ use assay_lang::{counted, tr};
 use assay_model::text::clean;
 use assay_model::units::Nanos;
 use assay_report::data::{Form, HAS_PARQUET, NO_PARQUET, fit};
-use assay_store::views::{VIEWS, View};
+use assay_store::views::{StoreView, VIEWS};
 use assay_store::{Question, Store, StoreError};
 use clap::{Args, ValueEnum};
 use std::fs;
@@ -84,7 +84,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-fn write(store: &Store, view: &View, format: TidyFormat, args: &ExportArgs) -> Result<(), Failure> {
+fn write(store: &Store, view: &StoreView, format: TidyFormat, args: &ExportArgs) -> Result<(), Failure> {
     let (form, ending) = match format {
         TidyFormat::Csv => (Form::Csv, "csv"),
         TidyFormat::Parquet => (Form::Parquet, "parquet"),
@@ -126,7 +126,7 @@ impl From<io::Error> for RowError {
 
 fn write_rows(
     store: &Store,
-    view: &View,
+    view: &StoreView,
     (form, question): (Form, &Question<'_>),
     out: &mut dyn Write,
 ) -> Result<(), RowError> {

@@ -11,7 +11,7 @@ use assay_model::units::Nanos;
 use assay_report::data::{self, Form, HAS_PARQUET, Kind, NO_PARQUET, typed};
 use assay_report::document::{Cell, Column, Document, Section, Table, TableRow};
 use assay_store::Question;
-use assay_store::views::{VIEWS, View};
+use assay_store::views::{StoreView, VIEWS};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -183,7 +183,7 @@ fn table(columns: &[data::Column], rows: &[Vec<data::Value>]) -> Document {
 
 fn of_views() -> Document {
     let mut document = Document::new(tr!("Views of the store").to_owned());
-    for View { name, columns, .. } in &VIEWS {
+    for StoreView { name, columns, .. } in &VIEWS {
         let mut section = Section::new("view", *name);
         let names: Vec<&str> = columns.iter().map(|(column, _)| *column).collect();
         section.say(names.join(", "), None);

@@ -1,10 +1,10 @@
 //! Statements of users on PostgreSQL: within a transaction that only reads, for a limited time.
 
 use super::errors::{Failures, words};
+use crate::backend::Question;
 use crate::backend::row::Columns;
 use crate::backend::{Row, Value};
 use crate::error::StoreError;
-use crate::query::Question;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::{Client, Error};

@@ -1,9 +1,9 @@
 //! Makes the tables of a store, and brings older ones to the newest format.
 
 use super::errors::Failures;
+use crate::backend::views::VIEWS;
 use crate::backend::{Access, Dialect};
 use crate::error::StoreError;
-use crate::query::views::VIEWS;
 use crate::schema::{APPLICATION_ID, NEWEST, STEPS};
 use postgres::error::SqlState;
 use postgres::{Client, Error, Transaction};

@@ -10,9 +10,9 @@ mod tls;
 mod types;
 
 use super::{Access, Backend, Dialect, Scope, Statements, Value};
+use crate::backend::Question;
 use crate::error::StoreError;
 use crate::location::{Location, Server};
-use crate::query::Question;
 use errors::Failures;
 use postgres::Client;
 use settings::Settings;

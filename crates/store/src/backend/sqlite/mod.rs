@@ -6,9 +6,9 @@ mod migrate;
 mod statements;
 
 use super::{Access, Backend, Dialect, Scope, Statements, Value};
+use crate::backend::Question;
 use crate::error::StoreError;
 use crate::location::Location;
-use crate::query::Question;
 use file::{RECORD_LOCKS, StoreFileKind, absolute, create_folder, identity, inspect};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use statements::Open;

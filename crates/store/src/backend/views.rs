@@ -1,7 +1,7 @@
 //! The views that people and other tools may rely on: names and columns of a version never change
 //! their meaning. Tables may change with each release.
 
-use crate::backend::Dialect;
+use super::Dialect;
 
 /// Version of the views. A column that changes its meaning or goes makes a new one.
 pub const VIEWS_VERSION: u32 = 1;
@@ -21,7 +21,7 @@ pub enum ColumnType {
 
 /// A view of the store.
 #[derive(Clone, Copy, Debug)]
-pub struct View {
+pub struct StoreView {
     /// Name without version.
     pub name: &'static str,
     /// Columns in their order.
@@ -34,8 +34,8 @@ pub struct View {
 use ColumnType::{Integer, Real, Text, Time};
 
 /// All views.
-pub const VIEWS: [View; 9] = [
-    View {
+pub const VIEWS: [StoreView; 9] = [
+    StoreView {
         name: "assay_runs",
         columns: &[
             ("run", Text),
@@ -64,7 +64,7 @@ pub const VIEWS: [View; 9] = [
             FROM {t}runs r LEFT JOIN {t}facts f ON f.run_id = r.id
                 LEFT JOIN {t}annotations a ON a.id = r.id",
     },
-    View {
+    StoreView {
         name: "assay_devices",
         columns: &[
             ("model", Text),
@@ -79,7 +79,7 @@ pub const VIEWS: [View; 9] = [
                 {time max(r.started_unix_ms)} AS last_run
             FROM {t}facts f JOIN {t}runs r ON r.id = f.run_id GROUP BY f.model",
     },
-    View {
+    StoreView {
         name: "assay_units",
         columns: &[
             ("model", Text),
@@ -95,7 +95,7 @@ pub const VIEWS: [View; 9] = [
             FROM {t}facts f JOIN {t}runs r ON r.id = f.run_id
             WHERE f.unit IS NOT NULL GROUP BY f.model, f.unit",
     },
-    View {
+    StoreView {
         name: "assay_jobs",
         columns: &[
             ("job_hash", Text),
@@ -108,7 +108,7 @@ pub const VIEWS: [View; 9] = [
                 count(DISTINCT p.run_id) AS runs
             FROM {t}series s JOIN {t}points p ON p.series = s.id GROUP BY s.job_hash",
     },
-    View {
+    StoreView {
         name: "assay_trials",
         columns: &[
             ("run", Text),
@@ -123,7 +123,7 @@ pub const VIEWS: [View; 9] = [
                 t.outcome AS outcome, {time t.started_unix_ms} AS started
             FROM {t}trials t",
     },
-    View {
+    StoreView {
         name: "assay_figures",
         columns: &[
             ("run", Text),
@@ -156,14 +156,14 @@ pub const VIEWS: [View; 9] = [
             FROM {t}points p JOIN {t}series s ON s.id = p.series
                 LEFT JOIN {t}facts f ON f.run_id = p.run_id",
     },
-    View {
+    StoreView {
         name: "assay_evidence",
         columns: &[("run", Text), ("name", Text), ("value", Text)],
         order: "run, name",
         body: "SELECT f.run_id AS run, e.key AS name, e.value AS value
             FROM {t}facts f, {each f.surroundings} e",
     },
-    View {
+    StoreView {
         name: "assay_series",
         columns: &[
             ("series", Text),
@@ -191,7 +191,7 @@ pub const VIEWS: [View; 9] = [
                 {time s.last_unix_ms} AS last_run
             FROM {t}series s WHERE s.runs > 0",
     },
-    View {
+    StoreView {
         name: "assay_changes",
         columns: &[
             ("series", Text),
@@ -226,7 +226,7 @@ pub const VIEWS: [View; 9] = [
     },
 ];
 
-impl View {
+impl StoreView {
     /// The name with its version, for who wants to keep it over releases.
     pub fn versioned(&self) -> String {
         format!("{}_v{VIEWS_VERSION}", self.name)

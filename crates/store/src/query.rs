@@ -2,23 +2,12 @@
 //! time.
 
 mod population;
-pub mod views;
 
 pub use population::UnitFigure;
 
-use crate::backend::Value;
+use crate::backend::{Question, Value};
 use crate::error::StoreError;
 use crate::runs::Store;
-use std::time::Duration;
-
-/// A statement of a user.
-#[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
-    /// A single SELECT over the views.
-    pub sql: &'a str,
-    /// Time limit.
-    pub time: Duration,
-}
 
 impl Store {
     /// Gives each row of the answer to a user's statement to `row`; names of its columns. The
