@@ -47,6 +47,7 @@ pub use value::Value;
 use crate::error::StoreError;
 use crate::location::Location;
 use std::fmt::Debug;
+use std::time::Duration;
 
 /// A statement of a user.
 #[derive(Clone, Copy, Debug)]
