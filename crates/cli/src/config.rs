@@ -10,7 +10,7 @@ use crate::checks::part::device_model;
 use crate::checks::toml_file;
 use crate::exit::Failure;
 use crate::ui::address::{self, On};
-use crate::ui::destination::Destination;
+use crate::ui::destination::{Destination, store_location};
 use crate::ui::values::{parse_margin, parse_unit};
 use assay_lang::Language;
 use assay_model::annotation::parse_tag;
@@ -201,8 +201,7 @@ fn destination<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Destination>
 }
 
 fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Location>, D::Error> {
-    let text = String::deserialize(from)?;
-    Ok(Some(Location::parse(text.as_ref())))
+    parsed(from, |text| store_location(text.as_ref()))
 }
 
 fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {

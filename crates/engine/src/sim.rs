@@ -62,6 +62,7 @@ pub fn storage(path: &Path) -> Result<Storage, String> {
     let identity = DeviceIdentity {
         kind: DeviceKind::Simulated,
         model: Some(part.name.clone()),
+        firmware: part.firmware.clone(),
         bus: Some(format!("{}, {policy}", part.bus)),
         raw: raw.map(|(name, text)| (name.to_owned(), text)).into(),
         ..DeviceIdentity::default()

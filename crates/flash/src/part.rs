@@ -27,6 +27,8 @@ pub struct DeviceModel {
     pub about: String,
     /// Source of the figures.
     pub source: String,
+    /// Firmware revision, as a device would tell it.
+    pub firmware: Option<String>,
     /// Capacity; 8 GiB by default.
     #[serde(default = "usual_gib")]
     pub size_gib: u64,

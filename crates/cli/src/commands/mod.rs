@@ -206,7 +206,7 @@ pub enum Command {
     Push(PushArgs),
     /// Copy runs from a team's PostgreSQL, another machine or a file.
     Pull(PullArgs),
-    /// Answer push and pull of other machines.
+    /// Rebuild series; answer push and pull of other machines.
     Store(StoreCommandArgs),
     /// Write runs or comparisons as HTML, Excel, mail, JSON, CSV, ...
     Report(ReportArgs),

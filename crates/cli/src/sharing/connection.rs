@@ -80,7 +80,7 @@ impl Connection {
                 "{to}: no answer within {} s",
                 GREETING.as_secs()
             ))),
-            Err(error) => Err(in_words(&to.to_string(), Some(&session), error)),
+            Err(error) => Err(unreached(&to.to_string(), &session, error)),
         }
     }
 
@@ -100,6 +100,21 @@ impl Connection {
     }
 }
 
+/// Failure of a link on which the other side has said nothing yet: what ssh says of it is the reason.
+fn unreached(name: &str, session: &AgentSession, error: ExchangeError) -> Failure {
+    match (&error, session.complaint()) {
+        (ExchangeError::Link(_), Some(line)) if !lacks_assay(&line) => {
+            Failure::lost(format!("{name} cannot be reached: {line}"))
+        }
+        _ => in_words(name, Some(session), error),
+    }
+}
+
+/// Returns true if a shell says that it does not find assay.
+fn lacks_assay(line: &str) -> bool {
+    line.contains("assay") && line.contains("not found")
+}
+
 fn in_words(name: &str, session: Option<&AgentSession>, error: ExchangeError) -> Failure {
     let why = match error {
         ExchangeError::Store(error) => return error.into(),
@@ -107,9 +122,8 @@ fn in_words(name: &str, session: Option<&AgentSession>, error: ExchangeError) ->
         error @ (ExchangeError::Link(_) | ExchangeError::Protocol(_)) => error.to_string(),
     };
     let complaint = session.and_then(AgentSession::complaint);
-    let lacks_assay = |line: &&String| line.contains("assay") && line.contains("not found");
-    match complaint.as_ref() {
-        Some(line) if complaint.as_ref().filter(lacks_assay).is_some() => Failure::lost(format!(
+    match complaint {
+        Some(line) if lacks_assay(&line) => Failure::lost(format!(
             "{name}: assay is not found there ({line}): install it where commands of ssh find it"
         )),
         Some(line) => Failure::lost(format!("{name}: {why} ({line})")),

@@ -4,6 +4,7 @@ use crate::config;
 use crate::exit::Failure;
 use crate::output::{admit_output, say};
 use crate::stored::{ended, owner};
+use crate::ui::destination::store_location;
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
 use assay_store::{Location, Store, StoredId};
@@ -25,7 +26,7 @@ pub struct StoreArgs {
 
 /// Reads a store as users name it.
 fn store_value() -> impl TypedValueParser<Value = Location> {
-    OsStringValueParser::new().map(|text| Location::parse(&text))
+    OsStringValueParser::new().try_map(|text| store_location(&text))
 }
 
 impl StoreArgs {

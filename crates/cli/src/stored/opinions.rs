@@ -63,10 +63,13 @@ impl OpinionArgs {
             }
         }
         if meant.is_empty() {
-            return Err(Failure::usage(format!(
-                "no change of these series begins with run {run}: assay trend SERIES names the run \
-                 of each change"
-            )));
+            return Err(Failure::usage(match state {
+                Some(_) => format!(
+                    "no change of these series begins with run {run}: assay trend SERIES names the \
+                     run of each change"
+                ),
+                None => format!("nothing was said of changes that begin with run {run}"),
+            }));
         }
         for series in &meant {
             match state {

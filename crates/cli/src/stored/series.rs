@@ -5,10 +5,9 @@ use crate::output::say;
 use crate::stored::lookup::StoreArgs;
 use assay_lang::{counted, tr};
 use assay_model::series::Series;
-use assay_report::changes::{device, name};
 use assay_report::text::clean;
 use assay_series::Refreshed;
-use assay_store::{SeriesFilter, Store, StoreError};
+use assay_store::{Location, SeriesFilter, Store, StoreError};
 use std::ops::ControlFlow;
 
 /// Runs to derive that are told: they take a while.
@@ -17,9 +16,10 @@ const MANY: usize = 200;
 /// Opens a store that is there, and brings its series up to date. Of one that may only be read
 /// the series are as they were last.
 pub fn open(args: &StoreArgs) -> Result<Store, Failure> {
-    let mut store = match args.open_to_change() {
-        Ok(store) => store,
-        Err(_) => args.open_existing()?,
+    let there = args.open_existing()?;
+    let mut store = match there.location() {
+        Location::File(_) => Store::open(there.location()).unwrap_or(there),
+        Location::Server(_) => there,
     };
     match assay_series::refresh(&mut store, teller()) {
         Err(StoreError::ReadOnly { .. } | StoreError::Forbidden { .. }) => {
@@ -88,7 +88,7 @@ pub fn find(store: &Store, text: &str) -> Result<Series, Failure> {
         ([only], _, _) => Ok(only.clone()),
         (_, Some(only), None) => Ok(only.clone()),
         ([], _, _) => Err(Failure::usage(format!(
-            "no series {}: assay series lists those that there are",
+            "no series '{}': assay series --all lists those that there are",
             clean(text)
         ))),
         (several, _, _) => Err(Failure::usage(ambiguous(text, several))),
@@ -113,7 +113,7 @@ fn described(series: &Series) -> String {
 }
 
 /// Series that are named where several fit.
-const NAMED: usize = 8;
+const NAMED: usize = 6;
 
 fn ambiguous(text: &str, several: &[Series]) -> String {
     let mut sorted: Vec<&Series> = several.iter().collect();
@@ -121,16 +121,29 @@ fn ambiguous(text: &str, several: &[Series]) -> String {
     let shown = sorted
         .iter()
         .take(NAMED)
-        .map(|series| format!("{} ({} of {})", series.key, name(series), device(series)));
+        .map(|series| format!("{} ({})", series.key, told(series)));
     let shown: Vec<String> = shown.collect();
     let more = match several.len() > NAMED {
         true => ", ...",
         false => "",
     };
     format!(
-        "{} fits {} series: give more words, or a key: {}{more}",
+        "'{}' fits {} series: give more words, or a key: {}{more}",
         clean(text),
         several.len(),
         shown.join(", ")
     )
+}
+
+/// Words that a user can give to mean this series: one device has several metrics of a job.
+fn told(series: &Series) -> String {
+    let parts = [
+        &series.target,
+        &series.job,
+        &series.condition,
+        &series.metric,
+    ];
+    let parts = parts.iter().filter(|part| !part.is_empty());
+    let parts: Vec<String> = parts.map(|part| clean(part)).collect();
+    parts.join(" ")
 }

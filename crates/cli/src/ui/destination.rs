@@ -2,6 +2,7 @@
 
 use assay_store::Location;
 use assay_target::ssh::SshAddress;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -56,6 +57,21 @@ fn of_location(text: &str) -> Result<Destination, String> {
         server @ Location::Server(_) => server,
     };
     Ok(Destination::Store(location))
+}
+
+/// A store that commands read and write themselves: a file or a database.
+///
+/// # Errors
+/// When it is a URL of anything else.
+pub fn store_location(text: &OsStr) -> Result<Location, String> {
+    match Location::parse(text) {
+        Location::File(path) if path.to_string_lossy().contains("://") => Err(format!(
+            "{} is neither a file nor a PostgreSQL database: push and pull copy from and to ssh:// \
+             stores",
+            path.display()
+        )),
+        location => Ok(location),
+    }
 }
 
 impl fmt::Display for Destination {
@@ -118,5 +134,9 @@ mod tests {
         ] {
             assert!(text.parse::<Destination>().is_err(), "{text}");
         }
+        for text in ["ssh://lab", "http://lab"] {
+            assert!(store_location(text.as_ref()).is_err(), "{text}");
+        }
+        assert!(store_location("runs.sqlite".as_ref()).is_ok());
     }
 }

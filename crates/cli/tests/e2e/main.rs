@@ -43,6 +43,7 @@ mod mark;
 mod mem;
 mod model;
 mod names;
+mod nightly;
 mod openmetrics;
 mod outputs;
 mod over_adb;

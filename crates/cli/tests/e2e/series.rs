@@ -122,6 +122,9 @@ fn news_are_the_text_of_a_mail_and_a_webhook() {
     let hook = json(&bed, &["series", "--news", "--json"]);
     assert_eq!(hook["slowdowns"], 1);
     assert_eq!(hook["changes"][0]["change"]["open"], true);
+    let line = hook["text"].as_str().expect("a line");
+    let begin = "assay: 1 new slowdown: rand-read-4k read_iops -";
+    assert!(line.starts_with(begin) && line.contains("unit"), "{line}");
     let none = bed.run(&["series", "--news", "--since", "2999-01-01"]);
     assert!(none.out.contains("No new change"), "{}", none.out);
 }
@@ -150,4 +153,10 @@ fn projects_are_kept_apart_and_alike_runs_change_nothing() {
     );
     let why = bed.refused(&["trend", "nonsense words"]);
     assert!(why.contains("no series"), "{why}");
+    let why = bed.refused(&["series", "--withdraw", "last"]);
+    assert!(why.contains("nothing was said"), "{why}");
+    let gate = bed.run(&["series", "--gate", "--project", "c"]);
+    gate.assert_code(0);
+    assert!(gate.out.contains("no such series"), "{}", gate.out);
+    gate.assert_says(&["--gate looked at no series"]);
 }

@@ -19,6 +19,9 @@ const OPEN: &str = key!("open");
 pub fn list(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Document {
     let mut document = Document::new(tr!("Series").to_owned());
     document.push(answer(all, since_unix_ms));
+    if all.is_empty() {
+        return document;
+    }
     let mut table = Section::new("series", tr!("All series"));
     table.table(Table {
         columns: columns(),
@@ -31,6 +34,10 @@ pub fn list(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Document {
 /// Whether there are slowdowns that nobody accepted, and each of them.
 fn answer(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Section {
     let mut answer = Section::new("verdict", "");
+    if all.is_empty() {
+        answer.say(none(since_unix_ms), Some(Tone::Strong));
+        return answer;
+    }
     let is_open = |listed: &&ListedSeries| {
         listed.series.primary && listed.change.as_ref().is_some_and(SeriesChange::is_open)
     };
@@ -44,6 +51,14 @@ fn answer(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Section {
     match (open.is_empty(), since_unix_ms) {
         (true, _) => answer.say(tr!("No slowdown is open.").to_owned(), Some(Tone::Good)),
         (false, None) => answer.say(format!("{said}."), Some(Tone::Bad)),
+        (false, Some(since)) if new == open.len() => answer.say(
+            tr!(
+                "{slowdowns}, found since {moment}.",
+                slowdowns = said,
+                moment = utc(since)
+            ),
+            Some(Tone::Bad),
+        ),
         (false, Some(since)) => answer.say(
             tr!(
                 "{slowdowns}, {new} of them found since {moment}.",
@@ -59,6 +74,17 @@ fn answer(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Section {
     let points = first.into_iter().chain(later).filter_map(point);
     answer.list(points.collect());
     answer
+}
+
+/// Says that no series was looked at: that is no good news.
+fn none(since_unix_ms: Option<u64>) -> String {
+    match since_unix_ms {
+        None => tr!("There is no such series.").to_owned(),
+        Some(since) => tr!(
+            "No such series has a run since {moment}.",
+            moment = utc(since)
+        ),
+    }
 }
 
 fn point(listed: &ListedSeries) -> Option<String> {
@@ -167,9 +193,11 @@ pub fn trend(
     ];
     answer.facts(facts);
     document.push(answer);
-    let mut drawn = Section::new("trend", tr!("Runs"));
-    drawn.charts(&[trend::chart(series, points, changes)]);
-    document.push(drawn);
+    if points.len() > 1 {
+        let mut drawn = Section::new("trend", tr!("Runs"));
+        drawn.charts(&[trend::chart(series, points, changes)]);
+        document.push(drawn);
+    }
     document.push(all_changes(series, changes, opinions));
     document.push(last_runs(series, points));
     document
@@ -416,6 +444,12 @@ mod tests {
         insta::assert_snapshot!(text);
         let quiet = terminal(&list(&all[..1], None));
         assert!(quiet.contains("No slowdown is open."), "{quiet}");
+        let new = terminal(&list(&all[2..3], Some(FIRST_MS)));
+        assert!(new.contains("nobody accepted, found since"), "{new}");
+        let nothing = terminal(&list(&[], None));
+        assert!(nothing.contains("There is no such series."), "{nothing}");
+        let nothing = terminal(&list(&[], Some(FIRST_MS)));
+        assert!(nothing.contains("has a run since 2026-03-01"), "{nothing}");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! `assay series`: series of runs with their changes, as a list, a gate and the text of a mail.
 
 use crate::exit::{DONE, Failure, MISSED};
+use crate::output::say;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::opinions::OpinionArgs;
 use crate::stored::series;
 use crate::ui::since::parse_since;
+use assay_lang::tr;
 use assay_model::annotation::parse_tag;
 use assay_model::series::{Series, SeriesChange};
 use assay_report::changes::ListedSeries;
@@ -41,7 +43,7 @@ pub struct SeriesArgs {
     /// List only series of this job; a name may end in *.
     #[arg(long, value_name = "JOB")]
     pub job: Option<String>,
-    /// List only series of this metric, such as read_bw or read_lat_*.
+    /// List only series of this metric, also an exploratory one, such as read_bw or read_lat_*.
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
     /// List only series with runs since a day (2026-03-14, UTC) or within a time (7d, 12h); changes
@@ -91,6 +93,9 @@ pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
                 || views::series::list(&listed, args.since),
             )?;
         }
+    }
+    if args.gate && !concerned.iter().any(|series| series.primary) {
+        say(tr!("assay: warning: --gate looked at no series"));
     }
     let alarming = |(series, change): &(Series, SeriesChange)| series.primary && change.is_open();
     Ok(match args.gate && new.iter().any(alarming) {

@@ -1,9 +1,9 @@
 //! A series over its runs: each run, the levels between changes, and the changes.
 
 use crate::charts::draw::{Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint};
-use crate::results::changes::{day, events, name, sentence};
+use crate::results::changes::{day, name};
 use crate::words::format::{change, quantity, utc};
-use assay_lang::tr;
+use assay_lang::{counted, tr};
 use assay_model::series::{Series as RunSeries, SeriesChange, SeriesPoint, Turn};
 use std::ops::Range;
 
@@ -19,17 +19,15 @@ pub fn chart(series: &RunSeries, points: &[SeriesPoint], changes: &[SeriesChange
         )),
         ..Point::at(place_of(place), point.centre)
     });
-    let mut all = vec![drawn(
-        tr!("run"),
-        Tint::Read,
-        SeriesStyle::Dots,
-        runs.collect(),
-    )];
+    // Levels first: in a terminal a run may lie in the cell of a level, and is the one to see.
+    let mut all = Vec::new();
     let levels = levels(points, changes);
     if changes.len() < points.len() && !changes.is_empty() {
         let level = tr!("level between changes");
         all.push(drawn(level, Tint::Ink, SeriesStyle::Spans, levels));
     }
+    let dots = SeriesStyle::Dots;
+    all.push(drawn(tr!("run"), Tint::Read, dots, runs.collect()));
     for (turn, words, tint) in [
         (Turn::Slower, tr!("became slower"), Tint::Bad),
         (Turn::Faster, tr!("became faster"), Tint::Good),
@@ -49,7 +47,7 @@ pub fn chart(series: &RunSeries, points: &[SeriesPoint], changes: &[SeriesChange
     Chart {
         name: format!("trend-{}", series.key),
         title: name(series),
-        description: description(series, points, changes),
+        description: description(points, changes),
         body: Body::plane(x, y, all),
     }
 }
@@ -112,19 +110,23 @@ fn level(points: &[SeriesPoint], part: Range<usize>) -> Option<Point> {
     })
 }
 
-fn description(series: &RunSeries, points: &[SeriesPoint], changes: &[SeriesChange]) -> String {
+fn description(points: &[SeriesPoint], changes: &[SeriesChange]) -> String {
     let span = match (points.first(), points.last()) {
         (Some(first), Some(last)) => tr!(
-            "{n} runs from {first} to {last}",
-            n = points.len(),
+            "{runs} from {first} to {last}",
+            runs = counted!(points.len(), "{n} run", "{n} runs"),
             first = day(first.started_unix_ms),
             last = day(last.started_unix_ms)
         ),
         _ => tr!("no run").to_owned(),
     };
-    let all = changes
-        .iter()
-        .map(|change| format!("{} ({})", sentence(series, change), events(change)));
+    let all = changes.iter().map(|of| {
+        tr!(
+            "{effect} since {day}",
+            effect = of.effect_percent.map_or_else(String::new, change),
+            day = day(of.started_unix_ms)
+        )
+    });
     let all: Vec<String> = std::iter::once(span).chain(all).collect();
     format!("{}.", all.join("; "))
 }

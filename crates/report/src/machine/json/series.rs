@@ -2,6 +2,7 @@
 
 use super::{SCHEMA, rfc3339};
 use crate::results::changes::ListedSeries;
+use crate::words::text::clean;
 use assay_model::figures::Better;
 use assay_model::series::{ChangeSide, Event, Opinion, Series, SeriesChange, SeriesPoint};
 use serde::Serialize;
@@ -155,8 +156,49 @@ pub fn news(new: &[(Series, SeriesChange)], since_unix_ms: Option<u64>) -> Value
     json!({
         "schema": SCHEMA,
         "since": since_unix_ms.map(rfc3339),
-        "text": format!("assay: {slowdowns} new slowdowns, {} new changes", new.len()),
+        "text": line(new, slowdowns),
         "slowdowns": slowdowns,
         "changes": changes.collect::<Vec<_>>(),
     })
+}
+
+/// Changes that a line for a chat names.
+const NAMED: usize = 3;
+
+/// The news as one line for a chat, in English: slowdowns first.
+fn line(new: &[(Series, SeriesChange)], slowdowns: usize) -> String {
+    let count = |n: usize, word: &str| match n {
+        1 => format!("1 new {word}"),
+        n => format!("{n} new {word}s"),
+    };
+    let counts = match slowdowns {
+        0 => count(new.len(), "change"),
+        n if n == new.len() => count(n, "slowdown"),
+        n => format!("{}, {}", count(n, "slowdown"), count(new.len(), "change")),
+    };
+    let (open, others): (Vec<_>, Vec<_>) = new.iter().partition(|(_, change)| change.is_open());
+    let all = open.into_iter().chain(others);
+    let mut named: Vec<String> = all.take(NAMED).map(told).collect();
+    if new.len() > NAMED {
+        named.push("...".to_owned());
+    }
+    match named.is_empty() {
+        true => "assay: no new change".to_owned(),
+        false => format!("assay: {counts}: {}", named.join("; ")),
+    }
+}
+
+fn told((series, change): &(Series, SeriesChange)) -> String {
+    let effect = change.effect_percent.unwrap_or_default();
+    let events = change.events.iter();
+    let events = events.map(|of| format!(", {} {} -> {}", of.circumstance, of.before, of.after));
+    let text = format!(
+        "{} {} {effect:+.1} % on {}, {}{}",
+        series.job,
+        series.metric,
+        series.target,
+        series.model,
+        events.collect::<String>()
+    );
+    clean(&text)
 }
