@@ -1,0 +1,358 @@
+//! Lists a page at a time, for readers of a whole store.
+
+use crate::backend::{Row, Value};
+use crate::error::StoreError;
+use crate::imports::{self, ImportSummary};
+use crate::runs::{Owner, RunSummary, Store};
+use crate::select;
+use assay_model::run::RunStatus;
+use std::fmt;
+
+/// Rows of a list, and where it goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// Rows of this page.
+    pub rows: Vec<T>,
+    /// Key of its last row; `None` on the last page.
+    pub next: Option<PageKey>,
+}
+
+/// Place in a list that is in order of time: a page goes on behind it, however many rows were
+/// added meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageKey {
+    /// Time of the row, milliseconds since 1970 (UTC).
+    pub at_unix_ms: u64,
+    /// What tells rows of one time apart.
+    pub id: String,
+}
+
+impl fmt::Display for PageKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.at_unix_ms, self.id)
+    }
+}
+
+impl PageKey {
+    /// Inverse of its `Display`; `None` for other texts.
+    pub fn read(text: &str) -> Option<Self> {
+        let (at, id) = text.split_once('-')?;
+        Some(Self {
+            at_unix_ms: at.parse().ok()?,
+            id: id.to_owned(),
+        })
+    }
+}
+
+/// Runs that are wanted: those that fulfil every condition that is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Text within id, name, path, device, target, tag or note, in any case.
+    pub text: Option<String>,
+    /// Text within the description of the device.
+    pub device: Option<String>,
+    /// Text within the name of the machine.
+    pub target: Option<String>,
+    /// Word of the status.
+    pub status: Option<String>,
+    /// Earliest start, milliseconds since 1970 (UTC).
+    pub since_unix_ms: Option<u64>,
+    /// Start that is too late.
+    pub before_unix_ms: Option<u64>,
+}
+
+/// What a store has, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Number of runs.
+    pub runs: u64,
+    /// Number of imports.
+    pub imports: u64,
+    /// Number of different devices.
+    pub devices: u64,
+    /// Start of the newest run, milliseconds since 1970 (UTC).
+    pub newest_unix_ms: Option<u64>,
+}
+
+/// A device or a machine of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSummary {
+    /// The device in a few words, or the name of the machine.
+    pub name: String,
+    /// Number of runs.
+    pub runs: u64,
+    /// Start of the newest of them, milliseconds since 1970 (UTC).
+    pub newest_unix_ms: u64,
+}
+
+/// What decides how a run or an import is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordState {
+    /// Text that differs from before if anything of it changed.
+    pub text: String,
+    /// Process that makes the run, while it is under way.
+    pub owner: Option<Owner>,
+}
+
+impl RunFilter {
+    /// True if all runs are wanted.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Conditions of SQL with their values.
+    fn conditions(&self, target: &str) -> Conditions {
+        let mut all = Conditions::default();
+        let has = |column: &str| format!("lower({column}) LIKE lower(?) ESCAPE '\\'");
+        if let Some(text) = &self.text {
+            let columns = ["id", "name", "path", "device", "tags", "note", target];
+            let any: Vec<String> = columns.iter().map(|column| has(column)).collect();
+            let pattern = pattern(text);
+            all.add(&format!("({})", any.join(" OR ")), pattern);
+        }
+        if let Some(device) = &self.device {
+            all.add(&has("device"), pattern(device));
+        }
+        if let Some(name) = &self.target {
+            all.add(&has(target), pattern(name));
+        }
+        if let Some(status) = &self.status {
+            all.add("status = ?", status.as_str());
+        }
+        if let Some(since) = self.since_unix_ms {
+            all.add("started_unix_ms >= ?", since);
+        }
+        if let Some(before) = self.before_unix_ms {
+            all.add("started_unix_ms < ?", before);
+        }
+        all
+    }
+}
+
+/// Conditions that are all to be fulfilled, with the values of their placeholders.
+#[derive(Default)]
+struct Conditions {
+    sql: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    /// Adds a condition; each `?` in it is the value.
+    fn add(&mut self, sql: &str, value: impl Into<Value>) {
+        self.values.push(value.into());
+        let place = format!("?{}", self.values.len());
+        self.sql.push(sql.replace('?', &place));
+    }
+
+    /// Adds that a row is behind a key in descending order.
+    fn behind(&mut self, time: &str, id: &str, key: &PageKey) {
+        self.values.push(key.at_unix_ms.into());
+        self.values.push((&key.id).into());
+        let n = self.values.len();
+        self.sql
+            .push(format!("({time}, {id}) < (?{}, ?{n})", n - 1));
+    }
+
+    /// Adds the number of rows, one more than a page has.
+    fn limit(&mut self, most: u32) -> String {
+        self.values.push((u64::from(most) + 1).into());
+        format!("LIMIT ?{}", self.values.len())
+    }
+
+    fn all(&self, word: &str) -> String {
+        match self.sql.is_empty() {
+            true => String::new(),
+            false => format!("{word} {}", self.sql.join(" AND ")),
+        }
+    }
+}
+
+/// A text anywhere in another one.
+fn pattern(text: &str) -> String {
+    let plain = text
+        .replace('\\', "\\\\")
+        .replace('%', "\\%")
+        .replace('_', "\\_");
+    format!("%{plain}%")
+}
+
+impl Store {
+    /// Runs that fulfil a filter, newest first, a page of at most `most` behind `after`. One whose
+    /// process is gone is shown as interrupted.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn run_page(
+        &self,
+        filter: &RunFilter,
+        after: Option<&PageKey>,
+        most: u32,
+        is_alive: impl Fn(&Owner) -> bool,
+    ) -> Result<Page<RunSummary>, StoreError> {
+        let target = self.database.dialect().json_text("header", "target");
+        let mut conditions = filter.conditions(&target);
+        if let Some(key) = after {
+            conditions.behind("started_unix_ms", "runs.id", key);
+        }
+        let limit = conditions.limit(most);
+        let ending = format!(
+            "{} ORDER BY started_unix_ms DESC, runs.id DESC {limit}",
+            conditions.all("WHERE")
+        );
+        let runs = self.summaries_and_owners(&ending, &conditions.values)?;
+        let runs = runs.into_iter().map(|(mut run, owner)| {
+            if run.status == RunStatus::Running && !is_alive(&owner) {
+                run.status = RunStatus::Interrupted;
+            }
+            run
+        });
+        let key = |run: &RunSummary| PageKey {
+            at_unix_ms: run.started_unix_ms,
+            id: run.id.clone(),
+        };
+        Ok(page(runs.collect(), most, key))
+    }
+
+    /// Imports, newest first, a page of at most `most` behind `after`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn import_page(
+        &self,
+        after: Option<&PageKey>,
+        most: u32,
+    ) -> Result<Page<ImportSummary>, StoreError> {
+        let mut conditions = Conditions::default();
+        if let Some(key) = after {
+            conditions.behind("imported_unix_ms", "imports.id", key);
+        }
+        let limit = conditions.limit(most);
+        let sql = format!(
+            "SELECT id, imported_unix_ms, tool, files, figures, name, tags, note \
+             FROM imports LEFT JOIN annotations USING (id) {} \
+             ORDER BY imported_unix_ms DESC, imports.id DESC {limit}",
+            conditions.all("WHERE")
+        );
+        let rows = self
+            .database
+            .query(&sql, &conditions.values, imports::summary)?;
+        let key = |import: &ImportSummary| PageKey {
+            at_unix_ms: import.imported_unix_ms,
+            id: import.id.clone(),
+        };
+        Ok(page(rows, most, key))
+    }
+
+    /// Devices by their descriptions, the one measured last first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn device_page(
+        &self,
+        after: Option<&PageKey>,
+        most: u32,
+    ) -> Result<Page<DeviceSummary>, StoreError> {
+        let mut conditions = Conditions::default();
+        if let Some(key) = after {
+            conditions.behind("max(started_unix_ms)", "device", key);
+        }
+        let limit = conditions.limit(most);
+        let sql = format!(
+            "SELECT device AS name, count(*) AS runs, max(started_unix_ms) AS newest FROM runs \
+             GROUP BY device {} ORDER BY newest DESC, device DESC {limit}",
+            conditions.all("HAVING")
+        );
+        let rows = self.database.query(&sql, &conditions.values, named)?;
+        let key = |device: &DeviceSummary| PageKey {
+            at_unix_ms: device.newest_unix_ms,
+            id: device.name.clone(),
+        };
+        Ok(page(rows, most, key))
+    }
+
+    /// Machines that were measured last, the last one first; without a name those where assay ran.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn machines(&self, most: u32) -> Result<Vec<DeviceSummary>, StoreError> {
+        let target = self.database.dialect().json_text("header", "target");
+        let sql = format!(
+            "SELECT coalesce({target}, '') AS name, count(*) AS runs, \
+             max(started_unix_ms) AS newest FROM runs GROUP BY 1 ORDER BY newest DESC LIMIT ?1"
+        );
+        self.database.query(&sql, &[most.into()], named)
+    }
+
+    /// What the store has, in numbers.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn totals(&self) -> Result<Totals, StoreError> {
+        let sql = "SELECT (SELECT count(*) FROM runs) AS runs, \
+                   (SELECT count(*) FROM imports) AS imports, \
+                   (SELECT count(DISTINCT device) FROM runs) AS devices, \
+                   (SELECT max(started_unix_ms) FROM runs) AS newest";
+        let totals = self.database.first(sql, &[], |row| {
+            Ok(Totals {
+                runs: row.get("runs")?,
+                imports: row.get("imports")?,
+                devices: row.get("devices")?,
+                newest_unix_ms: row.get("newest")?,
+            })
+        })?;
+        Ok(totals.unwrap_or(Totals {
+            runs: 0,
+            imports: 0,
+            devices: 0,
+            newest_unix_ms: None,
+        }))
+    }
+
+    /// What decides how a run or an import is shown, without reading its records.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`], or when the store cannot be read.
+    pub fn state_of(&self, id: &str) -> Result<RecordState, StoreError> {
+        let sql = "SELECT status, error, finished_unix_ms, owner_pid, owner_boot_id, \
+                   owner_start_ticks, name, tags, note, \
+                   (SELECT count(*) FROM trials WHERE run_id = runs.id) AS trials \
+                   FROM runs LEFT JOIN annotations USING (id) WHERE id = ?1";
+        let state = self.database.first(sql, &[id.into()], |row| {
+            let status = select::status(row)?;
+            let finished: Option<u64> = row.get("finished_unix_ms")?;
+            let trials: u64 = row.get("trials")?;
+            let annotation = crate::rows::annotation(row)?;
+            let running = status == RunStatus::Running;
+            let owner = running.then(|| crate::rows::owner(row)).transpose()?;
+            Ok(RecordState {
+                text: format!("{status:?} {finished:?} {trials} {annotation:?}"),
+                owner,
+            })
+        })?;
+        match state {
+            Some(state) => Ok(state),
+            // An import never changes, but for its annotation.
+            None => Ok(RecordState {
+                text: format!("{:?}", self.annotation(id)?),
+                owner: None,
+            }),
+        }
+    }
+}
+
+fn named(row: &Row<'_>) -> Result<DeviceSummary, StoreError> {
+    Ok(DeviceSummary {
+        name: row.get("name")?,
+        runs: row.get("runs")?,
+        newest_unix_ms: row.get("newest")?,
+    })
+}
+
+/// A page of rows, of which there may be one too many.
+fn page<T>(mut rows: Vec<T>, most: u32, key: impl Fn(&T) -> PageKey) -> Page<T> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let more = rows.len() > most;
+    rows.truncate(most);
+    let next = rows.last().filter(|_| more).map(key);
+    Page { rows, next }
+}

@@ -1,0 +1,3 @@
+//! Data for programs under `/api/v1`.
+
+pub mod runs;

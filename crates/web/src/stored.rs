@@ -1,0 +1,48 @@
+//! Stored runs and imports as pages need them.
+
+use crate::asked::Asked;
+use crate::reply::Problem;
+use assay_model::figures::Import;
+use assay_model::run::{Run, RunStatus};
+use assay_store::{LoadedRun, StoredId};
+
+/// A run or an import with all its data.
+pub enum Stored {
+    /// A run of assay's own.
+    Run(Box<Run>),
+    /// Results that were made elsewhere.
+    Import(Box<Import>),
+}
+
+/// The whole id of what a part of the path names, and the tag of its contents: nothing of it is
+/// read yet.
+///
+/// # Errors
+/// When the store has no such run or import, or the client has it already.
+pub fn named(asked: &Asked<'_>, form: &str) -> Result<(StoredId, String), Problem> {
+    let found = asked.store.find(asked.part("id"))?;
+    let id = found.id();
+    let state = asked.store.state_of(id)?;
+    let alive = state.owner.is_none_or(|owner| asked.served.program.is_alive(&owner));
+    let tag = asked.tag(&[form, id, &state.text, if alive { "" } else { "abandoned" }])?;
+    Ok((found, tag))
+}
+
+/// Loads a run or an import.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn load(asked: &Asked<'_>, id: &StoredId) -> Result<Stored, Problem> {
+    let id = match id {
+        StoredId::Import(id) => return Ok(Stored::Import(Box::new(asked.store.load_import(id)?))),
+        StoredId::Run(id) => id,
+    };
+    let LoadedRun { mut run, .. } = asked.store.load(id)?;
+    let owner = asked.store.state_of(id)?.owner;
+    let alive = |owner| asked.served.program.is_alive(&owner);
+    // As lists say it.
+    if run.status == RunStatus::Running && !owner.is_some_and(alive) {
+        run.status = RunStatus::Interrupted;
+    }
+    Ok(Stored::Run(Box::new(run)))
+}
