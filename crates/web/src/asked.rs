@@ -69,13 +69,15 @@ impl Query {
 
     /// The first value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.all(name).next()
+        let mut pairs = self.0.iter();
+        let found = pairs.find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// All values of a parameter.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let named = self.0.iter().filter(move |(known, _)| known == name);
-        named.map(|(_, value)| value.as_str())
+    pub fn all(&self, name: &str) -> Vec<&str> {
+        let named = self.0.iter().filter(|(known, _)| known == name);
+        named.map(|(_, value)| value.as_str()).collect()
     }
 
     /// An address with these parameters, one of them with another value.
@@ -115,7 +117,7 @@ mod tests {
     fn parameters_are_read_and_written_as_they_are() {
         let query = Query::read("q=a%26b+c&run=1&run=2&empty=&since=%20");
         assert_eq!(query.get("q"), Some("a&b c"));
-        assert_eq!(query.all("run").collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(query.all("run"), ["1", "2"]);
         assert_eq!(query.get("empty"), None);
         assert_eq!(
             query.with("/runs", "run", "<\">"),

@@ -16,7 +16,8 @@ use axum::http::header::{
     ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HOST, HeaderName,
     IF_NONE_MATCH, REFERRER_POLICY, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use serde_json::{Value, json};
@@ -139,7 +140,8 @@ pub fn router(served: Arc<Served>) -> Router {
         let answer = move |State(served): State<Arc<Served>>,
                            path: RawPathParams,
                            request: Request| async move {
-            answer(&served, route, &path, &request).await
+            let (head, _) = request.into_parts();
+            answer(&served, route, &path, &head).await
         };
         router = router.route(route.path, get(answer).fallback(only_read));
     }
@@ -156,7 +158,6 @@ async fn around(
     request: Request,
     next: Next,
 ) -> Response<Body> {
-    let head = *request.method() == Method::HEAD;
     let mut response = match is_called_right(&served.names, request.headers()) {
         true => next.run(request).await,
         false => short(
@@ -170,9 +171,6 @@ async fn around(
     for (name, value) in ALWAYS {
         let value = HeaderValue::from_static(value);
         response.headers_mut().entry(name).or_insert(value);
-    }
-    if head {
-        *response.body_mut() = Body::empty();
     }
     response
 }
@@ -203,9 +201,9 @@ async fn answer(
     served: &Arc<Served>,
     route: &'static Route,
     path: &RawPathParams,
-    request: &Request,
+    head: &Parts,
 ) -> Response<Body> {
-    let text = |name| request.headers().get(name)?.to_str().ok();
+    let text = |name| head.headers.get(name)?.to_str().ok();
     if route.access == Access::Data
         && let Some(token) = &served.token
         && !token.is_in(text(AUTHORIZATION))
@@ -216,7 +214,7 @@ async fn answer(
         .iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    let query = Query::read(request.uri().query().unwrap_or_default());
+    let query = Query::read(head.uri.query().unwrap_or_default());
     let has = text(IF_NONE_MATCH).map(str::to_owned);
     let had = has.clone();
     let server = Arc::clone(served);

@@ -30,7 +30,7 @@ struct Chosen {
 /// The page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
-    let words = |name: &str| -> Vec<String> { query.all(name).map(str::to_owned).collect() };
+    let words = |name: &str| -> Vec<String> { query.all(name).into_iter().map(str::to_owned).collect() };
     let runs = words("run");
     let (mut a, mut b) = (words("a"), words("b"));
     for id in &runs {

@@ -72,7 +72,7 @@ fn chosen(query: &Query, page: &Page<RunSummary>) -> Markup {
     if page.rows.is_empty() {
         return html! { p { (tr!("No run matches.")) } };
     }
-    let older = page.next.map(|key| query.with("/runs", "after", &key.to_string()));
+    let older = page.next.as_ref().map(|key| query.with("/runs", "after", &key.to_string()));
     html! {
         form action="/compare" method="get" {
             (of_runs(tr!("Runs, newest first"), &page.rows, true))
