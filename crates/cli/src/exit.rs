@@ -126,7 +126,7 @@ impl From<assay_store::StoreError> for Failure {
             | E::Replaced { .. }
             | E::Incomplete { .. }
             | E::TooManyFiles { .. }
-            | E::Sqlite { .. }
+            | E::Failed { .. }
             | E::DamagedRun { .. }
             | E::DamagedImport { .. }
             | E::Taken { .. } => FAILED,

@@ -1,6 +1,8 @@
 //! Names, tags and notes of runs and imports, and removing both. They lie in a table of
 //! their own: records stay as they were written.
 
+use crate::backend::Session;
+use crate::clock::now_unix_ms;
 use crate::error::StoreError;
 use crate::record;
 use crate::rows::{annotation, owner};
@@ -8,7 +10,6 @@ use crate::runs::{Owner, Store};
 use crate::select::StoredId;
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 impl Store {
     /// Gives an annotation to the run or import that is made next. Its name is taken only
@@ -18,10 +19,7 @@ impl Store {
     /// [`StoreError::NameTaken`], or when the file cannot be read.
     pub fn annotate_next(&mut self, annotation: Annotation) -> Result<(), StoreError> {
         if let Some(name) = &annotation.name {
-            let holder = self
-                .database
-                .with(|connection| other_holder(connection, name, ""))?;
-            refuse_taken(name, holder)?;
+            self.database.snapshot(|t| refuse_taken(t, name, ""))?;
         }
         self.next = annotation;
         Ok(())
@@ -32,10 +30,8 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn annotation(&self, id: &str) -> Result<Annotation, StoreError> {
-        let sql = "SELECT name, tags, note FROM annotations WHERE id = ?";
-        let stored = self
-            .database
-            .with(|connection| connection.query_row(sql, [id], annotation).optional())?;
+        let sql = "SELECT name, tags, note FROM annotations WHERE id = ?1";
+        let stored = self.database.first(sql, &[id.into()], annotation)?;
         Ok(stored.unwrap_or_default())
     }
 
@@ -49,26 +45,17 @@ impl Store {
         id: &str,
         change: impl FnOnce(&mut Annotation),
     ) -> Result<Annotation, StoreError> {
-        let changed = self.database.write(|connection| {
-            let transaction = immediate(connection)?;
-            if !exists(&transaction, id)? {
-                return Ok(None);
+        self.database.transaction(|t| {
+            t.lock(ANNOTATIONS)?;
+            if !exists(t, id)? {
+                return Err(self.no_such_run(id));
             }
-            let sql = "SELECT name, tags, note FROM annotations WHERE id = ?";
-            let stored = transaction.query_row(sql, [id], annotation).optional()?;
-            let mut changed = stored.unwrap_or_default();
+            let sql = "SELECT name, tags, note FROM annotations WHERE id = ?1";
+            let mut changed = t.first(sql, &[id.into()], annotation)?.unwrap_or_default();
             change(&mut changed);
-            let holder = put(&transaction, id, &changed)?;
-            if holder.is_none() {
-                transaction.commit()?;
-            }
-            Ok(Some((changed, holder)))
-        })?;
-        let (annotation, holder) = changed.ok_or_else(|| self.no_such_run(id))?;
-        if let Some(name) = &annotation.name {
-            refuse_taken(name, holder)?;
-        }
-        Ok(annotation)
+            put(t, id, &changed)?;
+            Ok(changed)
+        })
     }
 
     /// Removes runs, imports, and what was noted of them: all of them or none. A run is
@@ -82,122 +69,153 @@ impl Store {
         ids: &[StoredId],
         is_alive: impl Fn(&Owner) -> bool,
     ) -> Result<(), StoreError> {
-        let refusal = self.database.write(|connection| {
-            let transaction = immediate(connection)?;
+        self.database.transaction(|t| {
             for found in ids {
                 let id = found.id();
-                match found {
-                    StoredId::Run(_) => match running_owner(&transaction, id)? {
+                if let StoredId::Run(_) = found {
+                    match running_owner(t, id)? {
                         Some(owner) if is_alive(&owner) => {
-                            return Ok(Some(StoreError::UnderWay {
+                            return Err(StoreError::UnderWay {
                                 run: id.to_owned(),
                                 pid: owner.pid,
-                            }));
+                            });
                         }
-                        _ => {
-                            transaction.execute("DELETE FROM trials WHERE run_id = ?", [id])?;
-                        }
-                    },
-                    StoredId::Import(_) => {}
+                        _ => t.execute("DELETE FROM trials WHERE run_id = ?1", &[id.into()])?,
+                    };
                 }
                 let sql = match found {
-                    StoredId::Run(_) => "DELETE FROM runs WHERE id = ?",
-                    StoredId::Import(_) => "DELETE FROM imports WHERE id = ?",
+                    StoredId::Run(_) => "DELETE FROM runs WHERE id = ?1",
+                    StoredId::Import(_) => "DELETE FROM imports WHERE id = ?1",
                 };
-                if transaction.execute(sql, [id])? == 0 {
-                    return Ok(Some(self.no_such_run(id)));
+                if t.execute(sql, &[id.into()])? == 0 {
+                    return Err(self.no_such_run(id));
                 }
-                transaction.execute("DELETE FROM annotations WHERE id = ?", [id])?;
+                bury(t, id)?;
             }
-            transaction.commit()?;
-            Ok(None)
-        })?;
-        refusal.map_or(Ok(()), Err)
+            Ok(())
+        })
     }
 
-    /// Adds the row of a run or an import with its annotation, both or neither.
+    /// Adds the row of a run or an import with its annotation, both or neither. `insert` says
+    /// how many rows it added: none if the id is taken in its table, of which `other` is not one.
     pub(crate) fn add(
         &self,
         id: &str,
         annotation: &Annotation,
-        insert: impl FnOnce(&Connection) -> rusqlite::Result<usize>,
+        other: &str,
+        insert: impl FnOnce(&mut Session<'_>) -> Result<u64, StoreError>,
     ) -> Result<(), StoreError> {
-        let (added, holder) = self.database.write(|connection| {
-            let transaction = immediate(connection)?;
-            let added = insert(&transaction)?;
-            let holder = match annotation.is_empty() {
-                true => None,
-                false => put(&transaction, id, annotation)?,
-            };
-            if added > 0 && holder.is_none() {
-                transaction.commit()?;
+        self.database.transaction(|t| {
+            let sql = format!("SELECT id FROM {other} WHERE id = ?1");
+            let taken = t.first(&sql, &[id.into()], |_| Ok(()))?.is_some();
+            if taken || insert(t)? == 0 {
+                return Err(StoreError::Taken {
+                    id: id.to_owned(),
+                    store: self.location().clone(),
+                });
             }
-            Ok((added, holder))
-        })?;
-        if added == 0 {
-            return Err(StoreError::Taken {
-                id: id.to_owned(),
-                path: self.path().to_owned(),
-            });
-        }
-        refuse_taken(annotation.name.as_deref().unwrap_or_default(), holder)
+            if annotation.is_empty() {
+                return Ok(());
+            }
+            t.lock(ANNOTATIONS)?;
+            put(t, id, annotation)
+        })
     }
 }
 
-/// A transaction that writes: nobody else does until its end. It cannot lie within
-/// another, none is open between calls.
-fn immediate(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
-    Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
+/// The lock of names and annotations.
+const ANNOTATIONS: &str = "annotations";
+
+fn exists(t: &mut Session<'_>, id: &str) -> Result<bool, StoreError> {
+    let sql = "SELECT id FROM runs WHERE id = ?1 UNION ALL SELECT id FROM imports WHERE id = ?1";
+    Ok(t.first(sql, &[id.into()], |_| Ok(()))?.is_some())
 }
 
-fn exists(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1) \
-               OR EXISTS (SELECT 1 FROM imports WHERE id = ?1)";
-    connection.query_row(sql, [id], |row| row.get(0))
+/// Removes what was noted of a run or an import that is gone, and notes that it was there.
+fn bury(t: &mut Session<'_>, id: &str) -> Result<(), StoreError> {
+    for sql in [
+        "DELETE FROM annotations WHERE id = ?1",
+        "DELETE FROM queue WHERE id = ?1",
+    ] {
+        t.execute(sql, &[id.into()])?;
+    }
+    t.execute(
+        "INSERT INTO tombstones (id, at_unix_ms) VALUES (?1, ?2) \
+         ON CONFLICT (id) DO UPDATE SET at_unix_ms = excluded.at_unix_ms",
+        &[id.into(), now_unix_ms().into()],
+    )?;
+    Ok(())
 }
 
 /// The owner of a run that is stored as under way.
-fn running_owner(connection: &Connection, id: &str) -> rusqlite::Result<Option<Owner>> {
+fn running_owner(t: &mut Session<'_>, id: &str) -> Result<Option<Owner>, StoreError> {
     let sql = "SELECT owner_pid, owner_boot_id, owner_start_ticks FROM runs \
-               WHERE id = ? AND status = ?";
-    let word = RunStatus::Running.word();
-    connection
-        .query_row(sql, params![id, word], owner)
-        .optional()
+               WHERE id = ?1 AND status = ?2";
+    t.first(sql, &[id.into(), RunStatus::Running.word().into()], owner)
 }
 
-/// Whoever else has that name, or has it as an id, which would win over a name.
-fn other_holder(connection: &Connection, name: &str, id: &str) -> rusqlite::Result<Option<String>> {
+/// Stores an annotation, unless its name is taken. The caller holds the lock [`ANNOTATIONS`].
+fn put(t: &mut Session<'_>, id: &str, annotation: &Annotation) -> Result<(), StoreError> {
+    if let Some(name) = &annotation.name {
+        refuse_taken(t, name, id)?;
+    }
+    write(t, id, annotation, now_unix_ms())
+}
+
+/// Stores the annotation of a record of another store, which goes without its name if that is
+/// taken here.
+pub(crate) fn put_copy(
+    t: &mut Session<'_>,
+    id: &str,
+    annotation: &Annotation,
+    changed_unix_ms: u64,
+) -> Result<(), StoreError> {
+    if annotation.is_empty() && changed_unix_ms == 0 {
+        return Ok(());
+    }
+    t.lock(ANNOTATIONS)?;
+    let mut copy = annotation.clone();
+    if let Some(name) = &annotation.name {
+        match refuse_taken(t, name, id) {
+            Err(StoreError::NameTaken { .. }) => copy.name = None,
+            came => came?,
+        }
+    }
+    write(t, id, &copy, changed_unix_ms)
+}
+
+fn write(
+    t: &mut Session<'_>,
+    id: &str,
+    annotation: &Annotation,
+    changed_unix_ms: u64,
+) -> Result<(), StoreError> {
+    let unwritable = |source| StoreError::Unwritable {
+        run: id.to_owned(),
+        source,
+    };
+    let tags = record::to_text(&annotation.tags).map_err(unwritable)?;
+    t.execute(
+        "INSERT INTO annotations (id, name, tags, note, changed_unix_ms) \
+         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \
+         tags = excluded.tags, note = excluded.note, changed_unix_ms = excluded.changed_unix_ms",
+        &[
+            id.into(),
+            annotation.name.clone().into(),
+            tags.into(),
+            annotation.note.clone().into(),
+            changed_unix_ms.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Fails if someone else has that name, or has it as an id, which would win over a name.
+fn refuse_taken(t: &mut Session<'_>, name: &str, id: &str) -> Result<(), StoreError> {
     let sql = "SELECT id FROM annotations WHERE name = ?1 AND id <> ?2 \
                UNION ALL SELECT id FROM runs WHERE id = ?1 \
                UNION ALL SELECT id FROM imports WHERE id = ?1 LIMIT 1";
-    connection
-        .query_row(sql, [name, id], |row| row.get(0))
-        .optional()
-}
-
-/// Stores an annotation, unless its name is taken: by whom.
-fn put(
-    connection: &Connection,
-    id: &str,
-    annotation: &Annotation,
-) -> rusqlite::Result<Option<String>> {
-    if let Some(name) = &annotation.name
-        && let Some(holder) = other_holder(connection, name, id)?
-    {
-        return Ok(Some(holder));
-    }
-    let tags = record::to_text(&annotation.tags)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    connection.execute(
-        "INSERT OR REPLACE INTO annotations (id, name, tags, note) VALUES (?, ?, ?, ?)",
-        params![id, annotation.name, tags, annotation.note],
-    )?;
-    Ok(None)
-}
-
-fn refuse_taken(name: &str, holder: Option<String>) -> Result<(), StoreError> {
-    match holder {
+    match t.first(sql, &[name.into(), id.into()], |row| row.get("id"))? {
         None => Ok(()),
         Some(holder) => Err(StoreError::NameTaken {
             name: name.to_owned(),

@@ -1,5 +1,6 @@
 //! Errors of a store, each in one line.
 
+use crate::location::Location;
 use rusqlite::ErrorCode;
 use std::fs::File;
 use std::io;
@@ -35,10 +36,10 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A newer assay made the file.
-    #[error("the store {} was made by a newer assay (format {found}, this one knows {known}): update assay, or choose another file with --store", .path.display())]
+    #[error("the store {} was made by a newer assay (format {found}, this one knows {known}): update assay, or choose another file with --store", .store)]
     Newer {
         /// The store.
-        path: PathBuf,
+        store: Location,
         /// Format version of the store.
         found: u32,
         /// The newest known format.
@@ -55,10 +56,10 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file can be read, but not written.
-    #[error("cannot write the store {}: it or its folder is read-only: check the permissions, or choose another file with --store", .path.display())]
+    #[error("cannot write the store {}: it or its folder is read-only: check the permissions, or choose another file with --store", .store)]
     ReadOnly {
         /// The store.
-        path: PathBuf,
+        store: Location,
     },
     /// This process may open no more files.
     #[error("cannot write the store {}: too many files are open: raise the limit (ulimit -n)", .path.display())]
@@ -67,23 +68,23 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Another process kept the store locked.
-    #[error("the store {} stays locked by another process: wait for it to end, then try again", .path.display())]
+    #[error("the store {} stays locked by another process: wait for it to end, then try again", .store)]
     Locked {
         /// The store.
-        path: PathBuf,
+        store: Location,
     },
     /// The file system of the store is full.
-    #[error("no space left for the store {}: free some space, or choose another file with --store", .path.display())]
+    #[error("no space left for the store {}: free some space, or choose another file with --store", .store)]
     Full {
         /// The store.
-        path: PathBuf,
+        store: Location,
     },
     /// A run that ended lacks trials: some could not be stored, or the file's contents were
     /// replaced.
-    #[error("the store {} has {there} of the {trials} trials of run {run}: the others could not be stored, or the file was changed by another program", .path.display())]
+    #[error("the store {} has {there} of the {trials} trials of run {run}: the others could not be stored, or the file was changed by another program", .store)]
     Incomplete {
         /// The store.
-        path: PathBuf,
+        store: Location,
         /// The run.
         run: String,
         /// Number of its trials that are present.
@@ -142,12 +143,12 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A run or an import has that id already.
-    #[error("{} has '{id}' already: try again", .path.display())]
+    #[error("{} has '{id}' already: try again", .store)]
     Taken {
         /// The id.
         id: String,
         /// The store.
-        path: PathBuf,
+        store: Location,
     },
     /// Another run or import has that name, or that id.
     #[error(
@@ -168,12 +169,12 @@ pub enum StoreError {
         pid: u32,
     },
     /// Neither a run nor an import has that id.
-    #[error("no run or import '{text}' in {}: assay list shows all", .path.display())]
+    #[error("no run or import '{text}' in {}: assay list shows all", .store)]
     NoSuchRun {
         /// Requested id.
         text: String,
         /// The store.
-        path: PathBuf,
+        store: Location,
     },
     /// More than one run or import fits.
     #[error("'{text}' fits {} runs or imports ({}): type more of the id", .candidates.len(), list(.candidates))]
@@ -184,18 +185,18 @@ pub enum StoreError {
         candidates: Vec<String>,
     },
     /// There is neither a run nor an import.
-    #[error("the store {} has no runs or imports yet: assay qualify or assay import makes one", .path.display())]
+    #[error("the store {} has no runs or imports yet: assay qualify or assay import makes one", .store)]
     Empty {
         /// The store.
-        path: PathBuf,
+        store: Location,
     },
-    /// Anything else that SQLite says.
-    #[error("the store {} failed: {source}", .path.display())]
-    Sqlite {
+    /// Anything else that the database says.
+    #[error("the store {store} failed: {reason}")]
+    Failed {
         /// The store.
-        path: PathBuf,
-        /// Error of SQLite.
-        source: rusqlite::Error,
+        store: Location,
+        /// What it says.
+        reason: String,
     },
 }
 
@@ -217,18 +218,21 @@ fn list(candidates: &[String]) -> String {
 impl StoreError {
     /// Gives SQLite's codes the words of this crate.
     pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
-        let path = path.to_owned();
+        let (path, store) = (path.to_owned(), Location::File(path.to_owned()));
         match source.sqlite_error_code() {
             Some(ErrorCode::CannotOpen) if !may_open_more() => Self::TooManyFiles { path },
             // CannotOpen: the journal cannot be created in the folder.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                Self::ReadOnly { path }
+                Self::ReadOnly { store }
             }
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
-            Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { store },
+            Some(ErrorCode::DiskFull) => Self::Full { store },
             Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
-            _ => Self::Sqlite { path, source },
+            _ => Self::Failed {
+                store,
+                reason: source.to_string(),
+            },
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Results that were made elsewhere.
 
+use crate::backend::Row;
 use crate::error::StoreError;
 use crate::record;
 use crate::rows::{annotation, words};
 use crate::runs::Store;
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;
-use rusqlite::{OptionalExtension, Row, params};
 
 /// One line of a list of imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,17 +39,17 @@ impl Store {
         let blob = record::to_blob(import).map_err(unwritable)?;
         let files = record::to_text(&import.files).map_err(unwritable)?;
         let annotation = std::mem::take(&mut self.next);
-        self.add(&import.id, &annotation, |connection| {
-            connection.execute(
+        self.add(&import.id, &annotation, "runs", |t| {
+            t.execute(
                 "INSERT INTO imports (id, imported_unix_ms, tool, files, figures, record) \
-                 SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?1)",
-                params![
-                    import.id,
-                    import.imported_unix_ms,
-                    import.results.tool,
-                    files,
-                    import.results.figures.len(),
-                    blob
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
+                &[
+                    (&import.id).into(),
+                    import.imported_unix_ms.into(),
+                    (&import.results.tool).into(),
+                    files.into(),
+                    import.results.figures.len().into(),
+                    blob.into(),
                 ],
             )
         })
@@ -60,9 +60,14 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn imports(&self) -> Result<Vec<ImportSummary>, StoreError> {
-        self.rows(
-            "SELECT id, imported_unix_ms, tool, files, figures, name, tags, note \
-             FROM imports LEFT JOIN annotations USING (id) ORDER BY imported_unix_ms DESC, imports.rowid DESC",
+        let sequence = self.database.dialect().sequence();
+        self.database.query(
+            &format!(
+                "SELECT id, imported_unix_ms, tool, files, figures, name, tags, note \
+                 FROM imports LEFT JOIN annotations USING (id) \
+                 ORDER BY imported_unix_ms DESC, imports.{sequence} DESC"
+            ),
+            &[],
             summary,
         )
     }
@@ -73,10 +78,10 @@ impl Store {
     /// [`StoreError::NoSuchRun`], [`StoreError::DamagedImport`], or when the
     /// file cannot be read.
     pub fn load_import(&self, id: &str) -> Result<Import, StoreError> {
-        let blob: Option<Vec<u8>> = self.database.with(|connection| {
-            let sql = "SELECT record FROM imports WHERE id = ?";
-            connection.query_row(sql, [id], |row| row.get(0)).optional()
-        })?;
+        let sql = "SELECT record FROM imports WHERE id = ?1";
+        let blob = self
+            .database
+            .first(sql, &[id.into()], |row| row.get::<Vec<u8>>("record"))?;
         let blob = blob.ok_or_else(|| self.no_such_run(id))?;
         let import = record::from_blob(&blob).map_err(|source| StoreError::DamagedImport {
             import: id.to_owned(),
@@ -90,7 +95,7 @@ impl Store {
     }
 }
 
-fn summary(row: &Row<'_>) -> rusqlite::Result<ImportSummary> {
+fn summary(row: &Row<'_>) -> Result<ImportSummary, StoreError> {
     Ok(ImportSummary {
         id: row.get("id")?,
         imported_unix_ms: row.get("imported_unix_ms")?,

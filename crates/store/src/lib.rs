@@ -9,16 +9,21 @@
 //! ([`Owner`]).
 
 mod annotations;
-mod database;
+mod backend;
+mod clock;
+mod copies;
 mod error;
 mod imports;
+mod location;
 mod record;
 mod rows;
 mod runs;
 mod schema;
 mod select;
 
+pub use copies::{Copied, RawRun, RawTrial};
 pub use error::StoreError;
 pub use imports::ImportSummary;
+pub use location::Location;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
 pub use select::{SomeTrials, StoredCandidate, StoredId};

@@ -1,14 +1,14 @@
 //! Parts of rows that several tables have: annotations, lists of words, owners.
 
+use crate::backend::Row;
+use crate::error::StoreError;
 use crate::{Owner, record};
 use assay_model::annotation::Annotation;
-use rusqlite::Row;
-use rusqlite::types::Type;
 use std::io;
 
 /// The annotation in a row with its columns, which are NULL where there is none.
-pub(crate) fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
-    let has_tags = row.get::<_, Option<String>>("tags")?.is_some();
+pub(crate) fn annotation(row: &Row<'_>) -> Result<Annotation, StoreError> {
+    let has_tags = row.get::<Option<String>>("tags")?.is_some();
     Ok(Annotation {
         name: row.get("name")?,
         tags: match has_tags {
@@ -20,16 +20,13 @@ pub(crate) fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
 }
 
 /// Words that are stored as a JSON list.
-pub(crate) fn words(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
+pub(crate) fn words(row: &Row<'_>, column: &str) -> Result<Vec<String>, StoreError> {
     let text: String = row.get(column)?;
-    record::from_text(&text).map_err(|error: io::Error| {
-        let index = row.as_ref().column_index(column).unwrap_or_default();
-        rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
-    })
+    record::from_text(&text).map_err(|error: io::Error| row.wrong(column, &error.to_string()))
 }
 
 /// Reads the owner of a run from a row.
-pub(crate) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
+pub(crate) fn owner(row: &Row<'_>) -> Result<Owner, StoreError> {
     Ok(Owner {
         pid: row.get("owner_pid")?,
         boot_id: row.get("owner_boot_id")?,

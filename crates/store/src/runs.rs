@@ -1,19 +1,19 @@
 //! Writing runs and trials.
 
-use crate::database::Database;
+use crate::backend::{Access, Database, Value};
 use crate::error::StoreError;
+use crate::location::Location;
 use crate::record;
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
-use rusqlite::{Connection, Params, params};
 use std::io;
 use std::path::Path;
 
 /// Mark in the table of trials for one that found data lost, for lists; its record has the details.
 pub(crate) const DATA_LOST: &str = "data lost";
 
-/// One file with runs. Several processes may use it at once.
+/// A store with runs. Several processes may use it at once.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) database: Database,
@@ -79,7 +79,7 @@ impl Store {
     /// When the path cannot be created or written, or holds something that is
     /// not a store of a known format; such a file is never changed.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let database = Database::open_or_create(path)?;
+        let database = Database::open_file(path, Access::Create)?;
         Ok(Self {
             database,
             next: Annotation::default(),
@@ -92,7 +92,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], and [`StoreError::Missing`] when there is no file.
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
-        let database = Database::open_existing(path)?;
+        let database = Database::open_file(path, Access::Existing)?;
         Ok(Self {
             database,
             next: Annotation::default(),
@@ -105,16 +105,21 @@ impl Store {
     /// # Errors
     /// As [`Store::open_existing`], and when another process is writing.
     pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
-        let database = Database::open_to_read(path)?;
+        let database = Database::open_file(path, Access::Read)?;
         Ok(Self {
             database,
             next: Annotation::default(),
         })
     }
 
-    /// Returns the absolute path of the store.
+    /// Where the store is.
+    pub fn location(&self) -> &Location {
+        self.database.location()
+    }
+
+    /// Returns the absolute path of a store that is a file.
     pub fn path(&self) -> &Path {
-        self.database.path()
+        self.location().file().unwrap_or(Path::new(""))
     }
 
     /// Stores a new run, under way and made by `owner`.
@@ -125,24 +130,24 @@ impl Store {
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
         let text = record::to_text(header).map_err(unwritable(&header.id))?;
         let annotation = std::mem::take(&mut self.next);
-        self.add(&header.id, &annotation, |connection| {
-            connection.execute(
+        let values = [
+            (&header.id).into(),
+            header.started_unix_ms.into(),
+            RunStatus::Running.word().into(),
+            owner.pid.into(),
+            (&owner.boot_id).into(),
+            owner.start_ticks.into(),
+            header.storage.path.display().to_string().into(),
+            header.storage.words().into(),
+            header.plan.order.len().into(),
+            text.into(),
+        ];
+        self.add(&header.id, &annotation, "imports", |t| {
+            t.execute(
                 "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
                  owner_start_ticks, path, device, trials_planned, header) \
-                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 \
-                 WHERE NOT EXISTS (SELECT 1 FROM imports WHERE id = ?1)",
-                params![
-                    header.id,
-                    header.started_unix_ms,
-                    RunStatus::Running.word(),
-                    owner.pid,
-                    owner.boot_id,
-                    owner.start_ticks,
-                    header.storage.path.display().to_string(),
-                    header.storage.words(),
-                    header.plan.order.len(),
-                    text,
-                ],
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO NOTHING",
+                &values,
             )
         })
     }
@@ -154,9 +159,7 @@ impl Store {
     /// When the file cannot be written, has no such run, or already has a
     /// trial of that position.
     pub fn save_trial(&mut self, run_id: &str, trial: &TrialRecord) -> Result<(), StoreError> {
-        let blob = record::to_blob(trial).map_err(unwritable(run_id))?;
-        self.database
-            .write(|connection| insert(connection, run_id, trial, &blob))
+        self.save_trials(run_id, std::slice::from_ref(trial))
     }
 
     /// Stores trials that ended one after the other, all or none. When this
@@ -165,18 +168,14 @@ impl Store {
     /// # Errors
     /// As [`Self::save_trial`].
     pub fn save_trials(&mut self, run_id: &str, trials: &[TrialRecord]) -> Result<(), StoreError> {
-        let blobs: Result<Vec<Vec<u8>>, StoreError> = trials
+        let rows: Result<Vec<Vec<Value>>, StoreError> = trials
             .iter()
-            .map(|trial| record::to_blob(trial).map_err(unwritable(run_id)))
+            .map(|trial| trial_row(run_id, trial))
             .collect();
-        let rows: Vec<_> = trials.iter().zip(blobs?).collect();
-        self.database.write(|connection| {
-            // Unchecked: it cannot lie within another, none is open between calls.
-            let transaction = connection.unchecked_transaction()?;
-            for (trial, blob) in &rows {
-                insert(&transaction, run_id, trial, blob)?;
-            }
-            transaction.commit()
+        let rows = rows?;
+        self.database.transaction(|t| {
+            t.insert_many("trials", TRIAL_COLUMNS, rows)?;
+            Ok(())
         })
     }
 
@@ -192,12 +191,18 @@ impl Store {
         finished_unix_ms: u64,
     ) -> Result<(), StoreError> {
         let error = match status {
-            RunStatus::Failed { error } => Some(error),
+            RunStatus::Failed { error } => Some(error.as_str()),
             _ => None,
         };
-        let changed = self.execute(
-            "UPDATE runs SET status = ?, error = ?, finished_unix_ms = ? WHERE id = ?",
-            params![status.word(), error, finished_unix_ms, run_id],
+        let changed = self.database.execute(
+            "UPDATE runs SET status = ?1, error = ?2, finished_unix_ms = ?3, \
+             content_sha256 = NULL WHERE id = ?4",
+            &[
+                status.word().into(),
+                error.into(),
+                finished_unix_ms.into(),
+                run_id.into(),
+            ],
         )?;
         self.expect_one(changed, run_id)
     }
@@ -208,15 +213,16 @@ impl Store {
     /// # Errors
     /// When the run or one of its so many trials is not in the file, or it cannot be read.
     pub fn expect_trials(&self, run_id: &str, trials: usize) -> Result<(), StoreError> {
-        let sql = "SELECT COUNT(*) FROM trials WHERE run_id = ?";
-        let there: usize = self
+        let sql = "SELECT count(*) AS there FROM trials WHERE run_id = ?1";
+        let there = self
             .database
-            .with(|connection| connection.query_row(sql, [run_id], |row| row.get(0)))?;
+            .first(sql, &[run_id.into()], |row| row.get::<usize>("there"))?
+            .unwrap_or_default();
         match there == trials {
             true => Ok(()),
             false => Err(StoreError::Incomplete {
                 run: run_id.to_owned(),
-                path: self.path().to_owned(),
+                store: self.location().clone(),
                 there,
                 trials,
             }),
@@ -229,12 +235,13 @@ impl Store {
     /// # Errors
     /// When the file cannot be written or has no such run.
     pub fn mark_interrupted(&mut self, run_id: &str) -> Result<(), StoreError> {
-        let changed = self.execute(
-            "UPDATE runs SET status = iif(status = ?, ?, status) WHERE id = ?",
-            params![
-                RunStatus::Running.word(),
-                RunStatus::Interrupted.word(),
-                run_id
+        let changed = self.database.execute(
+            "UPDATE runs SET content_sha256 = NULL, \
+             status = CASE WHEN status = ?1 THEN ?2 ELSE status END WHERE id = ?3",
+            &[
+                RunStatus::Running.word().into(),
+                RunStatus::Interrupted.word().into(),
+                run_id.into(),
             ],
         )?;
         self.expect_one(changed, run_id)
@@ -252,26 +259,23 @@ impl Store {
         owner: &Owner,
         first_missing: usize,
     ) -> Result<(), StoreError> {
-        let changed = self.database.write(|connection| {
-            // Unchecked: it cannot lie within another, none is open between calls.
-            let transaction = connection.unchecked_transaction()?;
-            transaction.execute(
-                "DELETE FROM trials WHERE run_id = ? AND position >= ?",
-                params![run_id, i64::try_from(first_missing).unwrap_or(i64::MAX)],
+        let changed = self.database.transaction(|t| {
+            t.execute(
+                "DELETE FROM trials WHERE run_id = ?1 AND position >= ?2",
+                &[run_id.into(), first_missing.into()],
             )?;
-            let changed = transaction.execute(
-                "UPDATE runs SET status = ?, error = NULL, finished_unix_ms = NULL, \
-                 owner_pid = ?, owner_boot_id = ?, owner_start_ticks = ? WHERE id = ?",
-                params![
-                    RunStatus::Running.word(),
-                    owner.pid,
-                    owner.boot_id,
-                    owner.start_ticks,
-                    run_id
+            t.execute(
+                "UPDATE runs SET status = ?1, error = NULL, finished_unix_ms = NULL, \
+                 content_sha256 = NULL, owner_pid = ?2, owner_boot_id = ?3, \
+                 owner_start_ticks = ?4 WHERE id = ?5",
+                &[
+                    RunStatus::Running.word().into(),
+                    owner.pid.into(),
+                    (&owner.boot_id).into(),
+                    owner.start_ticks.into(),
+                    run_id.into(),
                 ],
-            )?;
-            transaction.commit()?;
-            Ok(changed)
+            )
         })?;
         self.expect_one(changed, run_id)
     }
@@ -281,21 +285,15 @@ impl Store {
     /// # Errors
     /// When the file cannot be written, or has no such run without trials.
     pub fn forget_run(&mut self, run_id: &str) -> Result<(), StoreError> {
-        let changed = self.execute(
+        let changed = self.database.execute(
             "DELETE FROM runs WHERE id = ?1 AND NOT EXISTS \
              (SELECT 1 FROM trials WHERE run_id = ?1)",
-            params![run_id],
+            &[run_id.into()],
         )?;
         self.expect_one(changed, run_id)
     }
 
-    /// One statement is one transaction.
-    pub(crate) fn execute(&mut self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
-        self.database
-            .write(|connection| connection.execute(sql, params))
-    }
-
-    fn expect_one(&self, changed: usize, run_id: &str) -> Result<(), StoreError> {
+    fn expect_one(&self, changed: u64, run_id: &str) -> Result<(), StoreError> {
         match changed {
             0 => Err(self.no_such_run(run_id)),
             _ => Ok(()),
@@ -305,31 +303,33 @@ impl Store {
     pub(crate) fn no_such_run(&self, text: &str) -> StoreError {
         StoreError::NoSuchRun {
             text: text.to_owned(),
-            path: self.path().to_owned(),
+            store: self.location().clone(),
         }
     }
 }
 
-fn insert(
-    connection: &Connection,
-    run_id: &str,
-    trial: &TrialRecord,
-    blob: &[u8],
-) -> rusqlite::Result<()> {
-    connection.execute(
-        "INSERT INTO trials (run_id, position, job, trial, outcome, started_unix_ms, record) \
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
-        params![
-            run_id,
-            trial.position,
-            trial.job.name,
-            trial.trial,
-            outcome(trial),
-            trial.started_unix_ms,
-            blob,
-        ],
-    )?;
-    Ok(())
+/// The columns of [`trial_row`].
+pub(crate) const TRIAL_COLUMNS: &[&str] = &[
+    "run_id",
+    "position",
+    "job",
+    "trial",
+    "outcome",
+    "started_unix_ms",
+    "record",
+];
+
+fn trial_row(run_id: &str, trial: &TrialRecord) -> Result<Vec<Value>, StoreError> {
+    let blob = record::to_blob(trial).map_err(unwritable(run_id))?;
+    Ok(vec![
+        run_id.into(),
+        trial.position.into(),
+        (&trial.job.name).into(),
+        trial.trial.into(),
+        outcome(trial).into(),
+        trial.started_unix_ms.into(),
+        blob.into(),
+    ])
 }
 
 /// For lists: that data was lost outweighs all else.

@@ -1,17 +1,13 @@
 //! Reading runs and trials, and finding what an id stands for.
 
+use crate::backend::{Row, Session, Value};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::{annotation, owner, words};
+use crate::rows::{annotation, owner};
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
-/// Rowids grow: of two runs that began in the same millisecond, the later
-/// one is the newer.
-const NEWEST_FIRST: &str = "ORDER BY started_unix_ms DESC, runs.rowid DESC";
+use serde::Deserialize;
 
 /// Record that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +25,14 @@ impl StoredId {
             Self::Run(id) | Self::Import(id) => id,
         }
     }
+}
+
+/// What a completion shows of a run's header.
+#[derive(Default, Deserialize)]
+struct Header {
+    #[serde(default)]
+    command: Vec<String>,
+    target: Option<String>,
 }
 
 /// Run or import that a beginning of an id or a name may mean.
@@ -60,31 +64,29 @@ impl Store {
         most: u32,
     ) -> Result<Vec<StoredCandidate>, StoreError> {
         // Headers are long: only those of the newest are read.
-        let sql = "SELECT newest.*, \
-             CASE WHEN json_valid(header) THEN header ->> '$.command' ELSE '[]' END AS command, \
-             CASE WHEN json_valid(header) THEN header ->> '$.target' END AS target \
-             FROM (SELECT id, name, at, device FROM \
+        let sql = "SELECT newest.*, header FROM (SELECT id, name, at, device FROM \
              (SELECT id, started_unix_ms AS at, device FROM runs \
-             UNION ALL SELECT id, imported_unix_ms, tool FROM imports) \
+             UNION ALL SELECT id, imported_unix_ms, tool FROM imports) AS everything \
              LEFT JOIN annotations USING (id) \
              WHERE substr(id, 1, length(?1)) = ?1 OR substr(name, 1, length(?1)) = ?1 \
              ORDER BY at DESC LIMIT ?2) AS newest \
              LEFT JOIN runs USING (id) ORDER BY at DESC";
         let read = |row: &Row<'_>| {
+            let header: Option<String> = row.get("header")?;
+            let header: Header = header
+                .and_then(|text| record::from_text(&text).ok())
+                .unwrap_or_default();
             Ok(StoredCandidate {
                 id: row.get("id")?,
                 name: row.get("name")?,
                 started_unix_ms: row.get("at")?,
                 device: row.get("device")?,
-                command: words(row, "command")?,
-                target: row.get("target")?,
+                command: header.command,
+                target: header.target,
             })
         };
-        self.database.with(|connection| {
-            let mut statement = connection.prepare(sql)?;
-            let rows = statement.query_map(params![beginning, most], read)?;
-            rows.collect()
-        })
+        let values = [beginning.into(), most.into()];
+        self.database.query(sql, &values, read)
     }
 
     /// Returns all runs, newest first.
@@ -92,8 +94,7 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
-        let runs = self.runs_and_owners()?;
-        Ok(runs.into_iter().map(|(run, _)| run).collect())
+        self.summaries("", &[], summary)
     }
 
     /// Runs that are stored as under way but whose owner is not alive, newest
@@ -105,9 +106,12 @@ impl Store {
         &self,
         is_alive: impl Fn(&Owner) -> bool,
     ) -> Result<Vec<RunSummary>, StoreError> {
-        let runs = self.runs_and_owners()?.into_iter();
+        // Its own word, not a value: an index has these runs.
+        let running = format!("WHERE status = '{}'", RunStatus::Running.word());
+        let read = |row: &Row<'_>| Ok((summary(row)?, owner(row)?));
+        let runs = self.summaries(&running, &[], read)?.into_iter();
         Ok(runs
-            .filter(|(run, owner)| run.status == RunStatus::Running && !is_alive(owner))
+            .filter(|(_, owner)| !is_alive(owner))
             .map(|(run, _)| run)
             .collect())
     }
@@ -117,24 +121,40 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn runs_of(&self, maker: &Owner) -> Result<Vec<String>, StoreError> {
-        let runs = self.runs_and_owners()?.into_iter();
-        Ok(runs
-            .filter(|(_, owner)| owner == maker)
-            .map(|(run, _)| run.id)
-            .collect())
+        let sequence = self.database.dialect().sequence();
+        self.database.query(
+            &format!(
+                "SELECT id FROM runs WHERE owner_pid = ?1 AND owner_boot_id = ?2 \
+                 AND owner_start_ticks = ?3 ORDER BY started_unix_ms DESC, {sequence} DESC"
+            ),
+            &[
+                maker.pid.into(),
+                (&maker.boot_id).into(),
+                maker.start_ticks.into(),
+            ],
+            |row| row.get("id"),
+        )
     }
 
-    fn runs_and_owners(&self) -> Result<Vec<(RunSummary, Owner)>, StoreError> {
+    /// Lines of lists, newest first, with the owners of the runs.
+    fn summaries<T>(
+        &self,
+        condition: &str,
+        values: &[Value],
+        read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let dialect = self.database.dialect();
+        let (sequence, target) = (dialect.sequence(), dialect.json_text("header", "target"));
         let sql = format!(
             "SELECT id, started_unix_ms, finished_unix_ms, status, error, path, device, \
-             (SELECT count(*) FROM trials WHERE run_id = id) AS trials_done, trials_planned, \
-             EXISTS (SELECT 1 FROM trials WHERE run_id = id AND outcome = '{DATA_LOST}') \
-             AS data_lost, \
-             CASE WHEN json_valid(header) THEN header ->> '$.target' END AS target, \
+             (SELECT count(*) FROM trials WHERE run_id = runs.id) AS trials_done, trials_planned, \
+             EXISTS (SELECT 1 FROM trials WHERE run_id = runs.id AND outcome = '{DATA_LOST}') \
+             AS data_lost, {target} AS target, \
              owner_pid, owner_boot_id, owner_start_ticks, name, tags, note \
-             FROM runs LEFT JOIN annotations USING (id) {NEWEST_FIRST}"
+             FROM runs LEFT JOIN annotations USING (id) {condition} \
+             ORDER BY started_unix_ms DESC, runs.{sequence} DESC"
         );
-        self.rows(&sql, |row| Ok((summary(row)?, owner(row)?)))
+        self.database.query(&sql, values, read)
     }
 
     /// The run or import that `text` names: an id, a name, `last` for the newest, or a
@@ -153,18 +173,12 @@ impl Store {
         {
             return Ok(found);
         }
-        let mut all = self.everything()?;
-        if all.is_empty() {
-            return Err(StoreError::Empty {
-                path: self.path().to_owned(),
-            });
-        }
         if text == "last" {
-            return Ok(all.swap_remove(0));
+            return self.newest()?.ok_or_else(|| self.empty());
         }
-        let fits = |found: &StoredId| !text.is_empty() && found.id().starts_with(text);
-        let mut candidates: Vec<StoredId> = all.into_iter().filter(fits).collect();
+        let mut candidates = self.beginning_with(text)?;
         match candidates.len() {
+            0 if self.newest()?.is_none() => Err(self.empty()),
             0 => Err(self.no_such_run(text)),
             1 => Ok(candidates.remove(0)),
             _ => Err(StoreError::Ambiguous {
@@ -177,54 +191,58 @@ impl Store {
         }
     }
 
+    fn empty(&self) -> StoreError {
+        StoreError::Empty {
+            store: self.location().clone(),
+        }
+    }
+
     /// The run or the import of that id.
     fn exactly(&self, id: &str) -> Result<Option<StoredId>, StoreError> {
-        let sql = "SELECT 0 FROM runs WHERE id = ?1 UNION ALL SELECT 1 FROM imports WHERE id = ?1";
-        let imported: Option<bool> = self
-            .database
-            .with(|connection| connection.query_row(sql, [id], |row| row.get(0)).optional())?;
-        let id = id.to_owned();
-        Ok(imported.map(|imported| match imported {
-            false => StoredId::Run(id),
-            true => StoredId::Import(id),
-        }))
+        let sql = "SELECT id, 0 AS imported FROM runs WHERE id = ?1 \
+                   UNION ALL SELECT id, 1 FROM imports WHERE id = ?1";
+        self.database.first(sql, &[id.into()], stored_id)
     }
 
-    /// Runs and imports, newest first. Of one millisecond the runs come first.
-    fn everything(&self) -> Result<Vec<StoredId>, StoreError> {
-        self.rows(
-            "SELECT id, 0 AS imported, started_unix_ms AS at, rowid AS place FROM runs \
-             UNION ALL SELECT id, 1, imported_unix_ms, rowid FROM imports \
-             ORDER BY at DESC, imported, place DESC",
-            |row| {
-                let id = row.get("id")?;
-                Ok(match row.get("imported")? {
-                    false => StoredId::Run(id),
-                    true => StoredId::Import(id),
-                })
-            },
-        )
+    /// The newest of all. Of one millisecond the runs come first.
+    fn newest(&self) -> Result<Option<StoredId>, StoreError> {
+        let sequence = self.database.dialect().sequence();
+        let newest = |table: &str, time: &str, imported: u8| {
+            format!(
+                "SELECT * FROM (SELECT id, {imported} AS imported, {time} AS at FROM {table} \
+                 ORDER BY {time} DESC, {sequence} DESC LIMIT 1) AS newest_of_{table}"
+            )
+        };
+        let sql = format!(
+            "{} UNION ALL {} ORDER BY at DESC, imported LIMIT 1",
+            newest("runs", "started_unix_ms", 0),
+            newest("imports", "imported_unix_ms", 1)
+        );
+        self.database.first(&sql, &[], stored_id)
     }
 
-    pub(crate) fn rows<T>(
-        &self,
-        sql: &str,
-        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, StoreError> {
-        self.database.with(|connection| {
-            let mut statement = connection.prepare(sql)?;
-            statement.query_map([], |row| read(row))?.collect()
-        })
+    /// Runs and imports whose id begins so, newest first.
+    fn beginning_with(&self, text: &str) -> Result<Vec<StoredId>, StoreError> {
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sequence = self.database.dialect().sequence();
+        let sql = format!(
+            "SELECT id, 0 AS imported, started_unix_ms AS at, {sequence} AS place FROM runs \
+             WHERE id >= ?1 AND id <= ?2 \
+             UNION ALL SELECT id, 1, imported_unix_ms, {sequence} FROM imports \
+             WHERE id >= ?1 AND id <= ?2 ORDER BY at DESC, imported, place DESC"
+        );
+        let last = format!("{text}{}", char::MAX);
+        self.database
+            .query(&sql, &[text.into(), last.into()], stored_id)
     }
 
     /// The run or import of that name.
     fn holder_of(&self, name: &str) -> Result<Option<String>, StoreError> {
         let sql = "SELECT id FROM annotations WHERE name = ?1";
-        self.database.with(|connection| {
-            connection
-                .query_row(sql, [name], |row| row.get(0))
-                .optional()
-        })
+        self.database
+            .first(sql, &[name.into()], |row| row.get("id"))
     }
 
     /// A run with all its trials that can be read.
@@ -251,21 +269,13 @@ impl Store {
             run: run_id.to_owned(),
             source,
         };
-        let read = self.database.with(|connection| {
-            // As of one moment, even if the run is under way.
-            let transaction = connection.unchecked_transaction()?;
-            let Some(stored) = read_run(&transaction, run_id)? else {
-                return Ok(None);
-            };
-            let header = match record::from_text(&stored.header) {
-                Ok(header) => header,
-                Err(source) => return Ok(Some(Err(source))),
-            };
-            let trials = read_trials(&transaction, run_id, &choose(&header))?;
-            Ok(Some(Ok((stored, header, trials))))
+        // As of one moment, even if the run is under way.
+        let (stored, header, rows) = self.database.snapshot(|t| {
+            let stored = read_run(t, run_id)?.ok_or_else(|| self.no_such_run(run_id))?;
+            let header = record::from_text(&stored.header).map_err(damaged)?;
+            let trials = read_trials(t, run_id, &choose(&header))?;
+            Ok((stored, header, trials))
         })?;
-        let read = read.ok_or_else(|| self.no_such_run(run_id))?;
-        let (stored, header, rows) = read.map_err(damaged)?;
         let mut trials = Vec::new();
         let mut damaged = Vec::new();
         for StoredTrial { job, trial, blob } in rows {
@@ -293,7 +303,7 @@ impl Store {
 /// Trials of a run that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SomeTrials {
-    /// Returns the sum of the phases, in microseconds.
+    /// All of them.
     All,
     /// Those of one job.
     OfJob(String),
@@ -315,7 +325,7 @@ struct StoredTrial {
     blob: Vec<u8>,
 }
 
-fn read_run(connection: &Connection, run_id: &str) -> rusqlite::Result<Option<StoredRun>> {
+fn read_run(t: &mut Session<'_>, run_id: &str) -> Result<Option<StoredRun>, StoreError> {
     let read = |row: &Row<'_>| {
         Ok(StoredRun {
             header: row.get("header")?,
@@ -325,26 +335,24 @@ fn read_run(connection: &Connection, run_id: &str) -> rusqlite::Result<Option<St
         })
     };
     let sql = "SELECT header, status, error, finished_unix_ms, name, tags, note \
-               FROM runs LEFT JOIN annotations USING (id) WHERE id = ?";
-    connection.query_row(sql, [run_id], read).optional()
+               FROM runs LEFT JOIN annotations USING (id) WHERE id = ?1";
+    t.first(sql, &[run_id.into()], read)
 }
 
 fn read_trials(
-    connection: &Connection,
+    t: &mut Session<'_>,
     run_id: &str,
     wanted: &SomeTrials,
-) -> rusqlite::Result<Vec<StoredTrial>> {
-    let (condition, job) = match wanted {
-        SomeTrials::All => ("?2 IS NULL", None),
-        SomeTrials::OfJob(job) => ("job = ?2", Some(job)),
-        SomeTrials::Last => (
-            "?2 IS NULL AND position = (SELECT max(position) FROM trials WHERE run_id = ?1)",
-            None,
-        ),
+) -> Result<Vec<StoredTrial>, StoreError> {
+    let mut values = vec![run_id.into()];
+    let condition = match wanted {
+        SomeTrials::All => "",
+        SomeTrials::OfJob(job) => {
+            values.push(job.into());
+            " AND job = ?2"
+        }
+        SomeTrials::Last => " AND position = (SELECT max(position) FROM trials WHERE run_id = ?1)",
     };
-    let mut statement = connection.prepare(&format!(
-        "SELECT job, trial, record FROM trials WHERE run_id = ?1 AND {condition} ORDER BY position"
-    ))?;
     let read = |row: &Row<'_>| {
         Ok(StoredTrial {
             job: row.get("job")?,
@@ -352,10 +360,22 @@ fn read_trials(
             blob: row.get("record")?,
         })
     };
-    statement.query_map(params![run_id, job], read)?.collect()
+    let sql = format!(
+        "SELECT job, trial, record FROM trials WHERE run_id = ?1{condition} ORDER BY position"
+    );
+    t.query(&sql, &values, read)
 }
 
-fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+/// The run or import of a row with its id, and whether it is an import.
+fn stored_id(row: &Row<'_>) -> Result<StoredId, StoreError> {
+    let id = row.get("id")?;
+    Ok(match row.get("imported")? {
+        false => StoredId::Run(id),
+        true => StoredId::Import(id),
+    })
+}
+
+fn summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
     Ok(RunSummary {
         id: row.get("id")?,
         started_unix_ms: row.get("started_unix_ms")?,
@@ -372,7 +392,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
 }
 
 /// Inverse of [`RunStatus::word`].
-fn status(row: &Row<'_>) -> rusqlite::Result<RunStatus> {
+pub(crate) fn status(row: &Row<'_>) -> Result<RunStatus, StoreError> {
     let word: String = row.get("status")?;
     let known = [
         RunStatus::Running,
@@ -380,16 +400,10 @@ fn status(row: &Row<'_>) -> rusqlite::Result<RunStatus> {
         RunStatus::Interrupted,
         RunStatus::Failed {
             error: row
-                .get::<_, Option<String>>("error")?
+                .get::<Option<String>>("error")?
                 .unwrap_or_else(|| "the reason was not stored".to_owned()),
         },
     ];
     let found = known.into_iter().find(|status| status.word() == word);
-    found.ok_or_else(|| {
-        rusqlite::Error::FromSqlConversionFailure(
-            row.as_ref().column_index("status").unwrap_or_default(),
-            Type::Text,
-            format!("unknown status '{word}'").into(),
-        )
-    })
+    found.ok_or_else(|| row.wrong("status", &format!("unknown status '{word}'")))
 }

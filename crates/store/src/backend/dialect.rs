@@ -1,0 +1,58 @@
+//! Where the SQL of the back ends differs.
+
+/// The SQL of a back end. Statements are the same but for these fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// SQLite 3.38 and later.
+    Sqlite,
+    /// PostgreSQL 15 and later.
+    Postgres,
+}
+
+impl Dialect {
+    /// The column of `runs` and `imports` that grows with each row: of two of one millisecond,
+    /// the later is the newer.
+    pub fn sequence(self) -> &'static str {
+        match self {
+            Self::Sqlite => "rowid",
+            Self::Postgres => "seq",
+        }
+    }
+
+    /// The text of a key of a column with JSON, NULL if the key or valid JSON is missing.
+    pub fn json_text(self, column: &str, key: &str) -> String {
+        match self {
+            Self::Sqlite => {
+                format!("CASE WHEN json_valid({column}) THEN {column} ->> '$.{key}' END")
+            }
+            Self::Postgres => format!("(CAST({column} AS json) ->> '{key}')"),
+        }
+    }
+
+    /// The tables of a step of the schema: types are written as in SQLite (TEXT, INTEGER, REAL,
+    /// BLOB), `{seq}` stands before the other columns of a table that has [`Self::sequence`],
+    /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), and
+    /// `{target}` the target in a run's header.
+    pub fn tables(self, step: &str) -> String {
+        let target = self.json_text("header", "target");
+        let step = step.replace("{target}", &target);
+        match self {
+            Self::Sqlite => step.replace("{seq}", "").replace("{reals}", "TEXT"),
+            Self::Postgres => step
+                .replace("{seq}", "seq bigint GENERATED ALWAYS AS IDENTITY,")
+                .replace("{reals}", "double precision[]")
+                .replace("TEXT", "text COLLATE \"C\"")
+                .replace("INTEGER", "bigint")
+                .replace("REAL", "double precision")
+                .replace("BLOB", "bytea"),
+        }
+    }
+
+    /// A statement as the back end takes it: placeholders are written `?1`, `?2`.
+    pub fn statement(self, sql: &str) -> std::borrow::Cow<'_, str> {
+        match self {
+            Self::Sqlite => sql.into(),
+            Self::Postgres => sql.replace('?', "$").into(),
+        }
+    }
+}

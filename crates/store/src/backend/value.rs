@@ -1,0 +1,203 @@
+//! Values that go into statements and come out of rows.
+
+/// A value of a statement or a row, the same in all back ends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// No value.
+    Null,
+    /// A whole number; true is 1.
+    Int(i64),
+    /// A number with a fraction.
+    Real(f64),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Blob(Vec<u8>),
+    /// Several numbers, for columns of the type `{reals}` ([`super::dialect`]).
+    Reals(Vec<f64>),
+}
+
+impl Value {
+    /// What kind of value it is, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Int(_) => "a whole number",
+            Self::Real(_) => "a number",
+            Self::Text(_) => "text",
+            Self::Blob(_) => "bytes",
+            Self::Reals(_) => "numbers",
+        }
+    }
+}
+
+/// A type that values can be read as.
+pub trait FromValue: Sized {
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// The value, if it is of another kind or too large.
+    fn from_value(value: Value) -> Result<Self, Value>;
+}
+
+impl FromValue for Value {
+    fn from_value(value: Value) -> Result<Self, Value> {
+        Ok(value)
+    }
+}
+
+impl FromValue for i64 {
+    fn from_value(value: Value) -> Result<Self, Value> {
+        match value {
+            Value::Int(number) => Ok(number),
+            other => Err(other),
+        }
+    }
+}
+
+/// Numbers that may be out of the range of the type.
+macro_rules! whole_numbers {
+    ($($number:ty),*) => {$(
+        impl FromValue for $number {
+            fn from_value(value: Value) -> Result<Self, Value> {
+                match value {
+                    Value::Int(number) => Self::try_from(number).map_err(|_| Value::Int(number)),
+                    other => Err(other),
+                }
+            }
+        }
+
+        /// What is too large for the databases is stored as the largest number that they have.
+        impl From<$number> for Value {
+            fn from(number: $number) -> Self {
+                Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
+            }
+        }
+    )*};
+}
+
+whole_numbers!(u8, u16, u32, u64, usize, i32);
+
+impl FromValue for bool {
+    fn from_value(value: Value) -> Result<Self, Value> {
+        i64::from_value(value).map(|number| number != 0)
+    }
+}
+
+impl FromValue for f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "SQLite stores 1.0 as 1 in some columns"
+    )]
+    fn from_value(value: Value) -> Result<Self, Value> {
+        match value {
+            Value::Real(number) => Ok(number),
+            Value::Int(number) => Ok(number as Self),
+            other => Err(other),
+        }
+    }
+}
+
+impl FromValue for String {
+    fn from_value(value: Value) -> Result<Self, Value> {
+        match value {
+            Value::Text(text) => Ok(text),
+            other => Err(other),
+        }
+    }
+}
+
+impl FromValue for Vec<u8> {
+    fn from_value(value: Value) -> Result<Self, Value> {
+        match value {
+            Value::Blob(bytes) => Ok(bytes),
+            other => Err(other),
+        }
+    }
+}
+
+impl FromValue for Vec<f64> {
+    /// SQLite keeps them as a JSON list.
+    fn from_value(value: Value) -> Result<Self, Value> {
+        match value {
+            Value::Reals(numbers) => Ok(numbers),
+            Value::Text(text) => serde_json::from_str(&text).map_err(|_| Value::Text(text)),
+            other => Err(other),
+        }
+    }
+}
+
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: Value) -> Result<Self, Value> {
+        match value {
+            Value::Null => Ok(None),
+            other => T::from_value(other).map(Some),
+        }
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(is_so: bool) -> Self {
+        Self::Int(is_so.into())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Real(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(bytes: &[u8]) -> Self {
+        Self::Blob(bytes.to_owned())
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Blob(bytes)
+    }
+}
+
+impl From<&[f64]> for Value {
+    fn from(numbers: &[f64]) -> Self {
+        Self::Reals(numbers.to_owned())
+    }
+}
+
+impl From<Vec<f64>> for Value {
+    fn from(numbers: Vec<f64>) -> Self {
+        Self::Reals(numbers)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
