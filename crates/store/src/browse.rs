@@ -4,7 +4,7 @@ use crate::backend::{Row, Value};
 use crate::error::StoreError;
 use crate::imports::{self, ImportSummary};
 use crate::runs::{Owner, RunSummary, Store};
-use crate::select;
+use crate::{rows, select};
 use assay_model::run::RunStatus;
 use std::fmt;
 
@@ -199,18 +199,19 @@ impl Store {
             "{} ORDER BY started_unix_ms DESC, runs.id DESC {limit}",
             conditions.all("WHERE")
         );
-        let runs = self.summaries_and_owners(&ending, &conditions.values)?;
-        let runs = runs.into_iter().map(|(mut run, owner)| {
-            if run.status == RunStatus::Running && !is_alive(&owner) {
+        let sql = self.listed(&ending);
+        let runs = self.database.query(&sql, &conditions.values, |row| {
+            let mut run = select::summary(row)?;
+            if run.status == RunStatus::Running && !is_alive(&rows::owner(row)?) {
                 run.status = RunStatus::Interrupted;
             }
-            run
-        });
+            Ok(run)
+        })?;
         let key = |run: &RunSummary| PageKey {
             at_unix_ms: run.started_unix_ms,
             id: run.id.clone(),
         };
-        Ok(page(runs.collect(), most, key))
+        Ok(page(runs, most, key))
     }
 
     /// Imports, newest first, a page of at most `most` behind `after`.
@@ -321,9 +322,9 @@ impl Store {
             let status = select::status(row)?;
             let finished: Option<u64> = row.get("finished_unix_ms")?;
             let trials: u64 = row.get("trials")?;
-            let annotation = crate::rows::annotation(row)?;
+            let annotation = rows::annotation(row)?;
             let running = status == RunStatus::Running;
-            let owner = running.then(|| crate::rows::owner(row)).transpose()?;
+            let owner = running.then(|| rows::owner(row)).transpose()?;
             Ok(RecordState {
                 text: format!("{status:?} {finished:?} {trials} {annotation:?}"),
                 owner,

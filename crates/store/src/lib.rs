@@ -10,6 +10,7 @@
 
 mod annotations;
 mod backend;
+mod browse;
 mod clock;
 mod copies;
 mod error;
@@ -21,6 +22,7 @@ mod runs;
 mod schema;
 mod select;
 
+pub use browse::{DeviceSummary, Page, PageKey, RecordState, RunFilter, Totals};
 pub use copies::{Copied, RawRun, RawTrial};
 pub use error::StoreError;
 pub use imports::ImportSummary;

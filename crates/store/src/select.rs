@@ -143,18 +143,22 @@ impl Store {
         values: &[Value],
         read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
-        let dialect = self.database.dialect();
-        let (sequence, target) = (dialect.sequence(), dialect.json_text("header", "target"));
-        let sql = format!(
+        let sequence = self.database.dialect().sequence();
+        let order = format!("{condition} ORDER BY started_unix_ms DESC, runs.{sequence} DESC");
+        self.database.query(&self.listed(&order), values, read)
+    }
+
+    /// Statement of lines of lists, with its conditions and its order.
+    pub(crate) fn listed(&self, ending: &str) -> String {
+        let target = self.database.dialect().json_text("header", "target");
+        format!(
             "SELECT id, started_unix_ms, finished_unix_ms, status, error, path, device, \
              (SELECT count(*) FROM trials WHERE run_id = runs.id) AS trials_done, trials_planned, \
              EXISTS (SELECT 1 FROM trials WHERE run_id = runs.id AND outcome = '{DATA_LOST}') \
              AS data_lost, {target} AS target, \
              owner_pid, owner_boot_id, owner_start_ticks, name, tags, note \
-             FROM runs LEFT JOIN annotations USING (id) {condition} \
-             ORDER BY started_unix_ms DESC, runs.{sequence} DESC"
-        );
-        self.database.query(&sql, values, read)
+             FROM runs LEFT JOIN annotations USING (id) {ending}"
+        )
     }
 
     /// The run or import that `text` names: an id, a name, `last` for the newest, or a
@@ -375,7 +379,7 @@ fn stored_id(row: &Row<'_>) -> Result<StoredId, StoreError> {
     })
 }
 
-fn summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
+pub(crate) fn summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
     Ok(RunSummary {
         id: row.get("id")?,
         started_unix_ms: row.get("started_unix_ms")?,
