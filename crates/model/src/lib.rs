@@ -10,6 +10,7 @@ pub mod checkup;
 pub mod condition;
 pub mod device;
 pub mod evidence;
+pub mod facts;
 pub mod figures;
 pub mod gnu;
 pub mod inspection;

@@ -46,6 +46,9 @@ pub struct RunHeader {
     /// The unit that was measured, as the user calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
+    /// Project that its series belong to; `None`: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
 }
 
 impl RunHeader {

@@ -1,7 +1,7 @@
 //! The figures of a run, as a comparison takes them.
 
 use crate::acts;
-use crate::derive::{deciding_metrics, label_of, metrics};
+use crate::derive::{deciding_metrics, label_of, metrics_with};
 use assay_judge::{Measured, judge};
 use assay_lang::{tr, translated};
 use assay_model::figures::{Better, Figure, Sample};
@@ -85,10 +85,10 @@ pub const fn better(unit: Unit) -> Option<Better> {
 /// decide are exploratory. Places are those in the session, which two runs share that
 /// took turns.
 pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
-    let mut figures = gather(trials, |position| header.place_of(position));
-    figures.extend(whole_scenarios(trials, |position| {
+    let gathered = gather(trials, Labels::Together, |position| {
         header.place_of(position)
-    }));
+    });
+    let mut figures: Vec<Figure> = gathered.into_iter().map(Growing::end).collect();
     let conditions = &header.plan.conditions;
     figures.sort_by_cached_key(|figure| {
         let names = conditions.iter().map(|condition| &condition.name);
@@ -97,9 +97,46 @@ pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
     figures
 }
 
-/// Computes the total duration of scenarios, one figure for each condition.
-fn whole_scenarios(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> {
-    let mut figures = Gathered::default();
+/// A figure whose trials all have the same label.
+#[derive(Debug)]
+pub struct Labelled<'a> {
+    /// The figure; places are positions in the run.
+    pub figure: Figure,
+    /// The trials behind each value: one, or the acts of a scenario.
+    pub trials: Vec<&'a TrialRecord>,
+}
+
+/// The figures of a run's completed trials, where trials of different labels are figures of their
+/// own.
+pub fn by_label(trials: &[TrialRecord]) -> Vec<Labelled<'_>> {
+    let gathered = gather(trials, Labels::Apart, |position| position);
+    let labelled = gathered.into_iter().map(|mut growing| Labelled {
+        trials: std::mem::take(&mut growing.trials),
+        figure: growing.end(),
+    });
+    labelled.collect()
+}
+
+fn gather(
+    trials: &[TrialRecord],
+    labels: Labels,
+    place_of: impl Fn(u32) -> u32,
+) -> Vec<Growing<'_>> {
+    let mut figures = Gathered {
+        labels,
+        ..Gathered::default()
+    };
+    each_metric(trials, &mut figures, &place_of);
+    whole_scenarios(trials, &mut figures, &place_of);
+    figures.list
+}
+
+/// Adds the total duration of scenarios, one figure for each condition.
+fn whole_scenarios<'a>(
+    trials: &'a [TrialRecord],
+    figures: &mut Gathered<'a>,
+    place_of: impl Fn(u32) -> u32,
+) {
     for (scenario, acts) in acts::repetitions(trials) {
         let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
             continue;
@@ -109,106 +146,133 @@ fn whole_scenarios(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec
             unit: Unit::Nanos,
             value: total_ns as f64,
         };
-        let growing = figures.find_named(&format!("{scenario}.all"), first, &metric, true);
-        growing.values.push(metric.value);
-        growing.places.push(f64::from(place_of(first.position)));
-        let judged = acts.iter().filter_map(|act| judge(act));
-        let judged = judged.filter(|judged| judged.read.is_some() || judged.write.is_some());
-        let labels: Vec<String> = judged
-            .map(|judged| label_of("act_time", Some(&judged)))
-            .collect();
-        let parts: BTreeSet<&str> = labels.iter().flat_map(|label| label.split(AND)).collect();
-        // All acts are parts of the one figure.
-        let label = parts.into_iter().collect::<Vec<_>>().join("+");
-        growing.labels.extend((!label.is_empty()).then_some(label));
+        let label = label_of_acts(&acts);
+        let of = format!("{scenario}.all");
+        let growing = figures.find(&of, first, &metric, true, &label);
+        growing.push(metric.value, place_of(first.position));
+        growing.trials.extend(acts);
     }
-    figures.list.into_iter().map(Growing::end).collect()
 }
 
-fn gather(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> {
-    let mut figures = Gathered::default();
+/// The label of a scenario as a whole: all acts are parts of the one figure.
+fn label_of_acts(acts: &[&TrialRecord]) -> String {
+    let judged = acts.iter().filter_map(|act| judge(act));
+    let judged = judged.filter(|judged| judged.read.is_some() || judged.write.is_some());
+    let labels: Vec<String> = judged
+        .map(|judged| label_of("act_time", Some(&judged)))
+        .collect();
+    let parts: BTreeSet<&str> = labels.iter().flat_map(|label| label.split(AND)).collect();
+    parts.into_iter().collect::<Vec<_>>().join("+")
+}
+
+fn each_metric<'a>(
+    trials: &'a [TrialRecord],
+    figures: &mut Gathered<'a>,
+    place_of: impl Fn(u32) -> u32,
+) {
     for trial in trials {
         if trial.outcome != Outcome::Completed || !trial.counts() {
             continue;
         }
         let judgement = judge(trial);
-        let metrics = metrics(trial);
+        // The course has metrics of levels alone, which are no figures.
+        let metrics = metrics_with(trial, None);
         let has = |name: &str| metrics.iter().any(|metric| metric.name == name);
         let primary = deciding_metrics(&trial.job, has);
         for metric in metrics {
             let decides = primary.contains(&metric.name.as_str());
             if decides || EXPLORATORY.contains(&metric.name.as_str()) {
-                let growing = figures.find(trial, &metric, decides);
-                growing.values.push(metric.value);
-                growing.places.push(f64::from(place_of(trial.position)));
                 let label = label_of(&metric.name, judgement.as_ref());
-                growing.labels.insert(label);
+                let growing = figures.find(&trial.job.name, trial, &metric, decides, &label);
+                growing.push(metric.value, place_of(trial.position));
+                growing.trials.push(trial);
             }
         }
     }
-    figures.list.into_iter().map(Growing::end).collect()
+}
+
+/// Whether trials of different labels are one figure.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Labels {
+    #[default]
+    Together,
+    Apart,
 }
 
 /// The figures under construction.
 #[derive(Default)]
-struct Gathered {
-    list: Vec<Growing>,
-    /// Index in the list by condition and metric.
-    places: HashMap<(String, String), usize>,
+struct Gathered<'a> {
+    labels: Labels,
+    list: Vec<Growing<'a>>,
+    /// Index in the list by condition, metric and, where labels are kept apart, label.
+    places: HashMap<(String, String, String), usize>,
 }
 
 /// One of them.
-struct Growing {
+struct Growing<'a> {
     figure: Figure,
     values: Vec<f64>,
     places: Vec<f64>,
     labels: BTreeSet<String>,
+    trials: Vec<&'a TrialRecord>,
 }
 
-impl Gathered {
-    /// The one of a trial's metric; a new one is empty.
-    fn find(&mut self, trial: &TrialRecord, metric: &Metric, primary: bool) -> &mut Growing {
-        self.find_named(&trial.job.name, trial, metric, primary)
-    }
-
-    /// The same of what stands above a trial.
-    fn find_named(
+impl<'a> Gathered<'a> {
+    /// The one of a metric of `of`, a job or a scenario; a new one is empty.
+    fn find(
         &mut self,
         of: &str,
         trial: &TrialRecord,
         metric: &Metric,
         primary: bool,
-    ) -> &mut Growing {
+        label: &str,
+    ) -> &mut Growing<'a> {
         let name = format!("{of}: {}", metric.name);
         let condition = trial.condition.clone().unwrap_or_default();
+        let apart = self.labels == Labels::Apart;
+        let key = if apart { label } else { "" }.to_owned();
         let list = &mut self.list;
         let place = *(self.places)
-            .entry((condition.clone(), name.clone()))
+            .entry((condition.clone(), name.clone(), key))
             .or_insert_with(|| {
-                list.push(Growing {
-                    figure: Figure {
-                        condition,
-                        metric: name,
-                        unit: metric.unit.name().to_owned(),
-                        better: better(metric.unit),
-                        primary,
-                        sample: Sample::Values {
-                            values: Vec::new(),
-                            positions: Vec::new(),
-                        },
-                        measured: None,
-                    },
-                    values: Vec::new(),
-                    places: Vec::new(),
-                    labels: BTreeSet::new(),
-                });
+                list.push(Growing::new(condition, name, metric.unit, primary));
                 list.len() - 1
             });
-        &mut self.list[place]
+        let growing = &mut self.list[place];
+        growing
+            .labels
+            .extend((!label.is_empty()).then(|| label.to_owned()));
+        growing
     }
 }
 
-impl Growing {
+impl Growing<'_> {
+    fn new(condition: String, metric: String, unit: Unit, primary: bool) -> Self {
+        Self {
+            figure: Figure {
+                condition,
+                metric,
+                unit: unit.name().to_owned(),
+                better: better(unit),
+                primary,
+                sample: Sample::Values {
+                    values: Vec::new(),
+                    positions: Vec::new(),
+                },
+                measured: None,
+            },
+            values: Vec::new(),
+            places: Vec::new(),
+            labels: BTreeSet::new(),
+            trials: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, value: f64, place: u32) {
+        self.values.push(value);
+        self.places.push(f64::from(place));
+    }
+
     fn end(self) -> Figure {
         let labels: Vec<String> = self.labels.into_iter().collect();
         Figure {
@@ -258,7 +322,9 @@ mod tests {
     fn a_metric_of_a_job_is_a_figure_with_its_places_in_the_session() {
         let mut failed = trial(1, 7);
         failed.outcome = Outcome::Interrupted;
-        let figures = gather(&[trial(0, 100), failed, trial(4, 120)], |at| 2 * at);
+        let trials = [trial(0, 100), failed, trial(4, 120)];
+        let figures = gather(&trials, Labels::Together, |at| 2 * at);
+        let figures: Vec<Figure> = figures.into_iter().map(Growing::end).collect();
         let iops = figures.iter().find(|f| f.metric == "rand: read_iops");
         let iops = iops.expect("it decides");
         assert!(iops.primary && iops.better == Some(Better::Higher));

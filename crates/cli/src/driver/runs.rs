@@ -48,6 +48,7 @@ pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader 
         paired: None,
         claims: None,
         unit: origin.unit.clone(),
+        project: None,
     }
 }
 

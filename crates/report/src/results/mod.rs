@@ -7,6 +7,7 @@ pub mod derived;
 pub mod describe;
 pub mod devices;
 pub mod extent;
+pub mod facts;
 pub mod findings;
 pub mod jobs;
 pub mod key_figure;

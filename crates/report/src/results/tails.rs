@@ -27,7 +27,7 @@ assay_model::named! {
 }
 
 impl Operation {
-    const fn latency(self, measured: &Measurement) -> Option<&LatencyRecord> {
+    pub(crate) const fn latency(self, measured: &Measurement) -> Option<&LatencyRecord> {
         Some(match self {
             Self::Read => &measured.read.latency,
             Self::Write => &measured.write.latency,

@@ -83,6 +83,7 @@ pub fn run() -> Run {
             paired: None,
             claims: None,
             unit: None,
+            project: None,
         },
         status: RunStatus::Finished,
         finished_unix_ms: Some(STARTED_UNIX_MS + 61_250),

@@ -109,6 +109,7 @@ pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
         paired: None,
         claims: None,
         unit: None,
+        project: None,
     }
 }
 

@@ -1,0 +1,147 @@
+//! Facts of a run: its figures by series, and the circumstances that can explain a change.
+
+mod key;
+mod surroundings;
+
+use crate::results::tails::Operation;
+use assay_lang::in_english;
+use assay_model::facts::{FACTS_VERSION, FigureFacts, RunFacts};
+use assay_model::figures::{Figure, Sample};
+use assay_model::latency::LatencyRecord;
+use assay_model::metric::Unit;
+use assay_model::run::{Run, RunHeader};
+use assay_model::trial::TrialRecord;
+use assay_model::work::StepDetail;
+use assay_stats::figures::{Labelled, by_label, may_decide};
+use assay_stats::percentile::Percentile;
+use assay_stats::summary::Summary;
+use assay_stats::tails::over_trials;
+
+/// Project of runs that name none.
+pub const DEFAULT_PROJECT: &str = "default";
+
+/// Project that a run belongs to.
+pub fn project(header: &RunHeader) -> &str {
+    header.project.as_deref().unwrap_or(DEFAULT_PROJECT)
+}
+
+/// Derives the facts of a run; the same in every language.
+pub fn of(run: &Run) -> RunFacts {
+    in_english(|| {
+        let header = &run.header;
+        let mut facts = RunFacts {
+            version: FACTS_VERSION,
+            run: header.id.clone(),
+            started_unix_ms: header.started_unix_ms,
+            project: project(header).to_owned(),
+            target: surroundings::target(header),
+            model: header.storage.words(),
+            series_unit: surroundings::series_unit(header),
+            command: surroundings::command(header),
+            surroundings: surroundings::all(run),
+            figures: Vec::new(),
+        };
+        let labelled = by_label(&run.trials);
+        let figures = labelled
+            .iter()
+            .filter_map(|labelled| figure(run, &facts, labelled));
+        facts.figures = figures.collect();
+        facts
+    })
+}
+
+/// One figure; `None` if its centre cannot be told.
+fn figure(run: &Run, facts: &RunFacts, labelled: &Labelled<'_>) -> Option<FigureFacts> {
+    let Figure {
+        condition,
+        metric,
+        better,
+        primary,
+        sample,
+        measured,
+        unit,
+    } = &labelled.figure;
+    let Sample::Values { values, .. } = sample else {
+        return None;
+    };
+    let (job, metric) = metric.rsplit_once(": ")?;
+    let label = measured.clone().unwrap_or_default();
+    let tail = Tail::of(metric);
+    let centre = match &tail {
+        Some(tail) => tail.centre(&labelled.trials, values)?,
+        None => Summary::of(values)?.median,
+    };
+    let mut figure = FigureFacts {
+        series: String::new(),
+        job: job.to_owned(),
+        job_hash: key::of_jobs(run, &labelled.trials),
+        condition: condition.clone(),
+        metric: metric.to_owned(),
+        primary: *primary && may_decide(Some(&label)),
+        label,
+        unit: Unit::ALL.into_iter().find(|known| known.name() == unit)?,
+        better: *better,
+        tail: tail.is_some(),
+        n: u32::try_from(values.len()).ok()?,
+        centre,
+        samples: values.clone(),
+    };
+    figure.series = key::of_series(facts, &figure);
+    Some(figure)
+}
+
+/// A metric about the slowest operations.
+enum Tail {
+    /// A percentile of the latency of an operation, by the beginning of its name.
+    Percentile(String, Percentile),
+    /// The longest time without a completion.
+    LongestGap,
+}
+
+/// Percentiles of which the operations of a single trial tell little.
+const PERCENTILES: [Percentile; 4] = [
+    Percentile::P95,
+    Percentile::P99,
+    Percentile::P99_9,
+    Percentile::P99_99,
+];
+
+impl Tail {
+    fn of(metric: &str) -> Option<Self> {
+        if metric == "longest_gap" {
+            return Some(Self::LongestGap);
+        }
+        let (operation, percentile) = metric.split_once("_lat_")?;
+        let mut known = PERCENTILES.into_iter();
+        let percentile = known.find(|known| known.to_string() == percentile)?;
+        Some(Self::Percentile(operation.to_owned(), percentile))
+    }
+
+    /// The figure over the operations of all trials together; `None` if they are too few.
+    fn centre(&self, trials: &[&TrialRecord], values: &[f64]) -> Option<f64> {
+        match self {
+            Self::LongestGap => values.iter().copied().reduce(f64::max),
+            Self::Percentile(operation, percentile) => {
+                let records: Option<Vec<&LatencyRecord>> = trials
+                    .iter()
+                    .map(|trial| latency(trial, operation))
+                    .collect();
+                let tail = over_trials(&records?, *percentile)?;
+                Some(tail.pooled_ns as f64)
+            }
+        }
+    }
+}
+
+fn latency<'a>(trial: &'a TrialRecord, operation: &str) -> Option<&'a LatencyRecord> {
+    if operation == "operation" {
+        let act = trial.detail.as_deref().and_then(StepDetail::scenario)?;
+        return act.latency.as_ref();
+    }
+    let mut timed = Operation::ALL.into_iter();
+    let timed = timed.find(|known| known.name() == operation)?;
+    timed.latency(trial.measured.as_ref()?)
+}
+
+#[cfg(test)]
+mod tests;
