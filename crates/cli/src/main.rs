@@ -26,7 +26,7 @@ use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
     sweep, traits, watch,
 };
-use commands::results::{import, list, plot, report, rm, show, tag};
+use commands::results::{import, list, plot, report, rm, serve, show, tag};
 use commands::{Cli, Command, generate, language, usage};
 use driver::measuring::MeasureArgs;
 use exit::Failure;
@@ -160,6 +160,7 @@ fn run_command(
         Command::Rm(args) => rm::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Targets(args) => commands::machines::targets::run(&args),

@@ -28,6 +28,8 @@ const HEADERS: usize = 64;
 const CONNECTIONS: usize = 1000;
 /// Threads that read the store and render.
 const THREADS: usize = 16;
+/// Stack of such a thread.
+const STACK_BYTES: usize = 8 << 20;
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Time limit for answers under way when the server ends.
@@ -54,6 +56,7 @@ pub fn serve(listener: Listener, served: Served, stop: &Stop) -> io::Result<()> 
         .enable_io()
         .enable_time()
         .max_blocking_threads(THREADS)
+        .thread_stack_size(STACK_BYTES)
         .build()?;
     runtime.block_on(async {
         let listener = TcpListener::from_std(listener)?;

@@ -44,6 +44,7 @@ use results::list::ListArgs;
 use results::plot::PlotArgs;
 use results::report::ReportArgs;
 use results::rm::RmArgs;
+use results::serve::ServeArgs;
 use results::show::ShowArgs;
 use results::tag::TagArgs;
 use std::ffi::OsString;
@@ -100,7 +101,9 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         key!("Results"),
-        &["list", "show", "report", "plot", "import", "tag", "rm"],
+        &[
+            "list", "show", "report", "plot", "serve", "import", "tag", "rm",
+        ],
     ),
     (
         key!("Machines"),
@@ -189,6 +192,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.
     Plot(PlotArgs),
+    /// Show stored results in a browser, and to programs as JSON.
+    Serve(ServeArgs),
     /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
     Explain(ExplainArgs),
     /// Calculate bus limits, simulate cards and fit their parameters.

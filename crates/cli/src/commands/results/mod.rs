@@ -5,5 +5,6 @@ pub mod list;
 pub mod plot;
 pub mod report;
 pub mod rm;
+pub mod serve;
 pub mod show;
 pub mod tag;
