@@ -9,6 +9,7 @@ use crate::exit::Failure;
 use crate::ui::address::{self, On};
 use crate::ui::values::{parse_margin, parse_unit};
 use assay_lang::Language;
+use assay_model::annotation::parse_tag;
 use assay_model::text::clean;
 use assay_stats::verdict::line::Options;
 use rustix::process::geteuid;
@@ -49,7 +50,7 @@ const fn setting([key, variable, flag, about, default]: [&'static str; 5]) -> Se
 }
 
 /// Settings in the order of their page.
-pub const SETTINGS: [Setting; 7] = [
+pub const SETTINGS: [Setting; 8] = [
     setting([
         "store",
         "ASSAY_STORE",
@@ -84,6 +85,13 @@ pub const SETTINGS: [Setting; 7] = [
         "--unit",
         "name of the measured unit, for devices that have no identity",
         "none",
+    ]),
+    setting([
+        "project",
+        "ASSAY_PROJECT",
+        "--project",
+        "project that the series of runs belong to",
+        "default",
     ]),
     setting([
         "part",
@@ -149,6 +157,9 @@ pub struct Values {
     /// Name of the measured unit.
     #[serde(deserialize_with = "unit")]
     pub unit: Option<String>,
+    /// Project of runs.
+    #[serde(deserialize_with = "project")]
+    pub project: Option<String>,
     /// Measured part.
     pub part: Option<String>,
     /// Machines by their names.
@@ -176,6 +187,10 @@ fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
 
 fn unit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     parsed(from, parse_unit)
+}
+
+fn project<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    parsed(from, parse_tag)
 }
 
 fn parsed<'de, T, D: Deserializer<'de>>(

@@ -24,6 +24,7 @@ mod names;
 pub mod plan;
 pub mod rng;
 pub mod run;
+pub mod series;
 pub mod storage;
 pub mod system;
 pub mod text;

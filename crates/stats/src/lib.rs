@@ -8,6 +8,7 @@
 //! figure that looks sound.
 
 pub mod acts;
+pub mod changes;
 pub mod course;
 pub mod derive;
 pub mod distributions;

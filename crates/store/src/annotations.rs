@@ -3,6 +3,7 @@
 
 use crate::backend::Session;
 use crate::clock::now_unix_ms;
+use crate::derived;
 use crate::error::StoreError;
 use crate::record;
 use crate::rows::{annotation, owner};
@@ -133,6 +134,7 @@ fn exists(t: &mut Session<'_>, id: &str) -> Result<bool, StoreError> {
 
 /// Removes what was noted of a run or an import that is gone, and notes that it was there.
 fn bury(t: &mut Session<'_>, id: &str) -> Result<(), StoreError> {
+    derived::forget(t, id)?;
     for sql in [
         "DELETE FROM annotations WHERE id = ?1",
         "DELETE FROM queue WHERE id = ?1",

@@ -13,6 +13,7 @@ mod backend;
 mod browse;
 mod clock;
 mod copies;
+mod derived;
 mod error;
 mod imports;
 mod location;
@@ -24,6 +25,7 @@ mod select;
 
 pub use browse::{DeviceSummary, Page, PageKey, RecordState, RunFilter, Totals};
 pub use copies::{Copied, RawRun, RawTrial};
+pub use derived::{CheckedSeries, SeriesFilter};
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use location::Location;

@@ -72,6 +72,90 @@ pub const STEPS: &[&str] = &[
     CREATE INDEX runs_by_time ON runs (started_unix_ms, id);
     CREATE INDEX imports_by_time ON imports (imported_unix_ms, id);
     CREATE INDEX runs_under_way ON runs (id) WHERE status = 'running';",
+    // 5: what is derived from runs, and made again when it is dropped (`crate::derived`): facts,
+    // series with their points and changes; `series.id` is its key read as a number,
+    // `finished_unix_ms` of facts tells whether the run was resumed since. Opinions on changes are
+    // the user's and stay.
+    "CREATE TABLE facts (
+        run_id TEXT PRIMARY KEY NOT NULL,
+        version INTEGER NOT NULL,
+        finished_unix_ms INTEGER NOT NULL,
+        project TEXT NOT NULL,
+        target TEXT NOT NULL,
+        model TEXT NOT NULL,
+        unit TEXT,
+        bus TEXT,
+        kernel TEXT,
+        firmware TEXT,
+        governor TEXT,
+        scheduler TEXT,
+        command TEXT NOT NULL,
+        surroundings TEXT NOT NULL
+    );
+    CREATE TABLE series (
+        id INTEGER PRIMARY KEY NOT NULL,
+        key TEXT UNIQUE NOT NULL,
+        project TEXT NOT NULL,
+        model TEXT NOT NULL,
+        unit TEXT NOT NULL,
+        target TEXT NOT NULL,
+        job TEXT NOT NULL,
+        job_hash TEXT NOT NULL,
+        condition TEXT NOT NULL,
+        metric TEXT NOT NULL,
+        label TEXT NOT NULL,
+        unit_of_measure TEXT NOT NULL,
+        better TEXT,
+        decides INTEGER NOT NULL,
+        tail INTEGER NOT NULL,
+        checked INTEGER NOT NULL,
+        runs INTEGER NOT NULL DEFAULT 0,
+        first_unix_ms INTEGER NOT NULL DEFAULT 0,
+        last_unix_ms INTEGER NOT NULL DEFAULT 0,
+        last_centre REAL NOT NULL DEFAULT 0
+    );
+    CREATE TABLE points (
+        series INTEGER NOT NULL,
+        started_unix_ms INTEGER NOT NULL,
+        run_id TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        centre REAL NOT NULL,
+        samples {reals} NOT NULL,
+        PRIMARY KEY (series, started_unix_ms, run_id)
+    );
+    CREATE TABLE changes (
+        series INTEGER NOT NULL,
+        run_id TEXT NOT NULL,
+        before_run_id TEXT NOT NULL,
+        started_unix_ms INTEGER NOT NULL,
+        found_unix_ms INTEGER NOT NULL,
+        verdict TEXT NOT NULL,
+        effect REAL,
+        effect_low REAL,
+        effect_high REAL,
+        before_runs INTEGER NOT NULL,
+        before_centre REAL NOT NULL,
+        after_runs INTEGER NOT NULL,
+        after_centre REAL NOT NULL,
+        p REAL NOT NULL,
+        events TEXT NOT NULL,
+        method TEXT NOT NULL,
+        accepted INTEGER NOT NULL,
+        PRIMARY KEY (series, run_id)
+    );
+    CREATE TABLE opinions (
+        series_key TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        state TEXT NOT NULL,
+        note TEXT NOT NULL,
+        author TEXT NOT NULL,
+        at_unix_ms INTEGER NOT NULL,
+        PRIMARY KEY (series_key, run_id)
+    );
+    CREATE INDEX facts_by_model ON facts (model, target);
+    CREATE INDEX points_by_run ON points (run_id);
+    CREATE INDEX series_by_job ON series (job_hash, model, target);
+    CREATE INDEX series_unchecked ON series (id) WHERE checked < 0;",
 ];
 
 /// The newest known format.

@@ -38,6 +38,11 @@ pub trait Target {
         None
     }
 
+    /// Project of the runs that are made there, where the user named one.
+    fn project(&self) -> Option<String> {
+        None
+    }
+
     /// The agent that is started next must have that feature.
     fn needs(&mut self, feature: Feature) {
         let _ = feature;

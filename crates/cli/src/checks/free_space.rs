@@ -42,11 +42,10 @@ pub fn file_size(
             )));
         }
         Some(asked) => asked,
-        // A tool that fills a file system to the brim harms what it stands on.
-        None => planned.min(match inspection.kind {
-            PathKind::Directory { .. } => Bytes(room.0 / 5 * 4),
-            _ => room,
-        }),
+        None => match inspection.kind {
+            PathKind::Directory { .. } => fitting(planned, room),
+            _ => planned.min(room),
+        },
     };
     let whole = Bytes(size.0 / MIB * MIB);
     if whole < SMALLEST {
@@ -57,6 +56,17 @@ pub fn file_size(
         )));
     }
     Ok(whole)
+}
+
+/// The planned size, or a smaller one that fits. A tool that fills a file system to the brim harms
+/// what it stands on. Smaller sizes are powers of two: figures of files of different sizes are not
+/// comparable, and free space differs a little from run to run.
+fn fitting(planned: Bytes, room: Bytes) -> Bytes {
+    let most = room.0 / 5 * 4;
+    match most.checked_ilog2() {
+        Some(power) if most < planned.0 => Bytes(1 << power),
+        _ => Bytes(planned.0.min(most)),
+    }
 }
 
 /// The largest test file beside which there is room for `beside` more, which is never
@@ -123,6 +133,18 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_that_fills_a_little_has_the_same_test_file() {
+        let (mib, gib) = (Bytes::mib, Bytes::gib);
+        assert_eq!(fitting(gib(1), gib(100)), gib(1));
+        assert_eq!(fitting(gib(1), Bytes(gib(1).0 / 4 * 5)), gib(1));
+        for room in [900, 800, 700, 641] {
+            assert_eq!(fitting(gib(1), mib(room)), mib(512), "{room}");
+        }
+        assert_eq!(fitting(gib(1), mib(639)), mib(256));
+        assert_eq!(fitting(gib(1), Bytes(0)), Bytes(0));
+    }
 
     #[test]
     fn the_planned_size_shrinks_before_there_is_no_room() {

@@ -104,6 +104,7 @@ impl Host {
             origin: Origin {
                 target: target.name(),
                 unit: target.unit(),
+                project: target.project(),
                 builds: None,
             },
             noted_bytes: 0,

@@ -1,5 +1,6 @@
 //! Common parts of commands that make a run: its name, its presentation, and the exit code.
 
+use crate::config;
 use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
 use crate::output::{print, style};
 use crate::stored::owner;
@@ -26,12 +27,16 @@ pub struct Origin {
     pub target: Option<String>,
     /// The unit of a part.
     pub unit: Option<String>,
+    /// Project of the runs; `None`: that of the settings.
+    pub project: Option<String>,
     /// This program and the agent.
     pub builds: Option<Builds>,
 }
 
 /// Returns the header of a run that begins now.
 pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader {
+    let set = config::values().project.as_ref();
+    let project = origin.project.as_ref().or(set);
     RunHeader {
         id: plan.run_id.clone(),
         started_unix_ms: unix_ms(),
@@ -48,7 +53,7 @@ pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader 
         paired: None,
         claims: None,
         unit: origin.unit.clone(),
-        project: None,
+        project: project.cloned(),
     }
 }
 

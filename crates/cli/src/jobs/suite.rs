@@ -94,9 +94,10 @@ impl Scale {
         }
     }
 
-    /// A file larger than the memory cannot hide in it. With [`TRIALS`] half an hour.
+    /// A file larger than the memory cannot hide in it. With [`TRIALS`] half an hour. The size is
+    /// coarse: each kernel reports a little more or less memory on the same machine.
     fn thorough(memory: Bytes) -> Self {
-        let file = Bytes((memory.0 + memory.0 / 8).next_multiple_of(MIB));
+        let file = larger_than(memory);
         Self {
             file,
             ladder: Bytes::mib(512),
@@ -106,6 +107,13 @@ impl Scale {
             sustained_bytes: Bytes((file.0 / 2).next_multiple_of(MIB).max(Bytes::gib(4).0)),
         }
     }
+}
+
+/// Size above that of the memory, in steps of an eighth to a sixteenth of it.
+fn larger_than(memory: Bytes) -> Bytes {
+    let least = memory.0 + memory.0 / 8;
+    let step = least.checked_ilog2().map_or(1, |power| (1 << power) / 8);
+    Bytes(least.next_multiple_of(step.max(MIB)))
 }
 
 /// Default number of trials of each job: a verdict takes four trials a side, and one of them may
@@ -291,6 +299,24 @@ mod tests {
             .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let trials = u64::from(trials);
         (trials * time_ns / 1_000_000_000, Bytes(trials * written))
+    }
+
+    #[test]
+    fn a_file_larger_than_the_memory_has_the_same_size_for_every_kernel() {
+        let gib = |bytes: Bytes| bytes.0 as f64 / Bytes::gib(1).0 as f64;
+        for (memory_kib, expected) in [
+            (16_303_104, 18.0),
+            (16_281_000, 18.0),
+            (16_330_000, 18.0),
+            (1_015_000, 1.125),
+            (8_000_000, 9.0),
+        ] {
+            let memory = Bytes::kib(memory_kib);
+            let found = larger_than(memory);
+            assert_eq!(gib(found), expected, "{memory_kib}");
+            assert!(found.0 >= memory.0 + memory.0 / 8);
+        }
+        assert_eq!(larger_than(Bytes(0)), Bytes(0));
     }
 
     /// Checks the promise of the README and `--help`.

@@ -24,7 +24,7 @@ pub fn measure(
     if let Some(part) = child::this() {
         let address = parse(&part.address).map_err(Failure::usage)?;
         let inner = target(&address, args.when_lost)?;
-        return run(&mut Named::new(inner, &part.name));
+        return run(&mut Named::new(inner, &part.name, args.project.clone()));
     }
     let named = |inner: Box<dyn Target>| Named {
         inner,
@@ -34,6 +34,7 @@ pub fn measure(
             .as_ref()
             .or(config::values().unit.as_ref())
             .cloned(),
+        project: args.project.clone(),
     };
     match (args.targets()?.as_slice(), &args.unit) {
         ([], _) => run(&mut named(this_machine()?)),

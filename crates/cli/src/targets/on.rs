@@ -10,6 +10,7 @@ use crate::targets::lab;
 use crate::ui::address;
 use crate::ui::progress::Voice;
 use crate::ui::values::parse_unit;
+use assay_model::annotation::parse_tag;
 use assay_model::text::clean;
 use assay_model::wire::Feature;
 use assay_target::labgrid::{Board, BoardFilter};
@@ -50,6 +51,10 @@ pub struct OnArgs {
     /// with the same name count as one unit in a comparison.
     #[arg(long, value_name = "NAME", value_parser = parse_unit)]
     pub unit: Option<String>,
+
+    /// Project of the run: series of different projects are kept apart (docs/series.md).
+    #[arg(long, value_name = "NAME", value_parser = parse_tag)]
+    pub project: Option<String>,
 }
 
 impl OnArgs {
@@ -175,16 +180,19 @@ pub(super) struct Named {
     pub name: Option<String>,
     /// The unit that is measured.
     pub unit: Option<String>,
+    /// Project of the runs.
+    pub project: Option<String>,
 }
 
 impl Named {
     /// One of several. This machine has no other name. A lab vouches for its places to be
     /// boards of their own; two addresses may be of one machine.
-    pub fn new(inner: Box<dyn Target>, name: &str) -> Self {
+    pub fn new(inner: Box<dyn Target>, name: &str, project: Option<String>) -> Self {
         Self {
             name: inner.name().map(|_| name.to_owned()),
             inner,
             unit: name.starts_with(PLACE).then(|| name.to_owned()),
+            project,
         }
     }
 }
@@ -196,6 +204,10 @@ impl Target for Named {
 
     fn unit(&self) -> Option<String> {
         self.unit.clone()
+    }
+
+    fn project(&self) -> Option<String> {
+        self.project.clone()
     }
 
     fn needs(&mut self, feature: Feature) {

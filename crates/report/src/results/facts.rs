@@ -71,6 +71,9 @@ fn figure(run: &Run, facts: &RunFacts, labelled: &Labelled<'_>) -> Option<Figure
         Some(tail) => tail.centre(&labelled.trials, values)?,
         None => Summary::of(values)?.median,
     };
+    if !centre.is_finite() {
+        return None;
+    }
     let mut figure = FigureFacts {
         series: String::new(),
         job: job.to_owned(),

@@ -1,0 +1,186 @@
+//! The search for changes in all series of one job.
+
+use crate::events::{self, Surroundings};
+use assay_model::figures::Better;
+use assay_model::series::{ChangeSide, OpinionState, Series, SeriesChange, SeriesPoint, Turn};
+use assay_model::verdict::Verdict;
+use assay_stats::changes::{
+    self, ChangePoint, JITTER, Opinion, Rules, RunPoint, RunSeries, SideOfChange, find, find_in_job,
+};
+use assay_store::{CheckedSeries, Store, StoreError};
+use std::collections::BTreeMap;
+
+/// Opinions of users by the keys of series.
+#[derive(Debug, Default)]
+pub struct Opinions(BTreeMap<String, Vec<Opinion>>);
+
+impl Opinions {
+    /// Reads all opinions of a store.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn of(store: &Store) -> Result<Self, StoreError> {
+        let mut all: BTreeMap<String, Vec<Opinion>> = BTreeMap::new();
+        for opinion in store.opinions(None)? {
+            let state = match opinion.state {
+                OpinionState::Accepted => changes::OpinionState::Accepted,
+                OpinionState::False => changes::OpinionState::False,
+            };
+            all.entry(opinion.series).or_default().push(Opinion {
+                run_id: opinion.run,
+                state,
+            });
+        }
+        Ok(Self(all))
+    }
+
+    fn on(&self, series: &Series) -> &[Opinion] {
+        self.0.get(&series.key).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A series as it is searched.
+struct Searched<'a> {
+    series: &'a Series,
+    points: Vec<SeriesPoint>,
+    /// `None` where no direction is good.
+    better: Option<Better>,
+}
+
+/// Searches all series of a job and stores their changes.
+///
+/// # Errors
+/// When the store cannot be read or written.
+pub fn job(store: &mut Store, group: &[Series], opinions: &Opinions) -> Result<(), StoreError> {
+    let mut searched = Vec::new();
+    for series in group {
+        searched.push(Searched {
+            series,
+            points: store.points(&series.key)?,
+            better: series.better,
+        });
+    }
+    let rules = Rules::default();
+    let input: Vec<(RunSeries, Vec<Opinion>)> = searched
+        .iter()
+        .filter_map(|of| Some((of.input()?, opinions.on(of.series).to_vec())))
+        .collect();
+    let mut found = find_in_job(&input, &rules).into_iter().zip(&input);
+    let mut checked = Vec::new();
+    for of in &searched {
+        let changes = match of.better.and_then(|_| found.next()) {
+            Some((changes, (input, opinions))) => {
+                let surroundings = events::around(store, &of.points, &changes)?;
+                let dates = Dates {
+                    input,
+                    opinions,
+                    rules: &rules,
+                };
+                let stored = |change| stored(of, change, &surroundings, &dates);
+                changes.iter().map(stored).collect()
+            }
+            None => Vec::new(),
+        };
+        checked.push(CheckedSeries {
+            key: &of.series.key,
+            points: &of.points,
+            changes,
+        });
+    }
+    store.save_changes(&checked)
+}
+
+impl Searched<'_> {
+    fn input(&self) -> Option<RunSeries> {
+        let points = self.points.iter().map(|point| RunPoint {
+            run_id: point.run.clone(),
+            started_unix_ms: point.started_unix_ms,
+            // Of a tail only the percentile of all operations together is compared.
+            trials: match self.series.tail {
+                true => vec![point.centre],
+                false => point.samples.clone(),
+            },
+        });
+        Some(RunSeries {
+            points: points.collect(),
+            better: self.better?,
+            tail: self.series.tail,
+            margin: None,
+        })
+    }
+}
+
+fn stored(
+    of: &Searched<'_>,
+    change: &ChangePoint,
+    surroundings: &Surroundings,
+    dates: &Dates<'_>,
+) -> SeriesChange {
+    SeriesChange {
+        run: change.run_id.clone(),
+        before_run: change.before_run_id.clone(),
+        started_unix_ms: change.started_unix_ms,
+        found_unix_ms: dates.found(change),
+        turn: turn(change, of.better),
+        effect_percent: change.effect.map(|effect| effect.percent),
+        effect_interval: change.effect.and_then(|effect| effect.interval),
+        before: side(change.before),
+        after: side(change.after),
+        p: change.p,
+        events: events::at(&of.points, change.index, surroundings),
+        method: change.method.to_owned(),
+        accepted: change.accepted,
+    }
+}
+
+fn side(side: SideOfChange) -> ChangeSide {
+    ChangeSide {
+        runs: u32::try_from(side.runs).unwrap_or(u32::MAX),
+        centre: side.centre,
+    }
+}
+
+/// Which way a series changed; an accepted change may have a verdict that names no side.
+fn turn(change: &ChangePoint, better: Option<Better>) -> Turn {
+    let gain = (change.after.centre - change.before.centre) * better.map_or(1.0, Better::sign);
+    match change.verdict {
+        Verdict::Faster(_) => Turn::Faster,
+        Verdict::Slower(_) => Turn::Slower,
+        _ if gain < 0.0 => Turn::Slower,
+        _ => Turn::Faster,
+    }
+}
+
+/// Finds out when changes could be found first.
+struct Dates<'a> {
+    input: &'a RunSeries,
+    opinions: &'a [Opinion],
+    rules: &'a Rules,
+}
+
+/// Runs after a change with which the search is repeated; one that is found later has the date of
+/// the newest run.
+const LATEST: usize = 40;
+
+impl Dates<'_> {
+    /// Start of the first run with which there were runs enough to find a change. It follows from
+    /// the runs alone: what is new since a day does not depend on when someone looked.
+    fn found(&self, change: &ChangePoint) -> u64 {
+        let points = &self.input.points;
+        let newest = points.last().map_or(0, |point| point.started_unix_ms);
+        let first = change.index + self.rules.min_runs;
+        let lengths = first..points.len().min(first + LATEST);
+        let is_near = |found: &ChangePoint| found.index.abs_diff(change.index) <= JITTER;
+        for length in lengths {
+            let earlier = RunSeries {
+                points: points.iter().take(length).cloned().collect(),
+                ..self.input.clone()
+            };
+            if find(&earlier, self.opinions, self.rules).iter().any(is_near) {
+                let last = earlier.points.last();
+                return last.map_or(newest, |point| point.started_unix_ms);
+            }
+        }
+        newest
+    }
+}

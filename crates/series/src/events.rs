@@ -1,0 +1,54 @@
+//! Events at a change: circumstances that differ between the runs on both sides of it.
+
+use assay_model::facts::Circumstance;
+use assay_model::series::{Event, SeriesPoint};
+use assay_stats::changes::ChangePoint;
+use assay_store::{Store, StoreError};
+use std::collections::BTreeMap;
+
+/// Values of circumstances by runs.
+pub type Surroundings = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Runs that a change may be off: events between these count too.
+const OFF: usize = 1;
+
+/// Reads the surroundings of the runs around changes.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn around(
+    store: &Store,
+    points: &[SeriesPoint],
+    changes: &[ChangePoint],
+) -> Result<Surroundings, StoreError> {
+    let places = changes.iter().flat_map(|change| near(change.index));
+    let runs = places.filter_map(|place| points.get(place));
+    let runs: Vec<&str> = runs.map(|point| point.run.as_str()).collect();
+    store.surroundings(&runs)
+}
+
+/// Points on both sides of a change.
+fn near(index: usize) -> impl Iterator<Item = usize> {
+    index.saturating_sub(1 + OFF)..=index + OFF
+}
+
+/// Circumstances that differ across a change, in order of importance: between the two runs next
+/// to it, else between those one run further away. What is not known on a side is none.
+pub fn at(points: &[SeriesPoint], index: usize, surroundings: &Surroundings) -> Vec<Event> {
+    let all = Circumstance::ALL.into_iter();
+    let found = all.filter_map(|circumstance| {
+        let name = circumstance.name();
+        let value = |place: usize| surroundings.get(&points.get(place)?.run)?.get(name);
+        let differing = |off: usize| {
+            let before = value(index.checked_sub(1 + off)?)?;
+            let after = value(index + off)?;
+            (before != after).then(|| Event {
+                circumstance: name.to_owned(),
+                before: before.clone(),
+                after: after.clone(),
+            })
+        };
+        (0..=OFF).find_map(differing)
+    });
+    found.collect()
+}

@@ -1,0 +1,127 @@
+//! Judgement of one candidate between its neighbours.
+
+use super::Rules;
+use crate::verdict::compare::Comparison;
+use crate::verdict::line::{Options, VerdictRow};
+use crate::verdict::units::compare_runs;
+use assay_model::figures::{Better, Figure, Sample};
+use assay_model::verdict::Verdict;
+use std::ops::Range;
+
+/// Runs of a series as they are judged.
+pub(super) struct Judged<'a> {
+    /// Logarithm of each run's centre.
+    pub logs: &'a [f64],
+    /// Figure of each run.
+    pub runs: &'a [Vec<Figure>],
+    /// Margin, as a share.
+    pub margin: f64,
+    /// The rules.
+    pub rules: &'a Rules,
+}
+
+/// What a comparison of both sides found.
+pub(super) struct Finding {
+    /// Runs that were compared.
+    pub before: Range<usize>,
+    /// Runs that were compared.
+    pub after: Range<usize>,
+    /// The verdict.
+    pub row: VerdictRow,
+    /// p value of the difference.
+    pub p: f64,
+}
+
+impl Judged<'_> {
+    /// Compares the runs on both sides of `at` within a part of the series; those nearest to it.
+    pub fn compare(&self, part: &Range<usize>, at: usize) -> Option<Finding> {
+        let most = self.rules.max_runs;
+        let before = part.start.max(at.saturating_sub(most))..at;
+        let after = at..part.end.min(at + most);
+        let options = Options {
+            margin: self.margin,
+            ..Options::default()
+        };
+        let side = |range: &Range<usize>| self.runs.get(range.clone());
+        let Comparison { lines, .. } = compare_runs(side(&before)?, side(&after)?, &options);
+        let row = lines.into_iter().next()?;
+        let p = row.p_adjusted.unwrap_or(1.0);
+        Some(Finding {
+            before,
+            after,
+            row,
+            p,
+        })
+    }
+
+    /// Returns true if a difference is a change of the series.
+    pub fn counts(&self, finding: &Finding) -> bool {
+        let change = match finding.row.verdict {
+            Verdict::Faster(change) | Verdict::Slower(change) => change,
+            _ => return false,
+        };
+        let runs = finding.before.len().min(finding.after.len());
+        runs >= self.rules.min_runs
+            && finding.p <= self.rules.level
+            && change.log().abs() > self.margin.ln_1p()
+            && (runs >= self.rules.settled_runs || self.is_apart(finding))
+            && !self.is_drift(finding)
+    }
+
+    /// Returns true if no value of one side lies among those of the other side.
+    fn is_apart(&self, finding: &Finding) -> bool {
+        let ends = |range: &Range<usize>| {
+            let values = self.logs.get(range.clone()).unwrap_or_default();
+            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            (low, high)
+        };
+        let (before, after) = (ends(&finding.before), ends(&finding.after));
+        before.1 < after.0 || after.1 < before.0
+    }
+
+    /// Returns true if a straight line describes both sides better than a step does.
+    fn is_drift(&self, finding: &Finding) -> bool {
+        let before = self.logs.get(finding.before.clone()).unwrap_or_default();
+        let after = self.logs.get(finding.after.clone()).unwrap_or_default();
+        let step = squares(before) + squares(after);
+        let all: Vec<f64> = before.iter().chain(after).copied().collect();
+        squares_of_line(&all) <= step
+    }
+}
+
+/// Sum of squared deviations from the mean.
+fn squares(values: &[f64]) -> f64 {
+    let mean = crate::summary::mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+/// Sum of squared deviations from the line of least squares through values at equal distances.
+fn squares_of_line(values: &[f64]) -> f64 {
+    let mean = crate::summary::mean(values);
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (index, value) in values.iter().enumerate() {
+        let (x, y) = (index as f64 - middle, value - mean);
+        xx += x * x;
+        xy += x * y;
+        yy += y * y;
+    }
+    yy - xy * xy / xx
+}
+
+/// The figure of one run; what its metric is called does not matter.
+pub(super) fn figure(trials: &[f64], better: Better) -> Figure {
+    Figure {
+        condition: String::new(),
+        metric: String::new(),
+        unit: String::new(),
+        better: Some(better),
+        primary: true,
+        sample: Sample::Values {
+            values: trials.to_vec(),
+            positions: Vec::new(),
+        },
+        measured: None,
+    }
+}

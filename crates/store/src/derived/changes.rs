@@ -1,0 +1,183 @@
+//! Changes of series.
+
+use super::series::{self, COLUMNS, SeriesFilter};
+use super::{DERIVED, UNCHECKED, named, number};
+use crate::backend::{Row, Session, Value};
+use crate::error::StoreError;
+use crate::record;
+use crate::runs::Store;
+use assay_model::series::{ChangeSide, Event, Series, SeriesChange, SeriesPoint, Turn};
+
+/// A series whose changes were looked for.
+#[derive(Clone, Debug)]
+pub struct CheckedSeries<'a> {
+    /// Key of the series.
+    pub key: &'a str,
+    /// Points that were looked at.
+    pub points: &'a [SeriesPoint],
+    /// Changes that were found.
+    pub changes: Vec<SeriesChange>,
+}
+
+/// Columns of `changes`, in the order of [`row`].
+const CHANGES: &[&str] = &[
+    "series",
+    "run_id",
+    "before_run_id",
+    "started_unix_ms",
+    "found_unix_ms",
+    "verdict",
+    "effect",
+    "effect_low",
+    "effect_high",
+    "before_runs",
+    "before_centre",
+    "after_runs",
+    "after_centre",
+    "p",
+    "events",
+    "method",
+    "accepted",
+];
+
+impl Store {
+    /// Stores the changes of series, in place of those that were known. A series that has other
+    /// points meanwhile stays to be checked.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn save_changes(&mut self, checked: &[CheckedSeries<'_>]) -> Result<(), StoreError> {
+        self.database.transaction(|t| {
+            t.lock(DERIVED)?;
+            for series in checked {
+                save(t, series)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes of the series that fit a filter, each with its series; the newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn changes(
+        &self,
+        filter: &SeriesFilter,
+    ) -> Result<Vec<(Series, SeriesChange)>, StoreError> {
+        let (condition, values) = filter.condition();
+        let columns = CHANGES.join(", changes.");
+        let sql = format!(
+            "SELECT found.*, changes.{columns} FROM \
+             (SELECT {COLUMNS}, id AS series_id FROM series WHERE runs > 0 AND {condition}) \
+             AS found JOIN changes ON changes.series = found.series_id \
+             ORDER BY changes.started_unix_ms DESC, found.key"
+        );
+        self.database
+            .query(&sql, &values, |row| Ok((series::read(row)?, read(row)?)))
+    }
+
+    /// Changes of one series, the oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn changes_of(&self, key: &str) -> Result<Vec<SeriesChange>, StoreError> {
+        let columns = CHANGES.join(", ");
+        let sql = format!(
+            "SELECT {columns} FROM changes WHERE series = ?1 ORDER BY started_unix_ms, run_id"
+        );
+        self.database.query(&sql, &[number(key).into()], read)
+    }
+}
+
+fn save(t: &mut Session<'_>, checked: &CheckedSeries<'_>) -> Result<(), StoreError> {
+    let id = number(checked.key);
+    t.execute("DELETE FROM changes WHERE series = ?1", &[id.into()])?;
+    let sql = "SELECT count(*) AS there FROM points WHERE series = ?1";
+    let there = t.first(sql, &[id.into()], |row| row.get::<usize>("there"))?;
+    if there == Some(0) {
+        t.execute("DELETE FROM series WHERE id = ?1", &[id.into()])?;
+        return Ok(());
+    }
+    let seen = checked.points.len();
+    let mark = match there == Some(seen) {
+        true => seen.into(),
+        false => Value::Int(UNCHECKED),
+    };
+    let (first, last) = (checked.points.first(), checked.points.last());
+    t.execute(
+        "UPDATE series SET checked = ?2, runs = ?3, first_unix_ms = ?4, last_unix_ms = ?5, \
+         last_centre = ?6 WHERE id = ?1",
+        &[
+            id.into(),
+            mark,
+            seen.into(),
+            first.map_or(0, |point| point.started_unix_ms).into(),
+            last.map_or(0, |point| point.started_unix_ms).into(),
+            last.map_or(0.0, |point| point.centre).into(),
+        ],
+    )?;
+    let mut rows = Vec::new();
+    for change in &checked.changes {
+        rows.push(row(id, change)?);
+    }
+    t.insert_many("changes", CHANGES, rows)?;
+    Ok(())
+}
+
+fn row(series: i64, change: &SeriesChange) -> Result<Vec<Value>, StoreError> {
+    let unwritable = |source| StoreError::Unwritable {
+        run: change.run.clone(),
+        source,
+    };
+    let interval = change.effect_interval;
+    Ok(vec![
+        series.into(),
+        (&change.run).into(),
+        (&change.before_run).into(),
+        change.started_unix_ms.into(),
+        change.found_unix_ms.into(),
+        change.turn.name().into(),
+        change.effect_percent.into(),
+        interval.map(|(low, _)| low).into(),
+        interval.map(|(_, high)| high).into(),
+        change.before.runs.into(),
+        change.before.centre.into(),
+        change.after.runs.into(),
+        change.after.centre.into(),
+        change.p.into(),
+        record::to_text(&change.events).map_err(unwritable)?.into(),
+        (&change.method).into(),
+        change.accepted.into(),
+    ])
+}
+
+fn read(row: &Row<'_>) -> Result<SeriesChange, StoreError> {
+    let low: Option<f64> = row.get("effect_low")?;
+    let high: Option<f64> = row.get("effect_high")?;
+    let side = |runs, centre| -> Result<ChangeSide, StoreError> {
+        Ok(ChangeSide {
+            runs: row.get(runs)?,
+            centre: row.get(centre)?,
+        })
+    };
+    Ok(SeriesChange {
+        run: row.get("run_id")?,
+        before_run: row.get("before_run_id")?,
+        started_unix_ms: row.get("started_unix_ms")?,
+        found_unix_ms: row.get("found_unix_ms")?,
+        turn: named(row, "verdict", &Turn::ALL, Turn::name)?,
+        effect_percent: row.get("effect")?,
+        effect_interval: low.zip(high),
+        before: side("before_runs", "before_centre")?,
+        after: side("after_runs", "after_centre")?,
+        p: row.get("p")?,
+        events: events(row)?,
+        method: row.get("method")?,
+        accepted: row.get("accepted")?,
+    })
+}
+
+fn events(row: &Row<'_>) -> Result<Vec<Event>, StoreError> {
+    let text: String = row.get("events")?;
+    record::from_text(&text).map_err(|error| row.wrong("events", &error.to_string()))
+}

@@ -1,0 +1,190 @@
+//! Series and their points.
+
+use super::{named, number};
+use crate::backend::{Row, Value};
+use crate::error::StoreError;
+use crate::runs::Store;
+use assay_model::figures::Better;
+use assay_model::metric::Unit;
+use assay_model::series::{Series, SeriesPoint};
+
+/// Series that are wanted: those that fit everything that is given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeriesFilter {
+    /// Project.
+    pub project: Option<String>,
+    /// Part of the model, unit or target, in upper or lower case.
+    pub device: Option<String>,
+    /// Name of a job; a `*` at its end stands for any end.
+    pub job: Option<String>,
+    /// Name of a metric, likewise.
+    pub metric: Option<String>,
+    /// Beginning of the key.
+    pub key: Option<String>,
+    /// Start of the newest run: then or later, milliseconds since 1970 (UTC).
+    pub since_unix_ms: Option<u64>,
+    /// Only metrics that decide.
+    pub only_primary: bool,
+}
+
+/// Columns of a series.
+pub(super) const COLUMNS: &str = "key, project, model, unit, target, job, job_hash, condition, \
+    metric, label, unit_of_measure, better, decides, tail, runs, first_unix_ms, last_unix_ms, \
+    last_centre";
+
+impl Store {
+    /// Series that fit a filter: by device, then by job and metric.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn series(&self, filter: &SeriesFilter) -> Result<Vec<Series>, StoreError> {
+        let (condition, values) = filter.condition();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM series WHERE runs > 0 AND {condition} \
+             ORDER BY model, unit, target, project, job, condition, metric, label, id"
+        );
+        self.database.query(&sql, &values, read)
+    }
+
+    /// Points of a series, the oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn points(&self, key: &str) -> Result<Vec<SeriesPoint>, StoreError> {
+        self.database.query(
+            "SELECT run_id, started_unix_ms, n, centre, samples FROM points WHERE series = ?1 \
+             ORDER BY started_unix_ms, run_id",
+            &[number(key).into()],
+            |row| {
+                Ok(SeriesPoint {
+                    run: row.get("run_id")?,
+                    started_unix_ms: row.get("started_unix_ms")?,
+                    n: row.get("n")?,
+                    centre: row.get("centre")?,
+                    samples: row.get("samples")?,
+                })
+            },
+        )
+    }
+
+    /// The series of jobs of which at least one got or lost points since it was last checked: all
+    /// series of a job under a condition together.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn unchecked_series(&self) -> Result<Vec<Vec<Series>>, StoreError> {
+        const GROUP: &str = "project, model, unit, target, job_hash, condition";
+        let sql = format!(
+            "SELECT {COLUMNS} FROM series WHERE ({GROUP}) IN \
+             (SELECT {GROUP} FROM series WHERE checked < 0) ORDER BY {GROUP}, id"
+        );
+        let all = self.database.query(&sql, &[], read)?;
+        fn group(of: &Series) -> [&String; 6] {
+            [
+                &of.project,
+                &of.model,
+                &of.unit,
+                &of.target,
+                &of.job_hash,
+                &of.condition,
+            ]
+        }
+        let groups = all.chunk_by(|a, b| group(a) == group(b));
+        Ok(groups.map(<[Series]>::to_vec).collect())
+    }
+}
+
+pub(super) fn read(row: &Row<'_>) -> Result<Series, StoreError> {
+    let better: Option<String> = row.get("better")?;
+    let better = match better.as_deref() {
+        Some("higher") => Some(Better::Higher),
+        Some("lower") => Some(Better::Lower),
+        _ => None,
+    };
+    Ok(Series {
+        key: row.get("key")?,
+        project: row.get("project")?,
+        model: row.get("model")?,
+        unit: row.get("unit")?,
+        target: row.get("target")?,
+        job: row.get("job")?,
+        job_hash: row.get("job_hash")?,
+        condition: row.get("condition")?,
+        metric: row.get("metric")?,
+        label: row.get("label")?,
+        unit_of_measure: named(row, "unit_of_measure", &Unit::ALL, Unit::name)?,
+        better,
+        primary: row.get("decides")?,
+        tail: row.get("tail")?,
+        runs: row.get("runs")?,
+        first_unix_ms: row.get("first_unix_ms")?,
+        last_unix_ms: row.get("last_unix_ms")?,
+        last_centre: row.get("last_centre")?,
+    })
+}
+
+impl SeriesFilter {
+    /// A condition on the columns of `series`, and the values of its placeholders.
+    pub(super) fn condition(&self) -> (String, Vec<Value>) {
+        let mut all = Conditions::default();
+        if let Some(project) = &self.project {
+            all.add("project = ?", project.into());
+        }
+        if let Some(device) = &self.device {
+            let any = format!("%{}%", literally(&device.to_lowercase()));
+            all.add(
+                "lower(model || ' ' || unit || ' ' || target) LIKE ? ESCAPE '!'",
+                any.into(),
+            );
+        }
+        for (column, wanted) in [("job", &self.job), ("metric", &self.metric)] {
+            if let Some(wanted) = wanted {
+                all.add(&format!("{column} LIKE ? ESCAPE '!'"), pattern(wanted));
+            }
+        }
+        if let Some(key) = &self.key {
+            all.add("key LIKE ? ESCAPE '!'", pattern(&format!("{key}*")));
+        }
+        if let Some(since) = self.since_unix_ms {
+            all.add("last_unix_ms >= ?", since.into());
+        }
+        if self.only_primary {
+            all.add("decides = ?", true.into());
+        }
+        let condition = match all.conditions.is_empty() {
+            true => "1 = 1".to_owned(),
+            false => all.conditions.join(" AND "),
+        };
+        (condition, all.values)
+    }
+}
+
+/// Conditions with numbered placeholders.
+#[derive(Default)]
+struct Conditions {
+    conditions: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn add(&mut self, condition: &str, value: Value) {
+        self.values.push(value);
+        let placeholder = format!("?{}", self.values.len());
+        self.conditions.push(condition.replace('?', &placeholder));
+    }
+}
+
+/// A pattern of LIKE for a name that may end in `*`.
+fn pattern(name: &str) -> Value {
+    match name.strip_suffix('*') {
+        Some(beginning) => format!("{}%", literally(beginning)),
+        None => literally(name),
+    }
+    .into()
+}
+
+/// Text that LIKE with `!` as its sign of escape takes as it is.
+fn literally(text: &str) -> String {
+    let escaped = text.replace('!', "!!");
+    escaped.replace('%', "!%").replace('_', "!_")
+}
