@@ -51,6 +51,10 @@ pub struct RunFilter {
     pub text: Option<String>,
     /// Text within the description of the device.
     pub device: Option<String>,
+    /// Model of the device, as facts have it.
+    pub model: Option<String>,
+    /// Unit of the device, as facts have it.
+    pub unit: Option<String>,
     /// Text within the name of the machine.
     pub target: Option<String>,
     /// Word of the status.
@@ -68,21 +72,10 @@ pub struct Totals {
     pub runs: u64,
     /// Number of imports.
     pub imports: u64,
-    /// Number of different devices.
+    /// Number of different models of devices, among runs with facts.
     pub devices: u64,
     /// Start of the newest run, milliseconds since 1970 (UTC).
     pub newest_unix_ms: Option<u64>,
-}
-
-/// A device or a machine of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceSummary {
-    /// The device in a few words, or the name of the machine.
-    pub name: String,
-    /// Number of runs.
-    pub runs: u64,
-    /// Start of the newest of them, milliseconds since 1970 (UTC).
-    pub newest_unix_ms: u64,
 }
 
 /// What decides how a run or an import is shown.
@@ -101,20 +94,39 @@ impl RunFilter {
     }
 
     /// Conditions of SQL with their values.
-    fn conditions(&self, target: &str) -> Conditions {
+    fn conditions(&self) -> Conditions {
         let mut all = Conditions::default();
         let has = |column: &str| format!("lower({column}) LIKE lower(?) ESCAPE '\\'");
+        let any = |columns: &[&str]| {
+            let columns: Vec<String> = columns.iter().map(|column| has(column)).collect();
+            columns.join(" OR ")
+        };
         if let Some(text) = &self.text {
-            let columns = ["id", "name", "path", "device", "tags", "note", target];
-            let any: Vec<String> = columns.iter().map(|column| has(column)).collect();
-            let pattern = pattern(text);
-            all.add(&format!("({})", any.join(" OR ")), pattern);
+            // Few runs have an annotation: those that match are found once, and not by each run.
+            let sql = format!(
+                "({} OR runs.id IN (SELECT id FROM annotations WHERE {}) \
+                 OR runs.id IN (SELECT run_id FROM facts WHERE {}))",
+                any(&["runs.id", "path", "device"]),
+                any(&["name", "tags", "note"]),
+                has("target")
+            );
+            all.add(&sql, pattern(text));
         }
         if let Some(device) = &self.device {
             all.add(&has("device"), pattern(device));
         }
+        // The newest of many are wanted: they are looked at one after the other.
+        let fact = |condition: &str| {
+            format!("EXISTS (SELECT 1 FROM facts WHERE run_id = runs.id AND {condition})")
+        };
         if let Some(name) = &self.target {
-            all.add(&has(target), pattern(name));
+            all.add(&fact(&has("facts.target")), pattern(name));
+        }
+        if let Some(model) = &self.model {
+            all.add(&fact("facts.model = ?"), model);
+        }
+        if let Some(unit) = &self.unit {
+            all.add(&fact("facts.unit = ?"), unit);
         }
         if let Some(status) = &self.status {
             all.add("status = ?", status.as_str());
@@ -131,21 +143,30 @@ impl RunFilter {
 
 /// Conditions that are all to be fulfilled, with the values of their placeholders.
 #[derive(Default)]
-struct Conditions {
+pub(crate) struct Conditions {
     sql: Vec<String>,
-    values: Vec<Value>,
+    /// Values of the placeholders.
+    pub(crate) values: Vec<Value>,
 }
 
 impl Conditions {
+    /// Conditions that were written elsewhere, with their values.
+    pub(crate) fn of((sql, values): (String, Vec<Value>)) -> Self {
+        Self {
+            sql: vec![sql],
+            values,
+        }
+    }
+
     /// Adds a condition; each `?` in it is the value.
-    fn add(&mut self, sql: &str, value: impl Into<Value>) {
+    pub(crate) fn add(&mut self, sql: &str, value: impl Into<Value>) {
         self.values.push(value.into());
         let place = format!("?{}", self.values.len());
         self.sql.push(sql.replace('?', &place));
     }
 
     /// Adds that a row is behind a key in descending order.
-    fn behind(&mut self, time: &str, id: &str, key: &PageKey) {
+    pub(crate) fn behind(&mut self, time: &str, id: &str, key: &PageKey) {
         self.values.push(key.at_unix_ms.into());
         self.values.push((&key.id).into());
         let n = self.values.len();
@@ -154,12 +175,13 @@ impl Conditions {
     }
 
     /// Adds the number of rows, one more than a page has.
-    fn limit(&mut self, most: u32) -> String {
+    pub(crate) fn limit(&mut self, most: u32) -> String {
         self.values.push((u64::from(most) + 1).into());
         format!("LIMIT ?{}", self.values.len())
     }
 
-    fn all(&self, word: &str) -> String {
+    /// All of them behind a word of SQL.
+    pub(crate) fn all(&self, word: &str) -> String {
         match self.sql.is_empty() {
             true => String::new(),
             false => format!("{word} {}", self.sql.join(" AND ")),
@@ -189,14 +211,16 @@ impl Store {
         most: u32,
         is_alive: impl Fn(&Owner) -> bool,
     ) -> Result<Page<RunSummary>, StoreError> {
-        let target = self.database.dialect().json_text("header", "target");
-        let mut conditions = filter.conditions(&target);
+        let mut conditions = filter.conditions();
         if let Some(key) = after {
             conditions.behind("started_unix_ms", "runs.id", key);
         }
         let limit = conditions.limit(most);
+        // Rows are long: only those of this page are read as a whole.
         let ending = format!(
-            "{} ORDER BY started_unix_ms DESC, runs.id DESC {limit}",
+            "WHERE runs.id IN (SELECT id FROM (SELECT id, started_unix_ms FROM runs {} \
+             ORDER BY started_unix_ms DESC, id DESC {limit}) AS newest) \
+             ORDER BY started_unix_ms DESC, runs.id DESC",
             conditions.all("WHERE")
         );
         let sql = self.listed(&ending);
@@ -244,46 +268,6 @@ impl Store {
         Ok(page(rows, most, key))
     }
 
-    /// Devices by their descriptions, the one measured last first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn device_page(
-        &self,
-        after: Option<&PageKey>,
-        most: u32,
-    ) -> Result<Page<DeviceSummary>, StoreError> {
-        let mut conditions = Conditions::default();
-        if let Some(key) = after {
-            conditions.behind("max(started_unix_ms)", "device", key);
-        }
-        let limit = conditions.limit(most);
-        let sql = format!(
-            "SELECT device AS name, count(*) AS runs, max(started_unix_ms) AS newest FROM runs \
-             GROUP BY device {} ORDER BY newest DESC, device DESC {limit}",
-            conditions.all("HAVING")
-        );
-        let rows = self.database.query(&sql, &conditions.values, named)?;
-        let key = |device: &DeviceSummary| PageKey {
-            at_unix_ms: device.newest_unix_ms,
-            id: device.name.clone(),
-        };
-        Ok(page(rows, most, key))
-    }
-
-    /// Machines that were measured last, the last one first; without a name those where assay ran.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn machines(&self, most: u32) -> Result<Vec<DeviceSummary>, StoreError> {
-        let target = self.database.dialect().json_text("header", "target");
-        let sql = format!(
-            "SELECT coalesce({target}, '') AS name, count(*) AS runs, \
-             max(started_unix_ms) AS newest FROM runs GROUP BY 1 ORDER BY newest DESC LIMIT ?1"
-        );
-        self.database.query(&sql, &[most.into()], named)
-    }
-
     /// What the store has, in numbers.
     ///
     /// # Errors
@@ -291,7 +275,7 @@ impl Store {
     pub fn totals(&self) -> Result<Totals, StoreError> {
         let sql = "SELECT (SELECT count(*) FROM runs) AS runs, \
                    (SELECT count(*) FROM imports) AS imports, \
-                   (SELECT count(DISTINCT device) FROM runs) AS devices, \
+                   (SELECT count(DISTINCT model) FROM facts) AS devices, \
                    (SELECT max(started_unix_ms) FROM runs) AS newest";
         let totals = self.database.first(sql, &[], |row| {
             Ok(Totals {
@@ -341,16 +325,8 @@ impl Store {
     }
 }
 
-fn named(row: &Row<'_>) -> Result<DeviceSummary, StoreError> {
-    Ok(DeviceSummary {
-        name: row.get("name")?,
-        runs: row.get("runs")?,
-        newest_unix_ms: row.get("newest")?,
-    })
-}
-
 /// A page of rows, of which there may be one too many.
-fn page<T>(mut rows: Vec<T>, most: u32, key: impl Fn(&T) -> PageKey) -> Page<T> {
+pub(crate) fn page<T>(mut rows: Vec<T>, most: u32, key: impl Fn(&T) -> PageKey) -> Page<T> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let more = rows.len() > most;
     rows.truncate(most);

@@ -23,9 +23,9 @@ mod runs;
 mod schema;
 mod select;
 
-pub use browse::{DeviceSummary, Page, PageKey, RecordState, RunFilter, Totals};
+pub use browse::{Page, PageKey, RecordState, RunFilter, Totals};
 pub use copies::{Copied, RawRun, RawTrial};
-pub use derived::{CheckedSeries, SeriesFilter};
+pub use derived::{CheckedSeries, DeviceSummary, SeriesFilter};
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use location::Location;

@@ -39,7 +39,9 @@ pub fn metrics(asked: &Asked<'_>) -> Result<Reply, Problem> {
     };
     gauge("assay_runs", "", "Runs in the store.", totals.runs);
     gauge("assay_imports", "", "Imports in the store.", totals.imports);
-    gauge("assay_units", "", "Different devices and paths in the store.", totals.devices);
+    gauge("assay_devices", "", "Different models of devices.", totals.devices);
+    let open = asked.store.open_changes()?;
+    gauge("assay_open_changes", "", "Slowdowns that nobody accepted.", open);
     if let Some(newest) = totals.newest_unix_ms {
         let about = "Start of the newest run, seconds since 1970.";
         gauge("assay_newest_run_seconds", "seconds", about, newest / 1000);

@@ -56,6 +56,41 @@ const RUNS: &[Parameter] = &[
     PAGE,
 ];
 
+const SERIES: &[Parameter] = &[
+    DEVICE, JOB, METRIC, PROJECT, METRICS, SINCE, PAGE,
+];
+const CHANGES: &[Parameter] = &[
+    Parameter {
+        name: "state",
+        about: "open: only slowdowns that nobody accepted",
+    },
+    DEVICE, JOB, METRIC, PROJECT, METRICS, PAGE,
+];
+const DEVICE: Parameter = Parameter {
+    name: "device",
+    about: "text within model, unit or machine",
+};
+const JOB: Parameter = Parameter {
+    name: "job",
+    about: "name of a job; * at its end stands for any end",
+};
+const METRIC: Parameter = Parameter {
+    name: "metric",
+    about: "name of a metric, likewise",
+};
+const PROJECT: Parameter = Parameter {
+    name: "project",
+    about: "name of a project",
+};
+const METRICS: Parameter = Parameter {
+    name: "metrics",
+    about: "all: also metrics that do not decide",
+};
+const SINCE: Parameter = Parameter {
+    name: "since",
+    about: "day of the newest run or an earlier one, such as 2026-03-14 (UTC)",
+};
+
 /// A page for people.
 const fn page(path: &'static str, make: fn(&Asked<'_>) -> Result<Reply, Problem>) -> Route {
     Route {
@@ -93,7 +128,13 @@ static ROUTES: &[Route] = &[
     page("/runs/{id}/run.json", files::json),
     page("/runs/{id}/run.csv", files::csv),
     page("/runs/{id}/run.xlsx", files::xlsx),
+    page("/runs/{id}/series", pages::series::of_run),
     page("/devices", pages::devices::page),
+    page("/device", pages::device::model),
+    page("/unit", pages::device::unit),
+    page("/series", pages::series::list),
+    page("/series/{key}", pages::series::page),
+    page("/changes", pages::changes::page),
     page("/compare", pages::compare::page),
     page("/style.css", style),
     Route {
@@ -130,6 +171,24 @@ static ROUTES: &[Route] = &[
         "Results that were made elsewhere, newest first.",
         &[PAGE],
         api::runs::imports,
+    ),
+    data::<api::series::SeriesPage>(
+        "/api/v1/series",
+        "Series, the one with the newest run first.",
+        SERIES,
+        api::series::list,
+    ),
+    data::<api::series::PointList>(
+        "/api/v1/series/{key}/points",
+        "A series with all its runs, the oldest first.",
+        &[],
+        api::series::points,
+    ),
+    data::<api::series::ChangePage>(
+        "/api/v1/changes",
+        "Changes of series, newest first.",
+        CHANGES,
+        api::series::changes,
     ),
 ];
 

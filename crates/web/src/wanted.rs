@@ -4,7 +4,7 @@ use crate::asked::Query;
 use crate::reply::Problem;
 use assay_lang::tr;
 use assay_model::run::RunStatus;
-use assay_store::{PageKey, RunFilter};
+use assay_store::{PageKey, RunFilter, SeriesFilter};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
@@ -27,10 +27,29 @@ pub fn runs(query: &Query) -> Result<RunFilter, Problem> {
     Ok(RunFilter {
         text: text("text"),
         device: text("device"),
+        model: text("model"),
+        unit: text("unit"),
         target: text("target"),
         status: status.map(str::to_owned),
         since_unix_ms: query.get("since").map(day).transpose()?,
         before_unix_ms: until.map(|day| day + DAY_MS),
+    })
+}
+
+/// The series that an address asks for: of metrics that decide, unless others are asked for.
+///
+/// # Errors
+/// When a day is none.
+pub fn series(query: &Query) -> Result<SeriesFilter, Problem> {
+    let text = |name| query.get(name).map(str::to_owned);
+    Ok(SeriesFilter {
+        project: text("project"),
+        device: text("device"),
+        job: text("job"),
+        metric: text("metric"),
+        key: None,
+        since_unix_ms: query.get("since").map(day).transpose()?,
+        only_primary: query.get("metrics") != Some("all"),
     })
 }
 

@@ -58,6 +58,7 @@ mod run_file;
 mod sandboxes;
 mod scenario;
 mod seeds;
+mod serve;
 mod settings;
 mod several;
 mod simulated;

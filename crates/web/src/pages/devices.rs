@@ -26,11 +26,16 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     Ok(reply(&site(asked.served, Here::Devices, Markup::default()).page(tr!("Devices"), &main)))
 }
 
+/// A link to the page of a model.
+pub fn named(model: &str) -> Markup {
+    html! { a href=(address("/device", [("model", model)])) { (clean(model)) } }
+}
+
 /// A table of devices.
 pub fn of_devices(caption: &str, devices: &[DeviceSummary]) -> Markup {
     let rows = devices.iter().map(|device| {
         vec![
-            html! { a href=(address("/runs", [("device", device.name.as_str())])) { (clean(&device.name)) } },
+            named(&device.name),
             html! { (device.runs) },
             time(device.newest_unix_ms),
         ]

@@ -1,5 +1,6 @@
 //! The first page: how much there is, the newest runs, devices and machines.
 
+use super::changes::of_changes;
 use super::devices::of_devices;
 use super::runs::of_runs;
 use super::site::{Here, reply, section, site, time};
@@ -8,22 +9,26 @@ use crate::asked::{Asked, address};
 use crate::reply::{Problem, Reply};
 use assay_lang::tr;
 use assay_report::text::clean;
-use assay_store::{Owner, RunFilter, Totals};
+use assay_store::{Owner, RunFilter, SeriesFilter, Totals};
 use maud::{Markup, html};
 
 /// Newest runs that are shown.
 const RUNS: u32 = 10;
+/// Open changes that are shown.
+const CHANGES: u32 = 10;
 /// Devices and machines that are shown.
 const DEVICES: u32 = 10;
 
 /// The page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let totals = asked.store.totals()?;
+    let open = asked.store.open_changes()?;
     let alive = |owner: &Owner| asked.served.program.is_alive(owner);
     let runs = asked.store.run_page(&RunFilter::default(), None, RUNS, alive)?;
     let main = html! {
-        (section("totals", tr!("At a glance"), &tiles(&totals)))
+        (section("totals", tr!("At a glance"), &tiles(&totals, open)))
         (section("latest", tr!("Latest runs"), &latest(&of_runs(tr!("The newest runs"), &runs.rows, false), totals.runs)))
+        (section("changes", tr!("Open changes"), &changes(asked)?))
         (section("devices", tr!("Devices"), &devices(asked)?))
         (section("machines", tr!("Machines"), &machines(asked)?))
     };
@@ -31,12 +36,13 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     Ok(reply(&site(asked.served, Here::Overview, Markup::default()).page(title, &main)))
 }
 
-fn tiles(totals: &Totals) -> Markup {
+fn tiles(totals: &Totals, open: u64) -> Markup {
     html! {
         dl.tiles {
             div { dt { (tr!("Runs")) } dd { (totals.runs) } }
             div { dt { (tr!("Imports")) } dd { (totals.imports) } }
             div { dt { (tr!("Devices")) } dd { (totals.devices) } }
+            div { dt { (tr!("Open changes")) } dd { (open) } }
         }
         @if let Some(newest) = totals.newest_unix_ms {
             p.soft { (tr!("Newest run: ")) (time(newest)) }
@@ -55,6 +61,16 @@ fn latest(runs: &Markup, of: u64) -> Markup {
     }
 }
 
+/// Slowdowns that nobody accepted.
+fn changes(asked: &Asked<'_>) -> Result<Markup, Problem> {
+    let page = asked.store.change_page(&SeriesFilter::default(), true, None, CHANGES)?;
+    Ok(html! {
+        @if page.rows.is_empty() { p { (tr!("No slowdown is open.")) } }
+        @else { (of_changes(tr!("Slowdowns that nobody accepted, newest first"), &page.rows, true)) }
+        p { a href="/changes" { (tr!("All changes")) } }
+    })
+}
+
 fn devices(asked: &Asked<'_>) -> Result<Markup, Problem> {
     let devices = asked.store.device_page(None, DEVICES)?;
     Ok(html! {
@@ -64,13 +80,11 @@ fn devices(asked: &Asked<'_>) -> Result<Markup, Problem> {
 }
 
 fn machines(asked: &Asked<'_>) -> Result<Markup, Problem> {
-    let machines = asked.store.machines(DEVICES)?;
+    let machines = asked.store.machine_page(None, DEVICES)?.rows;
     let rows = machines.iter().map(|machine| {
+        let link = address("/runs", [("target", machine.name.as_str())]);
         vec![
-            html! {
-                @if machine.name.is_empty() { (tr!("without --on: measured where assay ran")) }
-                @else { a href=(address("/runs", [("target", machine.name.as_str())])) { (clean(&machine.name)) } }
-            },
+            html! { a href=(link) { (clean(&machine.name)) } },
             html! { (machine.runs) },
             time(machine.newest_unix_ms),
         ]

@@ -29,6 +29,7 @@ fn lead(id: &str) -> Markup {
     html! {
         ul.ways aria-label=(tr!("This run")) {
             li { a href=(address("/compare", [("run", id)])) { (tr!("Compare with another run")) } }
+            li { a href={ "/runs/" (segment(id)) "/series" } { (tr!("Its series")) } }
             li { a href=(file("json")) { (tr!("Download as JSON")) } }
             li { a href=(file("csv")) { (tr!("Download as CSV")) } }
             li { a href=(file("xlsx")) { (tr!("Download for Excel")) } }

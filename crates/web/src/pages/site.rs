@@ -18,6 +18,10 @@ pub enum Here {
     Runs,
     /// Devices.
     Devices,
+    /// Series.
+    Series,
+    /// Changes of series.
+    Changes,
     /// None of them.
     Elsewhere,
 }
@@ -36,6 +40,8 @@ pub fn site(served: &Served, here: Here, lead: Markup) -> Site {
             link(tr!("Overview"), "/", Here::Overview),
             link(tr!("Runs"), "/runs", Here::Runs),
             link(tr!("Devices"), "/devices", Here::Devices),
+            link(tr!("Series"), "/series", Here::Series),
+            link(tr!("Changes"), "/changes", Here::Changes),
         ],
         lead,
         source: tr!(

@@ -16,6 +16,7 @@ use assay_model::text::clean;
 use assay_report::html::{Site, comparison_in};
 use assay_report::sweep::Verdicts;
 use assay_report::xlsx;
+use assay_series::refresh;
 use assay_store::{Owner, Store};
 use assay_web::{Parts, Program, Served, Stop, Token, is_loopback, serve};
 use clap::Args;
@@ -23,8 +24,10 @@ use maud::Markup;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 const AFTER_HELP: &str = "\
 The first line of output is the address. Nothing is ever changed; there is no login:
@@ -73,6 +76,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     })?;
     let address = listener.local_addr().map_err(Failure::failed)?;
     let stop = Stop::default();
+    keep_up(path.clone());
     let _interrupt = Interrupt::catch({
         let stop = stop.clone();
         move || stop.now()
@@ -91,6 +95,29 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Failure::failed(format!("the server failed: {error}"))
     })?;
     Ok(DONE)
+}
+
+/// Pause between two looks for runs that are new.
+const LOOK: Duration = Duration::from_secs(20);
+
+/// Makes new runs points of series while the server runs. A store that may only be read shows the
+/// series that it has.
+fn keep_up(path: PathBuf) {
+    std::thread::spawn(move || {
+        let mut told = false;
+        loop {
+            let refreshed = Store::open_existing(&path)
+                .and_then(|mut store| refresh(&mut store, |_, _| ControlFlow::Continue(())));
+            if let Err(error) = refreshed
+                && !told
+            {
+                told = true;
+                let why = clean(&error.to_string());
+                say(&tr!("Warning: series are not up to date: {why}", why));
+            }
+            std::thread::sleep(LOOK);
+        }
+    });
 }
 
 fn warn(address: SocketAddr, has_token: bool) {
