@@ -10,6 +10,7 @@ use rustix::process::geteuid;
 const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
+    ("/usr/lib/postgresql", "postgresql"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
         "python3-openpyxl",

@@ -7,11 +7,13 @@ use crate::checks::input;
 use crate::checks::toml_file;
 use crate::exit::Failure;
 use crate::ui::address::{self, On};
+use crate::ui::destination::Destination;
 use crate::ui::values::{parse_margin, parse_unit};
 use assay_lang::Language;
 use assay_model::annotation::parse_tag;
 use assay_model::text::clean;
 use assay_stats::verdict::line::Options;
+use assay_store::Location;
 use rustix::process::geteuid;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::json;
@@ -50,13 +52,20 @@ const fn setting([key, variable, flag, about, default]: [&'static str; 5]) -> Se
 }
 
 /// Settings in the order of their page.
-pub const SETTINGS: [Setting; 8] = [
+pub const SETTINGS: [Setting; 9] = [
     setting([
         "store",
         "ASSAY_STORE",
         "--store",
-        "file that keeps the runs",
+        "file or database that keeps the runs",
         "assay/runs.sqlite in the XDG data folder",
+    ]),
+    setting([
+        "push_to",
+        "ASSAY_PUSH_TO",
+        "--to",
+        "store that runs are pushed to when they have ended",
+        "a PostgreSQL store",
     ]),
     setting([
         "language",
@@ -145,8 +154,12 @@ pub const VARIABLES: [(&str, &str, &str); 8] = [
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Values {
-    /// File that keeps the runs.
-    pub store: Option<PathBuf>,
+    /// File or database that keeps the runs.
+    #[serde(deserialize_with = "store")]
+    pub store: Option<Location>,
+    /// Store that runs are pushed to.
+    #[serde(deserialize_with = "destination")]
+    pub push_to: Option<Destination>,
     /// Language for people.
     #[serde(deserialize_with = "language")]
     pub language: Option<Language>,
@@ -165,6 +178,14 @@ pub struct Values {
     /// Machines by their names.
     #[serde(deserialize_with = "targets")]
     pub targets: BTreeMap<String, On>,
+}
+
+fn destination<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Destination>, D::Error> {
+    parsed(from, str::parse)
+}
+
+fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Location>, D::Error> {
+    parsed(from, |text| Ok(Location::parse(text.as_ref())))
 }
 
 fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {
@@ -485,7 +506,7 @@ fn of_file(kind: &'static str, path: &Path, home: Option<&Path>) -> Result<Optio
     let mut table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| error.to_string())?;
-    for key in ["store", "part"] {
+    for key in ["store", "push_to", "part"] {
         if let Some(Value::String(text)) = table.get_mut(key) {
             *text = located(key, text, path, home)?;
         }
@@ -500,11 +521,15 @@ fn located(key: &str, text: &str, file: &Path, home: Option<&Path>) -> Result<St
     if ["", "~"].contains(&text) {
         return Err(format!("{key} = \"{text}\" names no file"));
     }
+    let is_store = ["store", "push_to"].contains(&key);
+    if is_store && (text.starts_with("ssh://") || Location::parse(text.as_ref()).file().is_none()) {
+        return Ok(text.to_owned());
+    }
     let path = match (text.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => file.with_file_name("").join(text),
     };
-    match key == "store" || path.is_file() {
+    match is_store || path.is_file() {
         true => path
             .into_os_string()
             .into_string()

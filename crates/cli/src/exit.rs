@@ -127,6 +127,8 @@ impl From<assay_store::StoreError> for Failure {
             | E::Incomplete { .. }
             | E::TooManyFiles { .. }
             | E::Failed { .. }
+            | E::Unreachable { .. }
+            | E::Lost { .. }
             | E::DamagedRun { .. }
             | E::DamagedImport { .. }
             | E::Taken { .. } => FAILED,

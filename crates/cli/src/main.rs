@@ -12,6 +12,7 @@ mod judging;
 mod output;
 mod rounds;
 mod scenarios;
+mod sharing;
 mod stored;
 mod targets;
 mod ui;
@@ -20,13 +21,13 @@ use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
 use commands::dropin::{androbench, dd, fio, iozone};
-use commands::judge::{compare, explain, model, power, rank};
+use commands::judge::{compare, explain, model, power, rank, series, trend};
 use commands::machines::{agent, campaign, config as settings, devices, doctor};
 use commands::measure::{
     capacity, disks, mark, mem, ping, powercut, qualify, replay, run as run_file, scenario, soak,
     sweep, traits, watch,
 };
-use commands::results::{import, list, plot, report, rm, serve, show, tag};
+use commands::results::{import, list, plot, pull, push, report, rm, serve, show, store, tag};
 use commands::{Cli, Command, generate, language, usage};
 use driver::measuring::MeasureArgs;
 use exit::Failure;
@@ -52,7 +53,9 @@ fn main() -> ExitCode {
 fn command() -> ExitCode {
     // A limit of file sizes (`ulimit -f`) is an error of the write, which has words.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    run().unwrap_or_else(|failure| {
+    let done = run();
+    sharing::queue::push_ended();
+    done.unwrap_or_else(|failure| {
         let line = format!("assay: {}", clean(&failure.to_string()));
         output::say(&child::failure(&line));
         failure.code()
@@ -148,6 +151,8 @@ fn run_command(
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
+        Command::Series(args) => series::run(&args),
+        Command::Trend(args) => trend::run(&args),
         Command::Power(args) => power::run(&args),
         Command::Powercut(args) => {
             let (on, json) = (args.shared.on.stopping(), args.shared.json);
@@ -158,6 +163,9 @@ fn run_command(
         Command::Show(args) => show::run(&args),
         Command::Tag(args) => tag::run(&args),
         Command::Rm(args) => rm::run(&args),
+        Command::Push(args) => push::run(&args),
+        Command::Pull(args) => pull::run(&args),
+        Command::Store(args) => store::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Serve(args) => serve::run(&args),

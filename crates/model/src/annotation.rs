@@ -2,6 +2,7 @@
 //! time and are no part of its record.
 
 use crate::text::clean;
+use serde::{Deserialize, Serialize};
 
 /// Longest name or tag, in characters.
 const LONGEST_WORD: usize = 100;
@@ -9,7 +10,7 @@ const LONGEST_WORD: usize = 100;
 const LONGEST_NOTE: usize = 10_000;
 
 /// Name, tags and note that a user gives to a run or an import.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotation {
     /// Name that stands for its id; at most one run or import of a store has it.
     pub name: Option<String>,

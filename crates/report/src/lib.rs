@@ -19,7 +19,7 @@ pub mod words;
 pub use machine::{csv, gate, import, json};
 pub use render::{html, terminal, xlsx};
 pub use results::{
-    cache_edge, checkup, comparison, describe, devices, facts, findings, key_figure, matrix, reference,
-    stopping, summary, sweep, warnings,
+    cache_edge, changes, checkup, comparison, describe, devices, facts, findings, key_figure,
+    matrix, reference, stopping, summary, sweep, warnings,
 };
 pub use words::{format, health, identity, labels, registers, text};

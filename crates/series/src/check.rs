@@ -176,7 +176,10 @@ impl Dates<'_> {
                 points: points.iter().take(length).cloned().collect(),
                 ..self.input.clone()
             };
-            if find(&earlier, self.opinions, self.rules).iter().any(is_near) {
+            if find(&earlier, self.opinions, self.rules)
+                .iter()
+                .any(is_near)
+            {
                 let last = earlier.points.last();
                 return last.map_or(newest, |point| point.started_unix_ms);
             }

@@ -2,8 +2,8 @@
 //! to series, changes of the series, and the events that stand at a change.
 //!
 //! The store keeps the tables and derives nothing; here the rules of other crates are applied to
-//! it. Commands that read series call [`refresh`] first. A store that is pushed to gets the facts with the runs, so that little is left
-//! to do.
+//! it. Commands that read series call [`refresh`] first. A store that is pushed to gets the facts
+//! with the runs, so that little is left to do.
 
 mod check;
 mod events;

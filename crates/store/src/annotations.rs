@@ -165,25 +165,27 @@ fn put(t: &mut Session<'_>, id: &str, annotation: &Annotation) -> Result<(), Sto
 }
 
 /// Stores the annotation of a record of another store, which goes without its name if that is
-/// taken here.
+/// taken here: by whom.
 pub(crate) fn put_copy(
     t: &mut Session<'_>,
     id: &str,
     annotation: &Annotation,
     changed_unix_ms: u64,
-) -> Result<(), StoreError> {
-    if annotation.is_empty() && changed_unix_ms == 0 {
-        return Ok(());
-    }
+) -> Result<Option<String>, StoreError> {
     t.lock(ANNOTATIONS)?;
     let mut copy = annotation.clone();
+    let mut taken_by = None;
     if let Some(name) = &annotation.name {
         match refuse_taken(t, name, id) {
-            Err(StoreError::NameTaken { .. }) => copy.name = None,
+            Err(StoreError::NameTaken { holder, .. }) => {
+                copy.name = None;
+                taken_by = Some(holder);
+            }
             came => came?,
         }
     }
-    write(t, id, &copy, changed_unix_ms)
+    write(t, id, &copy, changed_unix_ms)?;
+    Ok(taken_by)
 }
 
 fn write(

@@ -1,9 +1,8 @@
-//! Lists a page at a time, for readers of a whole store.
+//! What readers of a whole store need besides lists: numbers, and whether a record changed.
 
-use crate::backend::{Row, Value};
+use crate::backend::Value;
 use crate::error::StoreError;
-use crate::imports::{self, ImportSummary};
-use crate::runs::{Owner, RunSummary, Store};
+use crate::runs::{Owner, Store};
 use crate::{rows, select};
 use assay_model::run::RunStatus;
 use std::fmt;
@@ -44,27 +43,6 @@ impl PageKey {
     }
 }
 
-/// Runs that are wanted: those that fulfil every condition that is set.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunFilter {
-    /// Text within id, name, path, device, target, tag or note, in any case.
-    pub text: Option<String>,
-    /// Text within the description of the device.
-    pub device: Option<String>,
-    /// Model of the device, as facts have it.
-    pub model: Option<String>,
-    /// Unit of the device, as facts have it.
-    pub unit: Option<String>,
-    /// Text within the name of the machine.
-    pub target: Option<String>,
-    /// Word of the status.
-    pub status: Option<String>,
-    /// Earliest start, milliseconds since 1970 (UTC).
-    pub since_unix_ms: Option<u64>,
-    /// Start that is too late.
-    pub before_unix_ms: Option<u64>,
-}
-
 /// What a store has, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
@@ -85,60 +63,6 @@ pub struct RecordState {
     pub text: String,
     /// Process that makes the run, while it is under way.
     pub owner: Option<Owner>,
-}
-
-impl RunFilter {
-    /// True if all runs are wanted.
-    pub fn is_all(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Conditions of SQL with their values.
-    fn conditions(&self) -> Conditions {
-        let mut all = Conditions::default();
-        let has = |column: &str| format!("lower({column}) LIKE lower(?) ESCAPE '\\'");
-        let any = |columns: &[&str]| {
-            let columns: Vec<String> = columns.iter().map(|column| has(column)).collect();
-            columns.join(" OR ")
-        };
-        if let Some(text) = &self.text {
-            // Few runs have an annotation: those that match are found once, and not by each run.
-            let sql = format!(
-                "({} OR runs.id IN (SELECT id FROM annotations WHERE {}) \
-                 OR runs.id IN (SELECT run_id FROM facts WHERE {}))",
-                any(&["runs.id", "path", "device"]),
-                any(&["name", "tags", "note"]),
-                has("target")
-            );
-            all.add(&sql, pattern(text));
-        }
-        if let Some(device) = &self.device {
-            all.add(&has("device"), pattern(device));
-        }
-        // The newest of many are wanted: they are looked at one after the other.
-        let fact = |condition: &str| {
-            format!("EXISTS (SELECT 1 FROM facts WHERE run_id = runs.id AND {condition})")
-        };
-        if let Some(name) = &self.target {
-            all.add(&fact(&has("facts.target")), pattern(name));
-        }
-        if let Some(model) = &self.model {
-            all.add(&fact("facts.model = ?"), model);
-        }
-        if let Some(unit) = &self.unit {
-            all.add(&fact("facts.unit = ?"), unit);
-        }
-        if let Some(status) = &self.status {
-            all.add("status = ?", status.as_str());
-        }
-        if let Some(since) = self.since_unix_ms {
-            all.add("started_unix_ms >= ?", since);
-        }
-        if let Some(before) = self.before_unix_ms {
-            all.add("started_unix_ms < ?", before);
-        }
-        all
-    }
 }
 
 /// Conditions that are all to be fulfilled, with the values of their placeholders.
@@ -189,85 +113,7 @@ impl Conditions {
     }
 }
 
-/// A text anywhere in another one.
-fn pattern(text: &str) -> String {
-    let plain = text
-        .replace('\\', "\\\\")
-        .replace('%', "\\%")
-        .replace('_', "\\_");
-    format!("%{plain}%")
-}
-
 impl Store {
-    /// Runs that fulfil a filter, newest first, a page of at most `most` behind `after`. One whose
-    /// process is gone is shown as interrupted.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn run_page(
-        &self,
-        filter: &RunFilter,
-        after: Option<&PageKey>,
-        most: u32,
-        is_alive: impl Fn(&Owner) -> bool,
-    ) -> Result<Page<RunSummary>, StoreError> {
-        let mut conditions = filter.conditions();
-        if let Some(key) = after {
-            conditions.behind("started_unix_ms", "runs.id", key);
-        }
-        let limit = conditions.limit(most);
-        // Rows are long: only those of this page are read as a whole.
-        let ending = format!(
-            "WHERE runs.id IN (SELECT id FROM (SELECT id, started_unix_ms FROM runs {} \
-             ORDER BY started_unix_ms DESC, id DESC {limit}) AS newest) \
-             ORDER BY started_unix_ms DESC, runs.id DESC",
-            conditions.all("WHERE")
-        );
-        let sql = self.listed(&ending);
-        let runs = self.database.query(&sql, &conditions.values, |row| {
-            let mut run = select::summary(row)?;
-            if run.status == RunStatus::Running && !is_alive(&rows::owner(row)?) {
-                run.status = RunStatus::Interrupted;
-            }
-            Ok(run)
-        })?;
-        let key = |run: &RunSummary| PageKey {
-            at_unix_ms: run.started_unix_ms,
-            id: run.id.clone(),
-        };
-        Ok(page(runs, most, key))
-    }
-
-    /// Imports, newest first, a page of at most `most` behind `after`.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn import_page(
-        &self,
-        after: Option<&PageKey>,
-        most: u32,
-    ) -> Result<Page<ImportSummary>, StoreError> {
-        let mut conditions = Conditions::default();
-        if let Some(key) = after {
-            conditions.behind("imported_unix_ms", "imports.id", key);
-        }
-        let limit = conditions.limit(most);
-        let sql = format!(
-            "SELECT id, imported_unix_ms, tool, files, figures, name, tags, note \
-             FROM imports LEFT JOIN annotations USING (id) {} \
-             ORDER BY imported_unix_ms DESC, imports.id DESC {limit}",
-            conditions.all("WHERE")
-        );
-        let rows = self
-            .database
-            .query(&sql, &conditions.values, imports::summary)?;
-        let key = |import: &ImportSummary| PageKey {
-            at_unix_ms: import.imported_unix_ms,
-            id: import.id.clone(),
-        };
-        Ok(page(rows, most, key))
-    }
-
     /// What the store has, in numbers.
     ///
     /// # Errors

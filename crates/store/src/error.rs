@@ -30,10 +30,12 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The database belongs to another program.
-    #[error("{} is the database of another program, not a store of assay: choose another file with --store", .path.display())]
+    #[error(
+        "{store} is the database of another program, not a store of assay: choose another store with --store"
+    )]
     Foreign {
         /// The file.
-        path: PathBuf,
+        store: Location,
     },
     /// A newer assay made the file.
     #[error("the store {} was made by a newer assay (format {found}, this one knows {known}): update assay, or choose another file with --store", .store)]
@@ -189,6 +191,98 @@ pub enum StoreError {
     Empty {
         /// The store.
         store: Location,
+    },
+    /// The address of a database is wrong.
+    #[error("{store} is no address of a database ({reason}): write postgres://USER@HOST/DATABASE")]
+    BadAddress {
+        /// The store.
+        store: Location,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// This program was built without the client of the database.
+    #[error(
+        "{store} needs an assay that was built with PostgreSQL (cargo feature postgres): use a file with --store"
+    )]
+    NoClient {
+        /// The store.
+        store: Location,
+    },
+    /// The server does not answer.
+    #[error(
+        "cannot reach the server of {store} ({reason}): check its address, and whether it runs"
+    )]
+    Unreachable {
+        /// The store.
+        store: Location,
+        /// Why.
+        reason: String,
+    },
+    /// The server refuses the user.
+    #[error(
+        "the server of {store} refuses the user ({reason}): check the name; the password is read from PGPASSWORD or ~/.pgpass"
+    )]
+    Denied {
+        /// The store.
+        store: Location,
+        /// Why.
+        reason: String,
+    },
+    /// There is no such database.
+    #[error(
+        "the server of {store} has no such database ({reason}): make it with createdb, or choose another with --store"
+    )]
+    NoDatabase {
+        /// The store.
+        store: Location,
+        /// What the server says.
+        reason: String,
+    },
+    /// There is no encrypted connection, or none to the right server.
+    #[error("no secure connection to {store} ({reason}): see sslmode in docs/store.md")]
+    Insecure {
+        /// The store.
+        store: Location,
+        /// Why.
+        reason: String,
+    },
+    /// The database has no tables of a store.
+    #[error("no store at {store} yet: a command that writes there makes it")]
+    NotMade {
+        /// The store.
+        store: Location,
+    },
+    /// The tables are older than this program, and may not be changed.
+    #[error(
+        "the store {store} has format {found}, this assay needs {known}: let someone who owns its tables open it with this assay, who may change them"
+    )]
+    Older {
+        /// The store.
+        store: Location,
+        /// Format version of the store.
+        found: u32,
+        /// The newest known format.
+        known: u32,
+    },
+    /// The user of the database may not do that.
+    #[error(
+        "the user of {store} may not do that ({reason}): ask its owner for the right to write (docs/store.md)"
+    )]
+    Forbidden {
+        /// The store.
+        store: Location,
+        /// What the server says.
+        reason: String,
+    },
+    /// The connection went away.
+    #[error(
+        "the connection to {store} was lost ({reason}): whether the last change was stored is not known; try again"
+    )]
+    Lost {
+        /// The store.
+        store: Location,
+        /// Why.
+        reason: String,
     },
     /// Anything else that the database says.
     #[error("the store {store} failed: {reason}")]

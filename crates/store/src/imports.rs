@@ -1,6 +1,6 @@
 //! Results that were made elsewhere.
 
-use crate::backend::Row;
+use crate::backend::{Row, Value};
 use crate::error::StoreError;
 use crate::record;
 use crate::rows::{annotation, words};
@@ -60,16 +60,22 @@ impl Store {
     /// # Errors
     /// When the file cannot be read.
     pub fn imports(&self) -> Result<Vec<ImportSummary>, StoreError> {
+        self.import_summaries("", &[])
+    }
+
+    /// Lines of lists, newest first.
+    pub(crate) fn import_summaries(
+        &self,
+        condition: &str,
+        values: &[Value],
+    ) -> Result<Vec<ImportSummary>, StoreError> {
         let sequence = self.database.dialect().sequence();
-        self.database.query(
-            &format!(
-                "SELECT id, imported_unix_ms, tool, files, figures, name, tags, note \
-                 FROM imports LEFT JOIN annotations USING (id) \
-                 ORDER BY imported_unix_ms DESC, imports.{sequence} DESC"
-            ),
-            &[],
-            summary,
-        )
+        let sql = format!(
+            "SELECT id, imported_unix_ms, tool, files, figures, name, tags, note \
+             FROM imports LEFT JOIN annotations USING (id) {condition} \
+             ORDER BY imported_unix_ms DESC, imports.{sequence} DESC"
+        );
+        self.database.query(&sql, values, summary)
     }
 
     /// An import with all its figures.

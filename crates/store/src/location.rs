@@ -1,5 +1,6 @@
 //! Where a store is.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -8,13 +9,22 @@ use std::path::{Path, PathBuf};
 pub enum Location {
     /// An SQLite file.
     File(PathBuf),
+    /// A PostgreSQL database.
+    Server(Server),
 }
 
 impl Location {
+    /// A store as users name it: a URL such as `postgres://USER@HOST/DB`, or a file.
+    pub fn parse(text: &OsStr) -> Self {
+        let url = text.to_str().and_then(Server::parse);
+        url.map_or_else(|| Self::File(text.into()), Self::Server)
+    }
+
     /// The path of a store that is a file.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
+            Self::Server(_) => None,
         }
     }
 }
@@ -23,12 +33,160 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
+            Self::Server(server) => server.url.fmt(f),
         }
     }
 }
 
-impl From<&Path> for Location {
-    fn from(path: &Path) -> Self {
-        Self::File(path.to_owned())
+impl<P: AsRef<Path> + ?Sized> From<&P> for Location {
+    /// A file, whatever its name.
+    fn from(path: &P) -> Self {
+        Self::File(path.as_ref().to_owned())
+    }
+}
+
+impl From<&Self> for Location {
+    fn from(location: &Self) -> Self {
+        location.clone()
+    }
+}
+
+/// A PostgreSQL database, and the password that its URL had, which is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server {
+    url: String,
+    password: Option<String>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.url).finish()
+    }
+}
+
+impl Server {
+    /// A URL; `None` for anything else.
+    fn parse(text: &str) -> Option<Self> {
+        let schemes = ["postgres://", "postgresql://"];
+        let scheme = schemes
+            .into_iter()
+            .find(|scheme| text.starts_with(scheme))?;
+        let (_, rest) = text.split_at(scheme.len());
+        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        // The last @, so that no part of a password that holds one is shown.
+        let (user, place) = match place.rsplit_once('@') {
+            Some((user, place)) => (Some(user), place),
+            None => (None, place),
+        };
+        let mut password = None;
+        let mut url = scheme.to_owned();
+        if let Some(user) = user {
+            let (name, secret) = match user.split_once(':') {
+                Some((name, secret)) => (name, Some(secret)),
+                None => (user, None),
+            };
+            password = secret.map(decoded);
+            url.push_str(name);
+            url.push('@');
+        }
+        url.push_str(place);
+        let mut separator = '?';
+        for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
+            if let Some(secret) = parameter.strip_prefix("password=") {
+                password = Some(decoded(secret));
+                continue;
+            }
+            url.push(separator);
+            url.push_str(parameter);
+            separator = '&';
+        }
+        Some(Self { url, password })
+    }
+
+    /// The URL without a password.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The password of the URL, if it had one.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "no client"))]
+    pub(crate) fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+}
+
+/// Text with `%41` for `A`.
+pub(crate) fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let code = after
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code {
+            Some(byte) if first == b'%' => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(text: &str) -> Server {
+        match Location::parse(OsStr::new(text)) {
+            Location::Server(server) => server,
+            Location::File(path) => panic!("{} is a file", path.display()),
+        }
+    }
+
+    #[test]
+    fn a_password_is_taken_out_of_a_url_wherever_it_stands() {
+        for (text, url, password) in [
+            ("postgres://db", "postgres://db", None),
+            ("postgresql://ann@db/lab", "postgresql://ann@db/lab", None),
+            (
+                "postgres://ann:s3%40c@db:5/lab?sslmode=require",
+                "postgres://ann@db:5/lab?sslmode=require",
+                Some("s3@c"),
+            ),
+            (
+                "postgres:///lab?password=s%zz&host=/run&user=ann",
+                "postgres:///lab?host=/run&user=ann",
+                Some("s%zz"),
+            ),
+            (
+                "postgres://ann:s3/@c@db",
+                "postgres://ann@db",
+                Some("s3/@c"),
+            ),
+            ("postgres://ann:@db", "postgres://ann@db", Some("")),
+        ] {
+            let server = server(text);
+            assert_eq!((server.url(), server.password()), (url, password), "{text}");
+            let location = Location::Server(server);
+            assert_eq!(location.to_string(), url);
+            let debug = format!("{location:?}");
+            assert!(!debug.contains("s3") && !debug.contains("s%"), "{debug}");
+        }
+    }
+
+    #[test]
+    fn all_else_is_a_file() {
+        for text in ["runs.sqlite", "/x/postgres://a", "mysql://db", ""] {
+            assert_eq!(
+                Location::parse(OsStr::new(text)).file(),
+                Some(Path::new(text))
+            );
+        }
     }
 }

@@ -25,6 +25,14 @@ pub(crate) fn words(row: &Row<'_>, column: &str) -> Result<Vec<String>, StoreErr
     record::from_text(&text).map_err(|error: io::Error| row.wrong(column, &error.to_string()))
 }
 
+/// The words of a column, none where it is NULL.
+pub(crate) fn optional_words(row: &Row<'_>, column: &str) -> Result<Vec<String>, StoreError> {
+    match row.get::<Option<String>>(column)? {
+        Some(_) => words(row, column),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// Reads the owner of a run from a row.
 pub(crate) fn owner(row: &Row<'_>) -> Result<Owner, StoreError> {
     Ok(Owner {

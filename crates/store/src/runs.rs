@@ -49,6 +49,8 @@ pub struct RunSummary {
     pub status: RunStatus,
     /// [`RunHeader::target`].
     pub target: Option<String>,
+    /// [`RunHeader::command`].
+    pub command: Vec<String>,
     /// The path that was asked about.
     pub path: String,
     /// The device in a few words.
@@ -73,41 +75,36 @@ pub struct LoadedRun {
 }
 
 impl Store {
-    /// Opens the store for a new run; creates the file and its folders.
+    /// Opens the store for a new run; creates a file and its folders, or the tables of a database.
     ///
     /// # Errors
-    /// When the path cannot be created or written, or holds something that is
-    /// not a store of a known format; such a file is never changed.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let database = Database::open_file(path, Access::Create)?;
-        Ok(Self {
-            database,
-            next: Annotation::default(),
-        })
+    /// When it cannot be made, reached or written, or is something that is
+    /// not a store of a known format, which is never changed.
+    pub fn open(at: impl Into<Location>) -> Result<Self, StoreError> {
+        Self::open_for(&at.into(), Access::Create)
     }
 
-    /// Opens a store that is there already; creates nothing. Works on a file
+    /// Opens a store that is there already; creates nothing. Works on one
     /// that may only be read.
     ///
     /// # Errors
-    /// As [`Store::open`], and [`StoreError::Missing`] when there is no file.
-    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
-        let database = Database::open_file(path, Access::Existing)?;
-        Ok(Self {
-            database,
-            next: Annotation::default(),
-        })
+    /// As [`Store::open`], and [`StoreError::Missing`] or [`StoreError::NotMade`] when there is none.
+    pub fn open_existing(at: impl Into<Location>) -> Result<Self, StoreError> {
+        Self::open_for(&at.into(), Access::Existing)
     }
 
-    /// Opens a store that is there to read it at once: changes nothing in the file, not even its
+    /// Opens a store that is there to read it at once: changes nothing in it, not even its
     /// format, and waits for no other process.
     ///
     /// # Errors
-    /// As [`Store::open_existing`], and when another process is writing.
-    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
-        let database = Database::open_file(path, Access::Read)?;
+    /// As [`Store::open_existing`], and when another process is writing a file.
+    pub fn open_to_read(at: impl Into<Location>) -> Result<Self, StoreError> {
+        Self::open_for(&at.into(), Access::Read)
+    }
+
+    fn open_for(location: &Location, access: Access) -> Result<Self, StoreError> {
         Ok(Self {
-            database,
+            database: Database::open(location, access)?,
             next: Annotation::default(),
         })
     }
@@ -117,7 +114,7 @@ impl Store {
         self.database.location()
     }
 
-    /// Returns the absolute path of a store that is a file.
+    /// Returns the absolute path of a store that is a file; nothing for a database.
     pub fn path(&self) -> &Path {
         self.location().file().unwrap_or(Path::new(""))
     }
@@ -129,6 +126,7 @@ impl Store {
     /// import of that id or of the name given by [`Self::annotate_next`].
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
         let text = record::to_text(header).map_err(unwritable(&header.id))?;
+        let command = record::to_text(&header.command).map_err(unwritable(&header.id))?;
         let annotation = std::mem::take(&mut self.next);
         let values = [
             (&header.id).into(),
@@ -141,12 +139,14 @@ impl Store {
             header.storage.words().into(),
             header.plan.order.len().into(),
             text.into(),
+            header.target.clone().into(),
+            command.into(),
         ];
         self.add(&header.id, &annotation, "imports", |t| {
             t.execute(
                 "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
-                 owner_start_ticks, path, device, trials_planned, header) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO NOTHING",
+                 owner_start_ticks, path, device, trials_planned, header, target, command) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING",
                 &values,
             )
         })

@@ -55,7 +55,11 @@ pub const STEPS: &[&str] = &[
     // 4: what sharing a store takes. `content_sha256` (hex) is that of a whole record that will
     // not change (`crate::content`), NULL until someone asks; a tombstone is of a run or an
     // import that was removed; the queue holds what is still to be copied to another store.
+    // `target` and `command` (a JSON list) stand in the header too, which is long.
     "ALTER TABLE runs ADD COLUMN content_sha256 TEXT;
+    ALTER TABLE runs ADD COLUMN target TEXT;
+    ALTER TABLE runs ADD COLUMN command TEXT;
+    UPDATE runs SET target = {target}, command = {command};
     ALTER TABLE imports ADD COLUMN content_sha256 TEXT;
     ALTER TABLE annotations ADD COLUMN changed_unix_ms INTEGER NOT NULL DEFAULT 0;
     CREATE TABLE tombstones (
@@ -69,8 +73,8 @@ pub const STEPS: &[&str] = &[
         last_error TEXT,
         PRIMARY KEY (id, destination)
     );
-    CREATE INDEX runs_by_time ON runs (started_unix_ms, id);
-    CREATE INDEX imports_by_time ON imports (imported_unix_ms, id);
+    CREATE INDEX runs_by_time ON runs (started_unix_ms{then_seq});
+    CREATE INDEX imports_by_time ON imports (imported_unix_ms{then_seq});
     CREATE INDEX runs_under_way ON runs (id) WHERE status = 'running';",
     // 5: what is derived from runs, and made again when it is dropped (`crate::derived`): facts,
     // series with their points and changes; `series.id` is its key read as a number,

@@ -3,11 +3,10 @@
 use crate::backend::{Row, Session, Value};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::{annotation, owner};
+use crate::rows::{annotation, optional_words, owner};
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
-use serde::Deserialize;
 
 /// Record that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +24,6 @@ impl StoredId {
             Self::Run(id) | Self::Import(id) => id,
         }
     }
-}
-
-/// What a completion shows of a run's header.
-#[derive(Default, Deserialize)]
-struct Header {
-    #[serde(default)]
-    command: Vec<String>,
-    target: Option<String>,
 }
 
 /// Run or import that a beginning of an id or a name may mean.
@@ -63,26 +54,20 @@ impl Store {
         beginning: &str,
         most: u32,
     ) -> Result<Vec<StoredCandidate>, StoreError> {
-        // Headers are long: only those of the newest are read.
-        let sql = "SELECT newest.*, header FROM (SELECT id, name, at, device FROM \
-             (SELECT id, started_unix_ms AS at, device FROM runs \
-             UNION ALL SELECT id, imported_unix_ms, tool FROM imports) AS everything \
+        let sql = "SELECT id, name, at, device, target, command FROM \
+             (SELECT id, started_unix_ms AS at, device, target, command FROM runs \
+             UNION ALL SELECT id, imported_unix_ms, tool, NULL, NULL FROM imports) AS everything \
              LEFT JOIN annotations USING (id) \
              WHERE substr(id, 1, length(?1)) = ?1 OR substr(name, 1, length(?1)) = ?1 \
-             ORDER BY at DESC LIMIT ?2) AS newest \
-             LEFT JOIN runs USING (id) ORDER BY at DESC";
+             ORDER BY at DESC LIMIT ?2";
         let read = |row: &Row<'_>| {
-            let header: Option<String> = row.get("header")?;
-            let header: Header = header
-                .and_then(|text| record::from_text(&text).ok())
-                .unwrap_or_default();
             Ok(StoredCandidate {
                 id: row.get("id")?,
                 name: row.get("name")?,
                 started_unix_ms: row.get("at")?,
                 device: row.get("device")?,
-                command: header.command,
-                target: header.target,
+                command: optional_words(row, "command")?,
+                target: row.get("target")?,
             })
         };
         let values = [beginning.into(), most.into()];
@@ -137,28 +122,23 @@ impl Store {
     }
 
     /// Lines of lists, newest first, with the owners of the runs.
-    fn summaries<T>(
+    pub(crate) fn summaries<T>(
         &self,
         condition: &str,
         values: &[Value],
         read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let sequence = self.database.dialect().sequence();
-        let order = format!("{condition} ORDER BY started_unix_ms DESC, runs.{sequence} DESC");
-        self.database.query(&self.listed(&order), values, read)
-    }
-
-    /// Statement of lines of lists, with its conditions and its order.
-    pub(crate) fn listed(&self, ending: &str) -> String {
-        let target = self.database.dialect().json_text("header", "target");
-        format!(
+        let sql = format!(
             "SELECT id, started_unix_ms, finished_unix_ms, status, error, path, device, \
              (SELECT count(*) FROM trials WHERE run_id = runs.id) AS trials_done, trials_planned, \
              EXISTS (SELECT 1 FROM trials WHERE run_id = runs.id AND outcome = '{DATA_LOST}') \
-             AS data_lost, {target} AS target, \
+             AS data_lost, target, command, \
              owner_pid, owner_boot_id, owner_start_ticks, name, tags, note \
-             FROM runs LEFT JOIN annotations USING (id) {ending}"
-        )
+             FROM runs LEFT JOIN annotations USING (id) {condition} \
+             ORDER BY started_unix_ms DESC, runs.{sequence} DESC"
+        );
+        self.database.query(&sql, values, read)
     }
 
     /// The run or import that `text` names: an id, a name, `last` for the newest, or a
@@ -386,6 +366,7 @@ pub(crate) fn summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
         finished_unix_ms: row.get("finished_unix_ms")?,
         status: status(row)?,
         target: row.get("target")?,
+        command: optional_words(row, "command")?,
         path: row.get("path")?,
         device: row.get("device")?,
         trials_done: row.get("trials_done")?,

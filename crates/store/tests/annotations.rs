@@ -5,9 +5,20 @@ mod common;
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
 use assay_store::{Owner, SomeTrials, Store, StoreError, StoredId};
-use common::{header, import, owner, skipped, store, trial};
+use common::{Bed, header, import, owner, skipped, trial};
 use std::fs;
 use std::path::Path;
+
+on_both!(
+    what_is_given_to_the_next_run_is_its_and_no_others,
+    a_name_stands_for_an_id_and_wins_over_the_beginning_of_one,
+    a_name_is_of_one_run,
+    a_run_whose_name_was_taken_meanwhile_is_not_begun,
+    an_unknown_id_has_no_annotation,
+    the_record_of_a_run_stays_as_it_was_written,
+    removing_is_all_or_nothing,
+    some_trials_of_a_run_are_read_alone,
+);
 
 fn named(name: &str) -> Annotation {
     Annotation {
@@ -21,9 +32,8 @@ fn run(id: &str) -> StoredId {
     StoredId::Run(id.to_owned())
 }
 
-#[test]
-fn what_is_given_to_the_next_run_is_its_and_no_others() {
-    let (_folder, mut store) = store();
+fn what_is_given_to_the_next_run_is_its_and_no_others(bed: &Bed) {
+    let mut store = bed.open();
     store.annotate_next(named("base")).unwrap();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     store.begin_run(&header("abd2", 2_000), &owner()).unwrap();
@@ -41,9 +51,8 @@ fn what_is_given_to_the_next_run_is_its_and_no_others() {
     assert_eq!(store.imports().unwrap()[0].annotation, named("else"));
 }
 
-#[test]
-fn a_name_stands_for_an_id_and_wins_over_the_beginning_of_one() {
-    let (_folder, mut store) = store();
+fn a_name_stands_for_an_id_and_wins_over_the_beginning_of_one(bed: &Bed) {
+    let mut store = bed.open();
     for (id, started) in [("abc1", 1_000), ("xyz2", 2_000)] {
         store.begin_run(&header(id, started), &owner()).unwrap();
     }
@@ -59,9 +68,8 @@ fn a_name_stands_for_an_id_and_wins_over_the_beginning_of_one() {
     );
 }
 
-#[test]
-fn a_name_is_of_one_run() {
-    let (_folder, mut store) = store();
+fn a_name_is_of_one_run(bed: &Bed) {
+    let mut store = bed.open();
     store.annotate_next(named("base")).unwrap();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     store.begin_run(&header("abd2", 2_000), &owner()).unwrap();
@@ -91,11 +99,10 @@ fn a_name_is_of_one_run() {
     assert_eq!(store.find("base").unwrap(), run("abd2"));
 }
 
-#[test]
-fn a_run_whose_name_was_taken_meanwhile_is_not_begun() {
-    let (folder, mut store) = store();
+fn a_run_whose_name_was_taken_meanwhile_is_not_begun(bed: &Bed) {
+    let mut store = bed.open();
     store.annotate_next(named("base")).unwrap();
-    let mut other = Store::open(&common::path(&folder)).unwrap();
+    let mut other = bed.open();
     other.annotate_next(named("base")).unwrap();
     other.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     let taken = store
@@ -105,32 +112,26 @@ fn a_run_whose_name_was_taken_meanwhile_is_not_begun() {
     assert_eq!(store.runs().unwrap().len(), 1);
 }
 
-#[test]
-fn an_unknown_id_has_no_annotation() {
-    let (_folder, mut store) = store();
+fn an_unknown_id_has_no_annotation(bed: &Bed) {
+    let mut store = bed.open();
     let error = store.annotate("none", |a| *a = named("base")).unwrap_err();
     assert!(matches!(error, StoreError::NoSuchRun { .. }), "{error}");
     assert!(store.annotation("none").unwrap().is_empty());
 }
 
-#[test]
-fn the_record_of_a_run_stays_as_it_was_written() {
-    let (folder, mut store) = store();
+fn the_record_of_a_run_stays_as_it_was_written(bed: &Bed) {
+    let mut store = bed.open();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     store.save_trial("abc1", &trial(0)).unwrap();
     store.save_import(&import("imp3", 3_000)).unwrap();
-    let rows = || -> Vec<Vec<u8>> {
-        let connection = rusqlite::Connection::open(common::path(&folder)).unwrap();
+    let rows = || {
+        let record = bed.hex("record");
         [
-            "CAST(header AS BLOB) FROM runs",
-            "record FROM trials",
-            "record FROM imports",
+            "SELECT header FROM runs".to_owned(),
+            format!("SELECT {record} FROM trials"),
+            format!("SELECT {record} FROM imports"),
         ]
-        .map(|what| {
-            let sql = format!("SELECT {what}");
-            connection.query_row(&sql, [], |row| row.get(0)).unwrap()
-        })
-        .to_vec()
+        .map(|sql| bed.sql(&sql))
     };
     let before = rows();
     store.annotate("abc1", |a| *a = named("base")).unwrap();
@@ -138,9 +139,8 @@ fn the_record_of_a_run_stays_as_it_was_written() {
     assert_eq!(rows(), before);
 }
 
-#[test]
-fn removing_is_all_or_nothing() {
-    let (folder, mut store) = store();
+fn removing_is_all_or_nothing(bed: &Bed) {
+    let mut store = bed.open();
     for id in ["abc1", "abd2"] {
         store
             .annotate_next(named(&format!("name of {id}")))
@@ -177,12 +177,11 @@ fn removing_is_all_or_nothing() {
     assert!(store.imports().unwrap().is_empty());
     // One whose owner died is not under way.
     store.remove(&[run("abd2")], |_| false).unwrap();
-    let connection = rusqlite::Connection::open(common::path(&folder)).unwrap();
     for table in ["runs", "trials", "imports", "annotations"] {
-        let sql = format!("SELECT count(*) FROM {table}");
-        let rows: u32 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
-        assert_eq!(rows, 0, "{table}");
+        let rows = bed.sql(&format!("SELECT count(*) FROM {table}"));
+        assert_eq!(rows, "0", "{table}");
     }
+    assert_eq!(bed.sql("SELECT count(*) FROM tombstones"), "3");
 }
 
 #[test]
@@ -203,9 +202,8 @@ fn an_older_store_that_is_only_read_has_no_annotations() {
     );
 }
 
-#[test]
-fn some_trials_of_a_run_are_read_alone() {
-    let (_folder, mut store) = store();
+fn some_trials_of_a_run_are_read_alone(bed: &Bed) {
+    let mut store = bed.open();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     for saved in [trial(0), skipped(1), trial(2)] {
         store.save_trial("abc1", &saved).unwrap();

@@ -63,8 +63,14 @@ fn change(run: &str) -> SeriesChange {
         turn: Turn::Slower,
         effect_percent: Some(-8.25),
         effect_interval: Some((-9.0, -7.5)),
-        before: ChangeSide { runs: 1, centre: 5.0 },
-        after: ChangeSide { runs: 3, centre: 4.5 },
+        before: ChangeSide {
+            runs: 1,
+            centre: 5.0,
+        },
+        after: ChangeSide {
+            runs: 3,
+            centre: 4.5,
+        },
         p: 0.000_1,
         events: vec![Event {
             circumstance: "firmware".to_owned(),
@@ -111,7 +117,12 @@ fn facts_become_points_of_series_and_are_not_asked_for_again() {
     let none = facts("gone", 1);
     let all = [facts("b", 2_000), facts("a", 1_000), none];
     store.save_facts(&all).unwrap();
-    assert!(store.runs_without_facts(FACTS_VERSION, 9).unwrap().is_empty());
+    assert!(
+        store
+            .runs_without_facts(FACTS_VERSION, 9)
+            .unwrap()
+            .is_empty()
+    );
     let newer = store.runs_without_facts(FACTS_VERSION + 1, 9).unwrap();
     assert_eq!(newer, ["a", "b"]);
 
@@ -138,9 +149,7 @@ fn saving_again_replaces_and_a_resumed_run_is_derived_again() {
     assert_eq!(store.points(KEY).unwrap().len(), 1);
     check(&mut store);
     assert_eq!(keys(&store, &SeriesFilter::default()), [KEY]);
-    store
-        .finish_run("a", &RunStatus::Finished, 99_000)
-        .unwrap();
+    store.finish_run("a", &RunStatus::Finished, 99_000).unwrap();
     assert_eq!(store.runs_without_facts(1, 9).unwrap(), ["a"]);
 }
 

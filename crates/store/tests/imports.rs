@@ -4,11 +4,17 @@ mod common;
 
 use assay_model::figures::Sample;
 use assay_store::{StoreError, StoredId};
-use common::{header, import, owner, store};
+use common::{Bed, header, import, owner};
 
-#[test]
-fn an_import_comes_back_to_the_last_digit() {
-    let (_folder, mut store) = store();
+on_both!(
+    an_import_comes_back_to_the_last_digit,
+    no_value_changes_by_being_stored,
+    runs_and_imports_share_their_ids,
+    a_damaged_import_is_named_and_the_others_are_listed,
+);
+
+fn an_import_comes_back_to_the_last_digit(bed: &Bed) {
+    let mut store = bed.open();
     let saved = import("k3v9", 1_000);
     store.save_import(&saved).unwrap();
     assert_eq!(store.load_import("k3v9").unwrap(), saved);
@@ -20,9 +26,8 @@ fn an_import_comes_back_to_the_last_digit() {
     assert!(matches!(missing, StoreError::NoSuchRun { .. }), "{missing}");
 }
 
-#[test]
-fn no_value_changes_by_being_stored() {
-    let (_folder, mut store) = store();
+fn no_value_changes_by_being_stored(bed: &Bed) {
+    let mut store = bed.open();
     let mut saved = import("k3v9", 1_000);
     saved.results.figures[0].sample = Sample::Values {
         values: (1..2_000)
@@ -34,9 +39,8 @@ fn no_value_changes_by_being_stored() {
     assert_eq!(store.load_import("k3v9").unwrap(), saved);
 }
 
-#[test]
-fn runs_and_imports_share_their_ids() {
-    let (_folder, mut store) = store();
+fn runs_and_imports_share_their_ids(bed: &Bed) {
+    let mut store = bed.open();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     store.save_import(&import("abd2", 2_000)).unwrap();
     let found = StoredId::Import("abd2".to_owned());
@@ -59,14 +63,10 @@ fn runs_and_imports_share_their_ids() {
     assert!(store.save_import(&import("abd2", 3_000)).is_err());
 }
 
-#[test]
-fn a_damaged_import_is_named_and_the_others_are_listed() {
-    let (folder, mut store) = store();
+fn a_damaged_import_is_named_and_the_others_are_listed(bed: &Bed) {
+    let mut store = bed.open();
     store.save_import(&import("k3v9", 1_000)).unwrap();
-    let connection = rusqlite::Connection::open(common::path(&folder)).unwrap();
-    connection
-        .execute("UPDATE imports SET record = x'789c00'", [])
-        .unwrap();
+    bed.sql("UPDATE imports SET record = substr(record, 1, 3)");
     let error = store.load_import("k3v9").unwrap_err();
     assert!(
         error.to_string().starts_with("import k3v9 is damaged"),

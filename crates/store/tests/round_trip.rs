@@ -7,15 +7,28 @@ use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
 use assay_model::verdict::Side;
 use assay_store::{Owner, StoreError, StoredId};
-use common::{header, owner, skipped, store, trial};
+use common::{Bed, header, owner, skipped, trial};
+
+on_both!(
+    a_run_and_its_trials_come_back_unchanged_and_in_order,
+    what_may_end_a_run_and_its_turns_come_back,
+    a_run_on_another_machine_is_listed_as_such,
+    the_list_tells_how_far_each_run_came_newest_first,
+    a_run_is_found_by_last_by_id_and_by_unique_prefix,
+    of_two_runs_of_one_millisecond_the_later_is_last,
+    a_damaged_trial_is_named_and_the_others_load,
+    a_run_whose_owner_died_is_abandoned_until_marked,
+    the_store_refuses_what_does_not_belong_to_a_run,
+    only_a_run_without_trials_is_forgotten,
+    a_run_that_is_gone_on_with_loses_only_its_interrupted_trial,
+);
 
 fn run(id: &str) -> StoredId {
     StoredId::Run(id.to_owned())
 }
 
-#[test]
-fn a_run_and_its_trials_come_back_unchanged_and_in_order() {
-    let (_folder, mut store) = store();
+fn a_run_and_its_trials_come_back_unchanged_and_in_order(bed: &Bed) {
+    let mut store = bed.open();
     let header = header("k3v9", 1_000);
     store.begin_run(&header, &owner()).unwrap();
     for saved in [trial(2), trial(0), skipped(1)] {
@@ -34,9 +47,8 @@ fn a_run_and_its_trials_come_back_unchanged_and_in_order() {
     assert_eq!(loaded.run.trials, [trial(0), skipped(1), trial(2)]);
 }
 
-#[test]
-fn what_may_end_a_run_and_its_turns_come_back() {
-    let (_folder, mut store) = store();
+fn what_may_end_a_run_and_its_turns_come_back(bed: &Bed) {
+    let mut store = bed.open();
     let mut header = header("k3v9", 1_000);
     header.stopping = Stopping {
         looks: Some(Looks {
@@ -55,9 +67,8 @@ fn what_may_end_a_run_and_its_turns_come_back() {
     assert_eq!(store.load("k3v9").unwrap().run.header, header);
 }
 
-#[test]
-fn a_run_on_another_machine_is_listed_as_such() {
-    let (_folder, mut store) = store();
+fn a_run_on_another_machine_is_listed_as_such(bed: &Bed) {
+    let mut store = bed.open();
     let target = Some("ssh://root@board".to_owned());
     let there = RunHeader {
         target: target.clone(),
@@ -70,9 +81,8 @@ fn a_run_on_another_machine_is_listed_as_such() {
     assert_eq!(targets, [None, target]);
 }
 
-#[test]
-fn the_list_tells_how_far_each_run_came_newest_first() {
-    let (_folder, mut store) = store();
+fn the_list_tells_how_far_each_run_came_newest_first(bed: &Bed) {
+    let mut store = bed.open();
     for (id, started) in [("old", 1_000), ("new", 3_000), ("mid", 2_000)] {
         store.begin_run(&header(id, started), &owner()).unwrap();
     }
@@ -93,9 +103,8 @@ fn the_list_tells_how_far_each_run_came_newest_first() {
     assert_eq!(runs[0].device, "eMMC SanDisk DG4032, 29 GiB");
 }
 
-#[test]
-fn a_run_is_found_by_last_by_id_and_by_unique_prefix() {
-    let (_folder, mut store) = store();
+fn a_run_is_found_by_last_by_id_and_by_unique_prefix(bed: &Bed) {
+    let mut store = bed.open();
     assert!(matches!(store.find("last"), Err(StoreError::Empty { .. })));
     for (id, started) in [("abc1", 2_000), ("abc123", 1_000), ("xyz", 1_000)] {
         store.begin_run(&header(id, started), &owner()).unwrap();
@@ -119,33 +128,21 @@ fn a_run_is_found_by_last_by_id_and_by_unique_prefix() {
     );
 }
 
-#[test]
-fn of_two_runs_of_one_millisecond_the_later_is_last() {
-    let (_folder, mut store) = store();
+fn of_two_runs_of_one_millisecond_the_later_is_last(bed: &Bed) {
+    let mut store = bed.open();
     store.begin_run(&header("zz", 1_000), &owner()).unwrap();
     store.begin_run(&header("aa", 1_000), &owner()).unwrap();
     assert_eq!(store.find("last").unwrap(), run("aa"));
 }
 
-#[test]
-fn a_damaged_trial_is_named_and_the_others_load() {
-    let (folder, mut store) = store();
+fn a_damaged_trial_is_named_and_the_others_load(bed: &Bed) {
+    let mut store = bed.open();
     store.begin_run(&header("k3v9", 1_000), &owner()).unwrap();
     for position in 0..3 {
         store.save_trial("k3v9", &trial(position)).unwrap();
     }
-    // One flipped bit in the middle of the second record.
-    let connection = rusqlite::Connection::open(common::path(&folder)).unwrap();
-    let mut blob: Vec<u8> = connection
-        .query_row("SELECT record FROM trials WHERE position = 1", [], |row| {
-            row.get(0)
-        })
-        .unwrap();
-    let middle = blob.len() / 2;
-    blob[middle] ^= 1;
-    connection
-        .execute("UPDATE trials SET record = ? WHERE position = 1", [blob])
-        .unwrap();
+    // The end of the second record is lost.
+    bed.sql("UPDATE trials SET record = substr(record, 1, length(record) / 2) WHERE position = 1");
 
     let loaded = store.load("k3v9").unwrap();
     assert_eq!(loaded.run.trials, [trial(0), trial(2)]);
@@ -157,9 +154,8 @@ fn a_damaged_trial_is_named_and_the_others_load() {
     );
 }
 
-#[test]
-fn a_run_whose_owner_died_is_abandoned_until_marked() {
-    let (_folder, mut store) = store();
+fn a_run_whose_owner_died_is_abandoned_until_marked(bed: &Bed) {
+    let mut store = bed.open();
     let other = Owner { pid: 9, ..owner() };
     store.begin_run(&header("dead", 1_000), &owner()).unwrap();
     store.begin_run(&header("alive", 2_000), &other).unwrap();
@@ -184,9 +180,8 @@ fn a_run_whose_owner_died_is_abandoned_until_marked() {
     assert!(store.abandoned_runs(|o| *o == other).unwrap().is_empty());
 }
 
-#[test]
-fn the_store_refuses_what_does_not_belong_to_a_run() {
-    let (_folder, mut store) = store();
+fn the_store_refuses_what_does_not_belong_to_a_run(bed: &Bed) {
+    let mut store = bed.open();
     assert!(store.save_trial("none", &trial(0)).is_err());
     assert!(matches!(
         store.finish_run("none", &RunStatus::Finished, 1),
@@ -198,9 +193,8 @@ fn the_store_refuses_what_does_not_belong_to_a_run() {
     assert!(store.save_trial("k3v9", &trial(0)).is_err());
 }
 
-#[test]
-fn only_a_run_without_trials_is_forgotten() {
-    let (_folder, mut store) = store();
+fn only_a_run_without_trials_is_forgotten(bed: &Bed) {
+    let mut store = bed.open();
     for id in ["empty", "full"] {
         store.begin_run(&header(id, 1_000), &owner()).unwrap();
     }
@@ -213,9 +207,8 @@ fn only_a_run_without_trials_is_forgotten() {
     assert!(store.forget_run("empty").is_err(), "it is gone");
 }
 
-#[test]
-fn a_run_that_is_gone_on_with_loses_only_its_interrupted_trial() {
-    let (_folder, mut store) = store();
+fn a_run_that_is_gone_on_with_loses_only_its_interrupted_trial(bed: &Bed) {
+    let mut store = bed.open();
     store.begin_run(&header("k3v9", 1_000), &owner()).unwrap();
     let cut = TrialRecord {
         outcome: Outcome::Interrupted,

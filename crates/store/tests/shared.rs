@@ -1,36 +1,36 @@
-//! Several users of one file at a time.
+//! Several users of one store at a time.
 
 mod common;
 
 use assay_store::Store;
-use common::{header, owner, trial};
+use common::{Bed, header, owner, trial};
 use std::sync::Barrier;
 use std::thread;
 
 const USERS: u32 = 6;
 const TRIALS: u32 = 20;
 
-#[test]
-fn stores_that_create_and_fill_one_file_together_lose_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("new/runs.sqlite");
+on_both!(stores_that_create_and_fill_one_together_lose_nothing);
+
+fn stores_that_create_and_fill_one_together_lose_nothing(bed: &Bed) {
+    let location = bed.location();
     let start = Barrier::new(USERS as usize);
     thread::scope(|scope| {
         for user in 0..USERS {
-            let (path, start) = (&path, &start);
+            let (location, start) = (&location, &start);
             scope.spawn(move || {
                 start.wait();
-                let mut store = Store::open(path).unwrap();
+                let mut store = Store::open(location).unwrap();
                 let run = format!("user{user}");
                 store.begin_run(&header(&run, 1_000), &owner()).unwrap();
                 for position in 0..TRIALS {
                     store.save_trial(&run, &trial(position)).unwrap();
-                    Store::open_existing(path).unwrap().load(&run).unwrap();
+                    Store::open_existing(location).unwrap().load(&run).unwrap();
                 }
             });
         }
     });
-    let store = Store::open_existing(&path).unwrap();
+    let store = Store::open_existing(&location).unwrap();
     for run in store.runs().unwrap() {
         let trials = store.load(&run.id).unwrap().run.trials;
         assert!(trials.into_iter().eq((0..TRIALS).map(trial)), "{}", run.id);

@@ -111,6 +111,24 @@ impl<P: Program> Remote<P> {
         Ok(said)
     }
 
+    /// Has a command carried out over there that is no agent: its standard streams are those of
+    /// the session, whose complaint says why the machine is not reached. Nothing that a user says
+    /// may be in the command: it goes through a shell.
+    ///
+    /// # Errors
+    /// When the program that reaches the machine cannot be started.
+    pub fn carry_out(&self, command: &'static str) -> Result<AgentSession, TargetError> {
+        let mut child = self.spawn(command)?;
+        let complaints = child.stderr.take().map(Complaints::listen);
+        let complaints = complaints.unwrap_or_default();
+        let program = self.program.clone();
+        let in_words = move || {
+            complaints.await_end();
+            Some(program.in_words(&complaints))
+        };
+        Ok(AgentSession::over(child, Box::new(in_words), PARTING))
+    }
+
     /// Has a command carried out over there, and talks with it.
     fn reach<T>(
         &self,

@@ -36,7 +36,11 @@ impl Asked<'_> {
     /// # Errors
     /// [`Problem::Unchanged`].
     pub fn tag(&self, parts: &[&str]) -> Result<String, Problem> {
-        let own = [env!("CARGO_PKG_VERSION"), &self.served.build, current().tag()];
+        let own = [
+            env!("CARGO_PKG_VERSION"),
+            &self.served.build,
+            current().tag(),
+        ];
         let all = own.iter().chain(parts);
         let tag = tag_of(all.map(|part| part.as_bytes()));
         match is_in(self.has.as_deref(), &tag) {

@@ -58,23 +58,24 @@ pub fn serve(listener: Listener, served: Served, stop: &Stop) -> io::Result<()> 
         .max_blocking_threads(THREADS)
         .thread_stack_size(STACK_BYTES)
         .build()?;
-    runtime.block_on(async {
-        let listener = TcpListener::from_std(listener)?;
-        let router = routes::router(Arc::new(served));
-        let stopped = stop.0.notified();
-        let mut stopped = std::pin::pin!(stopped);
-        let mut accepted = std::pin::pin!(accept(&listener, &router));
-        std::future::poll_fn(|context| {
-            use std::future::Future;
-            if stopped.as_mut().poll(context).is_ready() {
-                return std::task::Poll::Ready(());
-            }
-            accepted.as_mut().poll(context)
+    runtime
+        .block_on(async {
+            let listener = TcpListener::from_std(listener)?;
+            let router = routes::router(Arc::new(served));
+            let stopped = stop.0.notified();
+            let mut stopped = std::pin::pin!(stopped);
+            let mut accepted = std::pin::pin!(accept(&listener, &router));
+            std::future::poll_fn(|context| {
+                use std::future::Future;
+                if stopped.as_mut().poll(context).is_ready() {
+                    return std::task::Poll::Ready(());
+                }
+                accepted.as_mut().poll(context)
+            })
+            .await;
+            Ok(())
         })
-        .await;
-        Ok(())
-    })
-    .inspect(|()| runtime.shutdown_timeout(GRACE))
+        .inspect(|()| runtime.shutdown_timeout(GRACE))
 }
 
 async fn accept(listener: &TcpListener, router: &Router) {

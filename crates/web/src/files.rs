@@ -17,10 +17,15 @@ pub fn json(asked: &Asked<'_>) -> Result<Reply, Problem> {
 
 /// A row for each trial and metric.
 pub fn csv(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    file(asked, "csv", "text/csv; charset=utf-8", |stored, out| match stored {
-        Stored::Run(run) => run_csv::write(run, out),
-        Stored::Import(of) => import::write_csv(of, out),
-    })
+    file(
+        asked,
+        "csv",
+        "text/csv; charset=utf-8",
+        |stored, out| match stored {
+            Stored::Run(run) => run_csv::write(run, out),
+            Stored::Import(of) => import::write_csv(of, out),
+        },
+    )
 }
 
 /// A workbook.

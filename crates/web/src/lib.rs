@@ -24,6 +24,6 @@ mod stored;
 mod wanted;
 
 pub use access::Token;
-pub use connections::{Stop, serve};
 pub use access::is_loopback;
+pub use connections::{Stop, serve};
 pub use served::{Parts, Program, Served};

@@ -39,17 +39,33 @@ pub fn metrics(asked: &Asked<'_>) -> Result<Reply, Problem> {
     };
     gauge("assay_runs", "", "Runs in the store.", totals.runs);
     gauge("assay_imports", "", "Imports in the store.", totals.imports);
-    gauge("assay_devices", "", "Different models of devices.", totals.devices);
+    gauge(
+        "assay_devices",
+        "",
+        "Different models of devices.",
+        totals.devices,
+    );
     let open = asked.store.open_changes()?;
-    gauge("assay_open_changes", "", "Slowdowns that nobody accepted.", open);
+    gauge(
+        "assay_open_changes",
+        "",
+        "Slowdowns that nobody accepted.",
+        open,
+    );
     if let Some(newest) = totals.newest_unix_ms {
         let about = "Start of the newest run, seconds since 1970.";
         gauge("assay_newest_run_seconds", "seconds", about, newest / 1000);
     }
-    text.push_str("# TYPE assay_http_answers counter\n# HELP assay_http_answers Answers by status.\n");
+    text.push_str(
+        "# TYPE assay_http_answers counter\n# HELP assay_http_answers Answers by status.\n",
+    );
     for (class, count) in asked.served.counts.0.iter().enumerate() {
         let count = count.load(Ordering::Relaxed);
-        let _ = writeln!(text, "assay_http_answers_total{{status=\"{}xx\"}} {count}", class + 1);
+        let _ = writeln!(
+            text,
+            "assay_http_answers_total{{status=\"{}xx\"}} {count}",
+            class + 1
+        );
     }
     text.push_str("# EOF\n");
     Ok(Reply::new(KIND, text))

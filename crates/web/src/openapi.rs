@@ -8,7 +8,10 @@ pub fn document(routes: &[Route], has_token: bool) -> Value {
     let mut paths = Map::new();
     for route in routes {
         if let Some(content) = content(&route.answer) {
-            paths.insert(route.path.to_owned(), json!({ "get": operation(route, &content, has_token) }));
+            paths.insert(
+                route.path.to_owned(),
+                json!({ "get": operation(route, &content, has_token) }),
+            );
         }
     }
     json!({
@@ -54,7 +57,8 @@ fn operation(route: &Route, content: &Value, has_token: bool) -> Value {
         "404": refused("Nothing is at that address."),
         "503": refused("The store cannot be read, or too many requests wait."),
     });
-    if has_token && route.access == Access::Data
+    if has_token
+        && route.access == Access::Data
         && let Some(responses) = responses.as_object_mut()
     {
         responses.insert("401".to_owned(), refused("The token is missing or wrong."));

@@ -56,15 +56,18 @@ const RUNS: &[Parameter] = &[
     PAGE,
 ];
 
-const SERIES: &[Parameter] = &[
-    DEVICE, JOB, METRIC, PROJECT, METRICS, SINCE, PAGE,
-];
+const SERIES: &[Parameter] = &[DEVICE, JOB, METRIC, PROJECT, METRICS, SINCE, PAGE];
 const CHANGES: &[Parameter] = &[
     Parameter {
         name: "state",
         about: "open: only slowdowns that nobody accepted",
     },
-    DEVICE, JOB, METRIC, PROJECT, METRICS, PAGE,
+    DEVICE,
+    JOB,
+    METRIC,
+    PROJECT,
+    METRICS,
+    PAGE,
 ];
 const DEVICE: Parameter = Parameter {
     name: "device",
@@ -159,18 +162,17 @@ static ROUTES: &[Route] = &[
         &[],
         openapi_document,
     ),
-    data::<api::runs::RunPage>("/api/v1/runs", "Runs, newest first.", RUNS, api::runs::list),
+    data::<api::runs::RunPage>(
+        "/api/v1/runs",
+        "Runs and imports, newest first.",
+        RUNS,
+        api::runs::list,
+    ),
     data::<Value>(
         "/api/v1/runs/{id}",
         "A run or import with all its trials, as assay show --json has it.",
         &[],
         api::runs::one,
-    ),
-    data::<api::runs::ImportPage>(
-        "/api/v1/imports",
-        "Results that were made elsewhere, newest first.",
-        &[PAGE],
-        api::runs::imports,
     ),
     data::<api::series::SeriesPage>(
         "/api/v1/series",
@@ -205,18 +207,11 @@ pub fn router(served: Arc<Served>) -> Router {
         router = router.route(route.path, get(answer).fallback(only_read));
     }
     let around = from_fn_with_state(Arc::clone(&served), around);
-    router
-        .fallback(nowhere)
-        .layer(around)
-        .with_state(served)
+    router.fallback(nowhere).layer(around).with_state(served)
 }
 
 /// Checks the name by which the server is called; adds what every response has.
-async fn around(
-    State(served): State<Arc<Served>>,
-    request: Request,
-    next: Next,
-) -> Response<Body> {
+async fn around(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response<Body> {
     let mut response = match is_called_right(&served.names, request.headers()) {
         true => next.run(request).await,
         false => short(
@@ -323,7 +318,8 @@ fn unchanged(tag: &str) -> Response<Body> {
 }
 
 fn without_token() -> Response<Body> {
-    let text = json!({ "error": "the token is missing or wrong: send Authorization: Bearer TOKEN" });
+    let text =
+        json!({ "error": "the token is missing or wrong: send Authorization: Bearer TOKEN" });
     let mut response = short(StatusCode::UNAUTHORIZED, JSON, text.to_string());
     let scheme = HeaderValue::from_static("Bearer");
     response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
@@ -379,6 +375,3 @@ fn openapi_document(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let document = openapi::document(ROUTES, asked.served.token.is_some());
     Ok(Reply::new(JSON, format!("{document:#}\n")))
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@ use crate::asked::Asked;
 use crate::reply::Problem;
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
-use assay_store::{LoadedRun, StoredId};
+use assay_store::{ListFilter, ListKey, ListPage, Listed, LoadedRun, Owner, StoredId};
 
 /// A run or an import with all its data.
 pub enum Stored {
@@ -23,9 +23,38 @@ pub fn named(asked: &Asked<'_>, form: &str) -> Result<(StoredId, String), Proble
     let found = asked.store.find(asked.part("id"))?;
     let id = found.id();
     let state = asked.store.state_of(id)?;
-    let alive = state.owner.is_none_or(|owner| asked.served.program.is_alive(&owner));
+    let alive = state
+        .owner
+        .is_none_or(|owner| asked.served.program.is_alive(&owner));
     let tag = asked.tag(&[form, id, &state.text, if alive { "" } else { "abandoned" }])?;
     Ok((found, tag))
+}
+
+/// A part of the list of runs and imports. A run whose process is gone is shown as interrupted.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn listed(
+    asked: &Asked<'_>,
+    filter: &ListFilter,
+    after: Option<ListKey>,
+    most: u32,
+) -> Result<ListPage, Problem> {
+    let mut page = asked.store.page(filter, after, most)?;
+    let running =
+        |entry: &Listed| matches!(entry, Listed::Run(run) if run.status == RunStatus::Running);
+    if page.entries.iter().any(running) {
+        let alive = |owner: &Owner| asked.served.program.is_alive(owner);
+        let abandoned = asked.store.abandoned_runs(alive)?;
+        for entry in &mut page.entries {
+            if let Listed::Run(run) = entry
+                && abandoned.iter().any(|one| one.id == run.id)
+            {
+                run.status = RunStatus::Interrupted;
+            }
+        }
+    }
+    Ok(page)
 }
 
 /// Loads a run or an import.

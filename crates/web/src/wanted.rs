@@ -4,7 +4,7 @@ use crate::asked::Query;
 use crate::reply::Problem;
 use assay_lang::tr;
 use assay_model::run::RunStatus;
-use assay_store::{PageKey, RunFilter, SeriesFilter};
+use assay_store::{ListFilter, ListKey, PageKey, RunsFilter, SeriesFilter};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
@@ -14,7 +14,7 @@ const DAY_MS: u64 = 86_400_000;
 ///
 /// # Errors
 /// When a day or a status is none.
-pub fn runs(query: &Query) -> Result<RunFilter, Problem> {
+pub fn runs(query: &Query) -> Result<ListFilter, Problem> {
     let text = |name| query.get(name).map(str::to_owned);
     let status = query.get("status");
     if let Some(status) = status
@@ -24,15 +24,17 @@ pub fn runs(query: &Query) -> Result<RunFilter, Problem> {
         return Err(Problem::Wrong(why));
     }
     let until = query.get("until").map(day).transpose()?;
-    Ok(RunFilter {
+    Ok(ListFilter {
         text: text("text"),
         device: text("device"),
-        model: text("model"),
-        unit: text("unit"),
-        target: text("target"),
-        status: status.map(str::to_owned),
         since_unix_ms: query.get("since").map(day).transpose()?,
-        before_unix_ms: until.map(|day| day + DAY_MS),
+        of_runs: RunsFilter {
+            before_unix_ms: until.map(|day| day + DAY_MS),
+            status: status.map(str::to_owned),
+            target: text("target"),
+            model: text("model"),
+            unit: text("unit"),
+        },
     })
 }
 
@@ -69,6 +71,18 @@ pub fn after(query: &Query) -> Result<Option<PageKey>, Problem> {
     let read = |text: &str| {
         let key = PageKey::read(text);
         key.ok_or_else(|| Problem::Wrong(tr!("{text} is not the end of a page.", text)))
+    };
+    query.get("after").map(read).transpose()
+}
+
+/// Where the list of runs of an address begins.
+///
+/// # Errors
+/// When it is not the end of another part of the list.
+pub fn after_run(query: &Query) -> Result<Option<ListKey>, Problem> {
+    let read = |text: &str| {
+        let key = text.parse::<ListKey>();
+        key.map_err(|()| Problem::Wrong(tr!("{text} is not the end of a page.", text)))
     };
     query.get("after").map(read).transpose()
 }

@@ -70,7 +70,9 @@ struct Answer {
 impl Answer {
     fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        lines
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
     }
 }
 
@@ -85,7 +87,9 @@ fn fill(store: &mut Store, header: &RunHeader, annotation: Annotation) {
     store.begin_run(header, &common::owner()).unwrap();
     store.save_trial(&header.id, &common::trial(0)).unwrap();
     let ended = RunStatus::Finished;
-    store.finish_run(&header.id, &ended, header.started_unix_ms + 1).unwrap();
+    store
+        .finish_run(&header.id, &ended, header.started_unix_ms + 1)
+        .unwrap();
 }
 
 impl Bed {
@@ -97,7 +101,7 @@ impl Bed {
         let address = listener.local_addr().unwrap();
         let path = common::path(&folder);
         let served = Served::new(Parts {
-            open: Box::new(move || Store::open_existing(&path)),
+            open: Box::new(move || Store::open_existing(&path.as_path().into())),
             source: "runs.sqlite".to_owned(),
             address,
             names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -147,7 +151,9 @@ impl Bed {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         stream
     }
 }
@@ -162,12 +168,22 @@ fn pages_of_a_store_are_shown_and_have_no_script() {
         assert!(!answer.body.contains("<script"), "{page}");
         assert!(answer.body.contains("<h1>"), "{page}");
         let policy = answer.header("content-security-policy").unwrap();
-        assert!(policy.starts_with("default-src 'none'; style-src"), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none'; style-src"),
+            "{policy}"
+        );
         assert!(!policy.contains("script-src"), "{policy}");
-        let style = answer.body.split_once("rel=\"stylesheet\" href=\"").unwrap().1;
+        let style = answer
+            .body
+            .split_once("rel=\"stylesheet\" href=\"")
+            .unwrap()
+            .1;
         let style = style.split_once('"').unwrap().0;
         let sheet = bed.get(style);
-        assert_eq!(sheet.header("content-type"), Some("text/css; charset=utf-8"));
+        assert_eq!(
+            sheet.header("content-type"),
+            Some("text/css; charset=utf-8")
+        );
         assert!(sheet.header("cache-control").unwrap().contains("immutable"));
     }
     assert!(bed.get("/").body.contains("DG4032"));
@@ -254,13 +270,20 @@ fn pages_go_on_where_the_one_before_ended_whatever_is_added() {
         let answer = bed.get(&format!("/api/v1/runs?after={after}"));
         let page: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
         let runs = page["runs"].as_array().unwrap();
-        seen.extend(runs.iter().map(|run| run["id"].as_str().unwrap().to_owned()));
+        seen.extend(
+            runs.iter()
+                .map(|run| run["id"].as_str().unwrap().to_owned()),
+        );
         assert_eq!(runs[0]["status"], "interrupted", "its process is gone");
-        let Some(next) = page["next"].as_str() else { break };
+        let Some(next) = page["next"].as_str() else {
+            break;
+        };
         after = next.to_owned();
-        let mut store = Store::open(&common::path(&bed.folder)).unwrap();
+        let mut store = Store::open(&common::path(&bed.folder).as_path().into()).unwrap();
         let id = format!("new-{}", seen.len());
-        store.begin_run(&common::header(&id, 9_999), &common::owner()).unwrap();
+        store
+            .begin_run(&common::header(&id, 9_999), &common::owner())
+            .unwrap();
     }
     let mut expected: Vec<String> = (0..250).map(|number| format!("run-{number:03}")).collect();
     expected.reverse();
@@ -270,7 +293,13 @@ fn pages_go_on_where_the_one_before_ended_whatever_is_added() {
 #[test]
 fn an_unchanged_run_is_not_sent_again_and_a_renamed_one_is() {
     let bed = Bed::with_run();
-    for target in ["/runs/one", "/api/v1/runs/one", "/runs/one/run.xlsx", "/api/v1/runs", "/"] {
+    for target in [
+        "/runs/one",
+        "/api/v1/runs/one",
+        "/runs/one/run.xlsx",
+        "/api/v1/runs",
+        "/",
+    ] {
         let first = bed.get(target);
         assert_eq!(first.status, 200, "{target}");
         let tag = first.header("etag").expect("a tag").to_owned();
@@ -279,7 +308,7 @@ fn an_unchanged_run_is_not_sent_again_and_a_renamed_one_is() {
         assert_eq!((again.status, again.body.as_str()), (304, ""), "{target}");
     }
     let tag = bed.get("/runs/one").header("etag").unwrap().to_owned();
-    let mut store = Store::open(&common::path(&bed.folder)).unwrap();
+    let mut store = Store::open(&common::path(&bed.folder).as_path().into()).unwrap();
     let rename = |annotation: &mut Annotation| annotation.name = Some("renamed".to_owned());
     store.annotate("one", rename).unwrap();
     let headers = format!("Host: localhost\r\nIf-None-Match: {tag}\r\n");
@@ -292,12 +321,18 @@ fn files_of_a_run_are_what_assay_writes() {
     let bed = Bed::with_run();
     let json = bed.get("/runs/one/run.json");
     let value: serde_json::Value = serde_json::from_str(&json.body).unwrap();
-    assert_eq!(value["run"]["id"].as_str().or(value["id"].as_str()), Some("one"));
+    assert_eq!(
+        value["run"]["id"].as_str().or(value["id"].as_str()),
+        Some("one")
+    );
     let name = "attachment; filename=\"assay-one.json\"";
     assert_eq!(json.header("content-disposition"), Some(name));
     assert!(bed.get("/runs/one/run.csv").body.contains("rand-read-4k"));
     assert!(bed.get("/runs/one/run.xlsx").body.starts_with("PK"));
-    assert_eq!(bed.get("/api/v1/runs/one").header("content-disposition"), None);
+    assert_eq!(
+        bed.get("/api/v1/runs/one").header("content-disposition"),
+        None
+    );
 }
 
 #[test]
@@ -316,7 +351,11 @@ fn no_address_leads_to_a_file() {
         "/style.css/../../etc/passwd".to_owned(),
     ] {
         let answer = bed.get(&target);
-        assert!(matches!(answer.status, 400 | 404), "{target}: {}", answer.status);
+        assert!(
+            matches!(answer.status, 400 | 404),
+            "{target}: {}",
+            answer.status
+        );
         assert!(!answer.body.contains("the secret") && !answer.body.contains("root:"));
     }
 }
@@ -324,14 +363,25 @@ fn no_address_leads_to_a_file() {
 #[test]
 fn a_name_that_leads_here_is_not_ours() {
     let bed = Bed::with_run();
-    for headers in ["Host: evil.example\r\n", "Host: localhost\r\nHost: evil.example\r\n", ""] {
+    for headers in [
+        "Host: evil.example\r\n",
+        "Host: localhost\r\nHost: evil.example\r\n",
+        "",
+    ] {
         let answer = bed.ask("GET", "/runs", headers);
-        assert!(matches!(answer.status, 400 | 403), "{headers:?}: {}", answer.status);
+        assert!(
+            matches!(answer.status, 400 | 403),
+            "{headers:?}: {}",
+            answer.status
+        );
         assert!(!answer.body.contains("DG4032"));
     }
     assert_eq!(bed.ask("GET", "/", "Host: [::1]:80\r\n").status, 200);
     let behind = Bed::start(None, &["results.example"], |_| ());
-    assert_eq!(behind.ask("GET", "/", "Host: results.example\r\n").status, 200);
+    assert_eq!(
+        behind.ask("GET", "/", "Host: results.example\r\n").status,
+        200
+    );
     assert_eq!(behind.ask("GET", "/", "Host: evil.example\r\n").status, 403);
 }
 
@@ -342,10 +392,18 @@ fn scripts_need_the_token_where_there_is_one() {
         let headers = format!("Host: localhost\r\nAuthorization: Bearer {token}\r\n");
         bed.ask("GET", target, &headers).status
     };
-    for target in ["/api/v1/runs", "/api/v1/runs/x", "/api/v1/openapi.json", "/metrics"] {
+    for target in [
+        "/api/v1/runs",
+        "/api/v1/runs/x",
+        "/api/v1/openapi.json",
+        "/metrics",
+    ] {
         assert_eq!(bed.get(target).status, 401, "{target}");
         assert_eq!(with(target, "0123456789abcdeX"), 401, "{target}");
-        assert!(matches!(with(target, "0123456789abcdef"), 200 | 404), "{target}");
+        assert!(
+            matches!(with(target, "0123456789abcdef"), 200 | 404),
+            "{target}"
+        );
     }
     assert_eq!(bed.get("/healthz").status, 200);
     assert_eq!(bed.get("/").status, 200, "people are the proxy's matter");
@@ -380,14 +438,19 @@ fn slow_and_huge_clients_stop_nobody() {
     let started = Instant::now();
     assert_eq!(bed.get("/healthz").status, 200);
     assert!(started.elapsed() < Duration::from_secs(30));
-    let long = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "x".repeat(1 << 20));
+    let long = format!(
+        "GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "x".repeat(1 << 20)
+    );
     let mut stream = bed.connect();
     // It may hang up before it has read all of that.
     let _ = stream.write_all(long.as_bytes());
     let mut head = String::new();
     let _ = stream.read_to_string(&mut head);
     assert!(head.is_empty() || head.starts_with("HTTP/1.1 4"), "{head}");
-    let many: String = (0..200).map(|number| format!("X-{number}: x\r\n")).collect();
+    let many: String = (0..200)
+        .map(|number| format!("X-{number}: x\r\n"))
+        .collect();
     let answer = bed.ask("GET", "/", &format!("Host: localhost\r\n{many}"));
     assert_eq!(answer.status, 431);
 }
@@ -430,7 +493,8 @@ fn the_description_has_every_address_for_programs() {
         assert_eq!(bed.get(&target).status, 200, "{target}");
     }
     let runs: serde_json::Value = serde_json::from_str(&bed.get("/api/v1/runs").body).unwrap();
-    let schema = &paths["/api/v1/runs"]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+    let schema =
+        &paths["/api/v1/runs"]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
     let known = &schema["properties"]["runs"]["items"]["properties"];
     let known: Vec<&String> = known.as_object().unwrap().keys().collect();
     let written: Vec<&String> = runs["runs"][0].as_object().unwrap().keys().collect();
@@ -445,6 +509,10 @@ fn metrics_are_openmetrics() {
     let kind = answer.header("content-type").unwrap();
     assert!(kind.starts_with("application/openmetrics-text"));
     assert!(answer.body.contains("\nassay_runs 1\n"));
-    assert!(answer.body.contains("assay_http_answers_total{status=\"4xx\"} 1\n"));
+    assert!(
+        answer
+            .body
+            .contains("assay_http_answers_total{status=\"4xx\"} 1\n")
+    );
     assert!(answer.body.ends_with("# EOF\n"));
 }

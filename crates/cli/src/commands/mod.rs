@@ -19,6 +19,8 @@ use judge::explain::ExplainArgs;
 use judge::model::ModelArgs;
 use judge::power::PowerArgs;
 use judge::rank::RankArgs;
+use judge::series::SeriesArgs;
+use judge::trend::TrendArgs;
 use machines::agent::AgentArgs;
 use machines::campaign::CampaignArgs;
 use machines::config::ConfigArgs;
@@ -42,10 +44,13 @@ use measure::watch::args::WatchArgs;
 use results::import::ImportArgs;
 use results::list::ListArgs;
 use results::plot::PlotArgs;
+use results::pull::PullArgs;
+use results::push::PushArgs;
 use results::report::ReportArgs;
 use results::rm::RmArgs;
 use results::serve::ServeArgs;
 use results::show::ShowArgs;
+use results::store::StoreCommandArgs;
 use results::tag::TagArgs;
 use std::ffi::OsString;
 
@@ -97,12 +102,15 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         key!("Judge"),
-        &["compare", "rank", "power", "explain", "model"],
+        &[
+            "compare", "rank", "series", "trend", "power", "explain", "model",
+        ],
     ),
     (
         key!("Results"),
         &[
-            "list", "show", "report", "plot", "serve", "import", "tag", "rm",
+            "list", "show", "report", "plot", "serve", "import", "tag", "rm", "push", "pull",
+            "store",
         ],
     ),
     (
@@ -174,6 +182,10 @@ pub enum Command {
     Campaign(Box<CampaignArgs>),
     /// Rank the conditions of a sweep and group those that do not differ.
     Rank(RankArgs),
+    /// List series of runs over months, with their changes.
+    Series(SeriesArgs),
+    /// Draw one series with its changes and what changed with them.
+    Trend(TrendArgs),
     /// Show which differences a given number of trials can detect.
     Power(PowerArgs),
     /// Cut power while a board writes and check what was lost.
@@ -188,6 +200,12 @@ pub enum Command {
     Tag(TagArgs),
     /// Remove runs and imports from the store.
     Rm(RmArgs),
+    /// Copy runs to a team's PostgreSQL, another machine or a file.
+    Push(PushArgs),
+    /// Copy runs from a team's PostgreSQL, another machine or a file.
+    Pull(PullArgs),
+    /// Answer push and pull of other machines.
+    Store(StoreCommandArgs),
     /// Write runs or comparisons as HTML, Excel, mail, JSON, CSV, ...
     Report(ReportArgs),
     /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.

@@ -42,7 +42,7 @@ impl Resumed {
     /// # Errors
     /// When it began on another target, or is still under way.
     pub fn find(keep: &KeepArgs, name: &str, target: &mut dyn Target) -> Result<Self, Failure> {
-        let mut store = keep.store.open_existing()?;
+        let mut store = keep.store.open_local()?;
         let id = run_id(&store, name)?;
         let mut host = Host::start(target)?;
         let run = whole_run(&store, &id)?;

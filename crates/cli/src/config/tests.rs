@@ -211,10 +211,15 @@ fn mistakes_are_named_with_file_line_and_what_is_meant() {
 
 #[test]
 fn a_project_is_a_word_that_can_be_shown() {
-    let config = Home::new().variable("ASSAY_PROJECT", " kernel-6.12 ").read();
+    let config = Home::new()
+        .variable("ASSAY_PROJECT", " kernel-6.12 ")
+        .read();
     assert_eq!(config.values.project.as_deref(), Some("kernel-6.12"));
     let problem = Home::new().variable("ASSAY_PROJECT", "-x").problem();
-    assert!(problem.starts_with("ASSAY_PROJECT: it begins with -"), "{problem}");
+    assert!(
+        problem.starts_with("ASSAY_PROJECT: it begins with -"),
+        "{problem}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::config;
 use crate::exit::{DATA_MISMATCH, DONE, FAILED, Failure};
 use crate::output::{print, style};
-use crate::stored::owner;
+use crate::stored::{ended, owner};
 use assay_lang::tr;
 use assay_model::plan::Plan;
 use assay_model::run::{Builds, Run, RunHeader, RunStatus, Stopping};
@@ -12,7 +12,7 @@ use assay_model::wire::{Inspection, RunEnd};
 use assay_model::work::soak::SoakStep;
 use assay_report::json;
 use assay_report::terminal::write_summary;
-use assay_store::{Store, StoreError};
+use assay_store::{Location, Store, StoreError};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader 
         assay_version: env!("CARGO_PKG_VERSION").to_owned(),
         builds: origin.builds.clone(),
         command: std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
+            .map(|word| without_password(&word.to_string_lossy()))
             .collect(),
         target: origin.target.clone(),
         plan,
@@ -54,6 +54,18 @@ pub fn header(plan: Plan, inspection: Inspection, origin: &Origin) -> RunHeader 
         claims: None,
         unit: origin.unit.clone(),
         project: project.cloned(),
+    }
+}
+
+/// A word of the command line as it is stored: the address of a store without its password.
+fn without_password(word: &str) -> String {
+    let (option, value) = match word.split_once("=postgres") {
+        Some((option, _)) => word.split_at(option.len() + 1),
+        None => ("", word),
+    };
+    match Location::parse(value.as_ref()) {
+        Location::Server(server) => format!("{option}{}", server.url()),
+        Location::File(_) => word.to_owned(),
     }
 }
 
@@ -193,6 +205,10 @@ pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
         .finish_run(id, &run.status, finished_unix_ms)
         .and_then(|()| store.expect_trials(id, trials.len()));
     let Err(error) = noted else {
+        // One that was stopped is likely to be resumed.
+        if matches!(run.status, RunStatus::Finished | RunStatus::Failed { .. }) {
+            ended::note(store.path(), id);
+        }
         return Ok(());
     };
     Err(Failure::failed(match rescue(store.path(), run) {

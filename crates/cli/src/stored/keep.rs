@@ -2,11 +2,11 @@
 
 use crate::child;
 use crate::exit::Failure;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::StoreArgs;
 use assay_model::annotation::{Annotation, parse_name, parse_note, parse_tag};
-use assay_store::Store;
+use assay_store::{Location, Store};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Name, tags and note of a run.
 #[derive(Args, Clone, Debug, Default)]
@@ -61,7 +61,9 @@ impl KeepArgs {
     /// Arguments made from options that a drop-in tool has read itself.
     pub fn of(store: Option<PathBuf>, annotation: Annotation) -> Self {
         Self {
-            store: StoreArgs { store },
+            store: StoreArgs {
+                store: store.map(|store| Location::parse(store.as_os_str())),
+            },
             annotation: AnnotationArgs {
                 name: annotation.name,
                 tag: annotation.tags,
@@ -70,20 +72,20 @@ impl KeepArgs {
         }
     }
 
-    /// Path of the store.
+    /// Path of the file that is measured into ([`StoreArgs::local_file`]).
     ///
     /// # Errors
     /// When there is no folder for the usual one.
     pub fn path(&self) -> Result<PathBuf, Failure> {
-        store_path(&self.store)
+        self.store.local_file()
     }
 
-    /// Opens the store at `path` for a new run, which gets the annotation.
+    /// Opens a store for a new run, which gets the annotation.
     ///
     /// # Errors
     /// When it cannot be opened, or another run has the name.
-    pub fn open(&self, path: &Path) -> Result<Store, Failure> {
-        let mut store = Store::open(path)?;
+    pub fn open(&self, at: impl Into<Location>) -> Result<Store, Failure> {
+        let mut store = Store::open(at)?;
         if let (Some(name), Some(_)) = (&self.annotation.name, child::this()) {
             return Err(Failure::usage(format!(
                 "--name {name} names one run, and there are several targets: name the runs later \

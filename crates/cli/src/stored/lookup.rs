@@ -3,11 +3,13 @@
 use crate::config;
 use crate::exit::Failure;
 use crate::output::{admit_output, say};
-use crate::stored::owner;
+use crate::stored::{ended, owner};
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
-use assay_store::{Store, StoredId};
+use assay_store::{Location, Store, StoredId};
 use clap::Args;
+use clap::ValueHint;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,30 +17,70 @@ use std::path::{Path, PathBuf};
 /// Store of the runs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct StoreArgs {
-    /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
-    /// folder].
-    #[arg(long, value_name = "FILE")]
-    pub store: Option<PathBuf>,
+    /// File or database that keeps the runs, such as runs.sqlite or postgres://USER@HOST/DB
+    /// [default: assay/runs.sqlite in the XDG data folder].
+    #[arg(long, value_name = "STORE", value_parser = store_value(), value_hint = ValueHint::FilePath)]
+    pub store: Option<Location>,
+}
+
+/// Reads a store as users name it.
+fn store_value() -> impl TypedValueParser<Value = Location> {
+    OsStringValueParser::new().map(|text| Location::parse(&text))
 }
 
 impl StoreArgs {
+    /// The store to use: by default that of the settings, else `runs.sqlite` in [`data_folder`].
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    pub fn location(&self) -> Result<Location, Failure> {
+        match self.store.as_ref().or(config::values().store.as_ref()) {
+            Some(location) => Ok(location.clone()),
+            None => Ok(Location::File(default_file()?)),
+        }
+    }
+
+    /// The file that is measured into, so that no measurement waits for a network: the store if
+    /// it is a file, else the default one, from which runs go on to the store.
+    ///
+    /// # Errors
+    /// When there is no folder for the default one.
+    pub fn local_file(&self) -> Result<PathBuf, Failure> {
+        match self.location()? {
+            Location::File(path) => Ok(path),
+            server @ Location::Server(_) => {
+                ended::go_on_to(server);
+                default_file()
+            }
+        }
+    }
+
     /// Opens a store that is there.
     pub fn open_existing(&self) -> Result<Store, Failure> {
-        Ok(Store::open_existing(&store_path(self)?)?)
+        Ok(Store::open_existing(&self.location()?)?)
+    }
+
+    /// Opens the file that is measured into ([`Self::local_file`]), which is there.
+    pub fn open_local(&self) -> Result<Store, Failure> {
+        Ok(Store::open_existing(&self.local_file()?)?)
+    }
+
+    /// The same, to change what is in it.
+    pub fn open_local_to_change(&self) -> Result<Store, Failure> {
+        Ok(Store::open(self.open_local()?.location())?)
     }
 
     /// Opens a store that is there, to change what is in it: one that is missing is not made.
     pub fn open_to_change(&self) -> Result<Store, Failure> {
-        let path = self.open_existing()?.path().to_owned();
-        Ok(Store::open(&path)?)
+        let there = self.open_existing()?;
+        match there.location() {
+            Location::File(_) => Ok(Store::open(there.location())?),
+            Location::Server(_) => Ok(there),
+        }
     }
 }
 
-/// The store to use: by default that of the settings, else `runs.sqlite` in [`data_folder`].
-pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
-    if let Some(path) = args.store.as_ref().or(config::values().store.as_ref()) {
-        return Ok(path.clone());
-    }
+fn default_file() -> Result<PathBuf, Failure> {
     let folder = data_folder().ok_or_else(|| {
         Failure::usage("neither XDG_DATA_HOME nor HOME is set: name a file with --store")
     })?;

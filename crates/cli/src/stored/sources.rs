@@ -2,7 +2,7 @@
 
 use crate::config;
 use crate::exit::Failure;
-use crate::stored::lookup::{StoreArgs, Stored, load, load_from, store_path};
+use crate::stored::lookup::{StoreArgs, Stored, load, load_from};
 use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::Run;
 use assay_report::comparison;
@@ -212,8 +212,8 @@ impl FigureSource {
     }
 
     fn of_store(name: &str, args: &StoreArgs) -> Result<Self, Failure> {
-        let path = store_path(args)?;
-        let store = Store::open_existing(&path).map_err(|error| {
+        let location = args.location()?;
+        let store = Store::open_existing(&location).map_err(|error| {
             Failure::usage(format!(
                 "{name} is not a file, and no run can be looked up: {error}"
             ))

@@ -1,6 +1,7 @@
 //! Figures, labels, warnings and comparisons that are derived from stored runs.
 
 pub mod cache_edge;
+pub mod changes;
 pub mod checkup;
 pub mod comparison;
 pub mod derived;

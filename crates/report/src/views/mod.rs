@@ -10,3 +10,4 @@ mod provenance;
 pub mod ranking;
 pub mod recordings;
 pub mod run;
+pub mod series;

@@ -34,12 +34,17 @@ impl Dialect {
     /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), and
     /// `{target}` the target in a run's header.
     pub fn tables(self, step: &str) -> String {
-        let target = self.json_text("header", "target");
-        let step = step.replace("{target}", &target);
+        let step = step
+            .replace("{target}", &self.json_text("header", "target"))
+            .replace("{command}", &self.json_text("header", "command"));
         match self {
-            Self::Sqlite => step.replace("{seq}", "").replace("{reals}", "TEXT"),
+            Self::Sqlite => step
+                .replace("{seq}", "")
+                .replace("{then_seq}", "")
+                .replace("{reals}", "TEXT"),
             Self::Postgres => step
                 .replace("{seq}", "seq bigint GENERATED ALWAYS AS IDENTITY,")
+                .replace("{then_seq}", ", seq")
                 .replace("{reals}", "double precision[]")
                 .replace("TEXT", "text COLLATE \"C\"")
                 .replace("INTEGER", "bigint")

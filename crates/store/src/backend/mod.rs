@@ -33,6 +33,8 @@
 //! - The function that reads a row must not use the database: it may still be sending rows.
 
 pub mod dialect;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod row;
 mod sqlite;
 mod value;
@@ -44,7 +46,6 @@ pub use value::Value;
 use crate::error::StoreError;
 use crate::location::Location;
 use std::fmt::Debug;
-use std::path::Path;
 
 /// How statements belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,12 +213,21 @@ pub enum Access {
 }
 
 impl Database {
-    /// Opens the file of a store.
+    /// Opens a store.
     ///
     /// # Errors
     /// As [`crate::Store::open`].
-    pub fn open_file(path: &Path, access: Access) -> Result<Self, StoreError> {
-        let backend = Box::new(sqlite::Sqlite::open(path, access)?);
+    pub fn open(location: &Location, access: Access) -> Result<Self, StoreError> {
+        let backend: Box<dyn Backend> = match location {
+            Location::File(path) => Box::new(sqlite::Sqlite::open(path, access)?),
+            #[cfg(feature = "postgres")]
+            Location::Server(server) => Box::new(postgres::Postgres::open(server, access)?),
+            #[cfg(not(feature = "postgres"))]
+            Location::Server(_) => {
+                let store = location.clone();
+                return Err(StoreError::NoClient { store });
+            }
+        };
         Ok(Self { backend })
     }
 

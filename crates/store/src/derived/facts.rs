@@ -50,25 +50,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub fn save_facts(&mut self, all: &[RunFacts]) -> Result<(), StoreError> {
-        self.database.transaction(|t| {
-            t.lock(DERIVED)?;
-            let mut ended = Vec::new();
-            for facts in all {
-                if let Some(finished) = finished(t, &facts.run)? {
-                    forget(t, &facts.run)?;
-                    ended.push((facts, finished));
-                }
-            }
-            save_series(t, ended.iter().map(|(facts, _)| *facts))?;
-            let mut rows = Vec::new();
-            for (facts, finished) in &ended {
-                rows.push(row(facts, *finished)?);
-            }
-            t.insert_many("facts", FACTS, rows)?;
-            let points = ended.iter().flat_map(|(facts, _)| points(facts));
-            t.insert_many("points", POINTS, points)?;
-            Ok(())
-        })
+        self.database.transaction(|t| save(t, all))
     }
 
     /// Values of the circumstances of runs, by the runs' ids; runs without facts are left out.
@@ -90,6 +72,30 @@ impl Store {
         })?;
         Ok(found)
     }
+}
+
+/// Stores facts within a transaction.
+pub(crate) fn save<'a>(
+    t: &mut Session<'_>,
+    all: impl IntoIterator<Item = &'a RunFacts>,
+) -> Result<(), StoreError> {
+    t.lock(DERIVED)?;
+    let mut ended = Vec::new();
+    for facts in all {
+        if let Some(finished) = finished(t, &facts.run)? {
+            forget(t, &facts.run)?;
+            ended.push((facts, finished));
+        }
+    }
+    save_series(t, ended.iter().map(|(facts, _)| *facts))?;
+    let mut rows = Vec::new();
+    for (facts, finished) in &ended {
+        rows.push(row(facts, *finished)?);
+    }
+    t.insert_many("facts", FACTS, rows)?;
+    let points = ended.iter().flat_map(|(facts, _)| points(facts));
+    t.insert_many("points", POINTS, points)?;
+    Ok(())
 }
 
 /// Reads a JSON object of texts.

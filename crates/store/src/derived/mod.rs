@@ -3,7 +3,7 @@
 //! changes lies beside it and stays.
 
 mod changes;
-mod facts;
+pub(crate) mod facts;
 mod opinions;
 mod pages;
 mod series;

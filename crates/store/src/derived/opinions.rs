@@ -1,7 +1,7 @@
 //! Opinions of users on changes: kept when everything derived is dropped.
 
 use super::{DERIVED, UNCHECKED, named, number};
-use crate::backend::Row;
+use crate::backend::{Row, Session};
 use crate::error::StoreError;
 use crate::runs::Store;
 use assay_model::series::{Opinion, OpinionState};
@@ -29,11 +29,22 @@ impl Store {
                     opinion.at_unix_ms.into(),
                 ],
             )?;
+            check_again(t, &opinion.series)
+        })
+    }
+
+    /// Removes the opinion on a change. The series is to be checked again.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn remove_opinion(&mut self, series: &str, run: &str) -> Result<(), StoreError> {
+        self.database.transaction(|t| {
+            t.lock(DERIVED)?;
             t.execute(
-                &format!("UPDATE series SET checked = {UNCHECKED} WHERE id = ?1"),
-                &[number(&opinion.series).into()],
+                "DELETE FROM opinions WHERE series_key = ?1 AND run_id = ?2",
+                &[series.into(), run.into()],
             )?;
-            Ok(())
+            check_again(t, series)
         })
     }
 
@@ -52,6 +63,12 @@ impl Store {
         );
         self.database.query(&sql, &values, read)
     }
+}
+
+fn check_again(t: &mut Session<'_>, series: &str) -> Result<(), StoreError> {
+    let sql = format!("UPDATE series SET checked = {UNCHECKED} WHERE id = ?1");
+    t.execute(&sql, &[number(series).into()])?;
+    Ok(())
 }
 
 fn read(row: &Row<'_>) -> Result<Opinion, StoreError> {

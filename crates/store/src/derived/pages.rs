@@ -40,7 +40,9 @@ impl Store {
             "SELECT {COLUMNS} FROM series {} AND runs > 0 ORDER BY last_unix_ms DESC, key DESC {limit}",
             conditions.all("WHERE")
         );
-        let rows = self.database.query(&sql, &conditions.values, series::read)?;
+        let rows = self
+            .database
+            .query(&sql, &conditions.values, series::read)?;
         let key = |series: &Series| PageKey {
             at_unix_ms: series.last_unix_ms,
             id: series.key.clone(),
@@ -76,7 +78,8 @@ impl Store {
         const ID: &str = "found.key || '/' || changes.run_id";
         let mut found = Conditions::of(filter.condition());
         let of_series = found.all("WHERE");
-        let mut conditions = Conditions::of(("1 = 1".to_owned(), std::mem::take(&mut found.values)));
+        let mut conditions =
+            Conditions::of(("1 = 1".to_owned(), std::mem::take(&mut found.values)));
         if open {
             conditions.add("changes.verdict = ?", "slower");
             conditions.add("changes.accepted = ?", 0_u32);

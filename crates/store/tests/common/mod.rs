@@ -19,9 +19,96 @@ use assay_model::trial::{
     TrialRecord,
 };
 use assay_model::units::{Bytes, Nanos};
-use assay_store::{Owner, Store};
+use assay_store::{Location, Owner, Store};
+use assay_testkit::{Postgres, Unavailable};
+use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tempfile::TempDir;
+
+/// Where a test has its store: a file, or a database of its own.
+pub struct Bed {
+    folder: TempDir,
+    database: Option<(Arc<Postgres>, String)>,
+}
+
+impl Bed {
+    /// A file.
+    pub fn file() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            database: None,
+        }
+    }
+
+    /// A database.
+    pub fn server() -> Result<Self, Unavailable> {
+        let server = Postgres::shared()?;
+        let database = server.database()?;
+        Ok(Self {
+            database: Some((server, database)),
+            ..Self::file()
+        })
+    }
+
+    /// Its store, which may not be there yet.
+    pub fn location(&self) -> Location {
+        match &self.database {
+            None => (&path(&self.folder)).into(),
+            Some((server, name)) => Location::parse(OsStr::new(&server.url(name))),
+        }
+    }
+
+    /// Its store.
+    pub fn open(&self) -> Store {
+        Store::open(&self.location()).unwrap()
+    }
+
+    /// Carries out a statement without the store; the first value of its answer as text.
+    pub fn sql(&self, sql: &str) -> String {
+        if let Some((server, name)) = &self.database {
+            return server.sql(name, sql).unwrap();
+        }
+        let connection = rusqlite::Connection::open(path(&self.folder)).unwrap();
+        if !sql.starts_with("SELECT") {
+            connection.execute_batch(sql).unwrap();
+            return String::new();
+        }
+        let read = |row: &rusqlite::Row<'_>| row.get::<_, rusqlite::types::Value>(0);
+        match connection.query_row(sql, [], read).unwrap() {
+            rusqlite::types::Value::Text(text) => text,
+            rusqlite::types::Value::Integer(number) => number.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// An expression for the bytes of a column as text.
+    pub fn hex(&self, column: &str) -> String {
+        match self.database {
+            None => format!("hex({column})"),
+            Some(_) => format!("encode({column}, 'hex')"),
+        }
+    }
+}
+
+/// Makes of each function that takes a bed a test for each back end.
+#[macro_export]
+macro_rules! on_both {
+    ($($test:ident),* $(,)?) => {
+        mod file {
+            $(#[test]
+            fn $test() {
+                super::$test(&super::common::Bed::file());
+            })*
+        }
+        mod server {
+            $(#[test]
+            fn $test() {
+                super::$test(&assay_testkit::or_skip!(super::common::Bed::server()));
+            })*
+        }
+    };
+}
 
 /// A store in a folder that goes away with the first value.
 pub fn store() -> (TempDir, Store) {

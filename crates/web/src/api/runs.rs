@@ -4,21 +4,24 @@ use crate::asked::Asked;
 use crate::described::described;
 use crate::files;
 use crate::reply::{JSON, Problem, Reply};
+use crate::stored::listed;
 use crate::wanted;
 use assay_model::run::RunStatus;
 use assay_report::json::rfc3339;
-use assay_store::{ImportSummary, Owner, RunSummary};
+use assay_store::{ImportSummary, Listed, RunSummary};
 use serde::Serialize;
 
 /// Rows of a page, unless fewer are asked for.
 const ROWS: u32 = 100;
 
 described! {
-    /// Runs, newest first.
+    /// Runs and imports, newest first.
     pub struct RunPage {
         /// The runs.
         pub runs: Vec<RunEntry>,
-        /// Value of `after` for older runs; null: there are none.
+        /// Results that were made elsewhere, of the same time.
+        pub imports: Vec<ImportEntry>,
+        /// Value of `after` for older ones; null: there are none.
         pub next: Option<String>,
     }
 
@@ -54,14 +57,6 @@ described! {
         pub data_lost: bool,
     }
 
-    /// Results that were made elsewhere, newest first.
-    pub struct ImportPage {
-        /// The imports.
-        pub imports: Vec<ImportEntry>,
-        /// Value of `after` for older imports; null: there are none.
-        pub next: Option<String>,
-    }
-
     /// An import in a list.
     pub struct ImportEntry {
         /// Id of the import.
@@ -79,24 +74,20 @@ described! {
     }
 }
 
-/// A page of runs.
+/// A page of runs and imports.
 pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let filter = wanted::runs(&asked.query)?;
-    let after = wanted::after(&asked.query)?;
-    let alive = |owner: &Owner| asked.served.program.is_alive(owner);
-    let page = asked.store.run_page(&filter, after.as_ref(), ROWS, alive)?;
+    let page = listed(asked, &filter, wanted::after_run(&asked.query)?, ROWS)?;
+    let (mut runs, mut imports) = (Vec::new(), Vec::new());
+    for entry in page.entries {
+        match entry {
+            Listed::Run(run) => runs.push(RunEntry::of(run)),
+            Listed::Import(import) => imports.push(ImportEntry::of(import)),
+        }
+    }
     json(&RunPage {
-        runs: page.rows.into_iter().map(RunEntry::of).collect(),
-        next: page.next.map(|key| key.to_string()),
-    })
-}
-
-/// A page of imports.
-pub fn imports(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    let after = wanted::after(&asked.query)?;
-    let page = asked.store.import_page(after.as_ref(), ROWS)?;
-    json(&ImportPage {
-        imports: page.rows.into_iter().map(ImportEntry::of).collect(),
+        runs,
+        imports,
         next: page.next.map(|key| key.to_string()),
     })
 }
@@ -104,7 +95,10 @@ pub fn imports(asked: &Asked<'_>) -> Result<Reply, Problem> {
 /// A run with all its trials.
 pub fn one(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let reply = files::json(asked)?;
-    Ok(Reply { file: None, ..reply })
+    Ok(Reply {
+        file: None,
+        ..reply
+    })
 }
 
 impl RunEntry {
@@ -147,6 +141,7 @@ impl ImportEntry {
 
 /// JSON as an answer.
 pub fn json(value: &impl Serialize) -> Result<Reply, Problem> {
-    let text = serde_json::to_vec_pretty(value).map_err(|error| Problem::Wrong(error.to_string()))?;
+    let text =
+        serde_json::to_vec_pretty(value).map_err(|error| Problem::Wrong(error.to_string()))?;
     Ok(Reply::new(JSON, text))
 }

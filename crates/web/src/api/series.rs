@@ -7,7 +7,7 @@ use crate::pages::series::one;
 use crate::reply::{Problem, Reply};
 use crate::wanted;
 use assay_model::figures::Better;
-use assay_model::series::{Event, Series, SeriesChange, SeriesPoint};
+use assay_model::series::{ChangeSide, Event, Series, SeriesChange, SeriesPoint};
 use assay_report::json::rfc3339;
 
 /// Rows of a page.
@@ -25,7 +25,7 @@ described! {
     /// A metric of a job on a device, over runs.
     pub struct SeriesEntry {
         /// 12 hexadecimal digits, the same in every store.
-        pub key: String,
+        pub series: String,
         /// Project of its runs.
         pub project: String,
         /// Model of the device.
@@ -55,11 +55,11 @@ described! {
         /// Number of its runs.
         pub runs: u64,
         /// Start of its oldest run, RFC 3339.
-        pub first: String,
+        pub first_run: String,
         /// Start of its newest run.
-        pub last: String,
+        pub last_run: String,
         /// Figure of its newest run.
-        pub last_centre: f64,
+        pub latest: f64,
     }
 
     /// A series with all its runs, the oldest first.
@@ -77,25 +77,31 @@ described! {
         /// Start of the run, RFC 3339.
         pub started: String,
         /// Number of trials.
-        pub n: u32,
+        pub trials: u32,
         /// Median of the trials; of a tail, the percentile of all operations together.
         pub centre: f64,
         /// A value per trial.
-        pub samples: Vec<f64>,
+        pub values: Vec<f64>,
     }
 
     /// Changes, the newest first.
     pub struct ChangePage {
         /// The changes.
-        pub changes: Vec<ChangeEntry>,
+        pub changes: Vec<ChangeOfSeries>,
         /// Value of `after` for older changes; null: there are none.
         pub next: Option<String>,
     }
 
-    /// A change of a series between two runs.
-    pub struct ChangeEntry {
+    /// A change and its series.
+    pub struct ChangeOfSeries {
         /// The series.
         pub series: SeriesEntry,
+        /// The change.
+        pub change: ChangeEntry,
+    }
+
+    /// A change of a series between two runs.
+    pub struct ChangeEntry {
         /// First run after the change.
         pub run: String,
         /// Last run before it.
@@ -111,15 +117,13 @@ described! {
         /// True if a user accepted it.
         pub accepted: bool,
         /// Change of the metric in percent.
-        pub effect_percent: Option<f64>,
-        /// Lower end of its 95 % confidence interval.
-        pub effect_low: Option<f64>,
-        /// Upper end of it.
-        pub effect_high: Option<f64>,
-        /// Geometric mean of the runs before it.
-        pub before_centre: f64,
-        /// Geometric mean of the runs from it on.
-        pub after_centre: f64,
+        pub effect_pct: Option<f64>,
+        /// Both ends of its 95 % confidence interval.
+        pub effect_interval_pct: Option<Vec<f64>>,
+        /// Runs before it.
+        pub before: SideEntry,
+        /// Runs from it on.
+        pub after: SideEntry,
         /// p value of the verdict.
         pub p: f64,
         /// Circumstances that changed with it.
@@ -128,14 +132,22 @@ described! {
         pub method: String,
     }
 
+    /// Runs on one side of a change.
+    pub struct SideEntry {
+        /// Runs that were compared.
+        pub runs: u32,
+        /// Geometric mean of their centres.
+        pub centre: f64,
+    }
+
     /// A circumstance that differs between the runs on both sides of a change.
     pub struct EventEntry {
         /// Name of the circumstance.
         pub circumstance: String,
         /// Value before the change.
-        pub before: Option<String>,
+        pub before: String,
         /// Value after it.
-        pub after: Option<String>,
+        pub after: String,
     }
 }
 
@@ -165,10 +177,12 @@ pub fn changes(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let filter = wanted::series(&asked.query)?;
     let open = asked.query.get("state") == Some("open");
     let after = wanted::after(&asked.query)?;
-    let page = asked.store.change_page(&filter, open, after.as_ref(), ROWS)?;
+    let page = asked
+        .store
+        .change_page(&filter, open, after.as_ref(), ROWS)?;
     let entries = page.rows.into_iter();
     json(&ChangePage {
-        changes: entries.map(|(series, change)| ChangeEntry::of(series, change)).collect(),
+        changes: entries.map(ChangeOfSeries::of).collect(),
         next: page.next.map(|key| key.to_string()),
     })
 }
@@ -185,7 +199,7 @@ impl SeriesEntry {
             Better::Lower => "lower",
         });
         Self {
-            key: series.key,
+            series: series.key,
             project: series.project,
             model: series.model,
             unit: known(series.unit),
@@ -200,9 +214,9 @@ impl SeriesEntry {
             primary: series.primary,
             tail: series.tail,
             runs: series.runs,
-            first: rfc3339(series.first_unix_ms),
-            last: rfc3339(series.last_unix_ms),
-            last_centre: series.last_centre,
+            first_run: rfc3339(series.first_unix_ms),
+            last_run: rfc3339(series.last_unix_ms),
+            latest: series.last_centre,
         }
     }
 }
@@ -212,17 +226,34 @@ impl PointEntry {
         Self {
             run: point.run,
             started: rfc3339(point.started_unix_ms),
-            n: point.n,
+            trials: point.n,
             centre: point.centre,
-            samples: point.samples,
+            values: point.samples,
+        }
+    }
+}
+
+impl ChangeOfSeries {
+    fn of((series, change): (Series, SeriesChange)) -> Self {
+        Self {
+            series: SeriesEntry::of(series),
+            change: ChangeEntry::of(change),
+        }
+    }
+}
+
+impl SideEntry {
+    fn of(side: ChangeSide) -> Self {
+        Self {
+            runs: side.runs,
+            centre: side.centre,
         }
     }
 }
 
 impl ChangeEntry {
-    fn of(series: Series, change: SeriesChange) -> Self {
+    fn of(change: SeriesChange) -> Self {
         Self {
-            series: SeriesEntry::of(series),
             open: change.is_open(),
             verdict: change.turn.name().to_owned(),
             run: change.run,
@@ -230,11 +261,10 @@ impl ChangeEntry {
             started: rfc3339(change.started_unix_ms),
             found: rfc3339(change.found_unix_ms),
             accepted: change.accepted,
-            effect_percent: change.effect_percent,
-            effect_low: change.effect_interval.map(|(low, _)| low),
-            effect_high: change.effect_interval.map(|(_, high)| high),
-            before_centre: change.before.centre,
-            after_centre: change.after.centre,
+            effect_pct: change.effect_percent,
+            effect_interval_pct: change.effect_interval.map(|(low, high)| vec![low, high]),
+            before: SideEntry::of(change.before),
+            after: SideEntry::of(change.after),
             p: change.p,
             events: change.events.into_iter().map(EventEntry::of).collect(),
             method: change.method,

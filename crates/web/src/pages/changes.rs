@@ -1,6 +1,5 @@
 //! Changes of series.
 
-use super::series::name;
 use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
 use crate::asked::{Asked, address, segment};
@@ -8,6 +7,7 @@ use crate::reply::{Problem, Reply};
 use crate::wanted::{self, after};
 use assay_lang::{tr, translated};
 use assay_model::series::{Event, Series, SeriesChange};
+use assay_report::changes::{self, device, name};
 use assay_report::format::quantity;
 use assay_report::text::clean;
 use maud::{Markup, html};
@@ -20,8 +20,12 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
     let open = query.get("state") != Some("all");
     let filter = wanted::series(query)?;
-    let page = asked.store.change_page(&filter, open, after(query)?.as_ref(), ROWS)?;
-    let older = page.next.map(|key| query.with("/changes", "after", &key.to_string()));
+    let page = asked
+        .store
+        .change_page(&filter, open, after(query)?.as_ref(), ROWS)?;
+    let older = page
+        .next
+        .map(|key| query.with("/changes", "after", &key.to_string()));
     let (other, label) = match open {
         true => ("all", tr!("Show all changes")),
         false => ("", tr!("Show open changes only")),
@@ -33,9 +37,15 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
         @else { (of_changes(tr!("Changes, newest first"), &page.rows, true)) }
         @if let Some(older) = older { p { a rel="next" href=(older) { (tr!("Older changes")) } } }
     };
-    let title = if open { tr!("Open changes") } else { tr!("All changes") };
+    let title = if open {
+        tr!("Open changes")
+    } else {
+        tr!("All changes")
+    };
     let main = section("changes", title, &contents);
-    Ok(reply(&site(asked.served, Here::Changes, Markup::default()).page(title, &main)))
+    Ok(reply(
+        &site(asked.served, Here::Changes, Markup::default()).page(title, &main),
+    ))
 }
 
 /// A table of changes; with their series where these differ.
@@ -58,7 +68,10 @@ pub fn of_changes(caption: &str, all: &[(Series, SeriesChange)], with_series: bo
 }
 
 fn row((series, change): &(Series, SeriesChange), with_series: bool) -> Vec<Markup> {
-    let compare = [("a", change.before_run.as_str()), ("b", change.run.as_str())];
+    let compare = [
+        ("a", change.before_run.as_str()),
+        ("b", change.run.as_str()),
+    ];
     let centre = |centre: f64| html! { (quantity(series.unit_of_measure, centre)) };
     let mut cells = vec![
         time(change.started_unix_ms),
@@ -75,7 +88,7 @@ fn row((series, change): &(Series, SeriesChange), with_series: bool) -> Vec<Mark
     if with_series {
         let link = html! { a href={ "/series/" (segment(&series.key)) } { (name(series)) } };
         cells.insert(1, link);
-        cells.insert(2, html! { (clean(&series.model)) });
+        cells.insert(2, html! { (device(series)) });
     }
     cells
 }
@@ -93,14 +106,5 @@ pub fn turn(change: &SeriesChange) -> Markup {
 }
 
 fn events(events: &[Event]) -> Markup {
-    let value = |value: &Option<String>| {
-        value.as_deref().map_or_else(|| tr!("not known").to_owned(), clean)
-    };
-    html! {
-        @for event in events {
-            div {
-                (translated(&clean(&event.circumstance))) ": " (value(&event.before)) " \u{2192} " (value(&event.after))
-            }
-        }
-    }
+    html! { @for event in events { div { (changes::event(event)) } } }
 }

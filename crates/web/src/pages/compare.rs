@@ -4,11 +4,12 @@ use super::runs::of_runs;
 use super::site::{Here, reply, section, site, time};
 use crate::asked::{Asked, address, segment};
 use crate::reply::{Problem, Reply};
+use crate::stored::listed;
 use assay_lang::tr;
 use assay_model::run::Run;
 use assay_report::identity;
 use assay_report::text::clean;
-use assay_store::{Owner, RunFilter, SomeTrials, StoredId};
+use assay_store::{ListFilter, Listed, SomeTrials, StoredId};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
@@ -30,7 +31,8 @@ struct Chosen {
 /// The page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
-    let words = |name: &str| -> Vec<String> { query.all(name).into_iter().map(str::to_owned).collect() };
+    let words =
+        |name: &str| -> Vec<String> { query.all(name).into_iter().map(str::to_owned).collect() };
     let runs = words("run");
     let (mut a, mut b) = (words("a"), words("b"));
     for id in &runs {
@@ -49,7 +51,10 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
         (a, b) = in_order(asked, first, second)?;
     }
     if a.len() + b.len() + runs.len() > 2 * MOST {
-        return Err(Problem::Wrong(tr!("At most {n} runs can be compared.", n = MOST)));
+        return Err(Problem::Wrong(tr!(
+            "At most {n} runs can be compared.",
+            n = MOST
+        )));
     }
     match a.is_empty() || b.is_empty() {
         true => choose(asked, &runs, None),
@@ -63,7 +68,13 @@ fn in_order(
     first: &str,
     second: &str,
 ) -> Result<(Vec<String>, Vec<String>), Problem> {
-    let start = |word: &str| Ok::<_, Problem>(chosen(asked, word)?.run.map(|run| run.header.started_unix_ms));
+    let start = |word: &str| {
+        Ok::<_, Problem>(
+            chosen(asked, word)?
+                .run
+                .map(|run| run.header.started_unix_ms),
+        )
+    };
     let (a, b) = match start(first)? > start(second)? {
         true => (second, first),
         false => (first, second),
@@ -72,11 +83,7 @@ fn in_order(
 }
 
 /// The verdicts, or why there are none.
-fn compared(
-    asked: &Asked<'_>,
-    sides: [&[String]; 2],
-    runs: &[String],
-) -> Result<Reply, Problem> {
+fn compared(asked: &Asked<'_>, sides: [&[String]; 2], runs: &[String]) -> Result<Reply, Problem> {
     let [a, b] = sides;
     let pairs = |a: &[String], b: &[String]| {
         let a = a.iter().map(|word| ("a", word.as_str()));
@@ -84,7 +91,10 @@ fn compared(
         address("/compare", pairs)
     };
     let ids: BTreeSet<&str> = a.iter().chain(b).map(|word| id_of(word)).collect();
-    let others = address("/compare", ids.iter().map(|id| ("run", *id)).chain([("choose", "1")]));
+    let others = address(
+        "/compare",
+        ids.iter().map(|id| ("run", *id)).chain([("choose", "1")]),
+    );
     let lead = html! {
         ul.ways aria-label=(tr!("This comparison")) {
             li { a href=(pairs(b, a)) { (tr!("Swap the sides")) } }
@@ -156,7 +166,9 @@ fn chosen(asked: &Asked<'_>, word: &str) -> Result<Chosen, Problem> {
 
 /// The oldest stands on side A at first, all others on side B.
 fn form(chosen: &[Chosen]) -> Markup {
-    let oldest = chosen.iter().min_by_key(|one| one.run.as_ref().map(|run| run.header.started_unix_ms));
+    let oldest = chosen
+        .iter()
+        .min_by_key(|one| one.run.as_ref().map(|run| run.header.started_unix_ms));
     let oldest = oldest.map(|one| one.id.as_str());
     html! {
         p { (tr!("With three or more on each side the verdict holds for the parts, otherwise for these devices alone.")) }
@@ -195,7 +207,10 @@ fn sides_of(one: &Chosen, is_baseline: bool) -> Markup {
 
 /// A choice of conditions where there are several.
 fn conditions(one: &Chosen) -> Markup {
-    let known = one.run.as_ref().map_or(&[][..], |run| &run.header.plan.conditions);
+    let known = one
+        .run
+        .as_ref()
+        .map_or(&[][..], |run| &run.header.plan.conditions);
     if known.len() < 2 {
         return Markup::default();
     }
@@ -211,10 +226,13 @@ fn conditions(one: &Chosen) -> Markup {
 
 /// Newest runs to compare with those that were chosen.
 fn offered(asked: &Asked<'_>, chosen: &[Chosen]) -> Result<Markup, Problem> {
-    let alive = |owner: &Owner| asked.served.program.is_alive(owner);
-    let page = asked.store.run_page(&RunFilter::default(), None, OFFERED, alive)?;
-    let others = page.rows.into_iter();
-    let others = others.filter(|run| chosen.iter().all(|one| one.id != run.id));
+    let page = listed(asked, &ListFilter::default(), None, OFFERED)?;
+    let others = page.entries.into_iter();
+    let id = |entry: &Listed| match entry {
+        Listed::Run(run) => run.id.clone(),
+        Listed::Import(import) => import.id.clone(),
+    };
+    let others = others.filter(|entry| chosen.iter().all(|one| one.id != id(entry)));
     let others: Vec<_> = others.collect();
     Ok(html! {
         form action="/compare" method="get" {

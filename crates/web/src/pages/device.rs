@@ -1,15 +1,16 @@
 //! A model of devices, and a unit of one.
 
 use super::devices::named;
-use super::runs::of_runs;
+use super::runs::of_runs as table_of_runs;
 use super::series::of_series;
 use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
 use crate::asked::{Asked, address};
 use crate::reply::{Problem, Reply};
+use crate::stored::listed;
 use assay_lang::tr;
 use assay_report::text::clean;
-use assay_store::{DeviceSummary, Owner, RunFilter, SeriesFilter};
+use assay_store::{DeviceSummary, ListFilter, RunsFilter, SeriesFilter};
 use maud::{Markup, html};
 
 /// Newest runs, series and units that are shown.
@@ -75,22 +76,29 @@ fn of_units(model: &str, units: &[DeviceSummary]) -> Markup {
         ]
     });
     let rows: Vec<Vec<Markup>> = rows.collect();
-    let heads = [words(tr!("Unit")), numbers(tr!("Runs")), whole(tr!("Newest run"))];
+    let heads = [
+        words(tr!("Unit")),
+        numbers(tr!("Runs")),
+        whole(tr!("Newest run")),
+    ];
     table(tr!("Units, the one measured last first"), &heads, &rows)
 }
 
 fn runs(asked: &Asked<'_>, model: &str, unit: Option<&str>) -> Result<Markup, Problem> {
-    let filter = RunFilter {
+    let of_runs = RunsFilter {
         model: Some(model.to_owned()),
         unit: unit.map(str::to_owned),
-        ..RunFilter::default()
+        ..RunsFilter::default()
     };
-    let alive = |owner: &Owner| asked.served.program.is_alive(owner);
-    let page = asked.store.run_page(&filter, None, ROWS, alive)?;
+    let filter = ListFilter {
+        of_runs,
+        ..ListFilter::default()
+    };
+    let page = listed(asked, &filter, None, ROWS)?;
     let all = [("model", model), ("unit", unit.unwrap_or_default())];
     Ok(html! {
         form action="/compare" method="get" {
-            (of_runs(tr!("Runs, newest first"), &page.rows, true))
+            (table_of_runs(tr!("Runs, newest first"), &page.entries, true))
             div.actions {
                 button { (tr!("Compare the chosen runs")) }
                 @if page.next.is_some() { a href=(address("/runs", all)) { (tr!("All runs")) } }

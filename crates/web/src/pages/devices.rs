@@ -15,15 +15,21 @@ const ROWS: u32 = 100;
 
 /// The page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    let devices = asked.store.device_page(after(&asked.query)?.as_ref(), ROWS)?;
-    let next = devices.next.map(|key| asked.query.with("/devices", "after", &key.to_string()));
+    let devices = asked
+        .store
+        .device_page(after(&asked.query)?.as_ref(), ROWS)?;
+    let next = devices
+        .next
+        .map(|key| asked.query.with("/devices", "after", &key.to_string()));
     let contents = html! {
         @if devices.rows.is_empty() { p { (tr!("The store has no runs yet.")) } }
         @else { (of_devices(tr!("Devices, the one measured last first"), &devices.rows)) }
         @if let Some(next) = next { p { a rel="next" href=(next) { (tr!("Further devices")) } } }
     };
     let main = section("devices", tr!("Devices"), &contents);
-    Ok(reply(&site(asked.served, Here::Devices, Markup::default()).page(tr!("Devices"), &main)))
+    Ok(reply(
+        &site(asked.served, Here::Devices, Markup::default()).page(tr!("Devices"), &main),
+    ))
 }
 
 /// A link to the page of a model.
@@ -41,6 +47,10 @@ pub fn of_devices(caption: &str, devices: &[DeviceSummary]) -> Markup {
         ]
     });
     let rows: Vec<Vec<Markup>> = rows.collect();
-    let heads = [words(tr!("Device")), numbers(tr!("Runs")), whole(tr!("Newest run"))];
+    let heads = [
+        words(tr!("Device")),
+        numbers(tr!("Runs")),
+        whole(tr!("Newest run")),
+    ];
     table(caption, &heads, &rows)
 }

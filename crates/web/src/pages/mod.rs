@@ -11,4 +11,3 @@ pub mod runs;
 pub mod series;
 mod site;
 mod table;
-mod trend;

@@ -7,9 +7,10 @@ use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
 use crate::asked::{Asked, address};
 use crate::reply::{Problem, Reply};
+use crate::stored::listed;
 use assay_lang::tr;
 use assay_report::text::clean;
-use assay_store::{Owner, RunFilter, SeriesFilter, Totals};
+use assay_store::{ListFilter, SeriesFilter, Totals};
 use maud::{Markup, html};
 
 /// Newest runs that are shown.
@@ -23,17 +24,18 @@ const DEVICES: u32 = 10;
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let totals = asked.store.totals()?;
     let open = asked.store.open_changes()?;
-    let alive = |owner: &Owner| asked.served.program.is_alive(owner);
-    let runs = asked.store.run_page(&RunFilter::default(), None, RUNS, alive)?;
+    let runs = listed(asked, &ListFilter::default(), None, RUNS)?;
     let main = html! {
         (section("totals", tr!("At a glance"), &tiles(&totals, open)))
-        (section("latest", tr!("Latest runs"), &latest(&of_runs(tr!("The newest runs"), &runs.rows, false), totals.runs)))
+        (section("latest", tr!("Latest runs"), &latest(&of_runs(tr!("The newest runs"), &runs.entries, false), totals.runs + totals.imports)))
         (section("changes", tr!("Open changes"), &changes(asked)?))
         (section("devices", tr!("Devices"), &devices(asked)?))
         (section("machines", tr!("Machines"), &machines(asked)?))
     };
     let title = tr!("Overview");
-    Ok(reply(&site(asked.served, Here::Overview, Markup::default()).page(title, &main)))
+    Ok(reply(
+        &site(asked.served, Here::Overview, Markup::default()).page(title, &main),
+    ))
 }
 
 fn tiles(totals: &Totals, open: u64) -> Markup {
@@ -63,7 +65,9 @@ fn latest(runs: &Markup, of: u64) -> Markup {
 
 /// Slowdowns that nobody accepted.
 fn changes(asked: &Asked<'_>) -> Result<Markup, Problem> {
-    let page = asked.store.change_page(&SeriesFilter::default(), true, None, CHANGES)?;
+    let page = asked
+        .store
+        .change_page(&SeriesFilter::default(), true, None, CHANGES)?;
     Ok(html! {
         @if page.rows.is_empty() { p { (tr!("No slowdown is open.")) } }
         @else { (of_changes(tr!("Slowdowns that nobody accepted, newest first"), &page.rows, true)) }
@@ -90,6 +94,14 @@ fn machines(asked: &Asked<'_>) -> Result<Markup, Problem> {
         ]
     });
     let rows: Vec<Vec<Markup>> = rows.collect();
-    let heads = [words(tr!("Machine")), numbers(tr!("Runs")), whole(tr!("Newest run"))];
-    Ok(table(tr!("Machines that were measured last"), &heads, &rows))
+    let heads = [
+        words(tr!("Machine")),
+        numbers(tr!("Runs")),
+        whole(tr!("Newest run")),
+    ];
+    Ok(table(
+        tr!("Machines that were measured last"),
+        &heads,
+        &rows,
+    ))
 }

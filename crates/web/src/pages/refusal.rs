@@ -29,10 +29,11 @@ pub fn words(problem: &Problem) -> String {
     match problem {
         Problem::Missing(what) => tr!("There is no {what}.", what = clean(what)),
         Problem::Wrong(why) => clean(why),
-        Problem::Store(error) => tr!("The store failed: {error}", error = clean(&error.to_string())),
-        Problem::Busy => {
-            tr!("Too many requests wait: try again in a few seconds.").to_owned()
-        }
+        Problem::Store(error) => tr!(
+            "The store failed: {error}",
+            error = clean(&error.to_string())
+        ),
+        Problem::Busy => tr!("Too many requests wait: try again in a few seconds.").to_owned(),
         Problem::Broken | Problem::Unchanged(_) => {
             tr!("assay failed on this request: the other pages still work.").to_owned()
         }

@@ -1,41 +1,38 @@
 //! Runs with filters and search, from which some are chosen to be compared.
 
 use super::site::{Here, reply, section, site, time};
-use super::table::{Head, numbers, table, whole, words};
+use super::table::{numbers, table, whole, words};
 use crate::asked::{Asked, Query, segment};
 use crate::reply::{Problem, Reply};
-use crate::wanted::{STATUSES, after, runs as wanted};
-use assay_lang::{tr, translated};
+use crate::stored::listed;
+use crate::wanted::{self, STATUSES};
+use assay_lang::{counted, tr, translated};
+use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
 use assay_report::text::clean;
-use assay_store::{ImportSummary, Owner, Page, RunSummary};
+use assay_store::{ImportSummary, ListPage, Listed, RunSummary};
 use maud::{Markup, html};
 
 /// Rows of a page.
 const ROWS: u32 = 50;
-/// Imports above the runs.
-const IMPORTS: u32 = 20;
 
 /// The page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
-    let filter = wanted(query)?;
-    let after = after(query)?;
-    let alive = |owner: &Owner| asked.served.program.is_alive(owner);
-    let runs = asked.store.run_page(&filter, after.as_ref(), ROWS, alive)?;
-    let imports = match filter.is_all() && after.is_none() {
-        true => asked.store.import_page(None, IMPORTS)?.rows,
-        false => Vec::new(),
-    };
+    let page = listed(
+        asked,
+        &wanted::runs(query)?,
+        wanted::after_run(query)?,
+        ROWS,
+    )?;
     let main = html! {
         (section("filter", tr!("Search"), &filters(query)))
-        (section("runs", tr!("Runs"), &chosen(query, &runs)))
-        @if !imports.is_empty() {
-            (section("imports", tr!("Results made elsewhere"), &of_imports(&imports)))
-        }
+        (section("runs", tr!("Runs and imports"), &chosen(query, &page)))
     };
     let title = tr!("Runs");
-    Ok(reply(&site(asked.served, Here::Runs, Markup::default()).page(title, &main)))
+    Ok(reply(
+        &site(asked.served, Here::Runs, Markup::default()).page(title, &main),
+    ))
 }
 
 fn filters(query: &Query) -> Markup {
@@ -68,14 +65,16 @@ fn filters(query: &Query) -> Markup {
 }
 
 /// Runs to choose from, and the way to older ones.
-fn chosen(query: &Query, page: &Page<RunSummary>) -> Markup {
-    if page.rows.is_empty() {
+fn chosen(query: &Query, page: &ListPage) -> Markup {
+    if page.entries.is_empty() {
         return html! { p { (tr!("No run matches.")) } };
     }
-    let older = page.next.as_ref().map(|key| query.with("/runs", "after", &key.to_string()));
+    let older = page
+        .next
+        .map(|key| query.with("/runs", "after", &key.to_string()));
     html! {
         form action="/compare" method="get" {
-            (of_runs(tr!("Runs, newest first"), &page.rows, true))
+            (of_runs(tr!("Newest first"), &page.entries, true))
             div.actions {
                 button { (tr!("Compare the chosen runs")) }
                 @if query.get("after").is_some() { a href=(query.with("/runs", "after", "")) { (tr!("Newest runs")) } }
@@ -85,8 +84,8 @@ fn chosen(query: &Query, page: &Page<RunSummary>) -> Markup {
     }
 }
 
-/// A table of runs; with boxes if some can be chosen.
-pub fn of_runs(caption: &str, runs: &[RunSummary], choose: bool) -> Markup {
+/// A table of runs and imports; with boxes if some can be chosen.
+pub fn of_runs(caption: &str, entries: &[Listed], choose: bool) -> Markup {
     let heads = [
         words(tr!("Run")),
         whole(tr!("Started")),
@@ -96,14 +95,25 @@ pub fn of_runs(caption: &str, runs: &[RunSummary], choose: bool) -> Markup {
         numbers(tr!("Trials")),
         words(tr!("Tags")),
     ];
-    let rows: Vec<Vec<Markup>> = runs.iter().map(|run| row(run, choose)).collect();
+    let rows: Vec<Vec<Markup>> = entries.iter().map(|entry| row(entry, choose)).collect();
     table(caption, &heads, &rows)
 }
 
-fn row(run: &RunSummary, choose: bool) -> Vec<Markup> {
+fn row(entry: &Listed, choose: bool) -> Vec<Markup> {
+    match entry {
+        Listed::Run(run) => row_of_run(run, choose),
+        Listed::Import(import) => row_of_import(import, choose),
+    }
+}
+
+fn row_of_run(run: &RunSummary, choose: bool) -> Vec<Markup> {
     let place = format!("{}{}", run.target.as_deref().unwrap_or_default(), run.path);
     let trials = match run.trials_planned > run.trials_done {
-        true => tr!("{done} of {planned}", done = run.trials_done, planned = run.trials_planned),
+        true => tr!(
+            "{done} of {planned}",
+            done = run.trials_done,
+            planned = run.trials_planned
+        ),
         false => run.trials_done.to_string(),
     };
     vec![
@@ -113,8 +123,24 @@ fn row(run: &RunSummary, choose: bool) -> Vec<Markup> {
         html! { (clean(&place)) },
         status(run),
         html! { (trials) },
-        html! { @for tag in &run.annotation.tags { span.tag { (clean(tag)) } } },
+        tags(&run.annotation),
     ]
+}
+
+fn row_of_import(import: &ImportSummary, choose: bool) -> Vec<Markup> {
+    vec![
+        named(&import.id, import.annotation.name.as_deref(), choose),
+        time(import.imported_unix_ms),
+        html! { (clean(&import.tool)) },
+        html! { (clean(&import.files.join(", "))) },
+        html! { (tr!("imported")) },
+        html! { (counted!(import.figures, "{n} figure", "{n} figures")) },
+        tags(&import.annotation),
+    ]
+}
+
+fn tags(of: &Annotation) -> Markup {
+    html! { @for tag in &of.tags { span.tag { (clean(tag)) } } }
 }
 
 /// A link to the page of a run, with its name, behind a box to choose it.
@@ -136,25 +162,4 @@ fn status(run: &RunSummary) -> Markup {
         @if run.data_lost { " " strong { (tr!("data lost")) } }
         @if let RunStatus::Failed { error } = &run.status { div.soft { (clean(error)) } }
     }
-}
-
-fn of_imports(imports: &[ImportSummary]) -> Markup {
-    let heads: [Head; 5] = [
-        words(tr!("Import")),
-        whole(tr!("Taken in")),
-        words(tr!("Tool")),
-        words(tr!("Files")),
-        numbers(tr!("Figures")),
-    ];
-    let rows = imports.iter().map(|import| {
-        vec![
-            named(&import.id, import.annotation.name.as_deref(), false),
-            time(import.imported_unix_ms),
-            html! { (clean(&import.tool)) },
-            html! { (clean(&import.files.join(", "))) },
-            html! { (import.figures) },
-        ]
-    });
-    let rows: Vec<Vec<Markup>> = rows.collect();
-    table(tr!("Imports, newest first"), &heads, &rows)
 }

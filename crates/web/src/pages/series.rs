@@ -3,12 +3,13 @@
 use super::changes::{of_changes, turn};
 use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};
-use super::trend::{DRAWN, chart};
 use crate::asked::{Asked, Query, address, segment};
 use crate::reply::{Problem, Reply};
 use crate::wanted::{self, after};
 use assay_lang::{tr, translated};
 use assay_model::series::{Series, SeriesChange, SeriesPoint};
+use assay_report::changes::{device, name};
+use assay_report::charts::data::trend;
 use assay_report::document::Block;
 use assay_report::format::quantity;
 use assay_report::html::markup;
@@ -18,14 +19,20 @@ use maud::{Markup, html};
 
 /// Rows of a page.
 const ROWS: u32 = 50;
+/// Newest runs in the chart.
+const DRAWN: usize = 400;
 /// Newest runs in a table.
 const RUNS: usize = 50;
 
 /// All series, or those that are searched for.
 pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
-    let page = asked.store.series_page(&wanted::series(query)?, after(query)?.as_ref(), ROWS)?;
-    let older = page.next.map(|key| query.with("/series", "after", &key.to_string()));
+    let page = asked
+        .store
+        .series_page(&wanted::series(query)?, after(query)?.as_ref(), ROWS)?;
+    let older = page
+        .next
+        .map(|key| query.with("/series", "after", &key.to_string()));
     let contents = html! {
         @if page.rows.is_empty() { p { (tr!("No series matches. Runs become points of series soon after they ended.")) } }
         @else { (of_series(tr!("Series, the one with the newest run first"), &page.rows)) }
@@ -35,7 +42,9 @@ pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
         (section("filter", tr!("Search"), &filters(query)))
         (section("series", tr!("Series"), &contents))
     };
-    Ok(reply(&site(asked.served, Here::Series, Markup::default()).page(tr!("Series"), &main)))
+    Ok(reply(
+        &site(asked.served, Here::Series, Markup::default()).page(tr!("Series"), &main),
+    ))
 }
 
 fn filters(query: &Query) -> Markup {
@@ -74,7 +83,7 @@ pub fn of_series(caption: &str, all: &[Series]) -> Markup {
     let rows = all.iter().map(|series| {
         vec![
             html! { a href={ "/series/" (segment(&series.key)) } { (name(series)) } },
-            html! { (clean(&device(series))) },
+            html! { (device(series)) },
             html! { (clean(&series.target)) },
             html! { span class={ "label " (clean(&series.label)) } { (translated(&clean(&series.label))) } },
             html! { (series.runs) },
@@ -86,28 +95,15 @@ pub fn of_series(caption: &str, all: &[Series]) -> Markup {
     table(caption, &heads, &rows)
 }
 
-/// Job, condition and metric.
-pub fn name(series: &Series) -> String {
-    let condition = match series.condition.is_empty() {
-        true => String::new(),
-        false => format!(" @ {}", series.condition),
-    };
-    clean(&format!("{}{condition}: {}", series.job, translated(&series.metric)))
-}
-
-fn device(series: &Series) -> String {
-    match series.unit.is_empty() {
-        true => series.model.clone(),
-        false => format!("{}, {}", series.model, series.unit),
-    }
-}
-
 /// One series with its changes and runs.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let series = one(asked)?;
     let points = asked.store.points(&series.key)?;
     let changes = asked.store.changes_of(&series.key)?;
-    let drawn = chart(&series, &points, &changes);
+    let newest = points
+        .get(points.len().saturating_sub(DRAWN)..)
+        .unwrap_or_default();
+    let drawn = trend::chart(&series, newest, &shown(newest, &changes));
     let about: Vec<(Series, SeriesChange)> = changes
         .iter()
         .rev()
@@ -126,8 +122,16 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
         }))
         (section("runs", tr!("Runs"), &of_points(&series, &points, &changes)))
     };
-    let title = format!("{} ({})", name(&series), clean(&device(&series)));
-    Ok(reply(&site(asked.served, Here::Series, Markup::default()).page(&title, &main)))
+    let title = format!("{} ({})", name(&series), device(&series));
+    Ok(reply(
+        &site(asked.served, Here::Series, Markup::default()).page(&title, &main),
+    ))
+}
+
+/// Changes at the runs of a chart.
+fn shown(points: &[SeriesPoint], changes: &[SeriesChange]) -> Vec<SeriesChange> {
+    let is_drawn = |change: &&SeriesChange| points.iter().any(|point| point.run == change.run);
+    changes.iter().filter(is_drawn).cloned().collect()
 }
 
 /// The series of the key in a path.
@@ -142,14 +146,16 @@ pub fn one(asked: &Asked<'_>) -> Result<Series, Problem> {
     };
     let found = asked.store.series_page(&filter, None, 1)?.rows.into_iter();
     let mut found = found.filter(|series| series.key == key);
-    found.next().ok_or_else(|| Problem::Missing(tr!("series {key}", key)))
+    found
+        .next()
+        .ok_or_else(|| Problem::Missing(tr!("series {key}", key)))
 }
 
 fn facts(series: &Series) -> Markup {
-    let device = address("/device", [("model", series.model.as_str())]);
+    let of_model = address("/device", [("model", series.model.as_str())]);
     html! {
         dl {
-            dt { (tr!("Device")) } dd { a href=(device) { (clean(&self::device(series))) } }
+            dt { (tr!("Device")) } dd { a href=(of_model) { (device(series)) } }
             dt { (tr!("Machine")) } dd { a href=(address("/runs", [("target", series.target.as_str())])) { (clean(&series.target)) } }
             dt { (tr!("Project")) } dd { (clean(&series.project)) }
             dt { (tr!("Measured")) } dd { span class={ "label " (clean(&series.label)) } { (translated(&clean(&series.label))) } }
@@ -193,5 +199,7 @@ pub fn of_run(asked: &Asked<'_>) -> Result<Reply, Problem> {
     };
     let title = tr!("Series of run {id}", id = clean(id));
     let main = section("series", tr!("Series"), &contents);
-    Ok(reply(&site(asked.served, Here::Series, Markup::default()).page(&title, &main)))
+    Ok(reply(
+        &site(asked.served, Here::Series, Markup::default()).page(&title, &main),
+    ))
 }

@@ -8,12 +8,12 @@ use crate::commands::language::localized;
 use crate::commands::machines::targets::known;
 use crate::jobs::suite;
 use crate::scenarios::library::BUILT_IN;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::StoreArgs;
 use assay_flash::part::DeviceModel;
 use assay_model::limits;
 use assay_model::text::clean;
 use assay_report::json::rfc3339;
-use assay_store::{SomeTrials, Store, StoredCandidate};
+use assay_store::{Location, SomeTrials, Store, StoredCandidate};
 use clap::Command;
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
@@ -168,10 +168,11 @@ fn store() -> Option<Store> {
     let mut words = std::env::args_os().skip_while(|word| word != "--");
     let named = words.find_map(|word| match word.to_str()?.strip_prefix("--store")? {
         "" => Some(None),
-        value => value.strip_prefix('=').map(|path| Some(path.into())),
+        value => value.strip_prefix('=').map(|name| Some(name.into())),
     });
-    let store = named.and_then(|path| path.or_else(|| words.next().map(Into::into)));
-    Store::open_to_read(&store_path(&StoreArgs { store }).ok()?).ok()
+    let store = named.and_then(|name| name.or_else(|| words.next()));
+    let store = store.map(|name: OsString| Location::parse(&name));
+    Store::open_to_read(&StoreArgs { store }.location().ok()?).ok()
 }
 
 /// Runs and imports by name or id, with what they are; behind an @ the conditions of a run.

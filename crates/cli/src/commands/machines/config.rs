@@ -3,11 +3,13 @@
 use crate::config::{self, SETTINGS, Setting, VARIABLES, in_words};
 use crate::exit::{DONE, Failure, USAGE};
 use crate::stored::formats::DocumentArgs;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::StoreArgs;
+use crate::ui::destination::Destination;
 use crate::ui::values::parse_margin;
 use assay_lang::in_english;
 use assay_model::text::clean;
 use assay_report::document::{Block, Document, Section};
+use assay_store::Location;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -96,11 +98,7 @@ fn settings(args: &ConfigArgs, language: Option<&str>) -> Vec<SettingInForce> {
     let mut all = Vec::new();
     for setting in &SETTINGS {
         let flag = match setting.key {
-            "store" => args
-                .store
-                .store
-                .as_ref()
-                .map(|path| path.display().to_string()),
+            "store" => args.store.store.as_ref().map(ToString::to_string),
             "language" => language.map(str::to_owned),
             "trials" => args.trials.map(|number| number.to_string()),
             // As it was given: a share in binary is not exactly a hundredth.
@@ -123,7 +121,11 @@ fn settings(args: &ConfigArgs, language: Option<&str>) -> Vec<SettingInForce> {
 fn in_force(setting: &'static Setting, key: &str, flag: Option<String>) -> SettingInForce {
     let (value, from, file) = match (flag, config::current().find(key)) {
         (Some(value), _) => (Some(value), "flag", None),
-        (None, Some((value, layer))) => (Some(in_words(value)), layer.kind, layer.file.as_ref()),
+        (None, Some((value, layer))) => (
+            Some(shown(key, &in_words(value))),
+            layer.kind,
+            layer.file.as_ref(),
+        ),
         (None, None) => (default(setting), "default", None),
     };
     SettingInForce {
@@ -137,12 +139,24 @@ fn in_force(setting: &'static Setting, key: &str, flag: Option<String>) -> Setti
     }
 }
 
+/// A value as it may be shown: the address of a store without its password.
+fn shown(key: &str, value: &str) -> String {
+    match key {
+        "store" => Location::parse(value.as_ref()).to_string(),
+        "push_to" => match value.parse::<Destination>() {
+            Ok(to) => to.to_string(),
+            Err(_) => "a store that is not understood".to_owned(),
+        },
+        _ => value.to_owned(),
+    }
+}
+
 /// Returns the value of a setting that is made nowhere; `None` if commands differ in it.
 fn default(setting: &Setting) -> Option<String> {
     match setting.key {
         "store" => {
-            let path = store_path(&StoreArgs::default()).ok()?;
-            Some(path.display().to_string())
+            let location = StoreArgs::default().location().ok()?;
+            Some(location.to_string())
         }
         "language" => Some(assay_lang::current().tag().to_owned()),
         "margin" => Some(setting.default.to_owned()),

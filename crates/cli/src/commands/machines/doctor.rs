@@ -3,8 +3,9 @@
 use crate::config;
 use crate::driver::host::Host;
 use crate::exit::{DONE, Failure, MISSED};
+use crate::sharing::queue;
 use crate::stored::formats::DocumentArgs;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::{OnArgs, this_program};
 use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding, Severity};
@@ -13,7 +14,7 @@ use assay_model::text::clean;
 use assay_report::checkup::{findings, words};
 use assay_report::document::{Block, Document, Section};
 use assay_report::{json, views};
-use assay_store::Store;
+use assay_store::{Location, Queued, Store, StoreError};
 use assay_target::{InstalledAgent, Target, installed_agents};
 use clap::Args;
 use rustix::fs::{Access, access};
@@ -82,25 +83,30 @@ pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 struct Installation {
     program: PathBuf,
     agents: Vec<InstalledAgent>,
-    store: Result<PathBuf, String>,
+    store: Result<Location, String>,
     /// Reason why nothing can be kept in the store.
     store_problem: Option<String>,
+    /// Runs that are still to be pushed.
+    waiting: Vec<Queued>,
     findings: Vec<Finding>,
 }
 
 impl Installation {
     fn find(checkup: &Checkup) -> Result<Self, Failure> {
-        let store = store_path(&StoreArgs::default()).map_err(|failure| failure.to_string());
+        let store = StoreArgs::default()
+            .location()
+            .map_err(|failure| failure.to_string());
         let mut findings = findings(checkup);
         findings.retain(limits_features);
         Ok(Self {
             program: this_program()?,
             agents: installed_agents(),
             store_problem: match &store {
-                Ok(path) => store_problem(path).err(),
+                Ok(location) => store_problem(location).err(),
                 Err(why) => Some(why.clone()),
             },
             store,
+            waiting: queue::waiting(&StoreArgs::default()),
             findings,
         })
     }
@@ -121,10 +127,11 @@ impl Installation {
             "program": self.program,
             "agents": agents.collect::<Vec<_>>(),
             "store": {
-                "path": self.store.as_ref().ok(),
+                "path": self.store.as_ref().ok().map(ToString::to_string),
                 "writable": self.store_problem.is_none(),
                 "problem": self.store_problem,
             },
+            "waiting": queue::json(&self.waiting),
             "config": {
                 "files": config::current().files_json(),
                 "problems": config::current().problems,
@@ -140,8 +147,10 @@ impl Installation {
         let mut document = Document::new(format!("assay {version} ({commit})"));
         let mut section = Section::new("installation", "");
         let store = match (&self.store, &self.store_problem) {
-            (Ok(path), None) => format!("{}, writable", path.display()),
-            (Ok(path), Some(_)) => format!("{}, not writable", path.display()),
+            (Ok(file @ Location::File(_)), None) => format!("{file}, writable"),
+            (Ok(file @ Location::File(_)), Some(_)) => format!("{file}, not writable"),
+            (Ok(server), None) => format!("{server}, reachable"),
+            (Ok(server), Some(_)) => format!("{server}, not reachable"),
             (Err(_), _) => "none".to_owned(),
         };
         let mut facts = vec![
@@ -149,6 +158,10 @@ impl Installation {
             ("Agents", self.agents_in_words()),
             ("Store", store),
         ];
+        let waiting = in_english(|| queue::in_words(&self.waiting));
+        if !waiting.is_empty() {
+            facts.push(("Waiting", waiting.join("; ")));
+        }
         let states = config::current().file_states();
         facts.push((
             "Config",
@@ -260,7 +273,14 @@ fn limit(finding: &Finding) -> Block {
 }
 
 /// Checks that a run could be kept in the store. Nothing is written.
-fn store_problem(path: &Path) -> Result<(), String> {
+fn store_problem(location: &Location) -> Result<(), String> {
+    let Location::File(path) = location else {
+        // The first that is copied there makes the tables.
+        return match Store::open_to_read(location) {
+            Ok(_) | Err(StoreError::NotMade { .. }) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+    };
     let path = std::path::absolute(path).map_err(|error| error.to_string())?;
     if path.exists() {
         Store::open_to_read(&path).map_err(|error| error.to_string())?;

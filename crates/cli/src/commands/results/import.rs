@@ -52,9 +52,9 @@ pub struct ImportArgs {
 
 /// Takes files in: all of them or none.
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
-    let store_path = args.store.path()?;
+    let location = args.store.store.location()?;
     let import = take(args)?;
-    let mut store = args.store.open(&store_path)?;
+    let mut store = args.store.open(&location)?;
     store.save_import(&import)?;
     if args.json {
         print(|out| write_json(&import, out))?;

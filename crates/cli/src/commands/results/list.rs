@@ -1,11 +1,12 @@
 //! `assay list`: the stored runs and imports.
 
 use crate::commands::command_of;
-use crate::driver::runs::unix_ms;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, print_columns, print_json, say, style};
+use crate::sharing::queue;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
+use crate::ui::since::parse_since;
 use assay_lang::{in_english, tr};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
@@ -15,9 +16,6 @@ use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
 use assay_store::{ImportSummary, RunSummary, SomeTrials, Store};
 use clap::Args;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{Span, SpanRelativeTo};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::process::ExitCode;
@@ -120,11 +118,14 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
     match args.json {
         true => {
             let runs: Vec<Value> = kept.iter().map(ListedResult::json).collect();
-            print_json(&json!({ "schema": SCHEMA, "runs": runs }))?;
+            let waiting = queue::json(&queue::waiting(&args.store));
+            print_json(&json!({ "schema": SCHEMA, "runs": runs, "waiting": waiting }))?;
         }
         false => {
             let rows: Vec<ListRow> = kept.iter().map(ListedResult::row).collect();
             print(|out| write_list(&rows, style(), print_columns(), out))?;
+            let waiting = queue::in_words(&queue::waiting(&args.store));
+            waiting.iter().for_each(|line| say(line));
         }
     }
     Ok(DONE)
@@ -294,53 +295,6 @@ fn trials_for(header: &RunHeader) -> SomeTrials {
         "capacity" | "powercut" | "traits" => SomeTrials::All,
         _ => {
             key_job(&header.plan).map_or(SomeTrials::All, |job| SomeTrials::OfJob(job.name.clone()))
-        }
-    }
-}
-
-/// Reads a day or a time that has passed since, as milliseconds since 1970.
-fn parse_since(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is neither a day (2026-03-14) nor a time (7d, 12h, 30min)");
-    if let Some(day) = day(text) {
-        return Ok(day);
-    }
-    let span = text.parse::<Span>().map_err(|_| wrong())?;
-    let time = span.to_duration(SpanRelativeTo::days_are_24_hours());
-    let time_ms = time.map(|time| time.as_millis());
-    let time_ms = time_ms.ok().and_then(|time| u64::try_from(time).ok());
-    Ok(unix_ms().saturating_sub(time_ms.ok_or_else(wrong)?))
-}
-
-/// Midnight (UTC) of a day such as `2026-03-14`.
-fn day(text: &str) -> Option<u64> {
-    let midnight = text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?;
-    u64::try_from(midnight.timestamp().as_millisecond()).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const DAY_MS: u64 = 86_400_000;
-
-    #[test]
-    fn days_and_times_are_read() {
-        assert_eq!(day("1970-01-01"), Some(0));
-        assert_eq!(day("2026-03-14"), Some(20_526 * DAY_MS));
-        assert_eq!(day("2024-02-29"), Some(19_782 * DAY_MS));
-        for wrong in [
-            "2026-02-29",
-            "2026-13-01",
-            "2026-00-10",
-            "26-03-14",
-            "2026-3-14",
-            "x",
-        ] {
-            assert_eq!(day(wrong), None, "{wrong}");
-        }
-        assert!(parse_since("7d").unwrap() < parse_since("1h").unwrap());
-        for wrong in ["", "7", "d", "7 years", "99999999999999999999d", "-1d"] {
-            assert!(parse_since(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::judging::args::Terms;
 use crate::judging::comparison::{Judged, NamedSide};
 use crate::judging::ranking::{Judged as JudgedRun, verdicts_of_import};
 use crate::output::{print, say};
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
 use crate::stored::sources::FigureSource;
 use assay_lang::tr;
@@ -17,7 +17,7 @@ use assay_report::html::{Site, comparison_in};
 use assay_report::sweep::Verdicts;
 use assay_report::xlsx;
 use assay_series::refresh;
-use assay_store::{Owner, Store};
+use assay_store::{Location, Owner, Store};
 use assay_web::{Parts, Program, Served, Stop, Token, is_loopback, serve};
 use clap::Args;
 use maud::Markup;
@@ -66,7 +66,6 @@ pub struct ServeArgs {
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     // What is wrong with the store is said at once.
     let location = args.store.open_existing()?.location().clone();
-    let path = store_path(&args.store)?;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let listener = TcpListener::bind(args.listen).map_err(|error| {
         Failure::failed(format!(
@@ -76,7 +75,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     })?;
     let address = listener.local_addr().map_err(Failure::failed)?;
     let stop = Stop::default();
-    keep_up(path.clone());
+    keep_up(location.clone());
     let _interrupt = Interrupt::catch({
         let stop = stop.clone();
         move || stop.now()
@@ -84,16 +83,15 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     warn(address, token.is_some());
     print(|out| writeln!(out, "http://{address}/"))?;
     let served = Served::new(Parts {
-        open: Box::new(move || Store::open_existing(&path)),
         source: location.to_string(),
+        open: Box::new(move || Store::open_existing(&location)),
         address,
         names: args.allow_host.clone(),
         token,
         program: Box::new(ThisProgram),
     });
-    serve(listener, served, &stop).map_err(|error| {
-        Failure::failed(format!("the server failed: {error}"))
-    })?;
+    serve(listener, served, &stop)
+        .map_err(|error| Failure::failed(format!("the server failed: {error}")))?;
     Ok(DONE)
 }
 
@@ -102,11 +100,11 @@ const LOOK: Duration = Duration::from_secs(20);
 
 /// Makes new runs points of series while the server runs. A store that may only be read shows the
 /// series that it has.
-fn keep_up(path: PathBuf) {
+fn keep_up(location: Location) {
     std::thread::spawn(move || {
         let mut told = false;
         loop {
-            let refreshed = Store::open_existing(&path)
+            let refreshed = Store::open_existing(&location)
                 .and_then(|mut store| refresh(&mut store, |_, _| ControlFlow::Continue(())));
             if let Err(error) = refreshed
                 && !told
@@ -139,10 +137,12 @@ const TOKEN_BYTES: u64 = 4096;
 
 fn token(path: &Path) -> Result<Token, Failure> {
     let mut contents = String::new();
-    let read = File::open(path).and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut contents));
+    let read =
+        File::open(path).and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut contents));
     read.map_err(|error| Failure::in_file(path, format_args!("cannot read the token: {error}")))?;
     Token::of(&contents).ok_or_else(|| {
-        let why = "a token is one word of at least 16 characters, such as openssl rand -hex 32 prints";
+        let why =
+            "a token is one word of at least 16 characters, such as openssl rand -hex 32 prints";
         Failure::in_file(path, why)
     })
 }

@@ -9,6 +9,7 @@ pub mod matrix;
 pub mod ranking;
 pub mod session;
 mod soak;
+pub mod trend;
 pub mod trials;
 
 use crate::charts::draw::Chart;

@@ -9,6 +9,7 @@ mod comparison;
 mod devices;
 mod evidence;
 mod layout;
+mod series;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -36,6 +37,7 @@ use trial::TrialPart;
 
 pub use comparison::{comparison, line, power, ranking};
 pub use devices::{devices, doctor};
+pub use series::{news, series, trend};
 
 /// Version of the schema: rises when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;

@@ -89,7 +89,9 @@ fn check_header(header: &[u8; HEADER_BYTES], path: &Path) -> Result<(), StoreErr
         return Err(StoreError::NotADatabase { path });
     }
     if application_id != schema::APPLICATION_ID {
-        return Err(StoreError::Foreign { path });
+        return Err(StoreError::Foreign {
+            store: Location::File(path),
+        });
     }
     if user_version > schema::NEWEST {
         return Err(StoreError::Newer {

@@ -28,12 +28,40 @@ pub fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Columns that steps added to tables, each with the step that made the table and the one that
-/// added them.
-const ADDED: &[(&str, usize, usize, &str)] = &[
-    ("runs", 1, 4, "NULL AS content_sha256"),
-    ("imports", 2, 4, "NULL AS content_sha256"),
-    ("annotations", 3, 4, "0 AS changed_unix_ms"),
+/// A table with columns that were added to it.
+struct Grown {
+    table: &'static str,
+    /// Step that made it.
+    made: usize,
+    /// Step that added to it.
+    grown: usize,
+    /// What was added, as in an older file.
+    added: &'static [(&'static str, &'static str)],
+}
+
+const GROWN: &[Grown] = &[
+    Grown {
+        table: "runs",
+        made: 1,
+        grown: 4,
+        added: &[
+            ("content_sha256", "NULL"),
+            ("target", "{target}"),
+            ("command", "{command}"),
+        ],
+    },
+    Grown {
+        table: "imports",
+        made: 2,
+        grown: 4,
+        added: &[("content_sha256", "NULL")],
+    },
+    Grown {
+        table: "annotations",
+        made: 3,
+        grown: 4,
+        added: &[("changed_unix_ms", "0")],
+    },
 ];
 
 /// Puts what newer steps made beside an old file, in memory: new tables, empty, and for tables
@@ -51,17 +79,27 @@ fn stand_in(connection: &Connection, version: u32) -> rusqlite::Result<()> {
             }
         }
     }
-    for (table, made, added, columns) in ADDED {
-        if (*made..*added).contains(&done) {
-            connection.execute_batch(&format!(
-                "CREATE TEMP VIEW {table} AS SELECT rowid AS rowid, *, {columns} FROM main.{table}"
-            ))?;
-        } else if done < *made {
-            let (_, column) = columns.split_once(" AS ").unwrap_or_default();
-            connection.execute_batch(&format!("ALTER TABLE temp.{table} ADD COLUMN {column}"))?;
-        }
+    for grown in GROWN.iter().filter(|grown| done < grown.grown) {
+        connection.execute_batch(&grown.stand_in(done))?;
     }
     Ok(())
+}
+
+impl Grown {
+    /// Statements that put it beside a file of a format.
+    fn stand_in(&self, done: usize) -> String {
+        let table = self.table;
+        if done < self.made {
+            let added = self.added.iter();
+            let added =
+                added.map(|(name, _)| format!("ALTER TABLE temp.{table} ADD COLUMN {name};"));
+            return added.collect();
+        }
+        let added = self.added.iter();
+        let added = added.map(|(name, value)| format!(", {value} AS {name}"));
+        let added = Dialect::Sqlite.tables(&added.collect::<String>());
+        format!("CREATE TEMP VIEW {table} AS SELECT rowid AS rowid, *{added} FROM main.{table}")
+    }
 }
 
 /// Format of the file; 0 when it is new.

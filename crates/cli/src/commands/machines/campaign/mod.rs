@@ -9,7 +9,6 @@ use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::args::VerdictArgs;
 use crate::judging::written;
 use crate::output::{print, print_json, say};
-use crate::stored::lookup::store_path;
 use crate::targets::pool::{Crew, EndedTask, Event, Task};
 use crate::targets::{lab, several};
 use assay_dialects::iozone;
@@ -87,7 +86,7 @@ pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return list(&campaign, &parts, &places, args.shown.json);
     }
-    let store_path = std::path::absolute(store_path(&args.shown.store)?)
+    let store_path = std::path::absolute(args.shown.store.local_file()?)
         .map_err(|error| Failure::usage(format!("cannot find the store: {error}")))?;
     let store = Store::open(&store_path)?;
     let mut running = Running::new(&campaign, lab, parts, store)?;

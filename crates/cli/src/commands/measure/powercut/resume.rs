@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 /// Goes on with a run.
 pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let mut store = args.shared.store.store.open_existing()?;
+    let mut store = args.shared.store.store.open_local()?;
     let id = run_id(&store, name)?;
     let run = whole_run(&store, &id)?;
     let began = began(&run)?;

@@ -65,10 +65,10 @@ enum Made {
 fn pages(store: &Store, folder: &Path, ids: &[String]) -> Result<Vec<Made>, Failure> {
     let next = AtomicUsize::new(0);
     let voice = Voice::new();
-    let path = store.path();
+    let location = store.location();
     let work = || -> Result<Vec<(usize, Made)>, Failure> {
         // A connection is one thread's.
-        let store = Store::open_existing(path)?;
+        let store = Store::open_existing(location)?;
         let mut made = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);

@@ -14,8 +14,8 @@ use crate::judging::written::present;
 use crate::output::say;
 use crate::rounds::outlook::Spread;
 use crate::rounds::stopper::{ComparisonsSoFar, Stopper};
+use crate::stored::owner;
 use crate::stored::sources::FigureSource;
-use crate::stored::{lookup, owner};
 use crate::ui::progress::{Progress, Step, Voice, steps};
 use assay_lang::tr;
 use assay_model::run::{Run, RunHeader};
@@ -39,7 +39,7 @@ pub fn run(
     paths: [&Path; 2],
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let store_path = lookup::store_path(&args.shown.store)?;
+    let store_path = args.shown.store.local_file()?;
     let mut setup = Setup::new(args, paths, &store_path, target)?;
     let annotations = [args.annotation.of_side("A")?, args.annotation.of_side("B")?];
     for annotation in &annotations {

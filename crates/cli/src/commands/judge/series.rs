@@ -1,0 +1,150 @@
+//! `assay series`: series of runs with their changes, as a list, a gate and the text of a mail.
+
+use crate::exit::{DONE, Failure, MISSED};
+use crate::stored::formats::DocumentArgs;
+use crate::stored::lookup::StoreArgs;
+use crate::stored::opinions::OpinionArgs;
+use crate::stored::series;
+use crate::ui::since::parse_since;
+use assay_model::annotation::parse_tag;
+use assay_model::series::{Series, SeriesChange};
+use assay_report::changes::ListedSeries;
+use assay_report::{json, views};
+use assay_store::{SeriesFilter, Store};
+use clap::Args;
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+A series has the runs of one job on devices of one model on one machine, under one condition,
+with one label (docs/series.md). Only metrics that decide are listed and judged, unless --all.
+
+Examples:
+  assay series
+  assay series --device DG4032 --job 'rand-*' --since 30d
+  assay series --gate --since 24h || assay series --news --since 24h --format text
+  assay series --job 'rand-*' --accept last --note 'firmware 3.2'
+  assay series --news --since 24h --json | curl -H 'Content-Type: application/json' -d @- URL
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a new slowdown that nobody accepted (--gate).";
+
+/// `assay series`.
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct SeriesArgs {
+    /// List only series of this project.
+    #[arg(long, value_name = "NAME", value_parser = parse_tag)]
+    pub project: Option<String>,
+    /// List only series whose device, unit or machine contains this text.
+    #[arg(long, value_name = "TEXT")]
+    pub device: Option<String>,
+    /// List only series of this job; a name may end in *.
+    #[arg(long, value_name = "JOB")]
+    pub job: Option<String>,
+    /// List only series of this metric, such as read_bw or read_lat_*.
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<String>,
+    /// List only series with runs since a day (2026-03-14, UTC) or within a time (7d, 12h); changes
+    /// that could be found only since then are new.
+    #[arg(long, value_name = "DATE|TIME", value_parser = parse_since)]
+    pub since: Option<u64>,
+    /// Also series of exploratory metrics.
+    #[arg(long)]
+    pub all: bool,
+    /// Exit with 3 if there is a slowdown that nobody accepted; with --since, a new one.
+    #[arg(long)]
+    pub gate: bool,
+    /// Only changes that are new since --since: the text of a mail, with --json for a webhook.
+    #[arg(long)]
+    pub news: bool,
+    #[command(flatten)]
+    pub opinion: OpinionArgs,
+    #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// Lists, judges or answers series.
+pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
+    let mut store = series::open(&args.store)?;
+    let wanted = filter(args);
+    // An opinion on a run concerns all metrics of a job.
+    let everything = SeriesFilter {
+        only_primary: false,
+        ..wanted.clone()
+    };
+    if args
+        .opinion
+        .apply(&mut store, &store.series(&everything)?)?
+    {
+        return Ok(DONE);
+    }
+    let new = new_changes(&store, &wanted, args.since)?;
+    match args.news {
+        true => args.output.present(
+            || json::news(&new, args.since),
+            || views::series::news(&new, args.since),
+        )?,
+        false => {
+            let listed = listed(&store, &wanted, &new)?;
+            args.output.present(
+                || json::series(&listed),
+                || views::series::list(&listed, args.since),
+            )?;
+        }
+    }
+    let alarming = |(series, change): &(Series, SeriesChange)| series.primary && change.is_open();
+    Ok(match args.gate && new.iter().any(alarming) {
+        true => ExitCode::from(MISSED),
+        false => DONE,
+    })
+}
+
+fn filter(args: &SeriesArgs) -> SeriesFilter {
+    SeriesFilter {
+        project: args.project.clone(),
+        device: args.device.clone(),
+        job: args.job.clone(),
+        metric: args.metric.clone(),
+        key: None,
+        since_unix_ms: args.since,
+        only_primary: !args.all && args.metric.is_none(),
+    }
+}
+
+/// Changes that could be found only since then; newest first.
+fn new_changes(
+    store: &Store,
+    wanted: &SeriesFilter,
+    since: Option<u64>,
+) -> Result<Vec<(Series, SeriesChange)>, Failure> {
+    let mut changes = store.changes(wanted)?;
+    changes.retain(|(_, change)| since.is_none_or(|since| change.found_unix_ms >= since));
+    Ok(changes)
+}
+
+/// Series with their last changes; first those with a new slowdown, then with an open one.
+fn listed(
+    store: &Store,
+    wanted: &SeriesFilter,
+    new: &[(Series, SeriesChange)],
+) -> Result<Vec<ListedSeries>, Failure> {
+    let changes = store.changes(wanted)?;
+    let all = store.series(wanted)?.into_iter();
+    let listed = all.map(|series| {
+        let newest = |all: &[(Series, SeriesChange)]| {
+            let mut own = all.iter().filter(|(of, _)| of.key == series.key);
+            own.next().map(|(_, change)| change.clone())
+        };
+        let change = newest(&changes);
+        let open_and_new = |change: &SeriesChange| {
+            change.is_open() && newest(new).is_some_and(|new| new.run == change.run)
+        };
+        ListedSeries {
+            is_new: series.primary && change.as_ref().is_some_and(open_and_new),
+            change,
+            series,
+        }
+    });
+    Ok(listed.collect())
+}

@@ -1,0 +1,66 @@
+//! A transfer with its progress.
+
+use crate::exit::Failure;
+use crate::sharing::connection::{Connection, Direction};
+use crate::ui::progress::Voice;
+use assay_lang::tr;
+use assay_report::facts;
+use assay_store::Store;
+use assay_store::exchange::{Parcel, Record, Transfer, TransferTally};
+
+/// Runs that are to be copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All that have ended.
+    All,
+    /// Those of these ids.
+    These(Vec<String>),
+}
+
+/// Copies runs between the store of this side and another. What was copied before a failure is in
+/// the tally.
+pub fn copy(
+    direction: Direction,
+    store: &mut Store,
+    other: &mut Connection,
+    which: &Which,
+    again: bool,
+) -> (TransferTally, Option<Failure>) {
+    let voice = Voice::new();
+    let of = match which {
+        Which::All => 0,
+        Which::These(ids) => ids.len(),
+    };
+    let mut tell = |tally: &TransferTally| {
+        let seen = tally.seen();
+        let added = tally.added.len();
+        voice.show(seen, of.max(seen), &tr!("{added} copied", added));
+    };
+    let mut prepare = |parcel: &mut Parcel| {
+        if let (Direction::Push, Some(Record::Run(run))) = (direction, &parcel.record) {
+            parcel.facts = run.run().ok().map(|run| facts::of(&run));
+        }
+    };
+    let (from, to) = match direction {
+        Direction::Push => (
+            store as &mut dyn assay_store::exchange::Source,
+            other.sink(),
+        ),
+        Direction::Pull => (other.source(), store as _),
+    };
+    let mut tally = TransferTally::default();
+    let mut transfer = Transfer {
+        from,
+        to,
+        again,
+        prepare: &mut prepare,
+        tell: &mut tell,
+    };
+    let copied = match which {
+        Which::All => transfer.everything(&mut tally),
+        Which::These(ids) => transfer.these(ids, &mut tally),
+    };
+    voice.clear();
+    let failure = copied.err().map(|error| other.failure(error));
+    (tally, failure)
+}

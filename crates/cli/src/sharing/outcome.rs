@@ -1,0 +1,220 @@
+//! Outcome of copying runs: for people, and as JSON.
+
+use crate::exit::{DONE, FAILED, Failure};
+use crate::output::{print, print_json, say};
+use crate::sharing::connection::Direction;
+use assay_lang::{counted, tr};
+use assay_model::text::clean;
+use assay_store::exchange::{NameHeld, TransferTally};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// Version of the JSON: rises when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+/// Most lines about runs of one kind.
+const MOST_LINES: usize = 10;
+
+/// Copying to or from a store, and its outcome.
+pub struct Outcome<'a> {
+    /// Direction of the runs.
+    pub direction: Direction,
+    /// The other store, without a password.
+    pub store: &'a str,
+    /// Number of runs of each outcome.
+    pub tally: &'a TransferTally,
+}
+
+impl Outcome<'_> {
+    /// Shows it; the exit code. With `all`, what is under way or was removed is no failure.
+    ///
+    /// # Errors
+    /// That which ended the transfer.
+    pub fn end(
+        &self,
+        json: bool,
+        all: bool,
+        failure: Option<Failure>,
+    ) -> Result<ExitCode, Failure> {
+        let error = failure.as_ref().map(ToString::to_string);
+        if json {
+            print_json(&self.json(error.as_deref()))?;
+        } else if failure.is_none() || self.tally.seen() > 0 {
+            print(|out| writeln!(out, "{}", self.line()))?;
+            self.say_details();
+        }
+        let tally = self.tally;
+        let left = !tally.removed.is_empty() || !tally.under_way.is_empty();
+        let failed = !tally.conflicts.is_empty() || !tally.refused.is_empty() || left && !all;
+        match failure {
+            Some(failure) => Err(failure),
+            None if failed => Ok(ExitCode::from(FAILED)),
+            None => Ok(DONE),
+        }
+    }
+
+    /// The answer in one line.
+    pub fn line(&self) -> String {
+        let tally = self.tally;
+        let n = tally.added.len() + tally.extended.len();
+        let store = clean(self.store);
+        let answer = match self.direction {
+            Direction::Push => {
+                counted!(
+                    n,
+                    "pushed {n} run to {store}",
+                    "pushed {n} runs to {store}",
+                    store
+                )
+            }
+            Direction::Pull => {
+                counted!(
+                    n,
+                    "pulled {n} run from {store}",
+                    "pulled {n} runs from {store}",
+                    store
+                )
+            }
+        };
+        let rest = self.rest().join(", ");
+        match rest.is_empty() {
+            true => answer,
+            false => format!("{answer}: {rest}"),
+        }
+    }
+
+    /// What became of all others.
+    fn rest(&self) -> Vec<String> {
+        let TransferTally {
+            added: _,
+            extended,
+            annotated,
+            there,
+            conflicts,
+            removed,
+            under_way,
+            nameless: _,
+            refused,
+        } = self.tally;
+        let of = |n: usize, text: fn(usize) -> String| (n > 0).then(|| text(n));
+        [
+            of(extended.len(), |n| {
+                counted!(
+                    n,
+                    "{n} of them longer than before",
+                    "{n} of them longer than before"
+                )
+            }),
+            of(annotated.len(), |n| {
+                counted!(
+                    n,
+                    "{n} has a newer name, tag or note",
+                    "{n} have newer names, tags or notes"
+                )
+            }),
+            of(there.len(), |n| {
+                counted!(n, "{n} was there already", "{n} were there already")
+            }),
+            of(conflicts.len(), |n| {
+                counted!(n, "{n} conflict", "{n} conflicts")
+            }),
+            of(removed.len(), |n| {
+                counted!(n, "{n} was removed there", "{n} were removed there")
+            }),
+            of(under_way.len(), |n| {
+                counted!(n, "{n} is under way", "{n} are under way")
+            }),
+            of(refused.len(), |n| {
+                counted!(n, "{n} was refused", "{n} were refused")
+            }),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// Says what has to be known of single runs.
+    pub fn say_details(&self) {
+        let store = clean(self.store);
+        let tally = self.tally;
+        say_some(&tally.conflicts, |id| {
+            tr!(
+                "run {id}: {store} has another run of that id; neither was changed",
+                id = clean(id),
+                store
+            )
+        });
+        say_some(&tally.removed, |id| match self.direction {
+            Direction::Push => tr!(
+                "run {id} was removed from {store}: assay push {id} --again pushes it all the same",
+                id = clean(id),
+                store
+            ),
+            Direction::Pull => tr!(
+                "run {id} was removed here: assay pull {id} --again pulls it all the same",
+                id = clean(id)
+            ),
+        });
+        say_some(&tally.under_way, |id| {
+            tr!(
+                "run {id} has not ended: it is copied when it has",
+                id = clean(id)
+            )
+        });
+        say_some(&tally.nameless, |(id, NameHeld { name, holder })| {
+            tr!(
+                "run {id} was copied without its name {name}: there it is that of {holder}",
+                id = clean(id),
+                name = clean(name),
+                holder = clean(holder)
+            )
+        });
+        say_some(&tally.refused, |(id, why)| {
+            tr!(
+                "run {id} was not copied: {why}",
+                id = clean(id),
+                why = clean(why)
+            )
+        });
+    }
+
+    /// The same for programs.
+    pub fn json(&self, error: Option<&str>) -> Value {
+        let tally = self.tally;
+        let nameless = tally.nameless.iter();
+        let nameless = nameless
+            .map(|(id, held)| json!({ "id": id, "name": held.name, "held_by": held.holder }));
+        let refused = tally.refused.iter();
+        let refused = refused.map(|(id, why)| json!({ "id": id, "why": why }));
+        json!({
+            "schema": SCHEMA,
+            "direction": match self.direction {
+                Direction::Push => "push",
+                Direction::Pull => "pull",
+            },
+            "store": self.store,
+            "added": tally.added,
+            "extended": tally.extended,
+            "annotated": tally.annotated,
+            "there": tally.there,
+            "conflicts": tally.conflicts,
+            "removed": tally.removed,
+            "under_way": tally.under_way,
+            "nameless": nameless.collect::<Vec<_>>(),
+            "refused": refused.collect::<Vec<_>>(),
+            "error": error,
+        })
+    }
+}
+
+fn say_some<T>(all: &[T], line: impl Fn(&T) -> String) {
+    for one in all.iter().take(MOST_LINES) {
+        say(&line(one));
+    }
+    if let Some(n) = all.len().checked_sub(MOST_LINES).filter(|n| *n > 0) {
+        say(&counted!(
+            n,
+            "... and {n} more (--json lists all)",
+            "... and {n} more (--json lists all)"
+        ));
+    }
+}

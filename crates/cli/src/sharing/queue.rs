@@ -1,0 +1,166 @@
+//! Runs that wait to be pushed: what a measuring command could not push at its end.
+
+use crate::config;
+use crate::exit::Failure;
+use crate::output::say;
+use crate::sharing::ahead::{Which, copy};
+use crate::sharing::connection::{Connection, Direction};
+use crate::sharing::outcome::Outcome;
+use crate::stored::ended;
+use crate::stored::lookup::StoreArgs;
+use crate::ui::destination::Destination;
+use assay_lang::{counted, tr};
+use assay_model::text::clean;
+use assay_store::exchange::TransferTally;
+use assay_store::{Location, Queued, Store};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Store that runs are pushed to and pulled from where the user names none: the one of the
+/// arguments if it is a database, else that of the setting `push_to`.
+///
+/// # Errors
+/// When the usual store has no folder.
+pub fn usual(args: &StoreArgs) -> Result<Option<Destination>, Failure> {
+    Ok(match args.location()? {
+        Location::File(_) => config::values().push_to.clone(),
+        server @ Location::Server(_) => Some(Destination::Store(server)),
+    })
+}
+
+/// Pushes the runs that this process has ended, and those that wait for the same store. That it
+/// fails is told, and is no failure of what was measured.
+pub fn push_ended() {
+    let ended = ended::take();
+    let to = match ended::store() {
+        Some(store) => Some(Destination::Store(store.clone())),
+        None => config::values().push_to.clone(),
+    };
+    let Some(to) = to.filter(|_| !ended.is_empty()) else {
+        return;
+    };
+    let mut stores: Vec<&Path> = ended.iter().map(|run| run.store.as_path()).collect();
+    stores.dedup();
+    for path in stores {
+        let ids = ended.iter().filter(|run| run.store == path);
+        let pushed = Store::open(path)
+            .map_err(Failure::from)
+            .and_then(|mut store| {
+                for run in ids {
+                    store.enqueue(&run.id, &to.to_string())?;
+                }
+                push_waiting(&mut store, &to)
+            });
+        let name = to.to_string();
+        match pushed {
+            Ok((tally, None)) => {
+                let outcome = Outcome {
+                    direction: Direction::Push,
+                    store: &name,
+                    tally: &tally,
+                };
+                outcome.say_details();
+                say(&outcome.line());
+            }
+            Ok((_, Some(failure))) | Err(failure) => say(&tr!(
+                "assay: not pushed: {why}; what waits here is pushed later, or by assay push",
+                why = clean(&failure.to_string())
+            )),
+        }
+    }
+}
+
+/// Pushes the runs that wait for a store, and those that are named; they wait on if that fails.
+///
+/// # Errors
+/// When the store of this side cannot be used.
+pub fn push_waiting(
+    store: &mut Store,
+    to: &Destination,
+) -> Result<(TransferTally, Option<Failure>), Failure> {
+    let name = to.to_string();
+    let waiting = store.queued()?.into_iter();
+    let waiting = waiting.filter(|queued| queued.destination == name);
+    let ids: Vec<String> = waiting.map(|queued| queued.id).collect();
+    if ids.is_empty() {
+        return Ok((TransferTally::default(), None));
+    }
+    push(store, to, &Which::These(ids), false)
+}
+
+/// Pushes runs; those that are settled wait no more.
+///
+/// # Errors
+/// When the store of this side cannot be used.
+pub fn push(
+    store: &mut Store,
+    to: &Destination,
+    which: &Which,
+    again: bool,
+) -> Result<(TransferTally, Option<Failure>), Failure> {
+    let name = to.to_string();
+    let (tally, failure) = match Connection::open(to, Direction::Push) {
+        Ok(mut other) => copy(Direction::Push, store, &mut other, which, again),
+        Err(failure) => (TransferTally::default(), Some(failure)),
+    };
+    store.dequeue(settled(&tally), &name)?;
+    if let Some(failure) = &failure {
+        store.note_failed_attempt(&name, &failure.to_string())?;
+    }
+    Ok((tally, failure))
+}
+
+/// Runs that need not be tried again: another attempt would end the same way.
+fn settled(tally: &TransferTally) -> impl Iterator<Item = &String> {
+    let lists = [
+        &tally.added,
+        &tally.extended,
+        &tally.annotated,
+        &tally.there,
+        &tally.conflicts,
+        &tally.removed,
+    ];
+    let refused = tally.refused.iter().map(|(id, _)| id);
+    lists.into_iter().flatten().chain(refused)
+}
+
+/// Runs that wait in the file that is measured into; none if there is no such file.
+pub fn waiting(args: &StoreArgs) -> Vec<Queued> {
+    let local = args.open_local();
+    let waiting = local.and_then(|store| Ok(store.queued()?));
+    waiting.unwrap_or_default()
+}
+
+/// The same for programs.
+pub fn json(waiting: &[Queued]) -> Value {
+    let waiting = waiting.iter().map(|queued| {
+        json!({
+            "id": queued.id,
+            "store": queued.destination,
+            "attempts": queued.attempts,
+            "last_error": queued.last_error,
+        })
+    });
+    waiting.collect()
+}
+
+/// What waits for each store, in a line each.
+pub fn in_words(waiting: &[Queued]) -> Vec<String> {
+    let stores = waiting.chunk_by(|a, b| a.destination == b.destination);
+    let lines = stores.filter_map(|waiting| {
+        let first = waiting.first()?;
+        let store = clean(&first.destination);
+        let n = waiting.len();
+        let line = counted!(
+            n,
+            "{n} run waits to be pushed to {store}: assay push",
+            "{n} runs wait to be pushed to {store}: assay push",
+            store
+        );
+        Some(match &first.last_error {
+            Some(why) => format!("{line} ({})", clean(why)),
+            None => line,
+        })
+    });
+    lines.collect()
+}

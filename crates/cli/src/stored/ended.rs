@@ -1,0 +1,44 @@
+//! Runs that this process has ended: what is copied to others at its end.
+
+use assay_store::Location;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Run that has ended, in its store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedRun {
+    /// Store of the run.
+    pub store: PathBuf,
+    /// Id of the run.
+    pub id: String,
+}
+
+static ENDED: Mutex<Vec<EndedRun>> = Mutex::new(Vec::new());
+
+/// Store of this command that is not measured into.
+static STORE: OnceLock<Location> = OnceLock::new();
+
+/// Notes that runs go on to that store when they have ended.
+pub fn go_on_to(store: Location) {
+    // A command has one store.
+    let _ = STORE.set(store);
+}
+
+/// Returns the store that runs go on to; `None`: they stay where they are measured into.
+pub fn store() -> Option<&'static Location> {
+    STORE.get()
+}
+
+/// Notes that a run has ended.
+pub fn note(store: &Path, id: &str) {
+    let mut ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
+    ended.push(EndedRun {
+        store: store.to_owned(),
+        id: id.to_owned(),
+    });
+}
+
+/// Returns the runs that have ended since the last call.
+pub fn take() -> Vec<EndedRun> {
+    std::mem::take(&mut ENDED.lock().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,116 @@
+//! `--accept`, `--false` and `--withdraw`: what a user says of changes.
+
+use crate::exit::Failure;
+use crate::output::say;
+use crate::stored::lookup::run_id;
+use assay_lang::{counted, tr};
+use assay_model::annotation::parse_note;
+use assay_model::series::{Opinion, OpinionState, Series};
+use assay_model::text::clean;
+use assay_store::Store;
+use clap::Args;
+use jiff::Timestamp;
+
+/// An opinion on the changes that begin with a run.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OpinionArgs {
+    /// Accept the changes that begin with this run: they are real and known. The series begin anew
+    /// there.
+    #[arg(long, value_name = "RUN", group = "opinion")]
+    pub accept: Option<String>,
+    /// Mark the changes that begin with this run as none: they are not shown again.
+    #[arg(long = "false", value_name = "RUN", group = "opinion")]
+    pub no_change: Option<String>,
+    /// Withdraw what was said of the changes that begin with this run.
+    #[arg(long, value_name = "RUN", group = "opinion", conflicts_with = "note")]
+    pub withdraw: Option<String>,
+    /// Reason, kept with the opinion.
+    #[arg(long, value_name = "TEXT", requires = "opinion", value_parser = parse_note)]
+    pub note: Option<String>,
+}
+
+impl OpinionArgs {
+    /// The run that the opinion is on, and the opinion; `None` withdraws it.
+    fn wanted(&self) -> Option<(&str, Option<OpinionState>)> {
+        let accepted = self.accept.as_deref();
+        let accepted = accepted.map(|run| (run, Some(OpinionState::Accepted)));
+        let none = self.no_change.as_deref();
+        let none = none.map(|run| (run, Some(OpinionState::False)));
+        let withdrawn = self.withdraw.as_deref().map(|run| (run, None));
+        accepted.or(none).or(withdrawn)
+    }
+
+    /// Stores the opinion on each of the series that changed with the run; `false` if none was
+    /// asked for.
+    ///
+    /// # Errors
+    /// When no series changed there, or the store cannot be written.
+    pub fn apply(&self, store: &mut Store, all: &[Series]) -> Result<bool, Failure> {
+        let Some((name, state)) = self.wanted() else {
+            return Ok(false);
+        };
+        let run = run_id(store, name)?;
+        let mut meant = Vec::new();
+        for series in all {
+            if concerns(store, series, &run, state)? {
+                meant.push(series);
+            }
+        }
+        if meant.is_empty() {
+            return Err(Failure::usage(format!(
+                "no change of these series begins with run {run}: assay trend SERIES names the run \
+                 of each change"
+            )));
+        }
+        for series in &meant {
+            match state {
+                Some(state) => store.save_opinion(&self.opinion(series, &run, state))?,
+                None => store.remove_opinion(&series.key, &run)?,
+            }
+        }
+        let series = counted!(meant.len(), "{n} series", "{n} series");
+        say(&match state {
+            Some(OpinionState::Accepted) => tr!("accepted at run {run}: {series}", run, series),
+            Some(OpinionState::False) => {
+                tr!("no change at run {run}: {series}", run, series)
+            }
+            None => tr!("withdrawn at run {run}: {series}", run, series),
+        });
+        Ok(true)
+    }
+
+    fn opinion(&self, series: &Series, run: &str, state: OpinionState) -> Opinion {
+        let at = u64::try_from(Timestamp::now().as_millisecond());
+        Opinion {
+            series: series.key.clone(),
+            run: run.to_owned(),
+            state,
+            note: self.note.clone().unwrap_or_default(),
+            author: author(),
+            at_unix_ms: at.unwrap_or(0),
+        }
+    }
+}
+
+/// Whether a series has a change that begins with the run, or an opinion on one.
+fn concerns(
+    store: &Store,
+    series: &Series,
+    run: &str,
+    state: Option<OpinionState>,
+) -> Result<bool, Failure> {
+    let opinions = store.opinions(Some(&series.key))?;
+    if opinions.iter().any(|opinion| opinion.run == run) {
+        return Ok(true);
+    }
+    let changes = store.changes_of(&series.key)?;
+    Ok(state.is_some() && changes.iter().any(|change| change.run == run))
+}
+
+/// Name of the user, for others who read the opinion.
+fn author() -> String {
+    let names = ["USER", "LOGNAME"].into_iter();
+    let mut names = names.filter_map(|name| std::env::var(name).ok());
+    let name = names.find(|name| !name.is_empty());
+    name.map_or_else(|| "unknown".to_owned(), |name| clean(&name))
+}

@@ -1,0 +1,119 @@
+//! Series of the store: kept up to date before they are read, and found by their names.
+
+use crate::exit::Failure;
+use crate::output::say;
+use crate::stored::lookup::StoreArgs;
+use assay_lang::{counted, tr};
+use assay_model::series::Series;
+use assay_report::changes::{device, name};
+use assay_report::text::clean;
+use assay_store::{SeriesFilter, Store, StoreError};
+use std::ops::ControlFlow;
+
+/// Runs to derive that are told: they take a while.
+const MANY: usize = 200;
+
+/// Opens a store that is there, and brings its series up to date. Of one that may only be read
+/// the series are as they were last.
+pub fn open(args: &StoreArgs) -> Result<Store, Failure> {
+    let opened = args.open_to_change();
+    let mut store = match opened {
+        Ok(store) => store,
+        Err(_) => args.open_existing()?,
+    };
+    let mut told = false;
+    let refreshed = assay_series::refresh(&mut store, |_, runs| {
+        if runs >= MANY && !told {
+            let runs = counted!(runs, "{n} run", "{n} runs");
+            say(&tr!("assay: figures of {runs} are added to series", runs));
+            told = true;
+        }
+        ControlFlow::Continue(())
+    });
+    match refreshed {
+        Err(StoreError::ReadOnly { .. }) => {
+            let text = tr!("assay: the store is read-only: series are as they were last");
+            say(text);
+        }
+        Err(error) => return Err(error.into()),
+        Ok(done) if done.damaged > 0 => {
+            let runs = counted!(done.damaged, "{n} run", "{n} runs");
+            say(&tr!(
+                "assay: {runs} cannot be read and are in no series",
+                runs
+            ));
+        }
+        Ok(_) => {}
+    }
+    Ok(store)
+}
+
+/// The series that `text` names: a key, its first digits, or words that occur in what the series
+/// is of. Of several, the only one that decides.
+pub fn find(store: &Store, text: &str) -> Result<Series, Failure> {
+    let is_key = text.len() >= 4 && text.chars().all(|digit| digit.is_ascii_hexdigit());
+    if is_key {
+        let filter = SeriesFilter {
+            key: Some(text.to_ascii_lowercase()),
+            ..SeriesFilter::default()
+        };
+        if let [only] = store.series(&filter)?.as_slice() {
+            return Ok(only.clone());
+        }
+    }
+    let mut found = store.series(&SeriesFilter::default())?;
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    found.retain(|series| {
+        let of = described(series);
+        words.iter().all(|word| of.contains(word))
+    });
+    let mut deciding = found.iter().filter(|series| series.primary);
+    match (found.as_slice(), deciding.next(), deciding.next()) {
+        ([only], _, _) | (_, Some(only), None) => Ok(only.clone()),
+        ([], _, _) => Err(Failure::usage(format!(
+            "no series {}: assay series lists those that there are",
+            clean(text)
+        ))),
+        (several, _, _) => Err(Failure::usage(ambiguous(text, several))),
+    }
+}
+
+/// All that words can be found in.
+fn described(series: &Series) -> String {
+    let parts = [
+        &series.key,
+        &series.project,
+        &series.model,
+        &series.unit,
+        &series.target,
+        &series.job,
+        &series.condition,
+        &series.metric,
+        &series.label,
+    ];
+    let parts: Vec<String> = parts.iter().map(|part| part.to_lowercase()).collect();
+    parts.join(" ")
+}
+
+/// Series that are named where several fit.
+const NAMED: usize = 8;
+
+fn ambiguous(text: &str, several: &[Series]) -> String {
+    let mut sorted: Vec<&Series> = several.iter().collect();
+    sorted.sort_by_key(|series| !series.primary);
+    let shown = sorted
+        .iter()
+        .take(NAMED)
+        .map(|series| format!("{} ({} of {})", series.key, name(series), device(series)));
+    let shown: Vec<String> = shown.collect();
+    let more = match several.len() > NAMED {
+        true => ", ...",
+        false => "",
+    };
+    format!(
+        "{} fits {} series: give more words, or a key: {}{more}",
+        clean(text),
+        several.len(),
+        shown.join(", ")
+    )
+}

@@ -1,0 +1,122 @@
+//! Stores that runs are copied to and from: files, databases, and those of other machines.
+
+use assay_store::Location;
+use assay_target::ssh::SshAddress;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Store that runs are copied to or from. Shown without a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// A file or a database.
+    Store(Location),
+    /// Store of another machine.
+    Ssh {
+        /// The machine.
+        address: SshAddress,
+        /// File there; `None`: the usual store there.
+        store: Option<PathBuf>,
+    },
+}
+
+impl FromStr for Destination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(rest) = text.strip_prefix("ssh://") else {
+            return of_location(text);
+        };
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let address = format!("ssh://{host}").parse();
+        let address = address.map_err(|_| {
+            format!("{text} names no machine: write ssh://user@host:port/path/of/a/store")
+        })?;
+        let store = match (path, path.strip_prefix("~/")) {
+            ("", _) => None,
+            (_, Some(_)) => Some(path.into()),
+            (path, None) => Some(Path::new("/").join(path)),
+        };
+        Ok(Self::Ssh { address, store })
+    }
+}
+
+fn of_location(text: &str) -> Result<Destination, String> {
+    let location = match Location::parse(text.as_ref()) {
+        Location::File(_) if text.is_empty() || text.contains("://") => {
+            return Err(format!(
+                "{text} names no store: give a file, postgres://user@host/database or \
+                 ssh://user@host"
+            ));
+        }
+        Location::File(path) => {
+            let path = std::path::absolute(&path);
+            Location::File(path.map_err(|error| format!("{text}: {error}"))?)
+        }
+        server @ Location::Server(_) => server,
+    };
+    Ok(Destination::Store(location))
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(location) => location.fmt(f),
+            Self::Ssh { address, store } => {
+                address.fmt(f)?;
+                let Some(store) = store else { return Ok(()) };
+                let store = store.display().to_string();
+                write!(f, "/{}", store.strip_prefix('/').unwrap_or(&store))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match text.parse::<Destination>() {
+            Ok(destination) => destination.to_string(),
+            Err(why) => why,
+        }
+    }
+
+    #[test]
+    fn destinations_are_read_and_shown() {
+        for text in [
+            "ssh://lab",
+            "ssh://ann@lab:2222/srv/assay/runs.sqlite",
+            "ssh://[::1]/~/runs.sqlite",
+            "postgres://ann@db/lab",
+            "/srv/runs.sqlite",
+        ] {
+            assert_eq!(shown(text), text);
+            assert_eq!(shown(&shown(text)), text);
+        }
+        assert_eq!(shown("ssh://lab/"), "ssh://lab");
+        assert_eq!(
+            shown("postgres://ann:secret@db/lab"),
+            "postgres://ann@db/lab"
+        );
+        assert!(shown("runs.sqlite").ends_with("/runs.sqlite"));
+        let home: Destination = "ssh://lab/~/r".parse().unwrap();
+        assert!(
+            matches!(home, Destination::Ssh { store: Some(path), .. } if path == Path::new("~/r"))
+        );
+    }
+
+    #[test]
+    fn what_names_no_store_is_refused() {
+        for text in [
+            "",
+            "http://lab",
+            "ssh://",
+            "ssh://a b/x",
+            "ssh://-oProxyCommand=x/y",
+        ] {
+            assert!(text.parse::<Destination>().is_err(), "{text}");
+        }
+    }
+}

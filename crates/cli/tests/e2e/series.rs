@@ -1,0 +1,153 @@
+//! Series over many runs: a slower device is found, with what changed, accepted, and gates.
+
+use crate::assay::{Bed, text};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PART: &str = include_str!("../../../flash/parts/emmc-8gb-hs400.toml");
+
+/// A file of a part that reads so many microseconds slower. The model stays the same.
+fn part(bed: &Bed, name: &str, command_us: f64) -> PathBuf {
+    let file = bed.join(name);
+    let slower = format!("[read]\ncommand_us = {command_us:.1}");
+    assert!(PART.contains("[read]\ncommand_us = 180.0"));
+    let part = PART.replace("[read]\ncommand_us = 180.0", &slower);
+    fs::write(&file, part).expect("a part");
+    file
+}
+
+/// So many runs of a part, in a project.
+fn measure(bed: &Bed, part: &Path, runs: u64, project: &str) {
+    let path = format!("sim:{},noise=3", text(part));
+    for _ in 0..runs {
+        let words = [
+            "--only",
+            "rand-read-4k",
+            "--trials",
+            "3",
+            "--project",
+            project,
+        ];
+        bed.qualify(Path::new(&path), &words).end().assert_code(0);
+    }
+}
+
+fn json(bed: &Bed, words: &[&str]) -> Value {
+    let ended = bed.run(words);
+    ended.assert_code(0);
+    ended.json()
+}
+
+/// The newest change of the series of that metric.
+fn change(bed: &Bed, words: &[&str]) -> (String, Value) {
+    let all = [&["series", "--json"], words].concat();
+    let listed = json(bed, &all);
+    let series = listed["series"].as_array().expect("a list");
+    assert_eq!(series.len(), 1, "{listed:#}");
+    let key = series[0]["series"]["series"].as_str().expect("a key");
+    (key.to_owned(), series[0]["change"].clone())
+}
+
+#[test]
+fn a_slower_device_is_found_named_accepted_and_gates() {
+    let bed = Bed::new();
+    let (old, new) = (part(&bed, "old.toml", 180.0), part(&bed, "new.toml", 230.0));
+    measure(&bed, &old, 8, "nightly");
+    let quiet = bed.run(&["series", "--gate"]);
+    quiet.assert_code(0);
+    assert!(quiet.out.contains("No slowdown is open."), "{}", quiet.out);
+    measure(&bed, &new, 8, "nightly");
+
+    let gate = bed.run(&["series", "--gate", "--since", "1h"]);
+    gate.assert_code(3);
+    let answer = gate.out.lines().take(12).collect::<Vec<_>>().join(" ");
+    assert!(
+        answer.contains("1 slowdown that nobody accepted"),
+        "{}",
+        gate.out
+    );
+    assert!(
+        answer.contains("new.toml"),
+        "the unit is the event: {}",
+        gate.out
+    );
+
+    let (key, found) = change(&bed, &["--project", "nightly"]);
+    assert_eq!(found["verdict"], "slower");
+    let percent = found["effect_pct"].as_f64().expect("an effect");
+    assert!((-30.0..-5.0).contains(&percent), "{percent}");
+    let events = found["events"].as_array().expect("events");
+    assert!(events.iter().any(|event| event["circumstance"] == "unit"));
+    let run = found["run"].as_str().expect("a run").to_owned();
+
+    let trend = bed.run(&["trend", "rand-read-4k iops"]);
+    trend.assert_code(0);
+    assert!(
+        trend.out.contains(&run) && trend.out.contains("slower"),
+        "{}",
+        trend.out
+    );
+    let page = bed.join("trend.html");
+    let written = bed.run(&["trend", key.get(..6).expect("digits"), "-o", text(&page)]);
+    written.assert_code(0);
+    let page = fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("<svg") && page.contains(&run));
+
+    let accept = [
+        "series", "--job", "rand-*", "--accept", &run, "--note", "new part",
+    ];
+    bed.run(&accept).assert_code(0);
+    bed.run(&["series", "--gate"]).assert_code(0);
+    assert_eq!(change(&bed, &[]).1["accepted"], true);
+    let told = bed.run(&["trend", &key]);
+    assert!(told.out.contains("new part"), "{}", told.out);
+    bed.run(&["series", "--withdraw", &run]).assert_code(0);
+    bed.run(&["series", "--gate"]).assert_code(3);
+    bed.run(&["trend", &key, "--false", &run]).assert_code(0);
+    bed.run(&["series", "--gate"]).assert_code(0);
+    assert_eq!(change(&bed, &[]).1, Value::Null);
+}
+
+#[test]
+fn news_are_the_text_of_a_mail_and_a_webhook() {
+    let bed = Bed::new();
+    let (old, new) = (part(&bed, "old.toml", 180.0), part(&bed, "new.toml", 240.0));
+    measure(&bed, &old, 6, "a");
+    measure(&bed, &new, 6, "a");
+    let mail = bed.run(&["series", "--news", "--since", "1h", "--format", "text"]);
+    mail.assert_code(0);
+    assert!(mail.out.starts_with("1 new slowdown\n"), "{}", mail.out);
+    assert!(mail.out.lines().all(|line| line.chars().count() <= 72));
+    let hook = json(&bed, &["series", "--news", "--json"]);
+    assert_eq!(hook["slowdowns"], 1);
+    assert_eq!(hook["changes"][0]["change"]["open"], true);
+    let none = bed.run(&["series", "--news", "--since", "2999-01-01"]);
+    assert!(none.out.contains("No new change"), "{}", none.out);
+}
+
+#[test]
+fn projects_are_kept_apart_and_alike_runs_change_nothing() {
+    let bed = Bed::new();
+    let old = part(&bed, "old.toml", 180.0);
+    measure(&bed, &old, 5, "a");
+    measure(&bed, &old, 5, "b");
+    let listed = json(&bed, &["series", "--json"]);
+    let series = listed["series"].as_array().expect("a list");
+    assert_eq!(series.len(), 2);
+    for one in series {
+        assert_eq!(one["series"]["runs"], 5);
+        assert_eq!(one["change"], Value::Null);
+    }
+    bed.run(&["rm", "last"]).assert_code(0);
+    assert_eq!(change(&bed, &["--project", "b"]).1, Value::Null);
+    let left = json(&bed, &["series", "--project", "b", "--json"]);
+    assert_eq!(left["series"][0]["series"]["runs"], 4);
+    let why = bed.refused(&["trend", "rand-read-4k"]);
+    assert!(
+        why.contains("fits 2 series") || why.contains("give more words"),
+        "{why}"
+    );
+    let why = bed.refused(&["trend", "nonsense words"]);
+    assert!(why.contains("no series"), "{why}");
+}

@@ -1,0 +1,130 @@
+//! A series over its runs: each run, the levels between changes, and the changes.
+
+use crate::charts::draw::{Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint};
+use crate::results::changes::{day, events, name, sentence};
+use crate::words::format::{change, quantity, utc};
+use assay_lang::tr;
+use assay_model::series::{Series as RunSeries, SeriesChange, SeriesPoint, Turn};
+use std::ops::Range;
+
+/// The chart of a series; changes in their order.
+pub fn chart(series: &RunSeries, points: &[SeriesPoint], changes: &[SeriesChange]) -> Chart {
+    let unit = series.unit_of_measure;
+    let runs = points.iter().zip(0..).map(|(point, place)| Point {
+        note: Some(tr!(
+            "run {run}, {moment}: {value}",
+            run = point.run,
+            moment = utc(point.started_unix_ms),
+            value = quantity(unit, point.centre)
+        )),
+        ..Point::at(place_of(place), point.centre)
+    });
+    let mut all = vec![drawn(
+        tr!("run"),
+        Tint::Read,
+        SeriesStyle::Dots,
+        runs.collect(),
+    )];
+    let levels = levels(points, changes);
+    if changes.len() < points.len() && !changes.is_empty() {
+        let level = tr!("level between changes");
+        all.push(drawn(level, Tint::Ink, SeriesStyle::Spans, levels));
+    }
+    for (turn, words, tint) in [
+        (Turn::Slower, tr!("became slower"), Tint::Bad),
+        (Turn::Faster, tr!("became faster"), Tint::Good),
+    ] {
+        let own = changes.iter().filter(|change| change.turn == turn);
+        let marks: Vec<Point> = own.filter_map(|change| mark(points, change)).collect();
+        if !marks.is_empty() {
+            all.push(drawn(words, tint, SeriesStyle::Dots, marks));
+        }
+    }
+    let x = Axis::new(
+        tr!("run, oldest first"),
+        Measure::Foreign(String::new()),
+        Scale::Span,
+    );
+    let y = Axis::new("", Measure::Of(unit), Scale::Close);
+    Chart {
+        name: format!("trend-{}", series.key),
+        title: name(series),
+        description: description(series, points, changes),
+        body: Body::plane(x, y, all),
+    }
+}
+
+fn place_of(place: u32) -> f64 {
+    f64::from(place) + 1.0
+}
+
+fn drawn(name: &str, tint: Tint, mark: SeriesStyle, points: Vec<Point>) -> Series {
+    Series {
+        name: name.to_owned(),
+        tint,
+        mark,
+        points,
+    }
+}
+
+/// Index of the first run after a change.
+fn index(points: &[SeriesPoint], change: &SeriesChange) -> Option<usize> {
+    points.iter().position(|point| point.run == change.run)
+}
+
+fn mark(points: &[SeriesPoint], of: &SeriesChange) -> Option<Point> {
+    let place = index(points, of)?;
+    Some(Point {
+        note: Some(of.effect_percent.map_or_else(String::new, change)),
+        ..Point::at(
+            place_of(u32::try_from(place).ok()?),
+            points.get(place)?.centre,
+        )
+    })
+}
+
+/// The median of the runs between changes, from the first of them to the last.
+fn levels(points: &[SeriesPoint], changes: &[SeriesChange]) -> Vec<Point> {
+    let mut cuts: Vec<usize> = changes
+        .iter()
+        .filter_map(|change| index(points, change))
+        .collect();
+    cuts.sort_unstable();
+    cuts.push(points.len());
+    let mut start = 0;
+    let mut levels = Vec::new();
+    for end in cuts {
+        levels.extend(level(points, start..end));
+        start = end;
+    }
+    levels
+}
+
+fn level(points: &[SeriesPoint], part: Range<usize>) -> Option<Point> {
+    let own = points.get(part.clone())?;
+    let values: Vec<f64> = own.iter().map(|point| point.centre).collect();
+    let median = assay_stats::summary::Summary::of(&values)?.median;
+    let place = |at: usize| u32::try_from(at).map(place_of).ok();
+    let ends = (place(part.start)?, place(part.end.checked_sub(1)?)?);
+    Some(Point {
+        ends: Some(ends),
+        ..Point::at(ends.0, median)
+    })
+}
+
+fn description(series: &RunSeries, points: &[SeriesPoint], changes: &[SeriesChange]) -> String {
+    let span = match (points.first(), points.last()) {
+        (Some(first), Some(last)) => tr!(
+            "{n} runs from {first} to {last}",
+            n = points.len(),
+            first = day(first.started_unix_ms),
+            last = day(last.started_unix_ms)
+        ),
+        _ => tr!("no run").to_owned(),
+    };
+    let all = changes
+        .iter()
+        .map(|change| format!("{} ({})", sentence(series, change), events(change)));
+    let all: Vec<String> = std::iter::once(span).chain(all).collect();
+    format!("{}.", all.join("; "))
+}

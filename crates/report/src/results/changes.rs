@@ -1,0 +1,156 @@
+//! Series and their changes in words; safe to show.
+
+use crate::results::jobs;
+use crate::words::format::{change, quantity, utc};
+use crate::words::text::clean;
+use assay_lang::{counted, key, tr, translated};
+use assay_model::facts::Circumstance;
+use assay_model::series::{Event, Opinion, OpinionState, Series, SeriesChange, Turn};
+
+/// A series and its last change.
+#[derive(Clone, Debug)]
+pub struct ListedSeries {
+    /// The series.
+    pub series: Series,
+    /// Its newest change, if it has any.
+    pub change: Option<SeriesChange>,
+    /// `true` if the change is an open slowdown that is new for whoever asks.
+    pub is_new: bool,
+}
+
+/// Name of a series on its device: `rand-read-4k: read`, with the condition.
+pub fn name(series: &Series) -> String {
+    let metric = jobs::spoken(&format!("{}: {}", series.job, series.metric), false);
+    match series.condition.is_empty() {
+        true => metric,
+        false => tr!(
+            "{metric} under {condition}",
+            metric,
+            condition = clean(&series.condition)
+        ),
+    }
+}
+
+/// The device of a series and the machine that it is in.
+pub fn device(series: &Series) -> String {
+    let model = match series.unit.is_empty() {
+        true => clean(&series.model),
+        false => clean(&format!("{} ({})", series.model, series.unit)),
+    };
+    match series.target.is_empty() {
+        true => model,
+        false => tr!(
+            "{device} on {machine}",
+            device = model,
+            machine = clean(&series.target)
+        ),
+    }
+}
+
+/// Day of a moment, `2026-11-03`.
+pub fn day(unix_ms: u64) -> String {
+    utc(unix_ms).chars().take(10).collect()
+}
+
+/// A change in one sentence, without its events.
+pub fn sentence(series: &Series, of: &SeriesChange) -> String {
+    let value = |centre| quantity(series.unit_of_measure, centre);
+    let effect = of.effect_percent.map_or_else(String::new, change);
+    let parts = (
+        day(of.started_unix_ms),
+        clean(&of.run),
+        value(of.before.centre),
+        value(of.after.centre),
+    );
+    let (day, run, before, after) = parts;
+    let text = match of.turn {
+        Turn::Slower => tr!(
+            "slower, {effect}, since {day} (run {run}): {before} before, {after} after",
+            effect,
+            day,
+            run,
+            before,
+            after
+        ),
+        Turn::Faster => tr!(
+            "faster, {effect}, since {day} (run {run}): {before} before, {after} after",
+            effect,
+            day,
+            run,
+            before,
+            after
+        ),
+    };
+    format!("{}: {text}", name(series))
+}
+
+/// The runs on both sides that were compared.
+pub fn compared(of: &SeriesChange) -> String {
+    let runs = |n: u32| counted!(n, "{n} run", "{n} runs");
+    tr!(
+        "{after} compared with {before} before it, p {p}",
+        after = runs(of.after.runs),
+        before = runs(of.before.runs),
+        p = Probability(of.p)
+    )
+}
+
+/// A small probability with few digits.
+struct Probability(f64);
+
+impl std::fmt::Display for Probability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            p if p >= 0.001 => write!(f, "{p:.3}"),
+            p => write!(f, "{p:.0e}"),
+        }
+    }
+}
+
+/// Names of circumstances in words.
+const CIRCUMSTANCES: [(Circumstance, &str); Circumstance::ALL.len()] = [
+    (Circumstance::Unit, key!("unit")),
+    (Circumstance::Firmware, key!("firmware")),
+    (Circumstance::Bus, key!("bus")),
+    (Circumstance::Kernel, key!("kernel")),
+    (Circumstance::Scheduler, key!("scheduler")),
+    (Circumstance::Governor, key!("governor")),
+    (Circumstance::WriteCache, key!("write cache")),
+    (Circumstance::FileSystem, key!("file system")),
+    (Circumstance::Machine, key!("machine")),
+    (Circumstance::Cpu, key!("CPU")),
+    (Circumstance::Os, key!("system")),
+    (Circumstance::Assay, key!("assay")),
+];
+
+/// An event as `firmware: 3.1 -> 3.2`.
+pub fn event(event: &Event) -> String {
+    let mut known = CIRCUMSTANCES.iter();
+    let known = known.find(|(circumstance, _)| circumstance.name() == event.circumstance);
+    let name = known.map_or(event.circumstance.as_str(), |(_, words)| translated(words));
+    clean(&format!("{name}: {} -> {}", event.before, event.after))
+}
+
+/// Events of a change in one sentence; what changed with it may have caused it, or not.
+pub fn events(of: &SeriesChange) -> String {
+    match of.events.is_empty() {
+        true => tr!("nothing that runs record changed with it").to_owned(),
+        false => {
+            let all: Vec<String> = of.events.iter().map(event).collect();
+            tr!("changed with it: {events}", events = all.join("; "))
+        }
+    }
+}
+
+/// What a user says of a change.
+pub fn opinion(of: &Opinion) -> String {
+    let (author, day) = (clean(&of.author), day(of.at_unix_ms));
+    let said = match of.state {
+        OpinionState::Accepted => tr!("accepted by {author} on {day}", author, day),
+        OpinionState::False => tr!("marked as no change by {author} on {day}", author, day),
+    };
+    match of.note.is_empty() {
+        true => said,
+        false => format!("{said}: {}", clean(&of.note)),
+    }
+}

@@ -1,0 +1,152 @@
+//! Encryption, with the meaning that PostgreSQL's clients give to `sslmode`
+//! (<https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION>).
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+use std::path::Path;
+use std::sync::Arc;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Values of `sslmode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `disable`.
+    Off,
+    /// `prefer`: encrypted if the server offers it; keeps out nobody who can pose as the server.
+    IfOffered,
+    /// `require`: encrypted, with whoever answers.
+    Always,
+    /// `verify-ca`: encrypted, with someone whose certificate is signed.
+    Signed,
+    /// `verify-full`: encrypted, with the server of that name.
+    Named,
+}
+
+impl Mode {
+    /// Reads a value; by default `prefer`. With certificates of its own `require` checks them.
+    pub fn parse(text: Option<&str>, has_roots: bool) -> Result<Self, String> {
+        Ok(match text {
+            None | Some("prefer" | "allow") => Self::IfOffered,
+            Some("disable") => Self::Off,
+            Some("require") if has_roots => Self::Signed,
+            Some("require") => Self::Always,
+            Some("verify-ca") => Self::Signed,
+            Some("verify-full") => Self::Named,
+            Some(other) => {
+                return Err(format!(
+                    "sslmode is '{other}', not disable, prefer, require, verify-ca or verify-full"
+                ));
+            }
+        })
+    }
+}
+
+/// What makes encrypted connections.
+pub fn connector(mode: Mode, roots: Option<&Path>) -> Result<MakeRustlsConnect, String> {
+    let provider = Arc::new(ring::default_provider());
+    let checker = match mode {
+        Mode::Signed | Mode::Named => Some(checker(roots, Arc::clone(&provider))?),
+        Mode::Off | Mode::IfOffered | Mode::Always => None,
+    };
+    let verifier = Verifier {
+        checker,
+        checks_name: mode == Mode::Named,
+        provider: Arc::clone(&provider),
+    };
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// Checks certificates with those of a file, else with the system's.
+fn checker(
+    roots: Option<&Path>,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, String> {
+    let mut store = RootCertStore::empty();
+    match roots {
+        Some(path) if path != Path::new("system") => {
+            let wrong = |error: &dyn std::fmt::Display| {
+                format!("cannot read certificates of {}: {error}", path.display())
+            };
+            let all = CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))?;
+            for certificate in all {
+                let certificate = certificate.map_err(|error| wrong(&error))?;
+                store.add(certificate).map_err(|error| wrong(&error))?;
+            }
+        }
+        _ => {
+            let system = rustls_native_certs::load_native_certs();
+            store.add_parsable_certificates(system.certs);
+        }
+    }
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider);
+    verifier.build().map_err(|error| {
+        format!("no certificates to check the server with ({error}): name a file with sslrootcert")
+    })
+}
+
+/// Checks as much as the mode asks for; signatures of the handshake always.
+#[derive(Debug)]
+struct Verifier {
+    checker: Option<Arc<WebPkiServerVerifier>>,
+    checks_name: bool,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(checker) = &self.checker else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match checker.verify_server_cert(end, between, name, ocsp, now) {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if !self.checks_name => Ok(ServerCertVerified::assertion()),
+            checked => checked,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}

@@ -1,0 +1,76 @@
+//! The one case in which contents of the same id replace others: a run that ended early, and the
+//! same run after it was resumed.
+
+use super::{RawRun, RawTrial};
+use crate::record;
+use assay_model::run::{RunHeader, RunStatus};
+use assay_model::trial::{Outcome, TrialRecord};
+
+/// Relation of a run that is stored to one of the same id that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// The one that arrives has all of the stored one and more.
+    Extends,
+    /// The stored one has all of the other and more.
+    Behind,
+    /// They are different runs.
+    Foreign,
+}
+
+/// Compares a stored run with one that arrives.
+pub fn relation(stored: &RawRun, arriving: &RawRun) -> Relation {
+    if stored.header != arriving.header {
+        return Relation::Foreign;
+    }
+    if extends(arriving, stored) {
+        return Relation::Extends;
+    }
+    match extends(stored, arriving) {
+        true => Relation::Behind,
+        false => Relation::Foreign,
+    }
+}
+
+/// True if `long` is `short` after it was resumed.
+fn extends(long: &RawRun, short: &RawRun) -> bool {
+    let ended_early = matches!(
+        short.status,
+        RunStatus::Interrupted | RunStatus::Failed { .. }
+    );
+    let kept = kept(short);
+    let begins_so = long.trials.len() >= kept.len()
+        && kept
+            .iter()
+            .zip(&long.trials)
+            .all(|(a, b)| (a.position, &a.record) == (b.position, &b.record));
+    let further = long.trials.len() > short.trials.len()
+        || long.status == RunStatus::Finished
+        || long.finished_unix_ms > short.finished_unix_ms;
+    ended_early && begins_so && further
+}
+
+/// Trials that stay when a run is resumed. The one that was under way is made anew, and of a work
+/// under conditions (`assay sweep ... -- COMMAND`) the whole last repetition.
+fn kept(run: &RawRun) -> &[RawTrial] {
+    let Some((last, before)) = run.trials.split_last() else {
+        return &[];
+    };
+    if last.outcome == Outcome::Interrupted.word() {
+        return before;
+    }
+    let header = record::from_text(&run.header);
+    let of_work = header.is_ok_and(|header: RunHeader| header.command.iter().any(|w| w == "--"));
+    if !of_work {
+        return &run.trials;
+    }
+    let repetition = |trial: &RawTrial| {
+        let record: TrialRecord = record::from_blob(&trial.record).ok()?;
+        Some((record.trial, record.condition))
+    };
+    let under_way = repetition(last);
+    let others = before
+        .iter()
+        .rposition(|trial| repetition(trial) != under_way);
+    let whole = others.map_or(0, |last| last + 1);
+    run.trials.get(..whole).unwrap_or_default()
+}

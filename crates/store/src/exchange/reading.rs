@@ -1,0 +1,216 @@
+//! Reading records as they are stored.
+
+use super::{MOST_OFFERS, Offer, RawImport, RawRun, RawTrial, Record};
+use crate::backend::{Row, Session, Value};
+use crate::error::StoreError;
+use crate::rows::annotation;
+use crate::runs::Store;
+use crate::select::status;
+use assay_model::annotation::Annotation;
+use assay_model::run::RunStatus;
+use std::collections::{HashMap, HashSet};
+
+/// Bytes of records that are read at once, unless one alone has more.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// Offer of a store, as far as it is known without reading the record.
+pub struct Known {
+    /// The offer; its hash is missing while it is unknown, too.
+    pub offer: Offer,
+    /// The run has not ended.
+    pub under_way: bool,
+}
+
+/// Ids as values, and their placeholders, from the first.
+pub fn listed(ids: &[String]) -> (String, Vec<Value>) {
+    let marks: Vec<String> = (1..=ids.len()).map(|place| format!("?{place}")).collect();
+    (marks.join(", "), ids.iter().map(Value::from).collect())
+}
+
+/// What is known of these ids, of those that are there.
+pub fn known_of(t: &mut Session<'_>, ids: &[String]) -> Result<Vec<Known>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (marks, values) = listed(ids);
+    known(t, &format!("WHERE id IN ({marks})"), &values)
+}
+
+/// The same of the first ids after one, in their order.
+pub fn known_after(t: &mut Session<'_>, id: &str) -> Result<Vec<Known>, StoreError> {
+    let some = format!("WHERE id > ?1 ORDER BY id LIMIT {MOST_OFFERS}");
+    let mut all = known(t, &some, &[id.into()])?;
+    all.truncate(MOST_OFFERS);
+    Ok(all)
+}
+
+fn known(t: &mut Session<'_>, some: &str, values: &[Value]) -> Result<Vec<Known>, StoreError> {
+    let finished = RunStatus::Finished.word();
+    let sql = format!(
+        "SELECT id, content_sha256, status, changed_unix_ms FROM (\
+         SELECT * FROM (SELECT id, content_sha256, status FROM runs {some}) AS a UNION ALL \
+         SELECT * FROM (SELECT id, content_sha256, '{finished}' FROM imports {some}) AS b\
+         ) AS records LEFT JOIN annotations USING (id) ORDER BY id"
+    );
+    t.query(&sql, values, |row| {
+        let under_way = row.get::<String>("status")? == RunStatus::Running.word();
+        let sha256: Option<String> = row.get("content_sha256")?;
+        Ok(Known {
+            offer: Offer {
+                id: row.get("id")?,
+                sha256: sha256.filter(|_| !under_way),
+                annotated_unix_ms: row.get("changed_unix_ms")?,
+            },
+            under_way,
+        })
+    })
+}
+
+/// The first of these ids whose records are not too large together: at least one.
+pub fn fitting<'a>(t: &mut Session<'_>, ids: &'a [String]) -> Result<&'a [String], StoreError> {
+    let (marks, values) = listed(ids);
+    let sql = format!(
+        "SELECT run_id AS id, CAST(sum(length(record)) AS bigint) AS bytes FROM trials \
+         WHERE run_id IN ({marks}) GROUP BY run_id \
+         UNION ALL SELECT id, length(record) FROM imports WHERE id IN ({marks})"
+    );
+    let sizes = t.query(&sql, &values, |row| {
+        Ok((row.get::<String>("id")?, row.get::<u64>("bytes")?))
+    })?;
+    let sizes: HashMap<String, u64> = sizes.into_iter().collect();
+    let mut sum = 0;
+    let fits = ids.iter().take_while(|id| {
+        sum += sizes.get(*id).copied().unwrap_or_default();
+        sum <= MOST_BYTES
+    });
+    let fits = fits.count().max(1);
+    Ok(ids.get(..fits).unwrap_or(ids))
+}
+
+/// Records of these ids, without runs that are under way.
+pub fn records_of(
+    t: &mut Session<'_>,
+    ids: &[String],
+) -> Result<HashMap<String, Record>, StoreError> {
+    let (marks, values) = listed(ids);
+    let sql = format!(
+        "SELECT id, header, status, error, finished_unix_ms FROM runs WHERE id IN ({marks})"
+    );
+    let mut runs: HashMap<String, RawRun> = t.query(&sql, &values, run)?.into_iter().collect();
+    runs.retain(|_, run| run.status != RunStatus::Running);
+    let sql = format!(
+        "SELECT run_id, position, job, trial, outcome, started_unix_ms, record FROM trials \
+         WHERE run_id IN ({marks}) ORDER BY run_id, position"
+    );
+    t.each(&sql, &values, |row| {
+        if let Some(run) = runs.get_mut(&row.get::<String>("run_id")?) {
+            run.trials.push(trial(row)?);
+        }
+        Ok(())
+    })?;
+    let sql = format!("SELECT id, record FROM imports WHERE id IN ({marks})");
+    let imports = t.query(&sql, &values, import)?;
+    let runs = runs.into_iter().map(|(id, run)| (id, Record::Run(run)));
+    let imports = imports.into_iter();
+    Ok(runs
+        .chain(imports.map(|(id, import)| (id, Record::Import(import))))
+        .collect())
+}
+
+fn run(row: &Row<'_>) -> Result<(String, RawRun), StoreError> {
+    let run = RawRun {
+        header: row.get("header")?,
+        status: status(row)?,
+        finished_unix_ms: row.get("finished_unix_ms")?,
+        trials: Vec::new(),
+    };
+    Ok((row.get("id")?, run))
+}
+
+fn trial(row: &Row<'_>) -> Result<RawTrial, StoreError> {
+    Ok(RawTrial {
+        position: row.get("position")?,
+        job: row.get("job")?,
+        trial: row.get("trial")?,
+        outcome: row.get("outcome")?,
+        started_unix_ms: row.get("started_unix_ms")?,
+        record: row.get("record")?,
+    })
+}
+
+fn import(row: &Row<'_>) -> Result<(String, RawImport), StoreError> {
+    let import = RawImport {
+        record: row.get("record")?,
+    };
+    Ok((row.get("id")?, import))
+}
+
+/// Annotations of these ids, of those that have one.
+pub fn annotations_of(
+    t: &mut Session<'_>,
+    ids: &[String],
+) -> Result<HashMap<String, Annotation>, StoreError> {
+    let (marks, values) = listed(ids);
+    let sql = format!("SELECT id, name, tags, note FROM annotations WHERE id IN ({marks})");
+    let all = t.query(&sql, &values, |row| Ok((row.get("id")?, annotation(row)?)))?;
+    Ok(all.into_iter().collect())
+}
+
+/// Those of these ids that were removed.
+pub fn removed_of(t: &mut Session<'_>, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+    if ids.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let (marks, values) = listed(ids);
+    let sql = format!("SELECT id FROM tombstones WHERE id IN ({marks})");
+    let all = t.query(&sql, &values, |row| row.get("id"))?;
+    Ok(all.into_iter().collect())
+}
+
+impl Store {
+    /// Computes hashes that nobody asked for yet, and keeps them where the store can be written.
+    pub(super) fn with_hashes(&self, known: Vec<Known>) -> Result<Vec<Offer>, StoreError> {
+        let lacks = |known: &Known| known.offer.sha256.is_none() && !known.under_way;
+        let lacking = known.iter().filter(|known| lacks(known));
+        let lacking: Vec<String> = lacking.map(|known| known.offer.id.clone()).collect();
+        let mut hashes: HashMap<String, String> = HashMap::new();
+        let mut left = lacking.as_slice();
+        while !left.is_empty() {
+            let (read, records) = self.database.snapshot(|t| {
+                let some = fitting(t, left)?;
+                Ok((some.len(), records_of(t, some)?))
+            })?;
+            left = left.get(read..).unwrap_or_default();
+            for (id, record) in records {
+                let sha256 = record.sha256();
+                self.keep_hash(&id, &record, &sha256);
+                hashes.insert(id, sha256);
+            }
+        }
+        let offers = known.into_iter().map(|known| {
+            let mut offer = known.offer;
+            offer.sha256 = offer.sha256.or_else(|| hashes.remove(&offer.id));
+            offer
+        });
+        Ok(offers.collect())
+    }
+
+    /// A store that cannot be written has it computed again. A run that was resumed meanwhile
+    /// gets none.
+    fn keep_hash(&self, id: &str, record: &Record, sha256: &str) {
+        let (table, status) = match record {
+            Record::Run(run) => ("runs", run.status.word()),
+            Record::Import(_) => ("imports", ""),
+        };
+        let only = match record {
+            Record::Run(_) => "AND status = ?3",
+            Record::Import(_) => "AND ?3 = ''",
+        };
+        let sql = format!(
+            "UPDATE {table} SET content_sha256 = ?1 \
+             WHERE id = ?2 AND content_sha256 IS NULL {only}"
+        );
+        let values = [sha256.into(), id.into(), status.into()];
+        let _ = self.database.execute(&sql, &values);
+    }
+}

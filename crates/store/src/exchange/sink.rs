@@ -1,0 +1,369 @@
+//! A store of this side as a sink.
+
+use super::extension::{Relation, relation};
+use super::parcel::Contents;
+use super::reading::{Known, known_of, listed, records_of, removed_of};
+use super::{
+    ExchangeError, NameHeld, Offer, Parcel, RawImport, RawRun, Record, Sink, Standing, Taken,
+    TakenAs,
+};
+use crate::annotations::put_copy;
+use crate::backend::{Session, Value};
+use crate::derived::facts;
+use crate::error::StoreError;
+use crate::location::Location;
+use crate::record;
+use crate::runs::{Store, TRIAL_COLUMNS};
+use assay_model::figures::Import;
+use assay_model::run::{RunHeader, RunStatus};
+use std::collections::{HashMap, HashSet};
+
+/// Attempts to take parcels while others add the same ones.
+const ATTEMPTS: u32 = 5;
+/// Lock of whoever puts a longer run in the place of a shorter one.
+const REPLACING: &str = "replacing";
+/// Most rows of a statement, whose values SQLite limits to 32766.
+const MOST_ROWS: usize = 1000;
+
+impl Sink for Store {
+    fn compare(&mut self, offers: &[Offer]) -> Result<Vec<Standing>, ExchangeError> {
+        let ids: Vec<String> = offers.iter().map(|offer| offer.id.clone()).collect();
+        let (known, removed) = self
+            .database
+            .snapshot(|t| Ok((known_of(t, &ids)?, removed_of(t, &ids)?)))?;
+        let here = self.with_hashes(known)?.into_iter();
+        let here: HashMap<String, Offer> = here.map(|here| (here.id.clone(), here)).collect();
+        let standing = |offer: &Offer| match here.get(&offer.id) {
+            None if removed.contains(&offer.id) => Standing::Removed,
+            None => Standing::Absent,
+            Some(here) if here.sha256.is_none() => Standing::UnderWay,
+            Some(here) if here.sha256 == offer.sha256 => Standing::Same {
+                annotated_unix_ms: here.annotated_unix_ms,
+            },
+            Some(_) => Standing::Other,
+        };
+        Ok(offers.iter().map(standing).collect())
+    }
+
+    fn take(&mut self, parcels: Vec<Parcel>, again: bool) -> Result<Vec<Taken>, ExchangeError> {
+        let mut ids = HashSet::new();
+        let checked = parcels
+            .iter()
+            .map(|parcel| match ids.insert(&parcel.offer.id) {
+                true => parcel.check(),
+                false => Err("it is sent twice".to_owned()),
+            });
+        let batch = Batch {
+            checked: checked.collect(),
+            parcels: &parcels,
+            again,
+            store: self.location(),
+        };
+        for _ in 1..ATTEMPTS {
+            match self.database.transaction(|t| batch.take(t)) {
+                // Another adds the same now, or both wait for one another, which a server ends.
+                Err(StoreError::Taken { .. }) => {}
+                Err(StoreError::Locked { .. }) if self.location().file().is_none() => {}
+                taken => return Ok(taken?),
+            }
+        }
+        Ok(self.database.transaction(|t| batch.take(t))?)
+    }
+}
+
+/// Parcels that are taken in one transaction.
+struct Batch<'a> {
+    parcels: &'a [Parcel],
+    /// What was found out about each.
+    checked: Vec<Result<Contents, String>>,
+    again: bool,
+    store: &'a Location,
+}
+
+impl Batch<'_> {
+    /// Takes what can be taken. Locks and rows are always taken in the same order: who replaces,
+    /// runs by their ids, derived tables, annotations.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if another added or removed one of them at the same time: nothing was
+    /// taken then, and the next attempt will see it.
+    fn take(&self, t: &mut Session<'_>) -> Result<Vec<Taken>, StoreError> {
+        let ids: Vec<String> = self
+            .parcels
+            .iter()
+            .map(|one| one.offer.id.clone())
+            .collect();
+        let removed = removed_of(t, &ids)?;
+        let known = known_of(t, &ids)?.into_iter();
+        let here: HashMap<String, Known> =
+            known.map(|known| (known.offer.id.clone(), known)).collect();
+        let mut outcomes = Vec::new();
+        for (parcel, checked) in self.parcels.iter().zip(&self.checked) {
+            let id = &parcel.offer.id;
+            outcomes.push(match (checked, here.get(id)) {
+                (Err(why), _) => TakenAs::Refused { why: why.clone() },
+                (Ok(_), Some(here)) => self.beside(t, here, parcel)?,
+                (Ok(_), None) if removed.contains(id) && !self.again => TakenAs::Removed,
+                (Ok(Contents::Annotation), None) => TakenAs::Removed,
+                (Ok(_), None) => TakenAs::Added,
+            });
+        }
+        self.add(t, &outcomes, &removed)?;
+        let new = self.parcels.iter().zip(&outcomes);
+        let new = new.filter(|(_, as_what)| matches!(as_what, TakenAs::Added | TakenAs::Extended));
+        let facts: Vec<_> = new.filter_map(|(parcel, _)| parcel.own_facts()).collect();
+        if !facts.is_empty() {
+            facts::save(t, facts)?;
+        }
+        self.annotate(t, outcomes, &here)
+    }
+
+    /// Outcome for a parcel whose id is there.
+    fn beside(
+        &self,
+        t: &mut Session<'_>,
+        here: &Known,
+        parcel: &Parcel,
+    ) -> Result<TakenAs, StoreError> {
+        if here.under_way {
+            return Ok(TakenAs::UnderWay);
+        }
+        let offer = &parcel.offer;
+        if here.offer.sha256.is_some() && here.offer.sha256 == offer.sha256 {
+            return Ok(TakenAs::Same);
+        }
+        t.lock(REPLACING)?;
+        let stored = records_of(t, std::slice::from_ref(&offer.id))?.remove(&offer.id);
+        let stored = stored.ok_or_else(|| self.changed(&offer.id))?;
+        if offer.sha256.as_deref() == Some(&*stored.sha256()) {
+            return Ok(TakenAs::Same);
+        }
+        let (Record::Run(stored), Some(Record::Run(arriving))) = (&stored, &parcel.record) else {
+            return Ok(TakenAs::Conflict);
+        };
+        Ok(match relation(stored, arriving) {
+            Relation::Foreign => TakenAs::Conflict,
+            Relation::Behind => TakenAs::Longer,
+            Relation::Extends => {
+                replace(t, offer, arriving)?;
+                TakenAs::Extended
+            }
+        })
+    }
+
+    /// Adds runs with their trials, and imports.
+    fn add(
+        &self,
+        t: &mut Session<'_>,
+        outcomes: &[TakenAs],
+        removed: &HashSet<String>,
+    ) -> Result<(), StoreError> {
+        let (mut runs, mut imports, mut trials) = (Vec::new(), Vec::new(), Vec::new());
+        let all = self.parcels.iter().zip(&self.checked).zip(outcomes);
+        let new = all.filter(|(_, outcome)| **outcome == TakenAs::Added);
+        let mut ids = Vec::new();
+        for ((parcel, checked), _) in new {
+            ids.push(parcel.offer.id.clone());
+            match (&parcel.record, checked) {
+                (Some(Record::Run(run)), Ok(Contents::Run(header))) => {
+                    runs.push(run_row(&parcel.offer, run, header)?);
+                    trials.extend(trial_rows(&parcel.offer.id, run));
+                }
+                (Some(Record::Import(raw)), Ok(Contents::Import(import))) => {
+                    imports.push(import_row(&parcel.offer, raw, import)?);
+                }
+                _ => {}
+            }
+        }
+        let added =
+            insert(t, "runs", RUN_COLUMNS, runs)? + insert(t, "imports", IMPORT_COLUMNS, imports)?;
+        let removed_now = removed_of(t, &ids)?;
+        if added < ids.len() || !removed_now.is_subset(removed) {
+            return Err(self.changed(ids.first().map_or("", |id| id)));
+        }
+        t.insert_many("trials", TRIAL_COLUMNS, trials)?;
+        if !removed_now.is_empty() {
+            let (marks, values) = listed(&ids);
+            let sql = format!("DELETE FROM tombstones WHERE id IN ({marks})");
+            t.execute(&sql, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Writes annotations that are newer than those that are there.
+    fn annotate(
+        &self,
+        t: &mut Session<'_>,
+        outcomes: Vec<TakenAs>,
+        here: &HashMap<String, Known>,
+    ) -> Result<Vec<Taken>, StoreError> {
+        let mut all = Vec::new();
+        for (parcel, outcome) in self.parcels.iter().zip(outcomes) {
+            let id = &parcel.offer.id;
+            let of_here = here.get(id).and_then(|here| here.offer.annotated_unix_ms);
+            let is_there = matches!(outcome, TakenAs::Added | TakenAs::Extended | TakenAs::Same);
+            let held = match parcel.offer.annotated_unix_ms {
+                Some(at) if is_there && Some(at) > of_here => {
+                    put_copy(t, id, &parcel.annotation, at)?
+                }
+                _ => None,
+            };
+            let name = parcel.annotation.name.clone().unwrap_or_default();
+            all.push(Taken {
+                id: id.clone(),
+                outcome,
+                nameless: held.map(|holder| NameHeld { name, holder }),
+            });
+        }
+        Ok(all)
+    }
+
+    fn changed(&self, id: &str) -> StoreError {
+        StoreError::Taken {
+            id: id.to_owned(),
+            store: self.store.clone(),
+        }
+    }
+}
+
+const RUN_COLUMNS: &[&str] = &[
+    "id",
+    "started_unix_ms",
+    "finished_unix_ms",
+    "status",
+    "error",
+    "owner_pid",
+    "owner_boot_id",
+    "owner_start_ticks",
+    "path",
+    "device",
+    "trials_planned",
+    "header",
+    "target",
+    "command",
+    "content_sha256",
+];
+
+/// Nobody makes the run here: it has no owner.
+fn run_row(offer: &Offer, run: &RawRun, header: &RunHeader) -> Result<Vec<Value>, StoreError> {
+    Ok(vec![
+        (&offer.id).into(),
+        header.started_unix_ms.into(),
+        run.finished_unix_ms.into(),
+        run.status.word().into(),
+        error(&run.status).into(),
+        0_u32.into(),
+        "".into(),
+        0_u64.into(),
+        header.storage.path.display().to_string().into(),
+        header.storage.words().into(),
+        header.plan.order.len().into(),
+        (&run.header).into(),
+        header.target.clone().into(),
+        json(offer, &header.command)?.into(),
+        offer.sha256.clone().into(),
+    ])
+}
+
+/// A list of words as it is stored.
+fn json(offer: &Offer, words: &[String]) -> Result<String, StoreError> {
+    record::to_text(words).map_err(|source| StoreError::Unwritable {
+        run: offer.id.clone(),
+        source,
+    })
+}
+
+fn error(status: &RunStatus) -> Option<&str> {
+    match status {
+        RunStatus::Failed { error } => Some(error),
+        _ => None,
+    }
+}
+
+fn trial_rows<'a>(id: &'a str, run: &'a RawRun) -> impl Iterator<Item = Vec<Value>> + 'a {
+    run.trials.iter().map(move |trial| {
+        vec![
+            id.into(),
+            trial.position.into(),
+            (&trial.job).into(),
+            trial.trial.into(),
+            (&trial.outcome).into(),
+            trial.started_unix_ms.into(),
+            trial.record.as_slice().into(),
+        ]
+    })
+}
+
+const IMPORT_COLUMNS: &[&str] = &[
+    "id",
+    "imported_unix_ms",
+    "tool",
+    "files",
+    "figures",
+    "record",
+    "content_sha256",
+];
+
+fn import_row(offer: &Offer, raw: &RawImport, import: &Import) -> Result<Vec<Value>, StoreError> {
+    Ok(vec![
+        (&offer.id).into(),
+        import.imported_unix_ms.into(),
+        (&import.results.tool).into(),
+        json(offer, &import.files)?.into(),
+        import.results.figures.len().into(),
+        raw.record.as_slice().into(),
+        offer.sha256.clone().into(),
+    ])
+}
+
+/// Adds rows whose first column is their key, in the order of their keys, but for those that are
+/// there; number of those that were added.
+fn insert(
+    t: &mut Session<'_>,
+    table: &str,
+    columns: &[&str],
+    mut rows: Vec<Vec<Value>>,
+) -> Result<usize, StoreError> {
+    let key = |row: &Vec<Value>| match row.first() {
+        Some(Value::Text(id)) => id.clone(),
+        _ => String::new(),
+    };
+    // Two that add the same wait for one another only if they come in different orders.
+    rows.sort_by_cached_key(key);
+    let mut added = 0;
+    for rows in rows.chunks(MOST_ROWS) {
+        let width = columns.len();
+        let marks = (0..rows.len()).map(|row| {
+            let places = (1..=width).map(|column| format!("?{}", row * width + column));
+            format!("({})", places.collect::<Vec<_>>().join(", "))
+        });
+        let sql = format!(
+            "INSERT INTO {table} ({}) VALUES {} ON CONFLICT (id) DO NOTHING",
+            columns.join(", "),
+            marks.collect::<Vec<_>>().join(", ")
+        );
+        added += t.execute(&sql, &rows.concat())?;
+    }
+    Ok(usize::try_from(added).unwrap_or(usize::MAX))
+}
+
+/// Puts the longer contents of a run in the place of the shorter ones.
+fn replace(t: &mut Session<'_>, offer: &Offer, run: &RawRun) -> Result<(), StoreError> {
+    t.execute(
+        "DELETE FROM trials WHERE run_id = ?1",
+        &[(&offer.id).into()],
+    )?;
+    t.execute(
+        "UPDATE runs SET finished_unix_ms = ?1, status = ?2, error = ?3, content_sha256 = ?4 \
+         WHERE id = ?5",
+        &[
+            run.finished_unix_ms.into(),
+            run.status.word().into(),
+            error(&run.status).into(),
+            offer.sha256.clone().into(),
+            (&offer.id).into(),
+        ],
+    )?;
+    t.insert_many("trials", TRIAL_COLUMNS, trial_rows(&offer.id, run))?;
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! Copying from a source to a sink, in batches.
+
+use super::{
+    ExchangeError, Given, MOST_OFFERS, NameHeld, Offer, Parcel, Part, Sink, Source, Standing,
+    Taken, TakenAs,
+};
+
+/// Outcome of a transfer so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransferTally {
+    /// Runs and imports that are there now.
+    pub added: Vec<String>,
+    /// Runs that are there now with more trials than before.
+    pub extended: Vec<String>,
+    /// Runs and imports that were there, and have a newer name, newer tags or a newer note now.
+    pub annotated: Vec<String>,
+    /// Runs and imports that were there already: the same, or the same run with more trials.
+    pub there: Vec<String>,
+    /// Runs and imports that are there with other contents.
+    pub conflicts: Vec<String>,
+    /// Runs and imports that were removed there.
+    pub removed: Vec<String>,
+    /// Runs that are under way, here or there.
+    pub under_way: Vec<String>,
+    /// Runs and imports that lost their name, since another has it there.
+    pub nameless: Vec<(String, NameHeld)>,
+    /// Runs and imports that were not copied, and why.
+    pub refused: Vec<(String, String)>,
+}
+
+impl TransferTally {
+    /// Number of runs and imports that were looked at.
+    pub fn seen(&self) -> usize {
+        let Self {
+            added,
+            extended,
+            annotated,
+            there,
+            conflicts,
+            removed,
+            under_way,
+            refused,
+            nameless: _,
+        } = self;
+        let lists = [
+            added, extended, annotated, there, conflicts, removed, under_way,
+        ];
+        lists.into_iter().map(Vec::len).sum::<usize>() + refused.len()
+    }
+
+    fn note(&mut self, taken: Taken, part: Part) {
+        let Taken {
+            id,
+            outcome,
+            nameless,
+        } = taken;
+        self.nameless
+            .extend(nameless.map(|name| (id.clone(), name)));
+        let list = match outcome {
+            TakenAs::Added => &mut self.added,
+            TakenAs::Extended => &mut self.extended,
+            TakenAs::Same if part == Part::Annotation => &mut self.annotated,
+            TakenAs::Same | TakenAs::Longer => &mut self.there,
+            TakenAs::Conflict => &mut self.conflicts,
+            TakenAs::UnderWay => &mut self.under_way,
+            TakenAs::Removed => &mut self.removed,
+            TakenAs::Refused { why } => return self.refused.push((id, why)),
+        };
+        list.push(id);
+    }
+}
+
+/// Copying from one store to another.
+pub struct Transfer<'a> {
+    /// Store that runs are copied from.
+    pub from: &'a mut dyn Source,
+    /// Store that they are copied to.
+    pub to: &'a mut dyn Sink,
+    /// Copies also what was removed there.
+    pub again: bool,
+    /// Called with each parcel before it is sent.
+    pub prepare: &'a mut dyn FnMut(&mut Parcel),
+    /// Called after each batch.
+    pub tell: &'a mut dyn FnMut(&TransferTally),
+}
+
+impl Transfer<'_> {
+    /// Copies these runs and imports. What was copied before an error stays, and is in the tally.
+    ///
+    /// # Errors
+    /// When one of the stores cannot be used any more.
+    pub fn these(
+        &mut self,
+        ids: &[String],
+        tally: &mut TransferTally,
+    ) -> Result<(), ExchangeError> {
+        for ids in ids.chunks(MOST_OFFERS) {
+            let offers = self.from.offers(ids)?;
+            self.batch(&offers, tally)?;
+        }
+        Ok(())
+    }
+
+    /// Copies all that the source has.
+    ///
+    /// # Errors
+    /// As [`Self::these`].
+    pub fn everything(&mut self, tally: &mut TransferTally) -> Result<(), ExchangeError> {
+        let mut last = String::new();
+        loop {
+            let offers = self.from.offers_after(&last)?;
+            let Some(offer) = offers.last() else {
+                return Ok(());
+            };
+            last.clone_from(&offer.id);
+            for offers in offers.chunks(MOST_OFFERS) {
+                self.batch(offers, tally)?;
+            }
+        }
+    }
+
+    fn batch(&mut self, offers: &[Offer], tally: &mut TransferTally) -> Result<(), ExchangeError> {
+        let mut ended: Vec<Offer> = Vec::new();
+        for offer in offers {
+            match offer.sha256 {
+                Some(_) => ended.push(offer.clone()),
+                None => tally.under_way.push(offer.id.clone()),
+            }
+        }
+        let (mut records, mut annotations) = (Vec::new(), Vec::new());
+        for (offer, standing) in ended.iter().zip(self.to.compare(&ended)?) {
+            let id = offer.id.clone();
+            match standing {
+                Standing::Absent | Standing::Other => records.push(id),
+                Standing::Removed if self.again => records.push(id),
+                Standing::Removed => tally.removed.push(id),
+                Standing::UnderWay => tally.under_way.push(id),
+                Standing::Same { annotated_unix_ms }
+                    if offer.annotated_unix_ms > annotated_unix_ms =>
+                {
+                    annotations.push(id);
+                }
+                Standing::Same { .. } => tally.there.push(id),
+            }
+        }
+        self.send(&records, Part::Whole, tally)?;
+        self.send(&annotations, Part::Annotation, tally)?;
+        (self.tell)(tally);
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        ids: &[String],
+        part: Part,
+        tally: &mut TransferTally,
+    ) -> Result<(), ExchangeError> {
+        let mut left = ids;
+        while !left.is_empty() {
+            let given = self.from.give(left, part)?;
+            left = left.get(given.len().max(1)..).unwrap_or_default();
+            let mut parcels = Vec::new();
+            for given in given {
+                match given {
+                    Given::Damaged { id, why } => tally.refused.push((id, why)),
+                    Given::Parcel(mut parcel) => {
+                        (self.prepare)(&mut parcel);
+                        parcels.push(*parcel);
+                    }
+                }
+            }
+            for taken in self.to.take(parcels, self.again)? {
+                tally.note(taken, part);
+            }
+            (self.tell)(tally);
+        }
+        Ok(())
+    }
+}

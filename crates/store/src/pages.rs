@@ -1,0 +1,330 @@
+//! Lists in pages, newest first: a store may have a million runs.
+
+use crate::backend::{Row, Value};
+use crate::error::StoreError;
+use crate::imports::ImportSummary;
+use crate::runs::{RunSummary, Store};
+use crate::select::summary;
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which runs and imports a list has: those that fit all that is given. Letters of ASCII fit in
+/// either case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// Began, or were imported, then or later (milliseconds since 1970, UTC).
+    pub since_unix_ms: Option<u64>,
+    /// A part of the device, or of the tool of an import.
+    pub device: Option<String>,
+    /// A part of id, path, device, target, files, name, a tag or note.
+    pub text: Option<String>,
+    /// Conditions that only runs fulfil.
+    pub of_runs: RunsFilter,
+}
+
+/// Which runs a list has; where anything is given, it has no imports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunsFilter {
+    /// Began before (milliseconds since 1970, UTC).
+    pub before_unix_ms: Option<u64>,
+    /// Word of the status.
+    pub status: Option<String>,
+    /// A part of the machine, as facts have it.
+    pub target: Option<String>,
+    /// Model of the device, as facts have it.
+    pub model: Option<String>,
+    /// Unit of the device, as facts have it.
+    pub unit: Option<String>,
+}
+
+/// Place of a run or an import in a list; the next page begins behind it. As text it is a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListKey {
+    at_unix_ms: u64,
+    is_import: bool,
+    place: i64,
+}
+
+impl fmt::Display for ListKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_import = u8::from(self.is_import);
+        write!(f, "{}-{is_import}-{}", self.at_unix_ms, self.place)
+    }
+}
+
+impl FromStr for ListKey {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (at, rest) = text.split_once('-').ok_or(())?;
+        let (is_import, place) = rest.split_once('-').ok_or(())?;
+        Ok(Self {
+            at_unix_ms: at.parse().map_err(|_| ())?,
+            is_import: match is_import {
+                "0" => false,
+                "1" => true,
+                _ => return Err(()),
+            },
+            place: place.parse().map_err(|_| ())?,
+        })
+    }
+}
+
+/// One line of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// A run.
+    Run(RunSummary),
+    /// An import.
+    Import(ImportSummary),
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListPage {
+    /// Newest first.
+    pub entries: Vec<Listed>,
+    /// Where the next page begins; `None` after the last.
+    pub next: Option<ListKey>,
+}
+
+/// The two tables of lists, and their columns.
+struct Table {
+    name: &'static str,
+    is_import: bool,
+    time: &'static str,
+    device: &'static str,
+    /// Columns with text to look in, without those of annotations.
+    texts: &'static [&'static str],
+}
+
+const RUNS: Table = Table {
+    name: "runs",
+    is_import: false,
+    time: "started_unix_ms",
+    device: "device",
+    texts: &["id", "path", "device", "target"],
+};
+const IMPORTS: Table = Table {
+    name: "imports",
+    is_import: true,
+    time: "imported_unix_ms",
+    device: "tool",
+    texts: &["id", "tool", "files"],
+};
+const NOTED: &[&str] = &["name", "tags", "note"];
+
+/// Values of a statement, each with the number of its placeholder.
+#[derive(Default)]
+struct Values(Vec<Value>);
+
+impl Values {
+    fn add(&mut self, value: impl Into<Value>) -> String {
+        self.0.push(value.into());
+        format!("?{}", self.0.len())
+    }
+}
+
+impl ListFilter {
+    /// The condition of a table.
+    fn condition(&self, table: &Table, values: &mut Values) -> String {
+        let mut all = Vec::new();
+        if let Some(since) = self.since_unix_ms {
+            all.push(format!("{} >= {}", table.time, values.add(since)));
+        }
+        if let Some(device) = &self.device {
+            let wanted = values.add(like(device));
+            all.push(fits(table.device, &wanted));
+        }
+        if let Some(text) = &self.text {
+            let wanted = values.add(like(text));
+            let columns = table.texts.iter().chain(NOTED);
+            let any: Vec<String> = columns.map(|column| fits(column, &wanted)).collect();
+            all.push(format!("({})", any.join(" OR ")));
+        }
+        if self.of_runs != RunsFilter::default() {
+            all.push(match table.is_import {
+                true => "1 = 0".to_owned(),
+                false => self.of_runs.condition(values),
+            });
+        }
+        match all.is_empty() {
+            true => "1 = 1".to_owned(),
+            false => all.join(" AND "),
+        }
+    }
+
+    /// The tables that it takes: annotations only if it looks there.
+    fn tables(&self, table: &Table) -> String {
+        match self.text {
+            Some(_) => format!("{} LEFT JOIN annotations USING (id)", table.name),
+            None => table.name.to_owned(),
+        }
+    }
+}
+
+impl RunsFilter {
+    /// The condition of runs. Their facts are looked up one by one, for the newest are wanted.
+    fn condition(&self, values: &mut Values) -> String {
+        let fact = |condition: &str| {
+            format!("EXISTS (SELECT 1 FROM facts WHERE run_id = runs.id AND {condition})")
+        };
+        let mut all = Vec::new();
+        if let Some(before) = self.before_unix_ms {
+            all.push(format!("started_unix_ms < {}", values.add(before)));
+        }
+        if let Some(status) = &self.status {
+            all.push(format!("status = {}", values.add(status)));
+        }
+        if let Some(target) = &self.target {
+            let wanted = values.add(like(target));
+            all.push(fact(&fits("facts.target", &wanted)));
+        }
+        if let Some(model) = &self.model {
+            all.push(fact(&format!("facts.model = {}", values.add(model))));
+        }
+        if let Some(unit) = &self.unit {
+            all.push(fact(&format!("facts.unit = {}", values.add(unit))));
+        }
+        all.join(" AND ")
+    }
+}
+
+fn fits(column: &str, wanted: &str) -> String {
+    format!("lower({column}) LIKE {wanted} ESCAPE '!'")
+}
+
+/// A pattern for LIKE that finds a text anywhere.
+fn like(text: &str) -> String {
+    let mut pattern = "%".to_owned();
+    for letter in text.chars() {
+        if "%_!".contains(letter) {
+            pattern.push('!');
+        }
+        pattern.push(letter.to_ascii_lowercase());
+    }
+    pattern + "%"
+}
+
+impl Store {
+    /// At most `limit` runs and imports behind a place of the list, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn page(
+        &self,
+        filter: &ListFilter,
+        after: Option<ListKey>,
+        limit: u32,
+    ) -> Result<ListPage, StoreError> {
+        let mut values = Values::default();
+        let more = i64::from(limit) + 1;
+        let parts =
+            [RUNS, IMPORTS].map(|table| self.part(&table, filter, after, more, &mut values));
+        let limit_of_all = values.add(more);
+        let sql = format!(
+            "{} ORDER BY at DESC, imported, place DESC LIMIT {limit_of_all}",
+            parts.join(" UNION ALL ")
+        );
+        let read = |row: &Row<'_>| {
+            let key = ListKey {
+                at_unix_ms: row.get("at")?,
+                is_import: row.get("imported")?,
+                place: row.get("place")?,
+            };
+            Ok((row.get::<String>("id")?, key))
+        };
+        let mut found = self.database.query(&sql, &values.0, read)?;
+        let is_last = found.len() <= limit as usize;
+        found.truncate(limit as usize);
+        let next = found.last().map(|(_, key)| *key);
+        Ok(ListPage {
+            next: next.filter(|_| !is_last),
+            entries: self.entries(&found)?,
+        })
+    }
+
+    /// How many runs and imports fit.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn count(&self, filter: &ListFilter) -> Result<u64, StoreError> {
+        let mut all = 0;
+        for table in [RUNS, IMPORTS] {
+            let mut values = Values::default();
+            let condition = filter.condition(&table, &mut values);
+            let tables = filter.tables(&table);
+            let sql = format!("SELECT count(*) AS number FROM {tables} WHERE {condition}");
+            let read = |row: &Row<'_>| row.get::<u64>("number");
+            all += self
+                .database
+                .first(&sql, &values.0, read)?
+                .unwrap_or_default();
+        }
+        Ok(all)
+    }
+
+    /// Keys of the first entries of a table.
+    fn part(
+        &self,
+        table: &Table,
+        filter: &ListFilter,
+        after: Option<ListKey>,
+        limit: i64,
+        values: &mut Values,
+    ) -> String {
+        let sequence = self.database.dialect().sequence();
+        let (name, time) = (table.name, table.time);
+        let is_import = u8::from(table.is_import);
+        let place = format!("{name}.{sequence}");
+        let mut condition = filter.condition(table, values);
+        if let Some(key) = after {
+            let at = values.add(key.at_unix_ms);
+            // Of one millisecond the runs come first.
+            let same = match (table.is_import, key.is_import) {
+                (false, true) => "1 = 0".to_owned(),
+                (true, false) => "1 = 1".to_owned(),
+                _ => format!("{place} < {}", values.add(key.place)),
+            };
+            condition += &format!(" AND {time} <= {at} AND ({time} < {at} OR {same})");
+        }
+        let (tables, limit) = (filter.tables(table), values.add(limit));
+        format!(
+            "SELECT * FROM (SELECT id, {is_import} AS imported, {time} AS at, {place} AS place \
+             FROM {tables} WHERE {condition} ORDER BY {time} DESC, {place} DESC LIMIT {limit}) \
+             AS of_{name}"
+        )
+    }
+
+    /// The entries of keys, in their order. One that was removed meanwhile is left out.
+    fn entries(&self, keys: &[(String, ListKey)]) -> Result<Vec<Listed>, StoreError> {
+        let ids = |is_import| -> Vec<Value> {
+            let of_kind = keys.iter().filter(|(_, key)| key.is_import == is_import);
+            of_kind.map(|(id, _)| id.into()).collect()
+        };
+        let mut entries = HashMap::new();
+        for ids in ids(false).chunks(CHUNK) {
+            let condition = format!("WHERE id IN ({})", places(ids.len()));
+            for run in self.summaries(&condition, ids, summary)? {
+                entries.insert(run.id.clone(), Listed::Run(run));
+            }
+        }
+        for ids in ids(true).chunks(CHUNK) {
+            let condition = format!("WHERE id IN ({})", places(ids.len()));
+            for import in self.import_summaries(&condition, ids)? {
+                entries.insert(import.id.clone(), Listed::Import(import));
+            }
+        }
+        let in_order = keys.iter().filter_map(|(id, _)| entries.remove(id));
+        Ok(in_order.collect())
+    }
+}
+
+/// Most values of a statement.
+const CHUNK: usize = 500;
+
+fn places(number: usize) -> String {
+    let places: Vec<String> = (1..=number).map(|place| format!("?{place}")).collect();
+    places.join(", ")
+}

@@ -1,0 +1,257 @@
+//! A PostgreSQL server of the tests' own.
+
+use crate::command::{Unavailable, command, run, text};
+use crate::process::signal_to;
+use crate::scratch::Scratch;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Where Debian puts the programs of each version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+/// The user that the server runs as when the tests run as root, which it refuses.
+const NOBODY: u32 = 65_534;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The owner of all databases, who may do everything.
+pub const OWNER: &str = "assay";
+/// The owner's password over TCP; the socket asks for none.
+pub const PASSWORD: &str = "s3cret/@:%";
+
+/// A running server in a private folder, with a socket there and a port on 127.0.0.1. It ends
+/// when it is dropped.
+#[derive(Debug)]
+pub struct Postgres {
+    folder: Scratch,
+    programs: PathBuf,
+    port: u16,
+    server: Mutex<Option<Child>>,
+    databases: AtomicU32,
+}
+
+/// The server that the tests of this process share.
+static SHARED: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
+
+impl Postgres {
+    /// The server that the tests of this process share; it ends with the last of them that uses it.
+    ///
+    /// # Errors
+    /// When PostgreSQL is not installed or does not start.
+    pub fn shared() -> Result<Arc<Self>, Unavailable> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = shared.upgrade() {
+            return Ok(running);
+        }
+        let started = Arc::new(Self::start()?);
+        *shared = Arc::downgrade(&started);
+        Ok(started)
+    }
+
+    /// A server of one test.
+    ///
+    /// # Errors
+    /// When PostgreSQL is not installed or does not start.
+    pub fn start() -> Result<Self, Unavailable> {
+        let programs = programs().ok_or_else(|| unavailable("postgresql is not installed"))?;
+        let folder = Scratch::new()?;
+        give_away(folder.path()).map_err(unavailable)?;
+        let server = Self {
+            port: free_port().map_err(unavailable)?,
+            folder,
+            programs,
+            server: Mutex::new(None),
+            databases: AtomicU32::new(0),
+        };
+        server.initialize()?;
+        server.go_on()?;
+        Ok(server)
+    }
+
+    /// The folder of its data, its socket and its log.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Makes an empty database; its name.
+    ///
+    /// # Errors
+    /// When the server says so.
+    pub fn database(&self) -> Result<String, Unavailable> {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let name = format!("lab{number}");
+        self.sql("postgres", &format!("CREATE DATABASE {name}"))?;
+        Ok(name)
+    }
+
+    /// The URL of a database by the socket, for its owner.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        self.url_of(OWNER, database)
+    }
+
+    /// The URL of a database by the socket, for a user.
+    #[must_use]
+    pub fn url_of(&self, user: &str, database: &str) -> String {
+        let folder = self.folder.path().display();
+        format!(
+            "postgres://{user}@/{database}?host={folder}&port={}",
+            self.port
+        )
+    }
+
+    /// The URL of a database by TCP, where the server asks for a password, which it has not.
+    #[must_use]
+    pub fn tcp_url(&self, database: &str) -> String {
+        format!("postgres://{OWNER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Carries out statements as the owner; what psql prints.
+    ///
+    /// # Errors
+    /// When one fails.
+    pub fn sql(&self, database: &str, sql: &str) -> Result<String, Unavailable> {
+        let psql = self.programs.join("psql");
+        let url = self.url(database);
+        let mut words = vec![text(&psql), "--no-psqlrc", "--quiet", "--tuples-only"];
+        words.extend([
+            "--no-align",
+            "--set=ON_ERROR_STOP=1",
+            "--command",
+            sql,
+            &url,
+        ]);
+        run(&words)
+    }
+
+    /// Ends the server at once, as a crash would.
+    pub fn halt(&self) {
+        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut child) = server.take() {
+            // Immediate shutdown: it also ends its own processes.
+            signal_to(child.id(), rustix::process::Signal::QUIT);
+            let _ = child.wait();
+        }
+    }
+
+    /// Starts it again, with the same data and the same port.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn go_on(&self) -> Result<(), Unavailable> {
+        let mut start = self.program("postgres");
+        start
+            .arg("-D")
+            .arg(self.data())
+            .arg("-k")
+            .arg(self.folder.path())
+            .args(["-p", &self.port.to_string()])
+            .args(["-c", "listen_addresses=127.0.0.1"])
+            // Nothing of it has to survive a power cut.
+            .args(["-c", "fsync=off", "-c", "max_connections=200"])
+            .stdin(Stdio::null());
+        let log = fs::File::options()
+            .append(true)
+            .create(true)
+            .open(self.folder.path().join("log"));
+        let log = log.map_err(unavailable)?;
+        start.stderr(Stdio::from(log)).stdout(Stdio::null());
+        let child = start.spawn();
+        let child = child.map_err(unavailable)?;
+        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+        let begun = Instant::now();
+        while let Err(error) = self.sql("postgres", "SELECT 1") {
+            if begun.elapsed() > PATIENCE {
+                return Err(error);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Everyone may in by the socket, and with a password by TCP.
+    fn initialize(&self) -> Result<(), Unavailable> {
+        let secret = self.folder.path().join("password");
+        let written = fs::write(&secret, PASSWORD).and_then(|()| give_away(&secret));
+        written.map_err(unavailable)?;
+        let mut make = self.program("initdb");
+        make.arg("--pgdata")
+            .arg(self.data())
+            .args(["--username", OWNER, "--encoding=UTF8", "--locale=C"])
+            .args([
+                "--auth-local=trust",
+                "--auth-host=scram-sha-256",
+                "--no-sync",
+            ])
+            .arg("--pwfile")
+            .arg(&secret);
+        let made = make.output().map_err(unavailable)?;
+        match made.status.success() {
+            true => Ok(()),
+            false => Err(unavailable(String::from_utf8_lossy(&made.stderr))),
+        }
+    }
+
+    fn program(&self, name: &str) -> Command {
+        let mut program = command(self.programs.join(name));
+        program.current_dir(self.folder.path());
+        if rustix::process::geteuid().is_root() {
+            program.uid(NOBODY).gid(NOBODY);
+        }
+        program
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn unavailable(why: impl ToString) -> Unavailable {
+    Unavailable(why.to_string())
+}
+
+/// The programs of the newest version.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir(VERSIONS).ok()?.filter_map(Result::ok);
+    let version = |path: &PathBuf| -> Option<u32> { path.file_name()?.to_str()?.parse().ok() };
+    let newest = versions
+        .map(|entry| entry.path())
+        .filter(|path| path.join("bin/postgres").exists())
+        .max_by_key(version)?;
+    Some(newest.join("bin"))
+}
+
+/// Another could take it before the server does, which then does not start.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Gives a file to the user of the server, open to the tests' user too, which is root.
+fn give_away(path: &Path) -> std::io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY))?;
+        let mode = if path.is_dir() { 0o755 } else { 0o600 };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
