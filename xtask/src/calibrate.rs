@@ -1,6 +1,7 @@
 //! `cargo xtask calibrate`: simulated comparisons with a known truth against
 //! the limits that verdicts promise to keep.
 
+pub mod changes;
 pub mod devices;
 pub mod traits;
 

@@ -54,6 +54,9 @@ cargo xtask COMMAND
   calibrate --traits [--seed N] [--cards N] [--misses]
                        the detectors of assay traits on cards whose traits are known: 200,
                        or N, from seed 0 or N on; with what was not seen
+  calibrate --changes [--annotated FOLDER]
+                       change points of simulated series beside those of Apache Otava, and of
+                       series in the format of the Turing Change Point Dataset
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
   truth [--subset] [--only TEXT] [--assay PROGRAM] [--json FILE] [--against FILE] [--write]
@@ -135,6 +138,7 @@ fn measure(words: &[&str]) -> Result<()> {
         ["bench", "traits"] => bench::traits(),
         ["bench", "measure", what, path] => bench::measure_child(what, std::path::Path::new(path)),
         ["calibrate"] => calibrate::run(),
+        ["calibrate", "--changes", rest @ ..] => calibrate::changes::run(rest),
         ["calibrate", "--devices"] => calibrate::devices::run(),
         ["calibrate", "--traits", rest @ ..] => calibrate::traits::run(rest),
         ["truth", rest @ ..] => truth::check(rest),

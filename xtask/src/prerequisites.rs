@@ -53,6 +53,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("nbdfuse", "libnbd-bin"),
     ("nsenter", "util-linux"),
     ("ntfs-3g", "ntfs-3g"),
+    ("openssl", "openssl"),
     ("prlimit", "util-linux"),
     ("prove", "perl"),
     ("qemu-arm-static", "qemu-user-static"),

@@ -3,6 +3,7 @@
 
 use crate::run::{build_folder, run};
 use anyhow::Result;
+use assay_testkit::Otava;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,6 +16,7 @@ const PACKAGES: [(&str, &str); 3] = [
 
 /// Installs all where one is missing.
 pub fn provide() -> Result<()> {
+    provide_otava()?;
     let folder = build_folder()?.join("python");
     if PACKAGES
         .iter()
@@ -31,4 +33,19 @@ pub fn install(folder: &Path, packages: &[&str]) -> Result<()> {
     pip.args(["-m", "pip", "install", "--quiet"]);
     pip.args(["--disable-pip-version-check", "--target"]);
     run(pip.arg(folder).args(packages))
+}
+
+/// Installs Apache Otava, an oracle for change points, with what its analysis imports.
+pub fn provide_otava() -> Result<()> {
+    let folder = build_folder()?.join(Otava::FOLDER);
+    if folder.join("otava").exists() {
+        return Ok(());
+    }
+    let packages = [
+        "--no-deps",
+        "apache-otava==0.8.0",
+        "numpy==2.2.0",
+        "scipy==1.16.3",
+    ];
+    install(&folder, &packages)
 }

@@ -185,7 +185,8 @@ fn destination<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Destination>
 }
 
 fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Location>, D::Error> {
-    parsed(from, |text| Ok(Location::parse(text.as_ref())))
+    let text = String::deserialize(from)?;
+    Ok(Some(Location::parse(text.as_ref())))
 }
 
 fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {

@@ -19,7 +19,7 @@ const DAY_MS: u64 = 86_400_000;
 
 fn store() -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("runs.sqlite")).unwrap();
+    let store = Store::open(folder.path().join("runs.sqlite").as_path()).unwrap();
     (folder, store)
 }
 

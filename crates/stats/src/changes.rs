@@ -49,8 +49,8 @@ pub struct RunSeries {
     /// True for percentiles from the 99th on: they change only together with another metric of
     /// their job.
     pub tail: bool,
-    /// Largest change without a meaning, as a share; `None` derives it from the noise of the
-    /// series.
+    /// Largest change without a meaning, as a share; `None` for that of the
+    /// [`Rules`].
     pub margin: Option<f64>,
 }
 
@@ -108,25 +108,29 @@ pub struct ChangePoint {
     pub method: &'static str,
 }
 
-/// Rules for changes.
+/// Rules for changes. `cargo xtask calibrate --changes` holds the usual ones to their promises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rules {
     /// Search for candidates.
     pub windows: Windows,
     /// Fewest runs on each side of a change.
     pub min_runs: usize,
-    /// Runs of a side from which on its values may overlap those of the other side.
+    /// Fewest runs on both sides together: fewer do not show how large the noise is.
+    pub min_runs_together: usize,
+    /// Runs of a side below which its values may not overlap those of the other side.
     pub settled_runs: usize,
     /// Most runs of a side that are compared.
     pub max_runs: usize,
     /// Largest p value of a change.
     pub level: f64,
-    /// A margin that is derived is so many times the noise between neighbouring runs.
-    pub margin_noise: f64,
-    /// Smallest margin that is derived, as a share.
-    pub least_margin: f64,
-    /// Largest margin that is derived, as a share.
-    pub largest_margin: f64,
+    /// Largest p value where a side is not settled: a few runs cannot have a smaller one.
+    pub level_of_few: f64,
+    /// Fewest standard errors of a change, by the noise of the series.
+    pub standard_errors: f64,
+    /// Share by which a straight line must describe the runs worse than a step does.
+    pub worse_line: f64,
+    /// Margin of a series that has none of its own, as a share.
+    pub margin: f64,
 }
 
 impl Default for Rules {
@@ -134,12 +138,14 @@ impl Default for Rules {
         Self {
             windows: Windows::default(),
             min_runs: 3,
-            settled_runs: 5,
+            min_runs_together: 10,
+            settled_runs: 6,
             max_runs: 30,
             level: 0.001,
-            margin_noise: 1.0,
-            least_margin: 0.01,
-            largest_margin: 0.05,
+            level_of_few: 0.02,
+            standard_errors: 4.5,
+            worse_line: 0.1,
+            margin: 0.02,
         }
     }
 }

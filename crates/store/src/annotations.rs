@@ -1,7 +1,7 @@
 //! Names, tags and notes of runs and imports, and removing both. They lie in a table of
 //! their own: records stay as they were written.
 
-use crate::backend::Session;
+use crate::backend::SqlSession;
 use crate::clock::now_unix_ms;
 use crate::derived;
 use crate::error::StoreError;
@@ -104,7 +104,7 @@ impl Store {
         id: &str,
         annotation: &Annotation,
         other: &str,
-        insert: impl FnOnce(&mut Session<'_>) -> Result<u64, StoreError>,
+        insert: impl FnOnce(&mut SqlSession<'_>) -> Result<u64, StoreError>,
     ) -> Result<(), StoreError> {
         self.database.transaction(|t| {
             let sql = format!("SELECT id FROM {other} WHERE id = ?1");
@@ -127,13 +127,13 @@ impl Store {
 /// The lock of names and annotations.
 const ANNOTATIONS: &str = "annotations";
 
-fn exists(t: &mut Session<'_>, id: &str) -> Result<bool, StoreError> {
+fn exists(t: &mut SqlSession<'_>, id: &str) -> Result<bool, StoreError> {
     let sql = "SELECT id FROM runs WHERE id = ?1 UNION ALL SELECT id FROM imports WHERE id = ?1";
     Ok(t.first(sql, &[id.into()], |_| Ok(()))?.is_some())
 }
 
 /// Removes what was noted of a run or an import that is gone, and notes that it was there.
-fn bury(t: &mut Session<'_>, id: &str) -> Result<(), StoreError> {
+fn bury(t: &mut SqlSession<'_>, id: &str) -> Result<(), StoreError> {
     derived::forget(t, id)?;
     for sql in [
         "DELETE FROM annotations WHERE id = ?1",
@@ -150,14 +150,14 @@ fn bury(t: &mut Session<'_>, id: &str) -> Result<(), StoreError> {
 }
 
 /// The owner of a run that is stored as under way.
-fn running_owner(t: &mut Session<'_>, id: &str) -> Result<Option<Owner>, StoreError> {
+fn running_owner(t: &mut SqlSession<'_>, id: &str) -> Result<Option<Owner>, StoreError> {
     let sql = "SELECT owner_pid, owner_boot_id, owner_start_ticks FROM runs \
                WHERE id = ?1 AND status = ?2";
     t.first(sql, &[id.into(), RunStatus::Running.word().into()], owner)
 }
 
 /// Stores an annotation, unless its name is taken. The caller holds the lock [`ANNOTATIONS`].
-fn put(t: &mut Session<'_>, id: &str, annotation: &Annotation) -> Result<(), StoreError> {
+fn put(t: &mut SqlSession<'_>, id: &str, annotation: &Annotation) -> Result<(), StoreError> {
     if let Some(name) = &annotation.name {
         refuse_taken(t, name, id)?;
     }
@@ -167,7 +167,7 @@ fn put(t: &mut Session<'_>, id: &str, annotation: &Annotation) -> Result<(), Sto
 /// Stores the annotation of a record of another store, which goes without its name if that is
 /// taken here: by whom.
 pub(crate) fn put_copy(
-    t: &mut Session<'_>,
+    t: &mut SqlSession<'_>,
     id: &str,
     annotation: &Annotation,
     changed_unix_ms: u64,
@@ -189,7 +189,7 @@ pub(crate) fn put_copy(
 }
 
 fn write(
-    t: &mut Session<'_>,
+    t: &mut SqlSession<'_>,
     id: &str,
     annotation: &Annotation,
     changed_unix_ms: u64,
@@ -215,7 +215,7 @@ fn write(
 }
 
 /// Fails if someone else has that name, or has it as an id, which would win over a name.
-fn refuse_taken(t: &mut Session<'_>, name: &str, id: &str) -> Result<(), StoreError> {
+fn refuse_taken(t: &mut SqlSession<'_>, name: &str, id: &str) -> Result<(), StoreError> {
     let sql = "SELECT id FROM annotations WHERE name = ?1 AND id <> ?2 \
                UNION ALL SELECT id FROM runs WHERE id = ?1 \
                UNION ALL SELECT id FROM imports WHERE id = ?1 LIMIT 1";

@@ -15,6 +15,8 @@ use std::str::FromStr;
 pub struct ListFilter {
     /// Began, or were imported, then or later (milliseconds since 1970, UTC).
     pub since_unix_ms: Option<u64>,
+    /// A part of the command line; that of an import is the word `import`.
+    pub command: Option<String>,
     /// A part of the device, or of the tool of an import.
     pub device: Option<String>,
     /// A part of id, path, device, target, files, name, a tag or note.
@@ -94,6 +96,7 @@ struct Table {
     name: &'static str,
     is_import: bool,
     time: &'static str,
+    command: &'static str,
     device: &'static str,
     /// Columns with text to look in, without those of annotations.
     texts: &'static [&'static str],
@@ -103,6 +106,7 @@ const RUNS: Table = Table {
     name: "runs",
     is_import: false,
     time: "started_unix_ms",
+    command: "command",
     device: "device",
     texts: &["id", "path", "device", "target"],
 };
@@ -110,16 +114,17 @@ const IMPORTS: Table = Table {
     name: "imports",
     is_import: true,
     time: "imported_unix_ms",
+    command: "'import'",
     device: "tool",
     texts: &["id", "tool", "files"],
 };
 const NOTED: &[&str] = &["name", "tags", "note"];
 
-/// Values of a statement, each with the number of its placeholder.
+/// Placeholders of a statement, each with the number of its placeholder.
 #[derive(Default)]
-struct Values(Vec<Value>);
+struct Placeholders(Vec<Value>);
 
-impl Values {
+impl Placeholders {
     fn add(&mut self, value: impl Into<Value>) -> String {
         self.0.push(value.into());
         format!("?{}", self.0.len())
@@ -128,10 +133,14 @@ impl Values {
 
 impl ListFilter {
     /// The condition of a table.
-    fn condition(&self, table: &Table, values: &mut Values) -> String {
+    fn condition(&self, table: &Table, values: &mut Placeholders) -> String {
         let mut all = Vec::new();
         if let Some(since) = self.since_unix_ms {
             all.push(format!("{} >= {}", table.time, values.add(since)));
+        }
+        if let Some(command) = &self.command {
+            let wanted = values.add(like(command));
+            all.push(fits(table.command, &wanted));
         }
         if let Some(device) = &self.device {
             let wanted = values.add(like(device));
@@ -166,7 +175,7 @@ impl ListFilter {
 
 impl RunsFilter {
     /// The condition of runs. Their facts are looked up one by one, for the newest are wanted.
-    fn condition(&self, values: &mut Values) -> String {
+    fn condition(&self, values: &mut Placeholders) -> String {
         let fact = |condition: &str| {
             format!("EXISTS (SELECT 1 FROM facts WHERE run_id = runs.id AND {condition})")
         };
@@ -218,7 +227,7 @@ impl Store {
         after: Option<ListKey>,
         limit: u32,
     ) -> Result<ListPage, StoreError> {
-        let mut values = Values::default();
+        let mut values = Placeholders::default();
         let more = i64::from(limit) + 1;
         let parts =
             [RUNS, IMPORTS].map(|table| self.part(&table, filter, after, more, &mut values));
@@ -252,7 +261,7 @@ impl Store {
     pub fn count(&self, filter: &ListFilter) -> Result<u64, StoreError> {
         let mut all = 0;
         for table in [RUNS, IMPORTS] {
-            let mut values = Values::default();
+            let mut values = Placeholders::default();
             let condition = filter.condition(&table, &mut values);
             let tables = filter.tables(&table);
             let sql = format!("SELECT count(*) AS number FROM {tables} WHERE {condition}");
@@ -272,7 +281,7 @@ impl Store {
         filter: &ListFilter,
         after: Option<ListKey>,
         limit: i64,
-        values: &mut Values,
+        values: &mut Placeholders,
     ) -> String {
         let sequence = self.database.dialect().sequence();
         let (name, time) = (table.name, table.time);

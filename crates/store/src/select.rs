@@ -1,6 +1,6 @@
 //! Reading runs and trials, and finding what an id stands for.
 
-use crate::backend::{Row, Session, Value};
+use crate::backend::{Row, SqlSession, Value};
 use crate::error::StoreError;
 use crate::record;
 use crate::rows::{annotation, optional_words, owner};
@@ -309,7 +309,7 @@ struct StoredTrial {
     blob: Vec<u8>,
 }
 
-fn read_run(t: &mut Session<'_>, run_id: &str) -> Result<Option<StoredRun>, StoreError> {
+fn read_run(t: &mut SqlSession<'_>, run_id: &str) -> Result<Option<StoredRun>, StoreError> {
     let read = |row: &Row<'_>| {
         Ok(StoredRun {
             header: row.get("header")?,
@@ -324,7 +324,7 @@ fn read_run(t: &mut Session<'_>, run_id: &str) -> Result<Option<StoredRun>, Stor
 }
 
 fn read_trials(
-    t: &mut Session<'_>,
+    t: &mut SqlSession<'_>,
     run_id: &str,
     wanted: &SomeTrials,
 ) -> Result<Vec<StoredTrial>, StoreError> {

@@ -1,4 +1,8 @@
 //! Names, tags and notes, and removing what has them.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 

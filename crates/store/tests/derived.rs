@@ -8,8 +8,17 @@ use assay_model::metric::Unit;
 use assay_model::run::RunStatus;
 use assay_model::series::{ChangeSide, Event, Opinion, OpinionState, SeriesChange, Turn};
 use assay_store::{CheckedSeries, SeriesFilter, Store, StoredId};
-use common::{header, owner, store};
+use common::{Bed, header, owner};
 use std::collections::BTreeMap;
+
+on_both!(
+    facts_become_points_of_series_and_are_not_asked_for_again,
+    saving_again_replaces_and_a_resumed_run_is_derived_again,
+    changes_stand_until_the_points_differ,
+    a_check_of_points_that_are_older_than_the_series_does_not_count,
+    series_are_found_by_what_they_are_of,
+    opinions_outlive_what_is_derived_and_the_newest_counts,
+);
 
 const KEY: &str = "00000000a001";
 const OTHER: &str = "ffffffffffff";
@@ -106,9 +115,8 @@ fn keys(store: &Store, filter: &SeriesFilter) -> Vec<String> {
     series.map(|series| series.key).collect()
 }
 
-#[test]
-fn facts_become_points_of_series_and_are_not_asked_for_again() {
-    let (_folder, mut store) = store();
+fn facts_become_points_of_series_and_are_not_asked_for_again(bed: &Bed) {
+    let mut store = bed.open();
     for (run, started) in [("b", 2_000), ("a", 1_000)] {
         ended(&mut store, run, started);
     }
@@ -138,9 +146,8 @@ fn facts_become_points_of_series_and_are_not_asked_for_again() {
     assert_eq!(known["a"]["kernel"], "6.1");
 }
 
-#[test]
-fn saving_again_replaces_and_a_resumed_run_is_derived_again() {
-    let (_folder, mut store) = store();
+fn saving_again_replaces_and_a_resumed_run_is_derived_again(bed: &Bed) {
+    let mut store = bed.open();
     ended(&mut store, "a", 1_000);
     store.save_facts(&[facts("a", 1_000)]).unwrap();
     let mut again = facts("a", 1_000);
@@ -153,9 +160,8 @@ fn saving_again_replaces_and_a_resumed_run_is_derived_again() {
     assert_eq!(store.runs_without_facts(1, 9).unwrap(), ["a"]);
 }
 
-#[test]
-fn changes_stand_until_the_points_differ() {
-    let (_folder, mut store) = store();
+fn changes_stand_until_the_points_differ(bed: &Bed) {
+    let mut store = bed.open();
     for (run, started) in [("a", 1_000), ("b", 2_000)] {
         ended(&mut store, run, started);
         store.save_facts(&[facts(run, started)]).unwrap();
@@ -180,9 +186,8 @@ fn changes_stand_until_the_points_differ() {
     assert_eq!(store.unchecked_series().unwrap().len(), 1);
 }
 
-#[test]
-fn a_check_of_points_that_are_older_than_the_series_does_not_count() {
-    let (_folder, mut store) = store();
+fn a_check_of_points_that_are_older_than_the_series_does_not_count(bed: &Bed) {
+    let mut store = bed.open();
     ended(&mut store, "a", 1_000);
     store.save_facts(&[facts("a", 1_000)]).unwrap();
     let seen = store.points(KEY).unwrap();
@@ -197,9 +202,8 @@ fn a_check_of_points_that_are_older_than_the_series_does_not_count() {
     assert_eq!(store.unchecked_series().unwrap().len(), 1);
 }
 
-#[test]
-fn series_are_found_by_what_they_are_of() {
-    let (_folder, mut store) = store();
+fn series_are_found_by_what_they_are_of(bed: &Bed) {
+    let mut store = bed.open();
     ended(&mut store, "a", 1_000);
     store.save_facts(&[facts("a", 1_000)]).unwrap();
     check(&mut store);
@@ -225,9 +229,8 @@ fn series_are_found_by_what_they_are_of() {
     assert_eq!(filter(|f| f.job = Some("' OR 1=1 --".to_owned())), [""; 0]);
 }
 
-#[test]
-fn opinions_outlive_what_is_derived_and_the_newest_counts() {
-    let (_folder, mut store) = store();
+fn opinions_outlive_what_is_derived_and_the_newest_counts(bed: &Bed) {
+    let mut store = bed.open();
     ended(&mut store, "a", 1_000);
     store.save_facts(&[facts("a", 1_000)]).unwrap();
     check(&mut store);

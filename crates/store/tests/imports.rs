@@ -1,4 +1,8 @@
 //! Results that were made elsewhere.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 

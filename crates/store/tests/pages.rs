@@ -1,4 +1,8 @@
 //! Lists in pages.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 
@@ -10,11 +14,14 @@ on_both!(
     a_filter_finds_words_wherever_they_stand,
 );
 
+fn id(entry: &Listed) -> &str {
+    match entry {
+        Listed::Run(run) => &run.id,
+        Listed::Import(import) => &import.id,
+    }
+}
+
 fn ids(entries: &[Listed]) -> Vec<&str> {
-    let id = |entry| match entry {
-        &Listed::Run(ref run) => run.id.as_str(),
-        &Listed::Import(ref import) => import.id.as_str(),
-    };
     entries.iter().map(id).collect()
 }
 
@@ -75,6 +82,13 @@ fn a_filter_finds_words_wherever_they_stand(bed: &Bed) {
         device: Some(text.to_owned()),
         ..ListFilter::default()
     };
+    let command = |text: &str| ListFilter {
+        command: Some(text.to_owned()),
+        ..ListFilter::default()
+    };
+    assert_eq!(found(&command("qualify")), "r3 r2b r2 r1");
+    assert_eq!(found(&command("import")), "i4 i2b i2");
+    assert_eq!(found(&command("sweep")), "");
     assert_eq!(found(&device("dg4032")), "r3 r2b r2 r1");
     assert_eq!(found(&device("FIO-3")), "i4 i2b i2");
     for (wanted, ids) in [

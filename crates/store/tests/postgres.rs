@@ -1,5 +1,9 @@
 //! What only a server has: users, passwords, encryption, an end in between.
 #![cfg(feature = "postgres")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 
@@ -35,14 +39,14 @@ fn a_password_is_needed_and_never_shown() {
     let server = or_skip!(Postgres::shared());
     let name = server.database().unwrap();
     let url = server.tcp_url(&name);
-    let without = Store::open(&at(&url)).unwrap_err();
+    let without = Store::open(at(&url)).unwrap_err();
     assert!(matches!(without, StoreError::Denied { .. }), "{without:?}");
     assert!(said(&without).contains("PGPASSWORD"), "{without}");
-    let wrong = Store::open(&at(&url.replacen('@', ":not-it@", 1))).unwrap_err();
+    let wrong = Store::open(at(&url.replacen('@', ":not-it@", 1))).unwrap_err();
     assert!(matches!(wrong, StoreError::Denied { .. }), "{wrong:?}");
     assert!(!said(&wrong).contains("not-it"));
     assert!(!format!("{wrong:?}").contains("not-it"));
-    let store = Store::open(&at(&with_password(&url))).unwrap();
+    let store = Store::open(at(&with_password(&url))).unwrap();
     assert!(store.runs().unwrap().is_empty());
     assert_eq!(store.location().to_string(), url);
     assert!(!format!("{store:?}").contains(postgres::PASSWORD));
@@ -52,19 +56,19 @@ fn a_password_is_needed_and_never_shown() {
 fn what_cannot_be_opened_is_named() {
     let server = or_skip!(Postgres::shared());
     let name = server.database().unwrap();
-    let none = Store::open_existing(&at(&server.url(&name))).unwrap_err();
+    let none = Store::open_existing(at(&server.url(&name))).unwrap_err();
     assert!(matches!(none, StoreError::NotMade { .. }), "{none:?}");
-    let missing = Store::open(&at(&server.url("nowhere"))).unwrap_err();
+    let missing = Store::open(at(&server.url("nowhere"))).unwrap_err();
     assert!(
         matches!(missing, StoreError::NoDatabase { .. }),
         "{missing:?}"
     );
     assert!(said(&missing).contains("createdb"), "{missing}");
-    let nobody = Store::open(&at(&server.url_of("nobody", &name))).unwrap_err();
+    let nobody = Store::open(at(&server.url_of("nobody", &name))).unwrap_err();
     assert!(matches!(nobody, StoreError::Denied { .. }), "{nobody:?}");
-    let gone = Store::open(&at("postgres://ann@127.0.0.1:1/lab")).unwrap_err();
+    let gone = Store::open(at("postgres://ann@127.0.0.1:1/lab")).unwrap_err();
     assert!(matches!(gone, StoreError::Unreachable { .. }), "{gone:?}");
-    let unknown = Store::open(&at("postgres://ann@no-such-host.invalid/lab")).unwrap_err();
+    let unknown = Store::open(at("postgres://ann@no-such-host.invalid/lab")).unwrap_err();
     assert!(
         matches!(unknown, StoreError::Unreachable { .. }),
         "{unknown:?}"
@@ -74,12 +78,12 @@ fn what_cannot_be_opened_is_named() {
         "postgres://h:x/d",
         "postgres://h/d?sslmode=maybe",
     ] {
-        let error = Store::open(&at(wrong)).unwrap_err();
+        let error = Store::open(at(wrong)).unwrap_err();
         assert!(matches!(error, StoreError::BadAddress { .. }), "{error:?}");
         said(&error);
     }
     let unencrypted = with_password(&server.tcp_url(&name)) + "?sslmode=require";
-    let error = Store::open(&at(&unencrypted)).unwrap_err();
+    let error = Store::open(at(&unencrypted)).unwrap_err();
     assert!(matches!(error, StoreError::Insecure { .. }), "{error:?}");
     said(&error);
 }
@@ -89,7 +93,7 @@ fn tables_of_another_program_and_of_a_newer_assay_are_refused() {
     let server = or_skip!(Postgres::shared());
     let name = server.database().unwrap();
     server.sql(&name, "CREATE TABLE trials (x text)").unwrap();
-    let foreign = Store::open(&at(&server.url(&name))).unwrap_err();
+    let foreign = Store::open(at(&server.url(&name))).unwrap_err();
     assert!(matches!(foreign, StoreError::Foreign { .. }), "{foreign:?}");
     let tables = server.sql(
         &name,
@@ -102,11 +106,11 @@ fn tables_of_another_program_and_of_a_newer_assay_are_refused() {
     );
 
     let name = server.database().unwrap();
-    drop(Store::open(&at(&server.url(&name))).unwrap());
+    drop(Store::open(at(&server.url(&name))).unwrap());
     server
         .sql(&name, "UPDATE assay_store SET version = 99")
         .unwrap();
-    let newer = Store::open_existing(&at(&server.url(&name))).unwrap_err();
+    let newer = Store::open_existing(at(&server.url(&name))).unwrap_err();
     assert!(
         matches!(newer, StoreError::Newer { found: 99, .. }),
         "{newer:?}"
@@ -117,7 +121,7 @@ fn tables_of_another_program_and_of_a_newer_assay_are_refused() {
 fn a_reader_reads_a_writer_writes_and_neither_changes_tables() {
     let server = or_skip!(Postgres::shared());
     let name = server.database().unwrap();
-    let mut store = Store::open(&at(&server.url(&name))).unwrap();
+    let mut store = Store::open(at(&server.url(&name))).unwrap();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     server.sql(&name, ROLES).unwrap();
     server.sql(&name, ROLES).unwrap();
@@ -133,23 +137,23 @@ fn a_reader_reads_a_writer_writes_and_neither_changes_tables() {
         "{refused:?}"
     );
     assert!(said(&refused).contains("right to write"), "{refused}");
-    let mut only = Store::open_to_read(&at(&server.url(&name))).unwrap();
+    let mut only = Store::open_to_read(at(&server.url(&name))).unwrap();
     let refused = only.annotate("abc1", |a| a.add_tag("x")).unwrap_err();
     assert!(
         matches!(refused, StoreError::Forbidden { .. }),
         "{refused:?}"
     );
-    let mut writing = Store::open(&at(&server.url_of("wri", &name))).unwrap();
+    let mut writing = Store::open(at(&server.url_of("wri", &name))).unwrap();
     writing.begin_run(&header("abd2", 2_000), &owner()).unwrap();
     writing.save_trial("abd2", &trial(0)).unwrap();
     assert_eq!(reading.runs().unwrap().len(), 2);
-    let out = Store::open(&at(&server.url_of("out", &name))).unwrap_err();
+    let out = Store::open(at(&server.url_of("out", &name))).unwrap_err();
     assert!(matches!(out, StoreError::Forbidden { .. }), "{out:?}");
 
     server
         .sql(&name, "UPDATE assay_store SET version = 3")
         .unwrap();
-    let older = Store::open(&at(&server.url_of("wri", &name))).unwrap_err();
+    let older = Store::open(at(&server.url_of("wri", &name))).unwrap_err();
     assert!(
         matches!(older, StoreError::Older { found: 3, .. }),
         "{older:?}"
@@ -161,7 +165,7 @@ fn a_reader_reads_a_writer_writes_and_neither_changes_tables() {
 fn a_server_that_was_restarted_is_found_again() {
     let server = or_skip!(Postgres::start());
     let name = server.database().unwrap();
-    let mut store = Store::open(&at(&server.url(&name))).unwrap();
+    let mut store = Store::open(at(&server.url(&name))).unwrap();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     server.halt();
     let gone = store.runs().unwrap_err();
@@ -188,7 +192,7 @@ fn a_server_that_was_restarted_is_found_again() {
 fn many_rows_are_stored_fast() {
     let server = or_skip!(Postgres::shared());
     let name = server.database().unwrap();
-    let mut store = Store::open(&at(&server.url(&name))).unwrap();
+    let mut store = Store::open(at(&server.url(&name))).unwrap();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     let trials: Vec<_> = (0..2_000).map(trial).collect();
     let begun = Instant::now();
@@ -197,4 +201,48 @@ fn many_rows_are_stored_fast() {
     assert!(took.as_secs() < 20, "{took:?}");
     eprintln!("2,000 trials in {took:?}");
     assert!(store.expect_trials("abc1", 2_000).is_ok());
+}
+
+#[test]
+fn encryption_means_what_psqls_users_expect() {
+    let server = or_skip!(Postgres::start_encrypted());
+    let name = server.database().unwrap();
+    let by_address = with_password(&server.tcp_url(&name));
+    let by_name = by_address.replace("127.0.0.1", "localhost");
+    let other = or_skip!(Postgres::start_encrypted());
+    let [own, others] = [&server, &other].map(|server| server.certificate().display().to_string());
+    let open = |url: &str, parameters: &str| Store::open(at(&format!("{url}?{parameters}")));
+    for (url, parameters) in [
+        (&by_address, "sslmode=prefer".to_owned()),
+        (&by_address, "sslmode=require".to_owned()),
+        (&by_name, format!("sslmode=verify-full&sslrootcert={own}")),
+        (&by_address, format!("sslmode=verify-ca&sslrootcert={own}")),
+        (&by_address, format!("sslmode=require&sslrootcert={own}")),
+    ] {
+        open(url, &parameters).unwrap_or_else(|error| panic!("{parameters}: {error}"));
+    }
+    for (url, parameters) in [
+        (&by_address, "sslmode=disable".to_owned()),
+        (&by_name, "sslmode=verify-full".to_owned()),
+        (
+            &by_address,
+            format!("sslmode=verify-full&sslrootcert={own}"),
+        ),
+        (
+            &by_name,
+            format!("sslmode=verify-full&sslrootcert={others}"),
+        ),
+        (&by_name, format!("sslmode=require&sslrootcert={others}")),
+        (
+            &by_name,
+            "sslmode=verify-ca&sslrootcert=/nowhere".to_owned(),
+        ),
+    ] {
+        let error = open(url, &parameters).expect_err(&parameters);
+        assert!(
+            matches!(error, StoreError::Insecure { .. }),
+            "{parameters}: {error:?}"
+        );
+        said(&error);
+    }
 }

@@ -1,4 +1,8 @@
 //! What was saved is what is read.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 

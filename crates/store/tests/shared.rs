@@ -1,4 +1,8 @@
 //! Several users of one store at a time.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 

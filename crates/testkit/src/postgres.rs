@@ -59,6 +59,45 @@ impl Postgres {
     /// # Errors
     /// When PostgreSQL is not installed or does not start.
     pub fn start() -> Result<Self, Unavailable> {
+        let server = Self::initialized()?;
+        server.go_on()?;
+        Ok(server)
+    }
+
+    /// A server of one test that takes only encrypted connections by TCP, as `localhost`; its
+    /// certificate, signed by itself, is [`Self::certificate`].
+    ///
+    /// # Errors
+    /// When PostgreSQL or openssl is not installed or does not start.
+    pub fn start_encrypted() -> Result<Self, Unavailable> {
+        let server = Self::initialized()?;
+        let (certificate, key) = (server.certificate(), server.folder.join("server.key"));
+        let names = "subjectAltName=DNS:localhost";
+        let mut words = vec!["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes"];
+        words.extend(["-days", "2", "-subj", "/CN=localhost", "-addext", names]);
+        words.extend(["-keyout", text(&key), "-out", text(&certificate)]);
+        run(&words)?;
+        let rules = "local all all trust\nhostssl all all all scram-sha-256\n";
+        let configured = give_away(&key)
+            .and_then(|()| fs::write(server.data().join("pg_hba.conf"), rules))
+            .and_then(|()| {
+                let (certificate, key) = (text(&certificate), text(&key));
+                let more =
+                    format!("ssl = on\nssl_cert_file = '{certificate}'\nssl_key_file = '{key}'\n");
+                fs::write(server.data().join("postgresql.auto.conf"), more)
+            });
+        configured.map_err(unavailable)?;
+        server.go_on()?;
+        Ok(server)
+    }
+
+    /// The certificate of an encrypted server.
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.join("server.crt")
+    }
+
+    fn initialized() -> Result<Self, Unavailable> {
         let programs = programs().ok_or_else(|| unavailable("postgresql is not installed"))?;
         let folder = Scratch::new()?;
         give_away(folder.path()).map_err(unavailable)?;
@@ -70,7 +109,6 @@ impl Postgres {
             databases: AtomicU32::new(0),
         };
         server.initialize()?;
-        server.go_on()?;
         Ok(server)
     }
 

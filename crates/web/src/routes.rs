@@ -38,6 +38,10 @@ const RUNS: &[Parameter] = &[
         about: "text within the description of the device",
     },
     Parameter {
+        name: "command",
+        about: "command that made the run, such as qualify; import for imports",
+    },
+    Parameter {
         name: "target",
         about: "text within the name of the machine",
     },

@@ -27,6 +27,7 @@ pub fn runs(query: &Query) -> Result<ListFilter, Problem> {
     Ok(ListFilter {
         text: text("text"),
         device: text("device"),
+        command: text("command"),
         since_unix_ms: query.get("since").map(day).transpose()?,
         of_runs: RunsFilter {
             before_unix_ms: until.map(|day| day + DAY_MS),

@@ -101,7 +101,7 @@ impl Bed {
         let address = listener.local_addr().unwrap();
         let path = common::path(&folder);
         let served = Served::new(Parts {
-            open: Box::new(move || Store::open_existing(&path.as_path().into())),
+            open: Box::new(move || Store::open_existing(&path)),
             source: "runs.sqlite".to_owned(),
             address,
             names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -279,7 +279,7 @@ fn pages_go_on_where_the_one_before_ended_whatever_is_added() {
             break;
         };
         after = next.to_owned();
-        let mut store = Store::open(&common::path(&bed.folder).as_path().into()).unwrap();
+        let mut store = Store::open(&common::path(&bed.folder)).unwrap();
         let id = format!("new-{}", seen.len());
         store
             .begin_run(&common::header(&id, 9_999), &common::owner())
@@ -308,7 +308,7 @@ fn an_unchanged_run_is_not_sent_again_and_a_renamed_one_is() {
         assert_eq!((again.status, again.body.as_str()), (304, ""), "{target}");
     }
     let tag = bed.get("/runs/one").header("etag").unwrap().to_owned();
-    let mut store = Store::open(&common::path(&bed.folder).as_path().into()).unwrap();
+    let mut store = Store::open(&common::path(&bed.folder)).unwrap();
     let rename = |annotation: &mut Annotation| annotation.name = Some("renamed".to_owned());
     store.annotate("one", rename).unwrap();
     let headers = format!("Host: localhost\r\nIf-None-Match: {tag}\r\n");

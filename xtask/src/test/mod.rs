@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use stage::{StageFailure, Stages, TestStage};
 
 /// Stages in order. A failed stage does not keep the others from running.
-const STAGES: [TestStage; 10] = [
+const STAGES: [TestStage; 11] = [
     TestStage {
         name: "programs",
         stages: Stages::All,
@@ -69,6 +69,12 @@ const STAGES: [TestStage; 10] = [
         stages: Stages::Full,
         failure: StageFailure::Fails,
         run: |_| measure(&["calibrate", "--traits"]),
+    },
+    TestStage {
+        name: "calibration of change points",
+        stages: Stages::Full,
+        failure: StageFailure::Fails,
+        run: |_| measure(&["calibrate", "--changes"]),
     },
 ];
 

@@ -130,14 +130,20 @@ fn paths_are_relative_to_the_file_that_has_them() {
     fs::write(home.folder.join("project/mine.toml"), "").unwrap();
     let config = home.read();
     let folder = home.folder.join("project");
-    assert_eq!(config.values.store, Some(folder.join("kept/runs.sqlite")));
+    assert_eq!(
+        config.values.store,
+        Some(Location::File(folder.join("kept/runs.sqlite")))
+    );
     assert_eq!(
         config.values.part.map(PathBuf::from),
         Some(folder.join("mine.toml"))
     );
     let home = home.project("store = \"~/runs.sqlite\"\npart = \"emmc-8gb-hs400\"");
     let config = home.read();
-    assert_eq!(config.values.store, Some(home.folder.join("runs.sqlite")));
+    assert_eq!(
+        config.values.store,
+        Some(Location::File(home.folder.join("runs.sqlite")))
+    );
     assert_eq!(config.values.part.as_deref(), Some("emmc-8gb-hs400"));
 }
 

@@ -14,6 +14,7 @@ use assay_model::text::clean;
 use assay_store::exchange::TransferTally;
 use assay_store::{Location, Queued, Store};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Store that runs are pushed to and pulled from where the user names none: the one of the
@@ -85,7 +86,11 @@ pub fn push_waiting(
     if ids.is_empty() {
         return Ok((TransferTally::default(), None));
     }
-    push(store, to, &Which::These(ids), false)
+    let (tally, failure) = push(store, to, &Which::These(ids), false)?;
+    if let Some(failure) = &failure {
+        store.note_failed_attempt(&name, &failure.to_string())?;
+    }
+    Ok((tally, failure))
 }
 
 /// Pushes runs; those that are settled wait no more.
@@ -103,10 +108,10 @@ pub fn push(
         Ok(mut other) => copy(Direction::Push, store, &mut other, which, again),
         Err(failure) => (TransferTally::default(), Some(failure)),
     };
-    store.dequeue(settled(&tally), &name)?;
-    if let Some(failure) = &failure {
-        store.note_failed_attempt(&name, &failure.to_string())?;
-    }
+    let settled: HashSet<&String> = settled(&tally).collect();
+    let mut waiting = store.queued()?;
+    waiting.retain(|queued| queued.destination == name && settled.contains(&queued.id));
+    store.dequeue(waiting.iter().map(|queued| &queued.id), &name)?;
     Ok((tally, failure))
 }
 

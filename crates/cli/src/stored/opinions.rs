@@ -2,12 +2,11 @@
 
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::lookup::run_id;
 use assay_lang::{counted, tr};
 use assay_model::annotation::parse_note;
 use assay_model::series::{Opinion, OpinionState, Series};
 use assay_model::text::clean;
-use assay_store::Store;
+use assay_store::{Store, StoredId};
 use clap::Args;
 use jiff::Timestamp;
 
@@ -49,7 +48,14 @@ impl OpinionArgs {
         let Some((name, state)) = self.wanted() else {
             return Ok(false);
         };
-        let run = run_id(store, name)?;
+        let run = match store.find(name)? {
+            StoredId::Run(id) => id,
+            StoredId::Import(id) => {
+                return Err(Failure::usage(format!(
+                    "{id} is an import: series are of runs of assay"
+                )));
+            }
+        };
         let mut meant = Vec::new();
         for series in all {
             if concerns(store, series, &run, state)? {

@@ -7,6 +7,7 @@ use assay_lang::{counted, tr};
 use assay_model::series::Series;
 use assay_report::changes::{device, name};
 use assay_report::text::clean;
+use assay_series::Refreshed;
 use assay_store::{SeriesFilter, Store, StoreError};
 use std::ops::ControlFlow;
 
@@ -16,36 +17,51 @@ const MANY: usize = 200;
 /// Opens a store that is there, and brings its series up to date. Of one that may only be read
 /// the series are as they were last.
 pub fn open(args: &StoreArgs) -> Result<Store, Failure> {
-    let opened = args.open_to_change();
-    let mut store = match opened {
+    let mut store = match args.open_to_change() {
         Ok(store) => store,
         Err(_) => args.open_existing()?,
     };
+    match assay_series::refresh(&mut store, teller()) {
+        Err(StoreError::ReadOnly { .. } | StoreError::Forbidden { .. }) => {
+            let text = tr!("assay: the store is read-only: series are as they were last");
+            say(text);
+        }
+        Err(error) => return Err(error.into()),
+        Ok(done) => tell_damaged(done),
+    }
+    Ok(store)
+}
+
+/// Drops all that is derived and derives it again.
+pub fn rebuild(args: &StoreArgs) -> Result<(), Failure> {
+    let mut store = args.open_to_change()?;
+    let done = assay_series::rebuild(&mut store, teller())?;
+    tell_damaged(done);
+    let runs = counted!(done.runs, "{n} run", "{n} runs");
+    let jobs = counted!(done.jobs, "{n} job", "{n} jobs");
+    say(&tr!("derived again: {runs}, series of {jobs}", runs, jobs));
+    Ok(())
+}
+
+/// Says once that there is much to do.
+fn teller() -> impl FnMut(Refreshed, usize) -> ControlFlow<()> {
     let mut told = false;
-    let refreshed = assay_series::refresh(&mut store, |_, runs| {
+    move |_, runs| {
         if runs >= MANY && !told {
             let runs = counted!(runs, "{n} run", "{n} runs");
             say(&tr!("assay: figures of {runs} are added to series", runs));
             told = true;
         }
         ControlFlow::Continue(())
-    });
-    match refreshed {
-        Err(StoreError::ReadOnly { .. }) => {
-            let text = tr!("assay: the store is read-only: series are as they were last");
-            say(text);
-        }
-        Err(error) => return Err(error.into()),
-        Ok(done) if done.damaged > 0 => {
-            let runs = counted!(done.damaged, "{n} run", "{n} runs");
-            say(&tr!(
-                "assay: {runs} cannot be read and are in no series",
-                runs
-            ));
-        }
-        Ok(_) => {}
     }
-    Ok(store)
+}
+
+fn tell_damaged(done: Refreshed) {
+    if done.damaged > 0 {
+        let runs = counted!(done.damaged, "{n} run", "{n} runs");
+        let text = tr!("assay: {runs} cannot be read and are in no series", runs);
+        say(&text);
+    }
 }
 
 /// The series that `text` names: a key, its first digits, or words that occur in what the series
@@ -69,7 +85,8 @@ pub fn find(store: &Store, text: &str) -> Result<Series, Failure> {
     });
     let mut deciding = found.iter().filter(|series| series.primary);
     match (found.as_slice(), deciding.next(), deciding.next()) {
-        ([only], _, _) | (_, Some(only), None) => Ok(only.clone()),
+        ([only], _, _) => Ok(only.clone()),
+        (_, Some(only), None) => Ok(only.clone()),
         ([], _, _) => Err(Failure::usage(format!(
             "no series {}: assay series lists those that there are",
             clean(text)

@@ -5,6 +5,7 @@
 mod androbench;
 mod archives;
 mod assay;
+mod back_ends;
 mod board;
 mod board_works;
 mod browser;

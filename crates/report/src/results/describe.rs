@@ -278,6 +278,7 @@ pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
         (tr!("trials"), Some(trials(summary))),
         (tr!("command"), Some(clean(&header.command.join(" ")))),
         (tr!("target"), header.target.as_deref().map(clean)),
+        (tr!("project"), header.project.as_deref().map(clean)),
         (
             tr!("test file"),
             (header.plan.file_size.0 > 0).then(|| header.plan.file_size.to_string()),

@@ -281,3 +281,178 @@ pub fn news(new: &[(Series, SeriesChange)], since_unix_ms: Option<u64>) -> Docum
     }
     document
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::terminal::{Style, write};
+    use crate::render::{Form, write_mail};
+    use assay_model::figures::Better;
+    use assay_model::metric::Unit;
+    use assay_model::series::{ChangeSide, Event, OpinionState};
+
+    const DAY_MS: u64 = 86_400_000;
+    /// 2026-03-01.
+    const FIRST_MS: u64 = 20_513 * DAY_MS;
+
+    fn series(key: &str, job: &str) -> Series {
+        Series {
+            key: key.to_owned(),
+            project: "default".to_owned(),
+            model: "eMMC DG4032, 29.1 GiB".to_owned(),
+            unit: String::new(),
+            target: "board-7".to_owned(),
+            job: job.to_owned(),
+            job_hash: "0123456789ab".to_owned(),
+            condition: String::new(),
+            metric: "read_iops".to_owned(),
+            label: "device".to_owned(),
+            unit_of_measure: Unit::Iops,
+            better: Some(Better::Higher),
+            primary: true,
+            tail: false,
+            runs: 12,
+            first_unix_ms: FIRST_MS,
+            last_unix_ms: FIRST_MS + 11 * DAY_MS,
+            last_centre: 5200.0,
+        }
+    }
+
+    fn change(turn: Turn, accepted: bool) -> SeriesChange {
+        SeriesChange {
+            run: "night08".to_owned(),
+            before_run: "night07".to_owned(),
+            started_unix_ms: FIRST_MS + 8 * DAY_MS,
+            found_unix_ms: FIRST_MS + 10 * DAY_MS,
+            turn,
+            effect_percent: Some(if turn == Turn::Slower { -8.04 } else { 9.1 }),
+            effect_interval: Some((-8.9, -7.1)),
+            before: ChangeSide {
+                runs: 8,
+                centre: 5650.0,
+            },
+            after: ChangeSide {
+                runs: 4,
+                centre: 5200.0,
+            },
+            p: 0.000_002,
+            events: vec![Event {
+                circumstance: "firmware".to_owned(),
+                before: "3.1\u{1b}[2J".to_owned(),
+                after: "3.2".to_owned(),
+            }],
+            method: "e-divisive/1".to_owned(),
+            accepted,
+        }
+    }
+
+    fn listed(key: &str, job: &str, change: Option<SeriesChange>, is_new: bool) -> ListedSeries {
+        ListedSeries {
+            series: series(key, job),
+            change,
+            is_new,
+        }
+    }
+
+    fn points() -> Vec<SeriesPoint> {
+        let point = |night: u64| {
+            let centre = if night < 8 { 5650.0 } else { 5200.0 } + (night % 3) as f64 * 9.0;
+            SeriesPoint {
+                run: format!("night{night:02}"),
+                started_unix_ms: FIRST_MS + night * DAY_MS,
+                n: 3,
+                centre,
+                samples: vec![centre; 3],
+            }
+        };
+        (0..12).map(point).collect()
+    }
+
+    fn terminal(document: &Document) -> String {
+        let style = Style {
+            color: false,
+            width: 100,
+            ascii: false,
+        };
+        let mut out = Vec::new();
+        write(document, style, &[], &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn new_slowdowns_come_first() {
+        let all = [
+            listed("aaaa00000001", "rand-read-4k", None, false),
+            listed(
+                "aaaa00000002",
+                "seq-read-1m",
+                Some(change(Turn::Slower, false)),
+                false,
+            ),
+            listed(
+                "aaaa00000003",
+                "rand-read-8k",
+                Some(change(Turn::Slower, false)),
+                true,
+            ),
+            listed(
+                "aaaa00000004",
+                "rand-read-16k",
+                Some(change(Turn::Slower, true)),
+                false,
+            ),
+            listed(
+                "aaaa00000005",
+                "rand-read-1m",
+                Some(change(Turn::Faster, false)),
+                false,
+            ),
+        ];
+        let text = terminal(&list(&all, Some(FIRST_MS)));
+        let place = |word: &str| text.find(word).unwrap();
+        assert!(place("2 slowdowns") < place("rand-read-8k"));
+        assert!(place("rand-read-8k: ") < place("seq-read-1m: "));
+        assert!(!text.contains('\u{1b}'), "{text}");
+        insta::assert_snapshot!(text);
+        let quiet = terminal(&list(&all[..1], None));
+        assert!(quiet.contains("No slowdown is open."), "{quiet}");
+    }
+
+    #[test]
+    fn a_trend_shows_its_change_with_the_event_and_what_was_said() {
+        let accepted = Opinion {
+            series: "aaaa00000002".to_owned(),
+            run: "night08".to_owned(),
+            state: OpinionState::Accepted,
+            note: "new firmware".to_owned(),
+            author: "kim".to_owned(),
+            at_unix_ms: FIRST_MS + 12 * DAY_MS,
+        };
+        let changes = [change(Turn::Slower, true)];
+        let of = series("aaaa00000002", "seq-read-1m");
+        let document = trend(&of, &points(), &changes, &[accepted]);
+        insta::assert_snapshot!(terminal(&document));
+    }
+
+    #[test]
+    fn news_fit_a_mail() {
+        let new = [
+            (
+                series("aaaa00000002", "seq-read-1m"),
+                change(Turn::Slower, false),
+            ),
+            (
+                series("aaaa00000005", "rand-read-1m"),
+                change(Turn::Faster, false),
+            ),
+        ];
+        let mut out = Vec::new();
+        write_mail(&news(&new, Some(FIRST_MS)), Form::Text, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= 72));
+        insta::assert_snapshot!(text);
+        let mut out = Vec::new();
+        write_mail(&news(&[], None), Form::Text, &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().starts_with("No new change"));
+    }
+}

@@ -60,7 +60,6 @@ impl Distances {
     /// Largest divergence of a cut over all ends of its right part.
     fn best_end(&self, at: usize, to_left: &[f64], within_left: f64) -> f64 {
         let n = at as f64;
-        let within_left = mean_of_pairs(within_left, n);
         let (mut cross, mut within_right) = (0.0, 0.0);
         let mut best = f64::NEG_INFINITY;
         let right = self.to_earlier.iter().zip(to_left).skip(at);
@@ -68,19 +67,21 @@ impl Distances {
             cross += to_left;
             within_right += to_earlier - to_left;
             let m = (index + 1) as f64;
-            let within = n * m * (within_left + mean_of_pairs(within_right, m));
-            best = best.max((2.0 * cross - within) / (n + m));
+            // Each product rounds as in Otava, so that of equal divergences the same is the first.
+            let left = weight(m, n, n + m) * within_left;
+            let right = weight(n, m, n + m) * within_right;
+            best = best.max(2.0 / (n + m) * cross - left - right);
         }
         best
     }
 }
 
-/// Mean of the distances of all pairs of `n` values; 0 for a single value.
-fn mean_of_pairs(sum: f64, n: f64) -> f64 {
+/// Weight of the pairs within a part of `n` values where the other has `m`.
+fn weight(m: f64, n: f64, all: f64) -> f64 {
     if n < 2.0 {
         return 0.0;
     }
-    2.0 * sum / (n * (n - 1.0))
+    2.0 * m / (all * (n - 1.0))
 }
 
 #[cfg(test)]
@@ -94,7 +95,7 @@ mod tests {
             for (i, a) in part.iter().enumerate() {
                 sum += part[..i].iter().map(|b| (a - b).abs()).sum::<f64>();
             }
-            mean_of_pairs(sum, part.len() as f64)
+            sum * weight(1.0, part.len() as f64, part.len() as f64)
         };
         let mut best = Cut {
             at: 0,

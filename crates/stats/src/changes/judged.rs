@@ -10,17 +10,19 @@ use std::ops::Range;
 
 /// Runs of a series as they are judged.
 pub(super) struct Judged<'a> {
-    /// Logarithm of each run's centre.
+    /// Logarithm of each run's centre, without single outliers.
     pub logs: &'a [f64],
     /// Figure of each run.
     pub runs: &'a [Vec<Figure>],
+    /// Standard deviation of a run, from the differences of neighbours.
+    pub noise: f64,
     /// Margin, as a share.
     pub margin: f64,
     /// The rules.
     pub rules: &'a Rules,
 }
 
-/// What a comparison of both sides found.
+/// Result of a comparison of both sides.
 pub(super) struct Finding {
     /// Runs that were compared.
     pub before: Range<usize>,
@@ -56,37 +58,63 @@ impl Judged<'_> {
 
     /// Returns true if a difference is a change of the series.
     pub fn counts(&self, finding: &Finding) -> bool {
-        let change = match finding.row.verdict {
-            Verdict::Faster(change) | Verdict::Slower(change) => change,
-            _ => return false,
+        let (Verdict::Faster(change) | Verdict::Slower(change)) = finding.row.verdict else {
+            return false;
         };
-        let runs = finding.before.len().min(finding.after.len());
-        runs >= self.rules.min_runs
-            && finding.p <= self.rules.level
-            && change.log().abs() > self.margin.ln_1p()
-            && (runs >= self.rules.settled_runs || self.is_apart(finding))
+        let Rules {
+            min_runs,
+            min_runs_together,
+            settled_runs,
+            ..
+        } = *self.rules;
+        let (before, after) = (finding.before.len(), finding.after.len());
+        let runs = before.min(after);
+        let settled = runs >= settled_runs;
+        let level = match settled {
+            true => self.rules.level,
+            false => self.rules.level_of_few,
+        };
+        let size = change.log().abs();
+        runs >= min_runs
+            && before + after >= min_runs_together
+            && finding.p <= level
+            && size > self.margin.ln_1p()
+            && size > self.rules.standard_errors * self.standard_error(finding)
+            && (settled || self.is_apart(finding))
             && !self.is_drift(finding)
+    }
+
+    /// Standard error of the difference. A spread of the compared runs above the noise of the whole
+    /// series counts: noise may have grown, and few runs may lie close together by chance.
+    fn standard_error(&self, finding: &Finding) -> f64 {
+        let (before, after) = self.sides(finding);
+        let (n, m) = (before.len() as f64, after.len() as f64);
+        let pooled = (squares(before) + squares(after)) / (n + m - 2.0).max(1.0);
+        self.noise.max(pooled.sqrt()) * (n.recip() + m.recip()).sqrt()
     }
 
     /// Returns true if no value of one side lies among those of the other side.
     fn is_apart(&self, finding: &Finding) -> bool {
-        let ends = |range: &Range<usize>| {
-            let values = self.logs.get(range.clone()).unwrap_or_default();
+        let ends = |values: &[f64]| {
             let low = values.iter().copied().fold(f64::INFINITY, f64::min);
             let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             (low, high)
         };
-        let (before, after) = (ends(&finding.before), ends(&finding.after));
+        let (before, after) = self.sides(finding);
+        let (before, after) = (ends(before), ends(after));
         before.1 < after.0 || after.1 < before.0
     }
 
-    /// Returns true if a straight line describes both sides better than a step does.
+    /// Returns true if a straight line describes the runs nearly as well as a step does.
     fn is_drift(&self, finding: &Finding) -> bool {
-        let before = self.logs.get(finding.before.clone()).unwrap_or_default();
-        let after = self.logs.get(finding.after.clone()).unwrap_or_default();
+        let (before, after) = self.sides(finding);
         let step = squares(before) + squares(after);
-        let all: Vec<f64> = before.iter().chain(after).copied().collect();
-        squares_of_line(&all) <= step
+        squares_of_line(&[before, after].concat()) <= (1.0 + self.rules.worse_line) * step
+    }
+
+    fn sides(&self, finding: &Finding) -> (&[f64], &[f64]) {
+        let side = |range: &Range<usize>| self.logs.get(range.clone()).unwrap_or_default();
+        (side(&finding.before), side(&finding.after))
     }
 }
 

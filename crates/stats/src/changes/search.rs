@@ -12,12 +12,14 @@ use std::ops::Range;
 
 /// Finds the changes of a series, in order.
 ///
-/// A candidate of [`suspects`] counts if both sides have runs enough; if the verdict on the runs
-/// after it against those before it, each run one observation, is faster or slower at a strict
-/// level and by more than the margin; and if a step describes the runs better than a drift does.
-/// Single outliers are no changes. Where few runs stand on a side, none of them may lie among the
-/// values of the other. Changes that the user accepted are always there and begin a new series;
-/// those marked false are left out.
+/// A candidate of [`suspects`] counts if there are runs enough on both sides; if the verdict on
+/// the runs after it against those before it, each run one observation, is faster or slower at a
+/// strict level and by more than the margin; if the change is large beside the noise of the
+/// series; and if a step describes the runs better than a drift does. Single outliers are no
+/// changes. Where few runs stand on a side, none of them may lie among the values of the other.
+///
+/// Changes that the user accepted are always there and begin a new series; those marked false
+/// are left out.
 pub fn find(series: &RunSeries, opinions: &[Opinion], rules: &Rules) -> Vec<ChangePoint> {
     let runs = Runs::of(series);
     let marks = |state| runs.marked(opinions, state);
@@ -26,7 +28,8 @@ pub fn find(series: &RunSeries, opinions: &[Opinion], rules: &Rules) -> Vec<Chan
     let judged = Judged {
         logs: &cleaned,
         runs: &runs.figures,
-        margin: series.margin.unwrap_or_else(|| margin(&cleaned, rules)),
+        noise: noise(&cleaned),
+        margin: series.margin.unwrap_or(rules.margin),
         rules,
     };
     let cuts = Cuts {
@@ -40,12 +43,6 @@ pub fn find(series: &RunSeries, opinions: &[Opinion], rules: &Rules) -> Vec<Chan
     found
         .filter_map(|(at, finding)| runs.change(at, finding, accepted.contains(&at)))
         .collect()
-}
-
-/// Margin that the noise of a series allows, as a share.
-fn margin(logs: &[f64], rules: &Rules) -> f64 {
-    let noise = (rules.margin_noise * noise(logs)).exp_m1();
-    noise.clamp(rules.least_margin, rules.largest_margin)
 }
 
 /// Runs of a series that have figures.

@@ -48,3 +48,148 @@ fn a_step_is_told_with_all_that_a_screen_shows() {
     assert!(low < -7.9 && -8.1 < high && high < -7.0, "{effect:?}");
     assert!(matches!(change.verdict, Verdict::Slower(_)) && change.p < 0.001);
 }
+
+/// A single run that is far off is no change, nor are two.
+#[test]
+fn outliers_are_no_changes() {
+    let mut centres = around(100.0, 40);
+    centres[12] = 60.0;
+    centres[25] = 140.0;
+    centres[39] = 50.0;
+    assert_eq!(indices(&series(&centres), &[]), [0; 0]);
+    centres[24] = 140.0;
+    centres[38] = 50.0;
+    assert_eq!(indices(&series(&centres), &[]), [0; 0]);
+}
+
+/// Night 9 is slower by 8 %: that is told when night 11 has been measured, not sooner.
+#[test]
+fn three_runs_show_a_change_at_the_edge_and_two_do_not() {
+    let nights = [around(100.0, 8), around(92.0, 3)].concat();
+    assert_eq!(indices(&series(&nights), &[]), [8]);
+    assert_eq!(indices(&series(&nights[..10]), &[]), [0; 0]);
+}
+
+#[test]
+fn a_change_within_the_margin_is_none() {
+    let mut series = series(&[around(100.0, 20), around(96.0, 20)].concat());
+    assert_eq!(indices(&series, &[]), [20]);
+    series.margin = Some(0.05);
+    assert_eq!(indices(&series, &[]), [0; 0]);
+}
+
+#[test]
+fn a_drift_is_no_change() {
+    let level = |at: usize| 100.0 + 0.2 * at as f64;
+    let drift: Vec<f64> = around(1.0, 60)
+        .iter()
+        .enumerate()
+        .map(|(at, off)| off * level(at))
+        .collect();
+    assert!(!windows::suspects(&drift, &Windows::default()).is_empty());
+    assert_eq!(indices(&series(&drift), &[]), [0; 0]);
+}
+
+#[test]
+fn less_is_better_turns_the_word_and_not_the_effect() {
+    let mut series = series(&[around(100.0, 20), around(92.0, 10)].concat());
+    series.better = Better::Lower;
+    let found = find(&series, &[], &Rules::default());
+    assert!(matches!(found[0].verdict, Verdict::Faster(_)));
+    assert!(found[0].effect.unwrap().percent < -7.0);
+}
+
+fn opinion(at: usize, state: OpinionState) -> Opinion {
+    Opinion {
+        run_id: format!("run{at}"),
+        state,
+    }
+}
+
+/// A mark holds although the place moves a little.
+#[test]
+fn a_change_that_is_marked_false_is_not_told_again() {
+    let series = series(&[around(100.0, 20), around(92.0, 20), around(80.0, 20)].concat());
+    assert_eq!(indices(&series, &[]), [20, 40]);
+    for at in [20 - JITTER, 20, 20 + JITTER] {
+        assert_eq!(indices(&series, &[opinion(at, OpinionState::False)]), [40]);
+    }
+    assert_eq!(
+        indices(&series, &[opinion(10, OpinionState::False)]),
+        [20, 40]
+    );
+}
+
+/// Accepted where nothing else would be found: runs before it are compared with none after it.
+#[test]
+fn an_accepted_change_begins_a_new_segment() {
+    let series = series(&[around(100.0, 20), around(99.0, 20), around(92.0, 20)].concat());
+    assert_eq!(indices(&series, &[]), [40]);
+    let found = find(
+        &series,
+        &[opinion(20, OpinionState::Accepted)],
+        &Rules::default(),
+    );
+    let told: Vec<_> = found.iter().map(|c| (c.index, c.accepted)).collect();
+    assert_eq!(told, [(20, true), (40, false)]);
+    assert!((found[1].before.centre - 99.0).abs() < 0.2);
+}
+
+#[test]
+fn a_tail_changes_only_with_another_metric_of_its_job() {
+    let step = |at| series(&[around(100.0, at), around(150.0, 40 - at)].concat());
+    let tail = |at| RunSeries {
+        tail: true,
+        better: Better::Lower,
+        ..step(at)
+    };
+    let found = |all: Vec<RunSeries>| {
+        let all: Vec<_> = all.into_iter().map(|series| (series, Vec::new())).collect();
+        let found = find_in_job(&all, &Rules::default()).into_iter();
+        found.map(|changes| changes.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(vec![tail(20), tail(20)]), [0, 0]);
+    assert_eq!(found(vec![step(20), tail(20)]), [1, 1]);
+    assert_eq!(found(vec![tail(20 + JITTER), step(20)]), [1, 1]);
+    assert_eq!(found(vec![tail(30), step(20)]), [0, 1]);
+}
+
+/// Damaged points are passed over; places are those of the given points.
+#[test]
+fn runs_without_a_figure_are_passed_over() {
+    let mut series = series(&[around(100.0, 20), around(92.0, 20)].concat());
+    for (at, trials) in [
+        (0, vec![]),
+        (5, vec![f64::NAN]),
+        (9, vec![0.0, 1.0]),
+        (30, vec![-1.0]),
+    ] {
+        series.points[at].trials = trials;
+    }
+    assert_eq!(indices(&series, &[]), [20]);
+    series.points.truncate(1);
+    assert_eq!(indices(&series, &[]), [0; 0]);
+    series.points.clear();
+    assert_eq!(indices(&series, &[]), [0; 0]);
+}
+
+/// The example of Otava's documentation, of one figure a run.
+#[test]
+fn the_example_of_otava_has_its_change() {
+    let of = |values: [f64; 10]| {
+        let mut series = series(&values);
+        for (point, value) in series.points.iter_mut().zip(values) {
+            point.trials = vec![value];
+        }
+        indices(&series, &[])
+    };
+    let second = [
+        10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03,
+    ];
+    assert_eq!(of(second), [6]);
+    let first = [
+        154_023.0, 138_455.0, 143_112.0, 149_190.0, 132_098.0, 151_344.0, 155_145.0, 148_889.0,
+        149_466.0, 148_209.0,
+    ];
+    assert_eq!(of(first), [0; 0]);
+}

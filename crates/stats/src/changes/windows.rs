@@ -41,8 +41,8 @@ pub struct Suspect {
 /// Finds candidates in a series, in order.
 ///
 /// Each window is cut at its best place, then its parts, as long as the cut is significant at a
-/// relaxed level. The cuts of all windows are merged: the weakest is dropped and its neighbours
-/// are tested again with the longer parts that they have now, until all are significant.
+/// relaxed level. The cuts of all windows are merged: the weakest is dropped and those behind it
+/// are tested again with the parts that they have now, until all are significant.
 ///
 /// ```
 /// use assay_stats::changes::windows::{Windows, suspects};
@@ -51,7 +51,7 @@ pub struct Suspect {
 /// assert_eq!(found.iter().map(|s| s.index).collect::<Vec<_>>(), [5]);
 /// ```
 pub fn suspects(values: &[f64], windows: &Windows) -> Vec<Suspect> {
-    merge(weak_cuts(values, windows), values, windows)
+    merge(&weak_cuts(values, windows), values, windows)
 }
 
 /// Level of the cuts before they are merged, as Otava has it.
@@ -111,14 +111,19 @@ fn parts(cuts: &[usize], length: usize) -> impl Iterator<Item = (usize, usize)> 
     starts.zip(ends)
 }
 
-fn merge(mut cuts: Vec<usize>, values: &[f64], windows: &Windows) -> Vec<Suspect> {
-    loop {
-        let found = tested(&cuts, values);
-        let Some(weakest) = weakest(&found, windows) else {
-            return found;
-        };
-        cuts.remove(weakest);
+fn merge(cuts: &[usize], values: &[f64], windows: &Windows) -> Vec<Suspect> {
+    let mut found = tested(cuts, values);
+    while let Some(weakest) = weakest(&found, windows) {
+        found.remove(weakest);
+        let cuts: Vec<usize> = found.iter().map(|suspect| suspect.index).collect();
+        // As in Otava: the two cuts behind the dropped one are tested again, the one before it
+        // keeps its result.
+        let again = tested(&cuts, values);
+        for (old, new) in found.iter_mut().zip(again).skip(weakest).take(2) {
+            *old = new;
+        }
     }
+    found
 }
 
 /// Returns the cut with the largest p value, or, if all are significant, that with the smallest

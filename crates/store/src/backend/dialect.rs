@@ -6,6 +6,7 @@ pub enum Dialect {
     /// SQLite 3.38 and later.
     Sqlite,
     /// PostgreSQL 15 and later.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "no client"))]
     Postgres,
 }
 
@@ -31,8 +32,9 @@ impl Dialect {
 
     /// The tables of a step of the schema: types are written as in SQLite (TEXT, INTEGER, REAL,
     /// BLOB), `{seq}` stands before the other columns of a table that has [`Self::sequence`],
-    /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), and
-    /// `{target}` the target in a run's header.
+    /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), `{then_seq}`
+    /// stands behind the other columns of an index on it, and `{target}` and `{command}` are what
+    /// a run's header says.
     pub fn tables(self, step: &str) -> String {
         let step = step
             .replace("{target}", &self.json_text("header", "target"))
@@ -54,6 +56,7 @@ impl Dialect {
     }
 
     /// A statement as the back end takes it: placeholders are written `?1`, `?2`.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "no client"))]
     pub fn statement(self, sql: &str) -> std::borrow::Cow<'_, str> {
         match self {
             Self::Sqlite => sql.into(),

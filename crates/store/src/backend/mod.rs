@@ -23,7 +23,7 @@
 //!
 //! - A transaction sees what others committed meanwhile (PostgreSQL: read committed), and only in
 //!   SQLite keeps all others from writing. What reads and then writes what it read takes
-//!   [`Session::lock`] first. [`Database::snapshot`] is for several reads as of one moment.
+//!   [`SqlSession::lock`] first. [`Database::snapshot`] is for several reads as of one moment.
 //! - Replace rows with `INSERT ... ON CONFLICT (key) DO UPDATE SET x = excluded.x`, skip them with
 //!   `ON CONFLICT DO NOTHING`; a failed statement ends the transaction.
 //! - `CAST(x AS REAL)` and `CAST(x AS bigint)` work everywhere, `sum()` of whole numbers must be cast.
@@ -49,7 +49,7 @@ use std::fmt::Debug;
 
 /// How statements belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum Scope {
     /// Statements that only read, each by itself.
     Read,
     /// Statements that only read, all as of one moment.
@@ -66,19 +66,19 @@ pub trait Backend: Debug + Send {
     /// The SQL that it takes.
     fn dialect(&self) -> Dialect;
 
-    /// Lets `work` do its statements, once. With [`Mode::Write`] they are committed if it returns
+    /// Lets `work` do its statements, once. With [`Scope::Write`] they are committed if it returns
     /// `Ok`, else rolled back.
     ///
     /// # Errors
     /// That of `work`, or of the database.
     fn work(
         &self,
-        mode: Mode,
+        mode: Scope,
         work: &mut dyn FnMut(&mut dyn Statements) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
 }
 
-/// The statements of a back end; [`Session`] is how they are used.
+/// The statements of a back end; [`SqlSession`] is how they are used.
 pub trait Statements {
     /// Gives each row of an answer to `row`.
     ///
@@ -117,9 +117,9 @@ pub trait Statements {
 
 /// Statements that belong together: what [`Database::transaction`] and [`Database::snapshot`]
 /// give.
-pub struct Session<'a>(&'a mut dyn Statements);
+pub struct SqlSession<'a>(&'a mut dyn Statements);
 
-impl Session<'_> {
+impl SqlSession<'_> {
     /// All rows of an answer, each read by `read`.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Session<'_> {
         mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut all = Vec::new();
-        self.0.each(sql, values, &mut |row| {
+        self.each(sql, values, |row| {
             all.push(read(row)?);
             Ok(())
         })?;
@@ -249,9 +249,14 @@ impl Database {
         &self,
         sql: &str,
         values: &[Value],
-        read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
-        self.within(Mode::Read, |session| session.query(sql, values, read))
+        let mut all = Vec::new();
+        self.each(sql, values, |row| {
+            all.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     /// The first row of an answer, if it has one.
@@ -264,7 +269,7 @@ impl Database {
         values: &[Value],
         read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        self.within(Mode::Read, |session| session.first(sql, values, read))
+        self.within(Scope::Read, |session| session.first(sql, values, read))
     }
 
     /// Gives each row of an answer to `row` as it arrives: for answers that are too long to keep.
@@ -277,7 +282,7 @@ impl Database {
         values: &[Value],
         row: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.within(Mode::Read, |session| session.each(sql, values, row))
+        self.within(Scope::Read, |session| session.each(sql, values, row))
     }
 
     /// Carries out a statement as a transaction of its own; number of rows that it changed.
@@ -294,9 +299,9 @@ impl Database {
     /// That of `work`, or of the database; nothing was changed then.
     pub fn transaction<T>(
         &self,
-        work: impl FnOnce(&mut Session<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut SqlSession<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.within(Mode::Write, work)
+        self.within(Scope::Write, work)
     }
 
     /// Statements that only read, all as of one moment.
@@ -305,22 +310,22 @@ impl Database {
     /// That of `work`, or of the database.
     pub fn snapshot<T>(
         &self,
-        work: impl FnOnce(&mut Session<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut SqlSession<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.within(Mode::Snapshot, work)
+        self.within(Scope::Snapshot, work)
     }
 
     fn within<T>(
         &self,
-        mode: Mode,
-        work: impl FnOnce(&mut Session<'_>) -> Result<T, StoreError>,
+        mode: Scope,
+        work: impl FnOnce(&mut SqlSession<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut work = Some(work);
         let mut came = None;
         self.backend.work(mode, &mut |statements| {
             // A back end calls it once.
             if let Some(work) = work.take() {
-                came = Some(work(&mut Session(statements))?);
+                came = Some(work(&mut SqlSession(statements))?);
             }
             Ok(())
         })?;

@@ -45,7 +45,7 @@ impl<'a> Row<'a> {
     /// If there is no such column, or it has a type that this program does not know.
     pub fn at(&self, index: usize) -> Result<Value, StoreError> {
         self.columns.read(index).map_err(|why| {
-            let names = self.columns.names();
+            let names = self.names();
             self.wrong(names.get(index).unwrap_or(&"?"), &why)
         })
     }

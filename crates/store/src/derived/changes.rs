@@ -2,7 +2,7 @@
 
 use super::series::{self, COLUMNS, SeriesFilter};
 use super::{DERIVED, UNCHECKED, named, number};
-use crate::backend::{Row, Session, Value};
+use crate::backend::{Row, SqlSession, Value};
 use crate::error::StoreError;
 use crate::record;
 use crate::runs::Store;
@@ -89,7 +89,7 @@ impl Store {
     }
 }
 
-fn save(t: &mut Session<'_>, checked: &CheckedSeries<'_>) -> Result<(), StoreError> {
+fn save(t: &mut SqlSession<'_>, checked: &CheckedSeries<'_>) -> Result<(), StoreError> {
     let id = number(checked.key);
     t.execute("DELETE FROM changes WHERE series = ?1", &[id.into()])?;
     let sql = "SELECT count(*) AS there FROM points WHERE series = ?1";

@@ -1,7 +1,7 @@
 //! Facts of runs, and the points that they add to series.
 
 use super::{DERIVED, UNCHECKED, forget, number};
-use crate::backend::{Row, Session, Value};
+use crate::backend::{Row, SqlSession, Value};
 use crate::error::StoreError;
 use crate::record;
 use crate::runs::Store;
@@ -76,7 +76,7 @@ impl Store {
 
 /// Stores facts within a transaction.
 pub(crate) fn save<'a>(
-    t: &mut Session<'_>,
+    t: &mut SqlSession<'_>,
     all: impl IntoIterator<Item = &'a RunFacts>,
 ) -> Result<(), StoreError> {
     t.lock(DERIVED)?;
@@ -105,7 +105,7 @@ fn words(row: &Row<'_>, column: &str) -> Result<BTreeMap<String, String>, StoreE
 }
 
 /// End of a run that has ended, 0 if nobody saw it; `None` without such a run.
-fn finished(t: &mut Session<'_>, run: &str) -> Result<Option<i64>, StoreError> {
+fn finished(t: &mut SqlSession<'_>, run: &str) -> Result<Option<i64>, StoreError> {
     let sql = "SELECT COALESCE(finished_unix_ms, 0) AS finished FROM runs \
                WHERE id = ?1 AND status <> 'running'";
     t.first(sql, &[run.into()], |row| row.get("finished"))
@@ -162,7 +162,7 @@ fn points(facts: &RunFacts) -> impl Iterator<Item = Vec<Value>> + '_ {
 
 /// Adds the series of all figures that are not there, and marks all to be checked.
 fn save_series<'a>(
-    t: &mut Session<'_>,
+    t: &mut SqlSession<'_>,
     all: impl Iterator<Item = &'a RunFacts>,
 ) -> Result<(), StoreError> {
     // Each once and in one order, whoever else does the same.

@@ -12,7 +12,7 @@ pub use changes::CheckedSeries;
 pub use pages::DeviceSummary;
 pub use series::SeriesFilter;
 
-use crate::backend::{Row, Session};
+use crate::backend::{Row, SqlSession};
 use crate::error::StoreError;
 use crate::runs::Store;
 
@@ -39,7 +39,7 @@ impl Store {
 }
 
 /// Removes what was derived from a run; its series are to be checked again.
-pub(crate) fn forget(t: &mut Session<'_>, run_id: &str) -> Result<(), StoreError> {
+pub(crate) fn forget(t: &mut SqlSession<'_>, run_id: &str) -> Result<(), StoreError> {
     let run = || [run_id.into()];
     t.execute(
         &format!(

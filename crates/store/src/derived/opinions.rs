@@ -1,7 +1,7 @@
 //! Opinions of users on changes: kept when everything derived is dropped.
 
 use super::{DERIVED, UNCHECKED, named, number};
-use crate::backend::{Row, Session};
+use crate::backend::{Row, SqlSession};
 use crate::error::StoreError;
 use crate::runs::Store;
 use assay_model::series::{Opinion, OpinionState};
@@ -65,7 +65,7 @@ impl Store {
     }
 }
 
-fn check_again(t: &mut Session<'_>, series: &str) -> Result<(), StoreError> {
+fn check_again(t: &mut SqlSession<'_>, series: &str) -> Result<(), StoreError> {
     let sql = format!("UPDATE series SET checked = {UNCHECKED} WHERE id = ?1");
     t.execute(&sql, &[number(series).into()])?;
     Ok(())

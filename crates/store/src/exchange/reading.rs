@@ -1,7 +1,7 @@
 //! Reading records as they are stored.
 
 use super::{MOST_OFFERS, Offer, RawImport, RawRun, RawTrial, Record};
-use crate::backend::{Row, Session, Value};
+use crate::backend::{Row, SqlSession, Value};
 use crate::error::StoreError;
 use crate::rows::annotation;
 use crate::runs::Store;
@@ -28,7 +28,7 @@ pub fn listed(ids: &[String]) -> (String, Vec<Value>) {
 }
 
 /// What is known of these ids, of those that are there.
-pub fn known_of(t: &mut Session<'_>, ids: &[String]) -> Result<Vec<Known>, StoreError> {
+pub fn known_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<Vec<Known>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -37,14 +37,14 @@ pub fn known_of(t: &mut Session<'_>, ids: &[String]) -> Result<Vec<Known>, Store
 }
 
 /// The same of the first ids after one, in their order.
-pub fn known_after(t: &mut Session<'_>, id: &str) -> Result<Vec<Known>, StoreError> {
+pub fn known_after(t: &mut SqlSession<'_>, id: &str) -> Result<Vec<Known>, StoreError> {
     let some = format!("WHERE id > ?1 ORDER BY id LIMIT {MOST_OFFERS}");
     let mut all = known(t, &some, &[id.into()])?;
     all.truncate(MOST_OFFERS);
     Ok(all)
 }
 
-fn known(t: &mut Session<'_>, some: &str, values: &[Value]) -> Result<Vec<Known>, StoreError> {
+fn known(t: &mut SqlSession<'_>, some: &str, values: &[Value]) -> Result<Vec<Known>, StoreError> {
     let finished = RunStatus::Finished.word();
     let sql = format!(
         "SELECT id, content_sha256, status, changed_unix_ms FROM (\
@@ -67,7 +67,7 @@ fn known(t: &mut Session<'_>, some: &str, values: &[Value]) -> Result<Vec<Known>
 }
 
 /// The first of these ids whose records are not too large together: at least one.
-pub fn fitting<'a>(t: &mut Session<'_>, ids: &'a [String]) -> Result<&'a [String], StoreError> {
+pub fn fitting<'a>(t: &mut SqlSession<'_>, ids: &'a [String]) -> Result<&'a [String], StoreError> {
     let (marks, values) = listed(ids);
     let sql = format!(
         "SELECT run_id AS id, CAST(sum(length(record)) AS bigint) AS bytes FROM trials \
@@ -89,7 +89,7 @@ pub fn fitting<'a>(t: &mut Session<'_>, ids: &'a [String]) -> Result<&'a [String
 
 /// Records of these ids, without runs that are under way.
 pub fn records_of(
-    t: &mut Session<'_>,
+    t: &mut SqlSession<'_>,
     ids: &[String],
 ) -> Result<HashMap<String, Record>, StoreError> {
     let (marks, values) = listed(ids);
@@ -147,7 +147,7 @@ fn import(row: &Row<'_>) -> Result<(String, RawImport), StoreError> {
 
 /// Annotations of these ids, of those that have one.
 pub fn annotations_of(
-    t: &mut Session<'_>,
+    t: &mut SqlSession<'_>,
     ids: &[String],
 ) -> Result<HashMap<String, Annotation>, StoreError> {
     let (marks, values) = listed(ids);
@@ -157,7 +157,7 @@ pub fn annotations_of(
 }
 
 /// Those of these ids that were removed.
-pub fn removed_of(t: &mut Session<'_>, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+pub fn removed_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<HashSet<String>, StoreError> {
     if ids.is_empty() {
         return Ok(HashSet::new());
     }

@@ -8,7 +8,7 @@ use super::{
     TakenAs,
 };
 use crate::annotations::put_copy;
-use crate::backend::{Session, Value};
+use crate::backend::{SqlSession, Value};
 use crate::derived::facts;
 use crate::error::StoreError;
 use crate::location::Location;
@@ -87,7 +87,7 @@ impl Batch<'_> {
     /// # Errors
     /// [`StoreError::Taken`] if another added or removed one of them at the same time: nothing was
     /// taken then, and the next attempt will see it.
-    fn take(&self, t: &mut Session<'_>) -> Result<Vec<Taken>, StoreError> {
+    fn take(&self, t: &mut SqlSession<'_>) -> Result<Vec<Taken>, StoreError> {
         let ids: Vec<String> = self
             .parcels
             .iter()
@@ -121,7 +121,7 @@ impl Batch<'_> {
     /// Outcome for a parcel whose id is there.
     fn beside(
         &self,
-        t: &mut Session<'_>,
+        t: &mut SqlSession<'_>,
         here: &Known,
         parcel: &Parcel,
     ) -> Result<TakenAs, StoreError> {
@@ -154,7 +154,7 @@ impl Batch<'_> {
     /// Adds runs with their trials, and imports.
     fn add(
         &self,
-        t: &mut Session<'_>,
+        t: &mut SqlSession<'_>,
         outcomes: &[TakenAs],
         removed: &HashSet<String>,
     ) -> Result<(), StoreError> {
@@ -193,7 +193,7 @@ impl Batch<'_> {
     /// Writes annotations that are newer than those that are there.
     fn annotate(
         &self,
-        t: &mut Session<'_>,
+        t: &mut SqlSession<'_>,
         outcomes: Vec<TakenAs>,
         here: &HashMap<String, Known>,
     ) -> Result<Vec<Taken>, StoreError> {
@@ -319,7 +319,7 @@ fn import_row(offer: &Offer, raw: &RawImport, import: &Import) -> Result<Vec<Val
 /// Adds rows whose first column is their key, in the order of their keys, but for those that are
 /// there; number of those that were added.
 fn insert(
-    t: &mut Session<'_>,
+    t: &mut SqlSession<'_>,
     table: &str,
     columns: &[&str],
     mut rows: Vec<Vec<Value>>,
@@ -348,7 +348,7 @@ fn insert(
 }
 
 /// Puts the longer contents of a run in the place of the shorter ones.
-fn replace(t: &mut Session<'_>, offer: &Offer, run: &RawRun) -> Result<(), StoreError> {
+fn replace(t: &mut SqlSession<'_>, offer: &Offer, run: &RawRun) -> Result<(), StoreError> {
     t.execute(
         "DELETE FROM trials WHERE run_id = ?1",
         &[(&offer.id).into()],

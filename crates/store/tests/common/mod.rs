@@ -61,7 +61,7 @@ impl Bed {
 
     /// Its store.
     pub fn open(&self) -> Store {
-        Store::open(&self.location()).unwrap()
+        Store::open(self.location()).unwrap()
     }
 
     /// Carries out a statement without the store; the first value of its answer as text.

@@ -44,6 +44,7 @@ fn filters(query: &Query) -> Markup {
         form.filters action="/runs" method="get" role="search" {
             (field("text", tr!("Text in id, name, path, device, tag or note"), "search"))
             (field("device", tr!("Device"), "search"))
+            (field("command", tr!("Command, such as qualify"), "search"))
             (field("target", tr!("Machine"), "search"))
             label {
                 (tr!("Status"))

@@ -21,9 +21,10 @@ with one label (docs/series.md). Only metrics that decide are listed and judged,
 Examples:
   assay series
   assay series --device DG4032 --job 'rand-*' --since 30d
-  assay series --gate --since 24h || assay series --news --since 24h --format text
+  assay series --gate --since 24h
   assay series --job 'rand-*' --accept last --note 'firmware 3.2'
-  assay series --news --since 24h --json | curl -H 'Content-Type: application/json' -d @- URL
+  assay series --news --since 24h --format text | sendmail lab@example.org
+  assay series --news --since 24h --json | curl -d @- https://chat.example.org/h
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a new slowdown that nobody accepted (--gate).";
 
@@ -73,10 +74,8 @@ pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
         only_primary: false,
         ..wanted.clone()
     };
-    if args
-        .opinion
-        .apply(&mut store, &store.series(&everything)?)?
-    {
+    let concerned = store.series(&everything)?;
+    if args.opinion.apply(&mut store, &concerned)? {
         return Ok(DONE);
     }
     let new = new_changes(&store, &wanted, args.since)?;

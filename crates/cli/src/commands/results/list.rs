@@ -2,7 +2,7 @@
 
 use crate::commands::command_of;
 use crate::exit::{DONE, Failure};
-use crate::output::{print, print_columns, print_json, say, style};
+use crate::output::{print, print_columns, print_json, prints_to_terminal, say, style};
 use crate::sharing::queue;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
@@ -14,10 +14,9 @@ use assay_model::units::Bytes;
 use assay_report::json::rfc3339;
 use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
-use assay_store::{ImportSummary, RunSummary, SomeTrials, Store};
+use assay_store::{ImportSummary, ListFilter, Listed, RunSummary, RunsFilter, SomeTrials, Store};
 use clap::Args;
 use serde_json::{Value, json};
-use std::cmp::Reverse;
 use std::process::ExitCode;
 
 /// Version of the JSON of a list: rises when a field changes its meaning or goes.
@@ -27,9 +26,11 @@ const AFTER_HELP: &str = "\
 Examples:
   assay list --command qualify --since 7d
   assay list --device DG4032 --text nightly
+  assay list --limit 500
   assay list --json | jq '.runs[].id'
 
-What is written to a pipe is not shortened. docs/json.md describes the JSON.
+A terminal shows the newest 50. What is written to a pipe is not shortened. docs/json.md
+describes the JSON.
 
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
 
@@ -49,6 +50,12 @@ pub struct ListArgs {
     /// List only runs whose name, path, device, tag or note contains this text.
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
+    /// List at most this many, the newest [default: 50 in a terminal, else all].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
+    /// List all, also in a terminal.
+    #[arg(long, conflicts_with = "limit")]
+    pub all: bool,
     /// Print the list as JSON on standard output.
     #[arg(long)]
     pub json: bool,
@@ -89,31 +96,20 @@ pub fn run(
 
 fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<ExitCode, Failure> {
     let store = args.store.open_existing()?;
+    let (mut kept, is_whole) = newest(&store, args)?;
+    if kept.is_empty() && !args.json {
+        let all = store.count(&ListFilter::default())?;
+        if all > 0 {
+            say(&tr!("No run matches: assay list shows all {n}", n = all));
+            return Ok(DONE);
+        }
+    }
     let abandoned = store.abandoned_runs(owner::is_alive)?;
-    let mut entries: Vec<ListedResult> = store.runs()?.into_iter().map(of_run).collect();
-    for entry in &mut entries {
+    for entry in &mut kept {
         if abandoned.iter().any(|run| run.id == entry.id) {
             entry.status = RunStatus::Interrupted;
         }
-    }
-    entries.extend(store.imports()?.into_iter().map(of_import));
-    // Stable: what is of one millisecond stays as the store has it.
-    entries.sort_by_key(|entry| Reverse(entry.started_unix_ms));
-    let all = entries.len();
-    entries.retain(|entry| {
-        args.since
-            .is_none_or(|since| entry.started_unix_ms >= since)
-    });
-    let mut kept = Vec::new();
-    for mut entry in entries {
         entry.look_inside(&store, &traits);
-        if entry.is_wanted(args) {
-            kept.push(entry);
-        }
-    }
-    if kept.is_empty() && !args.json && all > 0 {
-        say(&tr!("No run matches: assay list shows all {n}", n = all));
-        return Ok(DONE);
     }
     match args.json {
         true => {
@@ -128,7 +124,65 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
             waiting.iter().for_each(|line| say(line));
         }
     }
+    if !is_whole && !args.json {
+        let (n, all) = (kept.len(), store.count(&args.filter())?);
+        // How many of them are of a command, nobody has counted.
+        say(&match args.command {
+            None => tr!("the newest {n} of {all}; --all lists all", n, all),
+            Some(_) => tr!("the newest {n}; --all lists all", n),
+        });
+    }
     Ok(DONE)
+}
+
+/// Lines of a list in a terminal.
+const FEW: u32 = 50;
+/// Lines that are read at a time.
+const PAGE: u32 = 500;
+
+/// The newest that are wanted, and whether they are all.
+fn newest(store: &Store, args: &ListArgs) -> Result<(Vec<ListedResult>, bool), Failure> {
+    let few = (!args.all && !args.json && prints_to_terminal()).then_some(FEW);
+    let limit = args
+        .limit
+        .or(few)
+        .map_or(usize::MAX, |limit| limit as usize);
+    let filter = args.filter();
+    let mut kept = Vec::new();
+    let mut after = None;
+    loop {
+        let missing = limit - kept.len();
+        let enough = u32::try_from(missing).unwrap_or(PAGE).clamp(FEW, PAGE);
+        let page = store.page(&filter, after, enough)?;
+        let entries = page.entries.into_iter().map(|entry| match entry {
+            Listed::Run(run) => of_run(run),
+            Listed::Import(import) => of_import(import),
+        });
+        kept.extend(entries.filter(|entry| {
+            let wanted = args.command.as_ref();
+            wanted.is_none_or(|wanted| *wanted == entry.command)
+        }));
+        let is_more = kept.len() > limit;
+        kept.truncate(limit);
+        match page.next {
+            None => return Ok((kept, !is_more)),
+            Some(_) if kept.len() >= limit => return Ok((kept, false)),
+            next => after = next,
+        }
+    }
+}
+
+impl ListArgs {
+    fn filter(&self) -> ListFilter {
+        ListFilter {
+            since_unix_ms: self.since,
+            // Not all of them are of the command: a path can have its name.
+            command: self.command.clone(),
+            device: self.device.clone(),
+            text: self.text.clone(),
+            of_runs: RunsFilter::default(),
+        }
+    }
 }
 
 fn of_run(run: RunSummary) -> ListedResult {
@@ -136,7 +190,7 @@ fn of_run(run: RunSummary) -> ListedResult {
         kind: "run",
         id: run.id,
         annotation: run.annotation,
-        command: String::new(),
+        command: command_of(&run.command).to_owned(),
         started_unix_ms: run.started_unix_ms,
         finished_unix_ms: run.finished_unix_ms,
         status: run.status,
@@ -188,7 +242,6 @@ impl ListedResult {
         let some = store.load_some(&self.id, trials_for);
         let Ok(some) = some else { return };
         let header = &some.run.header;
-        command_of(&header.command).clone_into(&mut self.command);
         let size = header.plan.file_size;
         self.size = (size.0 > 0).then_some(size);
         if self.command == "traits" {
@@ -200,27 +253,6 @@ impl ListedResult {
             let whole = store.load(&self.id).ok();
             self.figure = whole.and_then(|whole| KeyFigure::of_run(&whole.run));
         }
-    }
-
-    fn is_wanted(&self, args: &ListArgs) -> bool {
-        let has = |text: &str, wanted: &str| text.to_lowercase().contains(&wanted.to_lowercase());
-        let words = [&self.id, &self.path, &self.device].into_iter();
-        let words = words
-            .chain(&self.annotation.name)
-            .chain(&self.annotation.tags);
-        let words = words.chain(&self.annotation.note).chain(&self.target);
-        let words: Vec<&String> = words.chain(&self.files).collect();
-        args.command
-            .as_ref()
-            .is_none_or(|wanted| *wanted == self.command)
-            && args
-                .device
-                .as_ref()
-                .is_none_or(|wanted| has(&self.device, wanted))
-            && args
-                .text
-                .as_ref()
-                .is_none_or(|wanted| words.iter().any(|word| has(word, wanted)))
     }
 
     /// `imported` where nothing ran.

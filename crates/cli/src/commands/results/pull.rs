@@ -8,7 +8,7 @@ use crate::sharing::queue;
 use crate::stored::lookup::StoreArgs;
 use crate::ui::destination::Destination;
 use assay_store::Store;
-use clap::Args;
+use clap::{Args, ValueHint};
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
@@ -39,7 +39,7 @@ pub struct PullArgs {
     pub all: bool,
     /// Pull from this store [default: the store if it is a database, else that of
     /// the setting push_to].
-    #[arg(long, value_name = "STORE", value_parser = clap::value_parser!(Destination))]
+    #[arg(long, value_name = "STORE", value_parser = clap::value_parser!(Destination), value_hint = ValueHint::FilePath)]
     pub from: Option<Destination>,
     /// Pull also runs that were removed here.
     #[arg(long)]

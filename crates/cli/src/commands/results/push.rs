@@ -12,7 +12,7 @@ use assay_lang::tr;
 use assay_model::text::clean;
 use assay_store::Store;
 use assay_store::exchange::TransferTally;
-use clap::Args;
+use clap::{Args, ValueHint};
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
@@ -41,7 +41,7 @@ pub struct PushArgs {
     pub all: bool,
     /// Push to this store [default: the store if it is a database, else that of
     /// the setting push_to].
-    #[arg(long, value_name = "STORE", value_parser = clap::value_parser!(Destination))]
+    #[arg(long, value_name = "STORE", value_parser = clap::value_parser!(Destination), value_hint = ValueHint::FilePath)]
     pub to: Option<Destination>,
     /// Push also runs that were removed there.
     #[arg(long)]

@@ -1,8 +1,9 @@
-//! `assay store`: what other machines ask of a store.
+//! `assay store`: what other machines ask of a store, and deriving series again.
 
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use crate::stored::lookup::StoreArgs;
+use crate::stored::series;
 use assay_store::exchange::{AnsweringRole, ExchangeError, answer};
 use assay_store::{Location, Store, StoreError};
 use clap::{Args, Subcommand};
@@ -44,6 +45,15 @@ Examples:
 
 {EXIT_CODES}"))]
     Send(StoreArgs),
+    /// Derive facts of runs, series and changes again, from the runs.
+    #[command(after_help = format!("\
+Runs stay as they are, and so does what was said of changes.
+
+Examples:
+  assay store rebuild
+
+{EXIT_CODES}"))]
+    Rebuild(StoreArgs),
 }
 
 /// `assay store`.
@@ -55,6 +65,7 @@ pub fn run(args: &StoreCommandArgs) -> Result<ExitCode, Failure> {
         StoreCommand::Send(store) => talk(store, |location| {
             Store::open_existing(location).map(AnsweringRole::Send)
         }),
+        StoreCommand::Rebuild(store) => series::rebuild(store).map(|()| DONE),
     }
 }
 

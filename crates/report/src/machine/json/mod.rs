@@ -197,6 +197,8 @@ struct RunPart<'a> {
     target: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<&'a str>,
     assay_version: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     builds: Option<&'a Builds>,
@@ -246,6 +248,7 @@ impl<'a> RunPart<'a> {
             command: &header.command,
             target: header.target.as_deref(),
             unit: header.unit.as_deref(),
+            project: header.project.as_deref(),
             assay_version: &header.assay_version,
             builds: header.builds.as_ref(),
             seed: header.plan.seed.to_string(),

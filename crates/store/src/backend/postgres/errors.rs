@@ -1,17 +1,32 @@
 //! What PostgreSQL and its client say, in the words of this crate.
 
-use super::settings::{Problem, Settings};
 use crate::error::StoreError;
 use crate::location::Location;
 use postgres::error::SqlState;
 use std::error::Error;
 use std::io;
+use std::path::Path;
 
 /// Makes errors of one store.
 #[derive(Clone, Copy)]
 pub struct Failures<'a> {
     store: &'a Location,
-    settings: &'a Settings,
+    /// A password file that is there but was not used.
+    ignored: Option<&'a Path>,
+}
+
+/// Why there is no connection.
+pub enum Problem {
+    /// The client or the server says so.
+    Postgres(postgres::Error),
+    /// Certificates cannot be read.
+    Tls(String),
+}
+
+impl From<postgres::Error> for Problem {
+    fn from(error: postgres::Error) -> Self {
+        Self::Postgres(error)
+    }
 }
 
 /// An error and its causes in one line.
@@ -61,8 +76,8 @@ pub fn is_lost(error: &postgres::Error) -> bool {
 
 impl<'a> Failures<'a> {
     /// Of the store at a place.
-    pub fn new(store: &'a Location, settings: &'a Settings) -> Self {
-        Self { store, settings }
+    pub fn new(store: &'a Location, ignored: Option<&'a Path>) -> Self {
+        Self { store, ignored }
     }
 
     /// Whose errors they are.
@@ -96,7 +111,7 @@ impl<'a> Failures<'a> {
         }
         // Class 28: who asks.
         if state.code().starts_with("28") {
-            return self.denied(reason);
+            return self.denied(&reason);
         }
         StoreError::Unreachable { store, reason }
     }
@@ -108,14 +123,13 @@ impl<'a> Failures<'a> {
         let kind = error.to_string();
         match kind.as_str() {
             "error performing TLS handshake" => StoreError::Insecure { store, reason },
-            "authentication error" | "invalid configuration" => self.denied(reason),
+            "authentication error" | "invalid configuration" => self.denied(&reason),
             _ => StoreError::Unreachable { store, reason },
         }
     }
 
-    fn denied(&self, reason: String) -> StoreError {
-        let ignored = self.settings.ignored.as_ref();
-        let ignored = ignored.map_or_else(String::new, |file| {
+    fn denied(&self, reason: &str) -> StoreError {
+        let ignored = self.ignored.map_or_else(String::new, |file| {
             let file = file.display();
             format!("; {file} is not used since others can read it (chmod 600 {file})")
         });
@@ -148,7 +162,7 @@ impl<'a> Failures<'a> {
     }
 
     /// Of data that could not be sent.
-    pub fn interrupted(&self, error: io::Error) -> StoreError {
+    pub fn interrupted(&self, error: &io::Error) -> StoreError {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {
             Some(inner) => self.failed(inner),

@@ -8,7 +8,7 @@ mod statements;
 mod tls;
 mod types;
 
-use super::{Access, Backend, Dialect, Mode, Statements};
+use super::{Access, Backend, Dialect, Scope, Statements};
 use crate::error::StoreError;
 use crate::location::{Location, Server};
 use errors::Failures;
@@ -56,7 +56,7 @@ impl Postgres {
     }
 
     fn failures(&self) -> Failures<'_> {
-        Failures::new(&self.location, &self.settings)
+        Failures::new(&self.location, self.settings.ignored.as_deref())
     }
 
     fn connect(&self) -> Result<Link, StoreError> {
@@ -131,7 +131,7 @@ impl Backend for Postgres {
 
     fn work(
         &self,
-        mode: Mode,
+        mode: Scope,
         work: &mut dyn FnMut(&mut dyn Statements) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let Ok(mut held) = self.link.try_borrow_mut() else {
@@ -142,12 +142,12 @@ impl Backend for Postgres {
         };
         let mut link = self.alive(held.take())?;
         let came = match mode {
-            Mode::Read => self.read(&mut link, work),
-            Mode::Snapshot => {
+            Scope::Read => self.read(&mut link, work),
+            Scope::Snapshot => {
                 let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
                 self.transact(&mut link, begin, work)
             }
-            Mode::Write => self.transact(&mut link, "BEGIN ISOLATION LEVEL READ COMMITTED", work),
+            Scope::Write => self.transact(&mut link, "BEGIN ISOLATION LEVEL READ COMMITTED", work),
         };
         *held = Some(link);
         came

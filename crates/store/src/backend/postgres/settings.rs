@@ -1,7 +1,8 @@
 //! How to connect: the URL, and what psql's users keep in the environment.
 
+use super::errors::{Problem, chain};
 use super::passfile::{self, Place};
-use super::tls::{self, Mode};
+use super::tls::{self, Protection};
 use crate::backend::Access;
 use crate::error::StoreError;
 use crate::location::{Location, Server, decoded};
@@ -29,7 +30,7 @@ const SOCKETS: &str = "/var/run/postgresql";
 /// How to connect.
 pub struct Settings {
     config: Config,
-    mode: Mode,
+    mode: Protection,
     roots: Option<PathBuf>,
     session: Vec<&'static str>,
     /// A password file that is there but was not used.
@@ -45,15 +46,15 @@ impl Settings {
         };
         let (url, own) = split(server.url());
         let parsed = url.parse::<Config>();
-        let mut config = parsed.map_err(|error| wrong(super::errors::chain(&error)))?;
+        let mut config = parsed.map_err(|error| wrong(chain(&error)))?;
         fill(&mut config).map_err(wrong)?;
         let roots = own.roots.or_else(|| variable("PGSSLROOTCERT"));
         let roots = roots.map(PathBuf::from);
         let mode = own.mode.or_else(|| variable("PGSSLMODE"));
-        let mode = Mode::parse(mode.as_deref(), roots.is_some()).map_err(wrong)?;
+        let mode = Protection::parse(mode.as_deref(), roots.is_some()).map_err(wrong)?;
         config.ssl_mode(match mode {
-            Mode::Off => SslMode::Disable,
-            Mode::IfOffered => SslMode::Prefer,
+            Protection::Off => SslMode::Disable,
+            Protection::IfOffered => SslMode::Prefer,
             _ => SslMode::Require,
         });
         let ignored = fill_password(&mut config, server);
@@ -78,7 +79,7 @@ impl Settings {
     pub fn connect(&self) -> Result<Client, Problem> {
         let is_local = matches!(self.config.get_hosts().first(), Some(Host::Unix(_)));
         let mut client = match self.mode {
-            Mode::Off => self.config.connect(NoTls)?,
+            Protection::Off => self.config.connect(NoTls)?,
             // Nobody listens in between.
             _ if is_local => {
                 let mut config = self.config.clone();
@@ -91,20 +92,6 @@ impl Settings {
         };
         client.batch_execute(&self.session.join("; "))?;
         Ok(client)
-    }
-}
-
-/// Why there is no connection.
-pub enum Problem {
-    /// The client or the server says so.
-    Postgres(postgres::Error),
-    /// Certificates cannot be read.
-    Tls(String),
-}
-
-impl From<postgres::Error> for Problem {
-    fn from(error: postgres::Error) -> Self {
-        Self::Postgres(error)
     }
 }
 

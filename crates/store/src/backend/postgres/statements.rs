@@ -128,7 +128,7 @@ impl Statements for Open<'_> {
             copied(&values, &mut line);
             writer
                 .write_all(&line)
-                .map_err(|error| failures.interrupted(error))?;
+                .map_err(|error| failures.interrupted(&error))?;
         }
         writer.finish().map_err(|error| failures.failed(&error))
     }

@@ -1,11 +1,12 @@
 //! Encryption, with the meaning that PostgreSQL's clients give to `sslmode`
 //! (<https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION>).
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
@@ -15,7 +16,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Values of `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum Protection {
     /// `disable`.
     Off,
     /// `prefer`: encrypted if the server offers it; keeps out nobody who can pose as the server.
@@ -28,7 +29,7 @@ pub enum Mode {
     Named,
 }
 
-impl Mode {
+impl Protection {
     /// Reads a value; by default `prefer`. With certificates of its own `require` checks them.
     pub fn parse(text: Option<&str>, has_roots: bool) -> Result<Self, String> {
         Ok(match text {
@@ -48,15 +49,15 @@ impl Mode {
 }
 
 /// What makes encrypted connections.
-pub fn connector(mode: Mode, roots: Option<&Path>) -> Result<MakeRustlsConnect, String> {
+pub fn connector(mode: Protection, roots: Option<&Path>) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let checker = match mode {
-        Mode::Signed | Mode::Named => Some(checker(roots, Arc::clone(&provider))?),
-        Mode::Off | Mode::IfOffered | Mode::Always => None,
+        Protection::Signed | Protection::Named => Some(Checker::new(roots, Arc::clone(&provider))?),
+        Protection::Off | Protection::IfOffered | Protection::Always => None,
     };
     let verifier = Verifier {
         checker,
-        checks_name: mode == Mode::Named,
+        checks_name: mode == Protection::Named,
         provider: Arc::clone(&provider),
     };
     let config = ClientConfig::builder_with_provider(provider)
@@ -68,38 +69,48 @@ pub fn connector(mode: Mode, roots: Option<&Path>) -> Result<MakeRustlsConnect, 
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Checks certificates with those of a file, else with the system's.
-fn checker(
-    roots: Option<&Path>,
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, String> {
-    let mut store = RootCertStore::empty();
-    match roots {
-        Some(path) if path != Path::new("system") => {
-            let wrong = |error: &dyn std::fmt::Display| {
-                format!("cannot read certificates of {}: {error}", path.display())
-            };
-            let all = CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))?;
-            for certificate in all {
-                let certificate = certificate.map_err(|error| wrong(&error))?;
-                store.add(certificate).map_err(|error| wrong(&error))?;
+/// What certificates are checked with.
+#[derive(Debug)]
+struct Checker {
+    verifier: Arc<WebPkiServerVerifier>,
+    /// Those of a file. A server may show one of them itself.
+    named: Vec<CertificateDer<'static>>,
+}
+
+impl Checker {
+    /// Certificates of a file, else the system's.
+    fn new(roots: Option<&Path>, provider: Arc<CryptoProvider>) -> Result<Self, String> {
+        let mut named = Vec::new();
+        let mut store = RootCertStore::empty();
+        match roots {
+            Some(path) if path != Path::new("system") => {
+                let wrong = |error: &dyn std::fmt::Display| {
+                    format!("cannot read certificates of {}: {error}", path.display())
+                };
+                let all = CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))?;
+                for certificate in all {
+                    let certificate = certificate.map_err(|error| wrong(&error))?;
+                    named.push(certificate.clone());
+                    store.add(certificate).map_err(|error| wrong(&error))?;
+                }
+            }
+            _ => {
+                let system = rustls_native_certs::load_native_certs();
+                store.add_parsable_certificates(system.certs);
             }
         }
-        _ => {
-            let system = rustls_native_certs::load_native_certs();
-            store.add_parsable_certificates(system.certs);
-        }
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider);
+        let verifier = verifier.build().map_err(|error| {
+            format!("no certificates to check it with ({error}): name a file with sslrootcert")
+        })?;
+        Ok(Self { verifier, named })
     }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider);
-    verifier.build().map_err(|error| {
-        format!("no certificates to check the server with ({error}): name a file with sslrootcert")
-    })
 }
 
 /// Checks as much as the mode asks for; signatures of the handshake always.
 #[derive(Debug)]
 struct Verifier {
-    checker: Option<Arc<WebPkiServerVerifier>>,
+    checker: Option<Checker>,
     checks_name: bool,
     provider: Arc<CryptoProvider>,
 }
@@ -116,7 +127,15 @@ impl ServerCertVerifier for Verifier {
         let Some(checker) = &self.checker else {
             return Ok(ServerCertVerified::assertion());
         };
-        match checker.verify_server_cert(end, between, name, ocsp, now) {
+        if checker.named.iter().any(|named| named == end) {
+            // Often such a one may sign others, which no server's may otherwise.
+            if self.checks_name {
+                verify_server_name(&ParsedCertificate::try_from(end)?, name)?;
+            }
+            return Ok(ServerCertVerified::assertion());
+        }
+        let verifier = &checker.verifier;
+        match verifier.verify_server_cert(end, between, name, ocsp, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.checks_name => Ok(ServerCertVerified::assertion()),

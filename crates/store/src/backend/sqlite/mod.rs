@@ -4,7 +4,7 @@ mod file;
 mod migrate;
 mod statements;
 
-use super::{Access, Backend, Dialect, Mode, Statements};
+use super::{Access, Backend, Dialect, Scope, Statements};
 use crate::error::StoreError;
 use crate::location::Location;
 use file::{RECORD_LOCKS, StoreFileKind, absolute, create_folder, identity, inspect};
@@ -117,14 +117,14 @@ impl Backend for Sqlite {
     /// of the name that links led to when it was opened, and only before it writes.
     fn work(
         &self,
-        mode: Mode,
+        mode: Scope,
         work: &mut dyn FnMut(&mut dyn Statements) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let _held = RECORD_LOCKS.read().unwrap_or_else(PoisonError::into_inner);
         match mode {
-            Mode::Read => work(&mut Open::new(&self.connection, &self.path, &self.location)),
-            Mode::Snapshot => self.transact(TransactionBehavior::Deferred, work),
-            Mode::Write => {
+            Scope::Read => work(&mut Open::new(&self.connection, &self.path, &self.location)),
+            Scope::Snapshot => self.transact(TransactionBehavior::Deferred, work),
+            Scope::Write => {
                 // Nobody else writes until its end.
                 let came = self.transact(TransactionBehavior::Immediate, work);
                 match identity(&self.path) {
@@ -182,7 +182,7 @@ mod tests {
             in_use = RECORD_LOCKS.try_write().is_err();
             Ok(())
         };
-        database.work(Mode::Read, &mut look).unwrap();
+        database.work(Scope::Read, &mut look).unwrap();
         assert!(in_use);
     }
 }

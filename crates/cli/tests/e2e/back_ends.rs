@@ -1,0 +1,240 @@
+//! Stored runs in a file and in PostgreSQL: every command says the same of both.
+
+use crate::assay::{Bed, Ended, Running, text};
+use assay_store::{Location, ROLES, Store, StoredId};
+use assay_testkit::{Postgres, or_skip, postgres};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+const EMMC: &str = "sim:emmc-8gb-hs400,noise=5";
+
+/// `assay WORDS` with a store of that name.
+fn assay(bed: &Bed, store: &str, words: &[&str]) -> Ended {
+    let mut command = bed.command_without_store(words);
+    command.args(["--store", store]);
+    Running::start(&mut command).end()
+}
+
+/// What a command that succeeds prints.
+fn printed(bed: &Bed, store: &str, words: &[&str]) -> String {
+    let ended = assay(bed, store, words);
+    ended.assert_code(0);
+    ended.out
+}
+
+/// Two named runs on a simulated device and an import, in the file of the bed.
+fn measured() -> Bed {
+    let bed = Bed::new();
+    for (name, seed) in [("base", "1"), ("new", "2")] {
+        let words = [
+            "qualify",
+            EMMC,
+            "--quick",
+            "--only",
+            "rand-read-4k,seq-write-1m",
+            "--seed",
+            seed,
+            "--name",
+            name,
+        ];
+        bed.run(&words).assert_code(0);
+    }
+    let table = bed.join("governors.csv");
+    let figures =
+        "condition,metric,unit,n,mean,stdev\na,read,MB/s,3,65.28,0.77\nb,read,MB/s,3,75.47,0.43\n";
+    fs::write(&table, figures).expect("a file");
+    bed.run(&["import", text(&table), "--name", "table"])
+        .assert_code(0);
+    bed
+}
+
+/// Copies all that the bed has into a store.
+fn copy(bed: &Bed, store: &str) {
+    bed.run(&["push", "--all", "--to", store]).assert_code(0);
+}
+
+/// The body of both tests.
+fn every_command_says_the_same(bed: &Bed, store: &str) {
+    copy(bed, store);
+    let file = bed.store();
+    let file = text(&file);
+    let base = printed(bed, file, &["show", "base", "--json"]);
+    let id = serde_json::from_str::<serde_json::Value>(&base).expect("JSON")["run"]["id"].clone();
+    let id = id.as_str().expect("an id").to_owned();
+    let beginning = &id[..id.len() - 1];
+    for words in [
+        &["list"][..],
+        &["list", "--json"],
+        &["list", "--limit", "1"],
+        &["list", "--text", "BASE", "--command", "qualify"],
+        &["list", "--device", "emmc", "--since", "1h", "--json"],
+        &["show", &id, "--json"],
+        &["show", beginning],
+        &["show", "base"],
+        &["show", "last"],
+        &["show", "new", "--json"],
+        &["compare", "base", "new"],
+        &["compare", "base", "new", "--json"],
+        &["compare", "table@a", "table@b", "--json"],
+        &["rank", "table", "--json"],
+        &["power", "base"],
+        &["explain", "base", "--json"],
+    ] {
+        let [here, there] = [file, store].map(|store| printed(bed, store, words));
+        assert_eq!(here, there, "{words:?}");
+        assert!(!here.is_empty(), "{words:?}");
+    }
+    for words in [&["show", "nosuch"][..], &["compare", "base", "nosuch"]] {
+        let [here, there] = [file, store].map(|store| assay(bed, store, words).refusal());
+        assert_eq!(here.replace(file, "STORE"), there.replace(store, "STORE"));
+        assert!(there.contains("nosuch"), "{there}");
+    }
+    let pages = bed.join("pages");
+    printed(bed, store, &["report", "--all", text(&pages)]);
+    assert!(pages.join(format!("{id}.html")).exists());
+    changes(bed, store, &id);
+}
+
+/// Names, removal and imports.
+fn changes(bed: &Bed, store: &str, id: &str) {
+    printed(
+        bed,
+        store,
+        &["tag", "base", "--name", "first", "--tag", "x=1"],
+    );
+    assert!(printed(bed, store, &["show", "first"]).contains(id));
+    let taken = assay(bed, store, &["tag", "new", "--name", "first"]).refusal();
+    assert!(taken.contains("is called 'first' already"), "{taken}");
+    let table = bed.join("governors.csv");
+    let imported = printed(bed, store, &["import", text(&table), "--name", "again"]);
+    assert!(imported.contains("Stored as import"), "{imported}");
+    assert!(printed(bed, store, &["show", "last"]).contains("again"));
+    assay(bed, store, &["rm", "first", "nosuch"]).assert_code(2);
+    printed(bed, store, &["rm", "first", "again"]);
+    assay(bed, store, &["show", id]).assert_code(2);
+    let left = printed(bed, store, &["list", "--json"]);
+    let left: serde_json::Value = serde_json::from_str(&left).expect("JSON");
+    assert_eq!(left["runs"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn every_command_says_the_same_of_another_file() {
+    let bed = measured();
+    let store = bed.join("shared.sqlite");
+    every_command_says_the_same(&bed, text(&store));
+}
+
+#[test]
+fn every_command_says_the_same_of_a_database() {
+    let server = or_skip!(Postgres::shared());
+    let database = server.database().expect("a database");
+    every_command_says_the_same(&measured(), &server.url(&database));
+}
+
+/// A list of a store by TCP, with settings that the test makes.
+fn list_by_tcp(bed: &Bed, url: &str, set: impl FnOnce(&mut Command)) -> Ended {
+    let mut command = bed.command_without_store(&["list"]);
+    command.args(["--store", url]).env("HOME", bed.join(""));
+    set(&mut command);
+    Running::start(&mut command).end()
+}
+
+#[test]
+fn the_password_comes_from_where_psql_has_it_and_is_never_shown() {
+    let server = or_skip!(Postgres::shared());
+    let database = server.database().expect("a database");
+    drop(Store::open(Location::parse(server.url(&database).as_ref())).expect("a store"));
+    let bed = Bed::new();
+    let url = server.tcp_url(&database);
+    let none = list_by_tcp(&bed, &url, |_| {}).refusal();
+    assert!(none.contains("refuses the user"), "{none}");
+    let ended = list_by_tcp(&bed, &url, |command| {
+        command.env("PGPASSWORD", postgres::PASSWORD);
+    });
+    ended.assert_code(0);
+    // Of the password file, only a colon and a backslash are special.
+    let secret = postgres::PASSWORD.replace(':', "\\:");
+    let file = bed.join(".pgpass");
+    let line = format!(
+        "127.0.0.1:{}:*:{}:{secret}\n",
+        server.port(),
+        postgres::OWNER
+    );
+    fs::write(&file, format!("# ours\nother:*:*:*:no\n{line}")).expect("a file");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("ours");
+    list_by_tcp(&bed, &url, |_| {}).assert_code(0);
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("ours");
+    let exposed = list_by_tcp(&bed, &url, |_| {}).refusal();
+    assert!(exposed.contains("chmod 600"), "{exposed}");
+    assert!(!exposed.contains(postgres::PASSWORD), "{exposed}");
+}
+
+#[test]
+fn a_measuring_command_keeps_to_the_local_file_and_hides_the_password() {
+    let server = or_skip!(Postgres::shared());
+    let database = server.database().expect("a database");
+    let bed = Bed::new();
+    let with_secret = server.url(&database).replacen('@', ":s3cr3t@", 1);
+    let data = bed.join("data");
+    let mut command = bed.command_without_store(&["qualify", EMMC, "--quick"]);
+    command.args(["--only", "rand-read-4k", "--store", &with_secret]);
+    command.env("XDG_DATA_HOME", &data);
+    let ended = Running::start(&mut command).end();
+    ended.assert_code(0);
+    let local = Store::open_existing(&data.join("assay/runs.sqlite")).expect("the local file");
+    let StoredId::Run(id) = local.find("last").expect("a run") else {
+        panic!("an import");
+    };
+    let stored = local.load(&id).expect("a run").run.header.command.join(" ");
+    assert!(stored.contains(&server.url(&database)), "{stored}");
+    for text in [&stored, &ended.out, &ended.err.join("\n")] {
+        assert!(!text.contains("s3cr3t"), "{text}");
+    }
+    let mut command = bed.command_without_store(&["config"]);
+    command.env("ASSAY_STORE", &with_secret);
+    let config = Running::start(&mut command).end();
+    config.assert_code(0);
+    assert!(
+        config.out.contains(&server.url(&database)),
+        "{}",
+        config.out
+    );
+    assert!(!config.out.contains("s3cr3t"), "{}", config.out);
+}
+
+#[test]
+fn a_database_is_named_by_variable_and_config_file_and_read_by_readers() {
+    let server = or_skip!(Postgres::shared());
+    let database = server.database().expect("a database");
+    let bed = measured();
+    let url = server.url(&database);
+    copy(&bed, &url);
+    let name = format!("reader_of_{database}");
+    server.sql(&database, ROLES).expect("roles");
+    let role = format!("CREATE ROLE {name} LOGIN IN ROLE assay_reader");
+    server.sql(&database, &role).expect("a role");
+    let url = server.url_of(&name, &database);
+    let mut by_variable = bed.command_without_store(&["show", "base"]);
+    by_variable.env("ASSAY_STORE", &url);
+    let mut by_file = bed.command_without_store(&["show", "base"]);
+    let file = bed.join("settings.toml");
+    fs::write(&file, format!("store = \"{url}\"\n")).expect("a file");
+    by_file.env("ASSAY_CONFIG", &file);
+    for command in [&mut by_variable, &mut by_file] {
+        let shown = Running::start(command).end();
+        shown.assert_code(0);
+        assert!(shown.out.contains("base"), "{}", shown.out);
+    }
+    for words in [&["tag", "base", "--tag", "x"][..], &["rm", "base"]] {
+        let refused = assay(&bed, &url, words).refusal();
+        assert!(refused.contains("right to write"), "{refused}");
+    }
+    let gone = assay(&bed, "postgres://ann@127.0.0.1:1/lab", &["list"]);
+    gone.assert_code(1);
+    assert!(
+        gone.err.join(" ").contains("cannot reach the server"),
+        "{:?}",
+        gone.err
+    );
+}

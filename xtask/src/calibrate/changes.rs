@@ -1,0 +1,172 @@
+//! `cargo xtask calibrate --changes`: change points of series whose truth is known, beside those
+//! of Apache Otava.
+
+mod annotated;
+mod score;
+mod simulated;
+
+use crate::limits::{Limits, in_release};
+use crate::python;
+use crate::run::build_folder;
+use anyhow::{Result, bail};
+use assay_model::rng::SplitMix64;
+use assay_stats::changes::{Rules, RunSeries, find};
+use assay_testkit::Otava;
+use score::Score;
+use simulated::draw_runs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Simulated series with changes, and their first seed.
+const SERIES: u64 = 1_000;
+const SEED: u64 = 1_000_000;
+
+/// Series without a change, of so many runs.
+const QUIET_SERIES: u64 = 20;
+const QUIET_RUNS: u64 = 40;
+const MAX_FALSE_OF_QUIET: usize = 1;
+
+/// Series without a change that are looked at after each run, and the share that may ever alarm.
+const WATCHED_SERIES: u64 = 1_000;
+const MAX_SHARE_OF_WATCHED: f64 = 0.02;
+
+/// Series of a busy job, and the time that finding their changes may take.
+const BUSY_SERIES: u64 = 60;
+const BUSY_RUNS: u64 = 500;
+const MAX_BUSY: Duration = Duration::from_millis(500);
+
+/// Settings of Otava: its own, and those of Hunter's paper.
+const OTAVA: [(usize, f64, f64); 2] = [(50, 0.001, 0.0), (50, 0.001, 0.05)];
+
+/// Runs all parts; an error when one misses its limit.
+pub fn run(words: &[&str]) -> Result<()> {
+    let folder = match words {
+        [] => None,
+        ["--annotated", folder] => Some(Path::new(folder)),
+        _ => bail!("cargo xtask calibrate --changes [--annotated FOLDER]"),
+    };
+    if cfg!(debug_assertions) {
+        return in_release(&[&["calibrate", "--changes"], words].concat());
+    }
+    python::provide_otava()?;
+    let otava = Otava::within(&build_folder()?.join(Otava::FOLDER))?;
+    let mut limits = Limits::default();
+    simulated_series(&otava, SEED, &mut limits)?;
+    quiet_series(SEED, &mut limits);
+    busy_series(&mut limits);
+    if let Some(folder) = folder {
+        annotated_series(&otava, folder, &mut limits)?;
+    }
+    limits.end()
+}
+
+/// F1 and false alarms beside Otava's.
+fn simulated_series(otava: &Otava, seed: u64, limits: &mut Limits) -> Result<()> {
+    let all: Vec<_> = (seed..seed + SERIES).map(simulated::draw).collect();
+    let truths: Vec<&[usize]> = all.iter().map(|drawn| &drawn.changes[..]).collect();
+    let series: Vec<&RunSeries> = all.iter().map(|drawn| &drawn.series).collect();
+    against_otava("simulated", otava, &series, &truths, limits)
+}
+
+/// Published series that people annotated.
+fn annotated_series(otava: &Otava, folder: &Path, limits: &mut Limits) -> Result<()> {
+    let all = annotated::read(folder)?;
+    let truths: Vec<&[usize]> = all.iter().map(|read| &read.changes[..]).collect();
+    let series: Vec<&RunSeries> = all.iter().map(|read| &read.series).collect();
+    against_otava("annotated", otava, &series, &truths, limits)
+}
+
+fn against_otava(
+    what: &str,
+    otava: &Otava,
+    series: &[&RunSeries],
+    truths: &[&[usize]],
+    limits: &mut Limits,
+) -> Result<()> {
+    let found = series
+        .iter()
+        .map(|series| indices(series, &Rules::default()));
+    let ours = Score::of(truths, &found.collect::<Vec<_>>());
+    let means: Vec<Vec<f64>> = series.iter().map(|series| means(series)).collect();
+    println!("{what}: assay: {ours}");
+    for (window, max_p, magnitude) in OTAVA {
+        let found = otava.change_points(&means, window, max_p, magnitude)?;
+        let theirs = Score::of(truths, &found);
+        let name =
+            format!("{what}: Otava (windows of {window}, p {max_p}, changes over {magnitude})");
+        println!("{name}: {theirs}");
+        if (window, max_p, magnitude) == OTAVA[0] {
+            let holds = ours.f1() >= theirs.f1() && 2 * ours.wrong <= theirs.wrong;
+            limits.check(
+                &format!("{what}: beside Otava's own settings"),
+                &format!("{ours}"),
+                holds,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Nothing changes: nearly nothing may be found, also where the series is looked at after each
+/// run.
+fn quiet_series(seed: u64, limits: &mut Limits) {
+    let quiet = (seed..seed + QUIET_SERIES).map(|seed| simulated::quiet(seed, QUIET_RUNS));
+    let found: usize = quiet
+        .map(|series| indices(&series, &Rules::default()).len())
+        .sum();
+    limits.check(
+        &format!("{QUIET_SERIES} series of {QUIET_RUNS} runs without a change: changes found"),
+        &found.to_string(),
+        found <= MAX_FALSE_OF_QUIET,
+    );
+    let quiet = (seed..seed + WATCHED_SERIES).map(|seed| simulated::quiet(seed, QUIET_RUNS));
+    let alarms = quiet.filter(|series| ever_changes(series)).count();
+    let share = alarms as f64 / WATCHED_SERIES as f64;
+    limits.check(
+        &format!("{WATCHED_SERIES} such series, looked at after each run: series with an alarm"),
+        &alarms.to_string(),
+        share <= MAX_SHARE_OF_WATCHED,
+    );
+}
+
+/// Returns true if a change is found when a series ends with any of its runs.
+fn ever_changes(series: &RunSeries) -> bool {
+    let mut so_far = RunSeries {
+        points: Vec::new(),
+        ..*series
+    };
+    series.points.iter().any(|point| {
+        so_far.points.push(point.clone());
+        !indices(&so_far, &Rules::default()).is_empty()
+    })
+}
+
+/// A job of many series over more than a year.
+fn busy_series(limits: &mut Limits) {
+    let busy = (0..BUSY_SERIES).map(|seed| draw_runs(&mut SplitMix64::new(seed), BUSY_RUNS).series);
+    let busy: Vec<RunSeries> = busy.collect();
+    let start = Instant::now();
+    let found: usize = busy
+        .iter()
+        .map(|series| indices(series, &Rules::default()).len())
+        .sum();
+    let took = start.elapsed();
+    limits.check(
+        &format!("{BUSY_SERIES} series of {BUSY_RUNS} runs ({found} changes)"),
+        &format!("{} ms", took.as_millis()),
+        took <= MAX_BUSY,
+    );
+}
+
+/// Indices of the changes of a series.
+fn indices(series: &RunSeries, rules: &Rules) -> Vec<usize> {
+    let found = find(series, &[], rules);
+    found.iter().map(|change| change.index).collect()
+}
+
+/// Mean of each run: what other tools are given.
+fn means(series: &RunSeries) -> Vec<f64> {
+    let runs = series.points.iter().map(|point| &point.trials);
+    runs.map(|trials| trials.iter().sum::<f64>() / trials.len() as f64)
+        .collect()
+}
