@@ -69,7 +69,7 @@ fn bed_with_runs() -> Bed {
             "--trials",
             "3",
             "--only",
-            "rand-*-4k",
+            "rand-read-4k,rand-write-4k",
             "--seed",
             seed,
             "--name",
@@ -126,7 +126,7 @@ fn new_runs_become_points_of_series_while_it_runs() {
     let bed = bed_with_runs();
     let serving = Serving::start(&bed, &[]);
     let series = || {
-        serving.json("/api/v1/series")["series"]
+        serving.json("/api/v1/series?metrics=all")["series"]
             .as_array()
             .unwrap()
             .clone()

@@ -27,8 +27,8 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let runs = listed(asked, &ListFilter::default(), None, RUNS)?;
     let main = html! {
         (section("totals", tr!("At a glance"), &tiles(&totals, open)))
-        (section("latest", tr!("Latest runs"), &latest(&of_runs(tr!("The newest runs"), &runs.entries, false), totals.runs + totals.imports)))
         (section("changes", tr!("Open changes"), &changes(asked)?))
+        (section("latest", tr!("Latest runs"), &latest(&of_runs(tr!("The newest runs"), &runs.entries, false), totals.runs + totals.imports)))
         (section("devices", tr!("Devices"), &devices(asked)?))
         (section("machines", tr!("Machines"), &machines(asked)?))
     };
