@@ -1,4 +1,4 @@
-//! Python packages that tests check documents with: put into a folder of their own under
+//! Python packages that tests check documents and pages with: put into a folder of their own under
 //! the build folder, so that nothing of the system changes.
 
 use crate::run::{build_folder, run};
@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Modules and their packages, at the versions that the tests were written with.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 6] = [
+    ("axe_core_python", "axe-core-python==0.1.0"),
     ("check_jsonschema", "check-jsonschema==0.39.0"),
     ("kcidb_io", "kcidb-io==141"),
     ("nbformat", "nbformat==5.11.1"),

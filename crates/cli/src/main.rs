@@ -28,7 +28,7 @@ use commands::measure::{
     sweep, traits, watch,
 };
 use commands::results::{
-    export, import, list, plot, pull, push, query, report, rm, share, show, store, tag,
+    export, import, list, plot, pull, push, query, report, rm, serve, share, show, store, tag,
 };
 use commands::{Cli, Command, generate, language, usage};
 use driver::measuring::MeasureArgs;
@@ -173,6 +173,7 @@ fn run_command(
         Command::Query(args) => query::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Share(args) => share::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Targets(args) => commands::machines::targets::run(&args),

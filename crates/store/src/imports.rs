@@ -101,7 +101,7 @@ impl Store {
     }
 }
 
-fn summary(row: &Row<'_>) -> Result<ImportSummary, StoreError> {
+pub(crate) fn summary(row: &Row<'_>) -> Result<ImportSummary, StoreError> {
     Ok(ImportSummary {
         id: row.get("id")?,
         imported_unix_ms: row.get("imported_unix_ms")?,

@@ -11,6 +11,7 @@
 
 mod annotations;
 mod backend;
+mod browse;
 mod clock;
 mod derived;
 mod error;
@@ -27,11 +28,12 @@ mod schema;
 mod select;
 
 pub use backend::{Question, Value, views};
-pub use derived::{CheckedSeries, SeriesFilter};
+pub use browse::{Page, PageKey, RecordState, Totals};
+pub use derived::{CheckedSeries, DeviceSummary, SeriesFilter};
 pub use error::StoreError;
 pub use imports::ImportSummary;
 pub use location::{Location, Server};
-pub use pages::{ListFilter, ListKey, ListPage, Listed};
+pub use pages::{ListFilter, ListKey, ListPage, Listed, RunsFilter};
 pub use query::UnitFigure;
 pub use queue::Queued;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};

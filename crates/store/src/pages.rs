@@ -21,6 +21,23 @@ pub struct ListFilter {
     pub device: Option<String>,
     /// A part of id, path, device, target, files, name, a tag or note.
     pub text: Option<String>,
+    /// Conditions that only runs fulfil.
+    pub of_runs: RunsFilter,
+}
+
+/// Which runs a list has; where anything is given, it has no imports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunsFilter {
+    /// Began before (milliseconds since 1970, UTC).
+    pub before_unix_ms: Option<u64>,
+    /// Word of the status.
+    pub status: Option<String>,
+    /// A part of the machine, as facts have it.
+    pub target: Option<String>,
+    /// Model of the device, as facts have it.
+    pub model: Option<String>,
+    /// Unit of the device, as facts have it.
+    pub unit: Option<String>,
 }
 
 /// Place of a run or an import in a list; the next page begins behind it. As text it is a word.
@@ -135,6 +152,12 @@ impl ListFilter {
             let any: Vec<String> = columns.map(|column| fits(column, &wanted)).collect();
             all.push(format!("({})", any.join(" OR ")));
         }
+        if self.of_runs != RunsFilter::default() {
+            all.push(match table.is_import {
+                true => "1 = 0".to_owned(),
+                false => self.of_runs.condition(values),
+            });
+        }
         match all.is_empty() {
             true => "1 = 1".to_owned(),
             false => all.join(" AND "),
@@ -147,6 +170,33 @@ impl ListFilter {
             Some(_) => format!("{} LEFT JOIN annotations USING (id)", table.name),
             None => table.name.to_owned(),
         }
+    }
+}
+
+impl RunsFilter {
+    /// The condition of runs. Their facts are looked up one by one, for the newest are wanted.
+    fn condition(&self, values: &mut Placeholders) -> String {
+        let fact = |condition: &str| {
+            format!("EXISTS (SELECT 1 FROM facts WHERE run_id = runs.id AND {condition})")
+        };
+        let mut all = Vec::new();
+        if let Some(before) = self.before_unix_ms {
+            all.push(format!("started_unix_ms < {}", values.add(before)));
+        }
+        if let Some(status) = &self.status {
+            all.push(format!("status = {}", values.add(status)));
+        }
+        if let Some(target) = &self.target {
+            let wanted = values.add(like(target));
+            all.push(fact(&fits("facts.target", &wanted)));
+        }
+        if let Some(model) = &self.model {
+            all.push(fact(&format!("facts.model = {}", values.add(model))));
+        }
+        if let Some(unit) = &self.unit {
+            all.push(fact(&format!("facts.unit = {}", values.add(unit))));
+        }
+        all.join(" AND ")
     }
 }
 

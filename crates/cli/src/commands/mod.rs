@@ -50,6 +50,7 @@ use results::push::PushArgs;
 use results::query::QueryArgs;
 use results::report::ReportArgs;
 use results::rm::RmArgs;
+use results::serve::ServeArgs;
 use results::share::ShareArgs;
 use results::show::ShowArgs;
 use results::store::StoreCommandArgs;
@@ -111,8 +112,8 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     (
         key!("Results"),
         &[
-            "list", "show", "report", "plot", "query", "export", "share", "import", "tag", "rm",
-            "push", "pull", "store",
+            "list", "show", "report", "plot", "serve", "query", "export", "share", "import", "tag",
+            "rm", "push", "pull", "store",
         ],
     ),
     (
@@ -218,6 +219,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Write figures of a device for others, without what identifies you.
     Share(ShareArgs),
+    /// Show stored results in a browser, and to programs as JSON.
+    Serve(ServeArgs),
     /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
     Explain(ExplainArgs),
     /// Calculate bus limits, simulate cards and fit their parameters.

@@ -149,6 +149,27 @@ impl FigureSource {
         Ok(source)
     }
 
+    /// Finds what `word` names in a store alone, never a file.
+    pub fn find_stored(word: &str, store: &Store) -> Result<Self, Failure> {
+        let (name, condition) = match word.rsplit_once('@') {
+            Some((name, condition)) => (name, Some(condition)),
+            None => (word, None),
+        };
+        let mut source = Self::of_stored(load_from(store, name)?);
+        if let Some(condition) = condition {
+            source.keep(condition)?;
+        }
+        word.clone_into(&mut source.name);
+        Ok(source)
+    }
+
+    fn of_stored(stored: Stored) -> Self {
+        match stored {
+            Stored::Import(import) => Self::of_import(*import),
+            Stored::Run(run) => Self::of_run(*run),
+        }
+    }
+
     fn of_file(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
         let results = crate::stored::files::read_file(path, None)?.results;
@@ -215,10 +236,7 @@ impl FigureSource {
             true => Failure::usage(format!("{name} is not a file, and {failure}")),
             false => failure,
         })?;
-        Ok(match loaded {
-            Stored::Import(import) => Self::of_import(*import),
-            Stored::Run(run) => Self::of_run(*run),
-        })
+        Ok(Self::of_stored(loaded))
     }
 
     /// As reports take it.

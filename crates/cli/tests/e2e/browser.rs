@@ -30,7 +30,7 @@ fn chromium(bed: &Bed, words: &[&str], page: &Path) -> Command {
 
 /// Runs a script in the page once it has loaded; what it writes with `say`, a line
 /// each.
-fn probed(bed: &Bed, page: &Path, script: &str) -> Vec<String> {
+pub fn probed(bed: &Bed, page: &Path, script: &str) -> Vec<String> {
     let copy = bed.join("probed.html");
     let html = fs::read_to_string(page).expect("a page");
     let probe = format!(
@@ -40,7 +40,12 @@ fn probed(bed: &Bed, page: &Path, script: &str) -> Vec<String> {
          const lines = document.createElement('pre'); lines.id = 'said'; lines.textContent = said.join('\\n'); document.body.append(lines);</script></body>"
     );
     fs::write(&copy, html.replace("</body>", &probe)).expect("a copy of it");
-    let ended = Running::start(&mut chromium(bed, &["--dump-dom"], &copy)).end();
+    dumped(bed, &copy)
+}
+
+/// Lines that a script in a page has put into an element `said`.
+pub fn dumped(bed: &Bed, page: &Path) -> Vec<String> {
+    let ended = Running::start(&mut chromium(bed, &["--dump-dom"], page)).end();
     ended.assert_code(0);
     let logged = ended.err.concat();
     assert!(!logged.contains("CONSOLE"), "{logged}");

@@ -66,6 +66,7 @@ mod sandboxes;
 mod scenario;
 mod seeds;
 mod series;
+mod serve;
 mod settings;
 mod several;
 mod simulated;

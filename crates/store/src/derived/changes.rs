@@ -20,7 +20,7 @@ pub struct CheckedSeries<'a> {
 }
 
 /// Columns of `changes`, in the order of [`row`].
-const CHANGES: &[&str] = &[
+pub(super) const CHANGES: &[&str] = &[
     "series",
     "run_id",
     "before_run_id",
@@ -151,7 +151,7 @@ fn row(series: i64, change: &SeriesChange) -> Result<Vec<Value>, StoreError> {
     ])
 }
 
-fn read(row: &Row<'_>) -> Result<SeriesChange, StoreError> {
+pub(super) fn read(row: &Row<'_>) -> Result<SeriesChange, StoreError> {
     let low: Option<f64> = row.get("effect_low")?;
     let high: Option<f64> = row.get("effect_high")?;
     let side = |runs, centre| -> Result<ChangeSide, StoreError> {

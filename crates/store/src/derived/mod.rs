@@ -5,9 +5,11 @@
 mod changes;
 pub(crate) mod facts;
 mod opinions;
+mod pages;
 mod series;
 
 pub use changes::CheckedSeries;
+pub use pages::DeviceSummary;
 pub use series::SeriesFilter;
 
 use crate::backend::{Row, SqlSession};

@@ -84,7 +84,12 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-fn write(store: &Store, view: &StoreView, format: TidyFormat, args: &ExportArgs) -> Result<(), Failure> {
+fn write(
+    store: &Store,
+    view: &StoreView,
+    format: TidyFormat,
+    args: &ExportArgs,
+) -> Result<(), Failure> {
     let (form, ending) = match format {
         TidyFormat::Csv => (Form::Csv, "csv"),
         TidyFormat::Parquet => (Form::Parquet, "parquet"),

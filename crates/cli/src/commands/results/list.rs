@@ -14,7 +14,7 @@ use assay_model::units::Bytes;
 use assay_report::json::rfc3339;
 use assay_report::key_figure::{KeyFigure, key_job};
 use assay_report::terminal::{ListRow, write_list};
-use assay_store::{ImportSummary, ListFilter, Listed, RunSummary, SomeTrials, Store};
+use assay_store::{ImportSummary, ListFilter, Listed, RunSummary, RunsFilter, SomeTrials, Store};
 use clap::Args;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -180,6 +180,7 @@ impl ListArgs {
             command: self.command.clone(),
             device: self.device.clone(),
             text: self.text.clone(),
+            of_runs: RunsFilter::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod push;
 pub mod query;
 pub mod report;
 pub mod rm;
+pub mod serve;
 pub mod share;
 pub mod show;
 pub mod store;

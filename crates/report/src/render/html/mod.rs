@@ -10,6 +10,7 @@ mod blocks;
 mod data;
 mod page;
 mod run;
+mod site;
 
 use crate::charts::data::{Gallery, comparison};
 use crate::charts::draw::{Chart, slug};
@@ -22,11 +23,13 @@ use crate::views;
 use assay_lang::{Language, current, in_english};
 use assay_model::figures::Import;
 use data::{Archive, ArchivedDocument, Way};
+use maud::Markup;
 use page::Page;
 use std::io::{self, Write};
 
 pub use crate::views::index::IndexEntry;
-pub use run::{write, write_among};
+pub use run::{markup_in, write, write_among};
+pub use site::{Site, SiteLink, markup, style_sheet};
 
 /// Writes the page of results that were made elsewhere; `verdicts` where they have
 /// several conditions.
@@ -88,6 +91,20 @@ pub fn write_comparison(
         version: run.map_or(env!("CARGO_PKG_VERSION"), |run| &run.header.assay_version),
     };
     page.write(out)
+}
+
+/// The page of results that were made elsewhere, as a server sends it.
+pub fn import_in(site: &Site, import: &Import, verdicts: Option<&Verdicts>) -> Markup {
+    let gallery = Gallery::of_import(import, verdicts);
+    let verdict = verdicts.iter();
+    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
+    site.document(&views::import::page(import, &gallery, verdict.collect()))
+}
+
+/// The page of a comparison, as a server sends it.
+pub fn comparison_in(site: &Site, compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Markup {
+    let gallery = comparison::Gallery::of(compared, a, b);
+    site.document(&views::comparison::page(compared, a, b, &gallery))
 }
 
 /// Writes a document as a page.

@@ -2,14 +2,13 @@
 
 use super::blocks::blocks;
 use super::data::Archive;
-use crate::charts::draw::svg;
+use super::site::{Site, inline_style};
 use crate::document::{Document, Section};
 use crate::words::text::clean;
 use assay_lang::{current, tr};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::io::{self, Write};
 
-const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
 /// Nothing may be asked for, from anywhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
@@ -30,10 +29,15 @@ impl Page<'_> {
         out.write_all(self.markup().into_string().as_bytes())
     }
 
+    /// The page with the ways of a server, which hands out the data itself.
+    pub fn in_site(&self, site: &Site) -> Markup {
+        let anchors = anchors(self.document);
+        let header = html! { (self.opening(&site.lead)) (self.contents(&anchors)) };
+        site.whole(&self.document.title, &header, &self.sections(&anchors))
+    }
+
     fn markup(&self) -> Markup {
-        let document = self.document;
-        let anchors = anchors(document);
-        let sections = || anchors.iter().zip(&document.sections);
+        let anchors = anchors(self.document);
         html! {
             (DOCTYPE)
             html lang=(current().tag()) {
@@ -42,35 +46,48 @@ impl Page<'_> {
                     meta http-equiv="Content-Security-Policy" content=(POLICY);
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    title { "assay: " (document.title) }
-                    style { (PreEscaped(svg::variables())) (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) }
+                    title { "assay: " (self.document.title) }
+                    (inline_style())
                 }
                 body data-filter=(tr!("Filter rows")) data-shown=(tr!("shown")) data-csv=(tr!("Data of this chart as CSV"))
                     data-turn=(tr!("Surface: arrow keys turn it, plus and minus zoom, 0 puts it back")) {
-                    header {
-                        h1 { (document.title) }
-                        (blocks(&document.header))
-                        nav aria-label=(tr!("Sections")) {
-                            @for (anchor, section) in sections() {
-                                a href={ "#" (anchor) } { (title(section)) }
-                                " "
-                            }
-                            @if self.data.is_some() { a href="#take-away" { (tr!("Data")) } }
-                        }
-                    }
+                    header { (self.opening(&Markup::default())) (self.contents(&anchors)) }
                     main {
-                        @for (anchor, section) in sections() {
-                            section id=(anchor) {
-                                h2 { (title(section)) }
-                                (blocks(&section.blocks))
-                            }
-                        }
+                        (self.sections(&anchors))
                         @if let Some(data) = &self.data {
                             section #take-away { h2 { (tr!("Data")) } (data.markup()) }
                         }
                     }
                     footer { p { (tr!("Made by assay {version}.", version = clean(self.version))) } }
                     script { (PreEscaped(SCRIPT)) }
+                }
+            }
+        }
+    }
+
+    /// Title, and what stands directly below it.
+    fn opening(&self, lead: &Markup) -> Markup {
+        html! { h1 { (self.document.title) } (blocks(&self.document.header)) (lead) }
+    }
+
+    fn contents(&self, anchors: &[String]) -> Markup {
+        html! {
+            nav aria-label=(tr!("Sections")) {
+                @for (anchor, section) in anchors.iter().zip(&self.document.sections) {
+                    a href={ "#" (anchor) } { (title(section)) }
+                    " "
+                }
+                @if self.data.is_some() { a href="#take-away" { (tr!("Data")) } }
+            }
+        }
+    }
+
+    fn sections(&self, anchors: &[String]) -> Markup {
+        html! {
+            @for (anchor, section) in anchors.iter().zip(&self.document.sections) {
+                section id=(anchor) {
+                    h2 { (title(section)) }
+                    (blocks(&section.blocks))
                 }
             }
         }

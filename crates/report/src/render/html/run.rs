@@ -2,6 +2,7 @@
 
 use super::data::{Archive, ArchivedDocument, Way};
 use super::page::Page;
+use super::site::Site;
 use crate::charts::data::Gallery;
 use crate::charts::draw::{Chart, slug};
 use crate::machine::json::{self, Without};
@@ -13,6 +14,7 @@ use crate::views;
 use crate::words::text::clean;
 use assay_lang::{Language, current, in_english, tr};
 use assay_model::run::Run;
+use maud::Markup;
 use std::io::{self, Write};
 use std::rc::Rc;
 
@@ -62,6 +64,18 @@ pub fn write_among(
         version: &run.header.assay_version,
     };
     page.write(out)
+}
+
+/// The page as a server sends it, which hands out the data itself.
+pub fn markup_in(site: &Site, run: &Run) -> Markup {
+    let verdicts = Verdicts::of(run);
+    let split = by_condition(run.clone());
+    let derived = Derived::all(run);
+    let summary = Summary::with(&split, &derived);
+    let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    let verdict = verdicts.iter();
+    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
+    site.document(&views::run::full(&summary, &gallery, verdict.collect()))
 }
 
 /// About so many figures of series and distributions are worth packing at all.

@@ -1,0 +1,181 @@
+//! What readers of a whole store need besides lists: numbers, and whether a record changed.
+
+use crate::backend::Value;
+use crate::error::StoreError;
+use crate::runs::{Owner, Store};
+use crate::{rows, select};
+use assay_model::run::RunStatus;
+use std::fmt;
+
+/// Rows of a list, and where it goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// Rows of this page.
+    pub rows: Vec<T>,
+    /// Key of its last row; `None` on the last page.
+    pub next: Option<PageKey>,
+}
+
+/// Place in a list that is in order of time: a page goes on behind it, however many rows were
+/// added meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageKey {
+    /// Time of the row, milliseconds since 1970 (UTC).
+    pub at_unix_ms: u64,
+    /// What tells rows of one time apart.
+    pub id: String,
+}
+
+impl fmt::Display for PageKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.at_unix_ms, self.id)
+    }
+}
+
+impl PageKey {
+    /// Inverse of its `Display`; `None` for other texts.
+    pub fn read(text: &str) -> Option<Self> {
+        let (at, id) = text.split_once('-')?;
+        Some(Self {
+            at_unix_ms: at.parse().ok()?,
+            id: id.to_owned(),
+        })
+    }
+}
+
+/// What a store has, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// Number of runs.
+    pub runs: u64,
+    /// Number of imports.
+    pub imports: u64,
+    /// Number of different models of devices, among runs with facts.
+    pub devices: u64,
+    /// Start of the newest run, milliseconds since 1970 (UTC).
+    pub newest_unix_ms: Option<u64>,
+}
+
+/// What decides how a run or an import is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordState {
+    /// Text that differs from before if anything of it changed.
+    pub text: String,
+    /// Process that makes the run, while it is under way.
+    pub owner: Option<Owner>,
+}
+
+/// Conditions that are all to be fulfilled, with the values of their placeholders.
+#[derive(Default)]
+pub(crate) struct Conditions {
+    sql: Vec<String>,
+    /// Values of the placeholders.
+    pub(crate) values: Vec<Value>,
+}
+
+impl Conditions {
+    /// Conditions that were written elsewhere, with their values.
+    pub(crate) fn of((sql, values): (String, Vec<Value>)) -> Self {
+        Self {
+            sql: vec![sql],
+            values,
+        }
+    }
+
+    /// Adds a condition; each `?` in it is the value.
+    pub(crate) fn add(&mut self, sql: &str, value: impl Into<Value>) {
+        self.values.push(value.into());
+        let place = format!("?{}", self.values.len());
+        self.sql.push(sql.replace('?', &place));
+    }
+
+    /// Adds that a row is behind a key in descending order.
+    pub(crate) fn behind(&mut self, time: &str, id: &str, key: &PageKey) {
+        self.values.push(key.at_unix_ms.into());
+        self.values.push((&key.id).into());
+        let n = self.values.len();
+        self.sql
+            .push(format!("({time}, {id}) < (?{}, ?{n})", n - 1));
+    }
+
+    /// Adds the number of rows, one more than a page has.
+    pub(crate) fn limit(&mut self, most: u32) -> String {
+        self.values.push((u64::from(most) + 1).into());
+        format!("LIMIT ?{}", self.values.len())
+    }
+
+    /// All of them behind a word of SQL.
+    pub(crate) fn all(&self, word: &str) -> String {
+        match self.sql.is_empty() {
+            true => String::new(),
+            false => format!("{word} {}", self.sql.join(" AND ")),
+        }
+    }
+}
+
+impl Store {
+    /// What the store has, in numbers.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn totals(&self) -> Result<Totals, StoreError> {
+        let sql = "SELECT (SELECT count(*) FROM runs) AS runs, \
+                   (SELECT count(*) FROM imports) AS imports, \
+                   (SELECT count(DISTINCT model) FROM facts) AS devices, \
+                   (SELECT max(started_unix_ms) FROM runs) AS newest";
+        let totals = self.database.first(sql, &[], |row| {
+            Ok(Totals {
+                runs: row.get("runs")?,
+                imports: row.get("imports")?,
+                devices: row.get("devices")?,
+                newest_unix_ms: row.get("newest")?,
+            })
+        })?;
+        Ok(totals.unwrap_or(Totals {
+            runs: 0,
+            imports: 0,
+            devices: 0,
+            newest_unix_ms: None,
+        }))
+    }
+
+    /// What decides how a run or an import is shown, without reading its records.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`], or when the store cannot be read.
+    pub fn state_of(&self, id: &str) -> Result<RecordState, StoreError> {
+        let sql = "SELECT status, error, finished_unix_ms, owner_pid, owner_boot_id, \
+                   owner_start_ticks, name, tags, note, \
+                   (SELECT count(*) FROM trials WHERE run_id = runs.id) AS trials \
+                   FROM runs LEFT JOIN annotations USING (id) WHERE id = ?1";
+        let state = self.database.first(sql, &[id.into()], |row| {
+            let status = select::status(row)?;
+            let finished: Option<u64> = row.get("finished_unix_ms")?;
+            let trials: u64 = row.get("trials")?;
+            let annotation = rows::annotation(row)?;
+            let running = status == RunStatus::Running;
+            let owner = running.then(|| rows::owner(row)).transpose()?;
+            Ok(RecordState {
+                text: format!("{status:?} {finished:?} {trials} {annotation:?}"),
+                owner,
+            })
+        })?;
+        match state {
+            Some(state) => Ok(state),
+            // An import never changes, but for its annotation.
+            None => Ok(RecordState {
+                text: format!("{:?}", self.annotation(id)?),
+                owner: None,
+            }),
+        }
+    }
+}
+
+/// A page of rows, of which there may be one too many.
+pub(crate) fn page<T>(mut rows: Vec<T>, most: u32, key: impl Fn(&T) -> PageKey) -> Page<T> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let more = rows.len() > most;
+    rows.truncate(most);
+    let next = rows.last().filter(|_| more).map(key);
+    Page { rows, next }
+}

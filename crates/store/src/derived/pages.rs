@@ -1,0 +1,198 @@
+//! Series, changes, devices and machines a page at a time.
+
+use super::changes::{self, CHANGES};
+use super::series::{self, COLUMNS, SeriesFilter};
+use crate::backend::{Row, Value};
+use crate::browse::{Conditions, Page, PageKey, page};
+use crate::error::StoreError;
+use crate::runs::Store;
+use assay_model::series::{Series, SeriesChange};
+
+/// A model of devices, a unit or a machine in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSummary {
+    /// The model, the unit, or the name of the machine.
+    pub name: String,
+    /// Number of runs.
+    pub runs: u64,
+    /// Start of the newest of them that has figures, milliseconds since 1970 (UTC); 0: none has.
+    pub newest_unix_ms: u64,
+}
+
+impl Store {
+    /// Series that fit a filter, the one with the newest run first, a page of at most `most` behind
+    /// `after`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn series_page(
+        &self,
+        filter: &SeriesFilter,
+        after: Option<&PageKey>,
+        most: u32,
+    ) -> Result<Page<Series>, StoreError> {
+        let mut conditions = Conditions::of(filter.condition());
+        if let Some(key) = after {
+            conditions.behind("last_unix_ms", "key", key);
+        }
+        let limit = conditions.limit(most);
+        let sql = format!(
+            "SELECT {COLUMNS} FROM series {} AND runs > 0 ORDER BY last_unix_ms DESC, key DESC {limit}",
+            conditions.all("WHERE")
+        );
+        let rows = self
+            .database
+            .query(&sql, &conditions.values, series::read)?;
+        let key = |series: &Series| PageKey {
+            at_unix_ms: series.last_unix_ms,
+            id: series.key.clone(),
+        };
+        Ok(page(rows, most, key))
+    }
+
+    /// Series that a run is a point of: by job and metric.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn series_of_run(&self, run: &str) -> Result<Vec<Series>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM series WHERE runs > 0 \
+             AND id IN (SELECT series FROM points WHERE run_id = ?1) \
+             ORDER BY decides DESC, job, condition, metric, id"
+        );
+        self.database.query(&sql, &[run.into()], series::read)
+    }
+
+    /// Changes, the newest first, each with its series, a page of at most `most` behind `after`;
+    /// only slowdowns that nobody accepted if `open`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn change_page(
+        &self,
+        filter: &SeriesFilter,
+        open: bool,
+        after: Option<&PageKey>,
+        most: u32,
+    ) -> Result<Page<(Series, SeriesChange)>, StoreError> {
+        const ID: &str = "found.key || '/' || changes.run_id";
+        let mut found = Conditions::of(filter.condition());
+        let of_series = found.all("WHERE");
+        let mut conditions =
+            Conditions::of(("1 = 1".to_owned(), std::mem::take(&mut found.values)));
+        if open {
+            conditions.add("changes.verdict = ?", "slower");
+            conditions.add("changes.accepted = ?", 0_u32);
+        }
+        if let Some(key) = after {
+            conditions.behind("changes.started_unix_ms", ID, key);
+        }
+        let limit = conditions.limit(most);
+        let columns = CHANGES.join(", changes.");
+        let sql = format!(
+            "SELECT found.*, changes.{columns} FROM changes JOIN \
+             (SELECT {COLUMNS}, id AS series_id FROM series {of_series} AND runs > 0) AS found \
+             ON changes.series = found.series_id {} \
+             ORDER BY changes.started_unix_ms DESC, {ID} DESC {limit}",
+            conditions.all("WHERE")
+        );
+        let read = |row: &Row<'_>| Ok((series::read(row)?, changes::read(row)?));
+        let rows = self.database.query(&sql, &conditions.values, read)?;
+        let key = |(series, change): &(Series, SeriesChange)| PageKey {
+            at_unix_ms: change.started_unix_ms,
+            id: format!("{}/{}", series.key, change.run),
+        };
+        Ok(page(rows, most, key))
+    }
+
+    /// Number of slowdowns that nobody accepted.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn open_changes(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT count(*) AS n FROM changes WHERE verdict = 'slower' AND accepted = 0";
+        let n = self.database.first(sql, &[], |row| row.get("n"))?;
+        Ok(n.unwrap_or_default())
+    }
+
+    /// Models of devices, the one measured last first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn device_page(
+        &self,
+        after: Option<&PageKey>,
+        most: u32,
+    ) -> Result<Page<DeviceSummary>, StoreError> {
+        self.grouped("model", after, most)
+    }
+
+    /// Machines, the one measured last first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn machine_page(
+        &self,
+        after: Option<&PageKey>,
+        most: u32,
+    ) -> Result<Page<DeviceSummary>, StoreError> {
+        self.grouped("target", after, most)
+    }
+
+    /// Values of a column of facts with their runs. Times are those of series, of which there are
+    /// fewer.
+    fn grouped(
+        &self,
+        column: &str,
+        after: Option<&PageKey>,
+        most: u32,
+    ) -> Result<Page<DeviceSummary>, StoreError> {
+        let mut conditions = Conditions::of(("1 = 1".to_owned(), Vec::new()));
+        if let Some(key) = after {
+            conditions.behind("COALESCE(newest, 0)", "name", key);
+        }
+        let limit = conditions.limit(most);
+        let sql = format!(
+            "SELECT name, runs, COALESCE(newest, 0) AS newest FROM \
+             (SELECT {column} AS name, count(*) AS runs FROM facts GROUP BY {column}) AS named \
+             LEFT JOIN (SELECT {column} AS of_series, max(last_unix_ms) AS newest FROM series \
+             WHERE runs > 0 GROUP BY {column}) AS timed ON name = of_series {} \
+             ORDER BY COALESCE(newest, 0) DESC, name DESC {limit}",
+            conditions.all("WHERE")
+        );
+        self.summaries_of(&sql, &conditions.values, most)
+    }
+
+    /// Units of a model, the one measured last first, at most `most`; runs without a known unit are
+    /// under an empty name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn units_of(&self, model: &str, most: u32) -> Result<Page<DeviceSummary>, StoreError> {
+        let values = [model.into(), (u64::from(most) + 1).into()];
+        let sql = "SELECT COALESCE(unit, '') AS name, count(*) AS runs, \
+                   max(started_unix_ms) AS newest FROM facts JOIN runs ON runs.id = facts.run_id \
+                   WHERE model = ?1 GROUP BY COALESCE(unit, '') ORDER BY newest DESC LIMIT ?2";
+        self.summaries_of(sql, &values, most)
+    }
+
+    fn summaries_of(
+        &self,
+        sql: &str,
+        values: &[Value],
+        most: u32,
+    ) -> Result<Page<DeviceSummary>, StoreError> {
+        let rows = self.database.query(sql, values, |row| {
+            Ok(DeviceSummary {
+                name: row.get("name")?,
+                runs: row.get("runs")?,
+                newest_unix_ms: row.get("newest")?,
+            })
+        })?;
+        let key = |device: &DeviceSummary| PageKey {
+            at_unix_ms: device.newest_unix_ms,
+            id: device.name.clone(),
+        };
+        Ok(page(rows, most, key))
+    }
+}

@@ -1,0 +1,133 @@
+//! Who may ask: the token of scripts, and names by which the server may be called.
+
+use sha2::{Digest, Sha256};
+use std::net::{IpAddr, SocketAddr};
+
+/// Fewest characters of a token: 64 bits in hexadecimal digits.
+const SHORTEST: usize = 16;
+
+/// A secret that scripts send; only its digest is kept.
+#[derive(Clone)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// A token of the contents of a file; `None` if it is shorter than 16 characters or not one word.
+    pub fn of(contents: &str) -> Option<Self> {
+        let secret = contents.trim();
+        let is_word = secret.bytes().all(|byte| byte.is_ascii_graphic());
+        (is_word && secret.len() >= SHORTEST).then(|| Self(digest(secret)))
+    }
+
+    /// True if a header `Authorization` has the token. Takes as long whatever it has: digests are
+    /// compared, and all of their bytes.
+    pub fn is_in(&self, header: Option<&str>) -> bool {
+        let given = header.and_then(|header| header.split_once(' '));
+        let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let given = digest(given.map_or("", |(_, secret)| secret.trim()));
+        let pairs = self.0.iter().zip(given);
+        pairs.fold(0, |differing, (own, other)| differing | (own ^ other)) == 0
+    }
+}
+
+fn digest(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// Names by which the server may be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Any name: whoever reaches the address may read.
+    Any,
+    /// These names, in lower case, without a port.
+    These(Vec<String>),
+}
+
+impl Names {
+    /// On an address of this machine alone those of this machine, so that no page of another site
+    /// can read through a name that it lets point here (DNS rebinding); and the `further` ones.
+    pub fn of(address: SocketAddr, further: &[String]) -> Self {
+        let loopback = is_loopback(address.ip());
+        if !loopback && further.is_empty() {
+            return Self::Any;
+        }
+        let own = [
+            "localhost".to_owned(),
+            "127.0.0.1".to_owned(),
+            "::1".to_owned(),
+            address.ip().to_string(),
+        ];
+        let further = further.iter().map(|name| bare(name).to_ascii_lowercase());
+        Self::These(own.into_iter().chain(further).collect())
+    }
+
+    /// True if the server may be called so; `None`: without a name.
+    pub fn allow(&self, host: Option<&str>) -> bool {
+        match (self, host) {
+            (Self::Any, _) => true,
+            (Self::These(_), None) => false,
+            (Self::These(names), Some(host)) => {
+                let host = bare(host).to_ascii_lowercase();
+                names.contains(&host)
+            }
+        }
+    }
+}
+
+/// True for addresses that only this machine reaches.
+pub fn is_loopback(ip: IpAddr) -> bool {
+    ip.to_canonical().is_loopback()
+}
+
+/// A host without its port, an address without brackets.
+fn bare(host: &str) -> &str {
+    if let Some(address) = host.strip_prefix('[') {
+        return address.split(']').next().unwrap_or_default();
+    }
+    match host.split_once(':') {
+        // More colons are of an address.
+        Some((name, port)) if !port.contains(':') => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_long_word_and_fits_itself_alone() {
+        let token = Token::of(" 0123456789abcdef\n").unwrap();
+        assert!(token.is_in(Some("Bearer 0123456789abcdef")));
+        assert!(token.is_in(Some("bearer  0123456789abcdef")));
+        for wrong in [
+            None,
+            Some(""),
+            Some("0123456789abcdef"),
+            Some("Basic 0123456789abcdef"),
+            Some("Bearer 0123456789abcdeF"),
+            Some("Bearer 0123456789abcdef0"),
+        ] {
+            assert!(!token.is_in(wrong), "{wrong:?}");
+        }
+        assert!(Token::of("short").is_none());
+        assert!(Token::of("0123456789 abcdef").is_none());
+    }
+
+    #[test]
+    fn on_loopback_only_names_of_this_machine_are_taken() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let local = Names::of(address("127.0.0.1:8080"), &[]);
+        for host in ["localhost:8080", "127.0.0.1", "[::1]:8080", "LOCALHOST"] {
+            assert!(local.allow(Some(host)), "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example:8080", "", "[::2]"] {
+            assert!(!local.allow(Some(host)), "{host}");
+        }
+        assert!(!local.allow(None));
+        let behind = Names::of(address("[::1]:80"), &["Results.example:443".to_owned()]);
+        assert!(behind.allow(Some("results.example")));
+        assert_eq!(Names::of(address("192.0.2.1:80"), &[]), Names::Any);
+        let mapped = Names::of(address("[::ffff:127.0.0.1]:80"), &[]);
+        assert!(!mapped.allow(Some("evil.example")));
+    }
+}

@@ -1,0 +1,122 @@
+//! Types of JSON that describe themselves: one definition gives the fields that are written and the
+//! schema of the OpenAPI document.
+
+use serde_json::{Value, json};
+
+/// A type with a JSON schema.
+pub trait Described {
+    /// Schema of its JSON.
+    fn schema() -> Value;
+}
+
+impl Described for String {
+    fn schema() -> Value {
+        json!({ "type": "string" })
+    }
+}
+
+impl Described for f64 {
+    fn schema() -> Value {
+        json!({ "type": "number" })
+    }
+}
+
+impl Described for bool {
+    fn schema() -> Value {
+        json!({ "type": "boolean" })
+    }
+}
+
+/// Whole numbers that JSON readers keep exactly.
+macro_rules! whole {
+    ($($number:ty),*) => { $(
+        impl Described for $number {
+            fn schema() -> Value {
+                json!({ "type": "integer", "minimum": 0 })
+            }
+        }
+    )* };
+}
+whole!(u32, u64);
+
+impl<T: Described> Described for Vec<T> {
+    fn schema() -> Value {
+        json!({ "type": "array", "items": T::schema() })
+    }
+}
+
+impl<T: Described> Described for Option<T> {
+    fn schema() -> Value {
+        json!({ "anyOf": [T::schema(), { "type": "null" }] })
+    }
+}
+
+/// Any JSON; docs/json.md describes it.
+impl Described for Value {
+    fn schema() -> Value {
+        json!({ "type": "object" })
+    }
+}
+
+/// Declares a type of JSON, with the doc comment of each field as its description. Every field is
+/// written; one that is not known is `null`.
+macro_rules! described {
+    ($($(#[doc = $about:literal])+ pub struct $name:ident {
+        $($(#[doc = $doc:literal])+ pub $field:ident: $kind:ty,)+
+    })+) => { $(
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, serde::Serialize)]
+        pub struct $name { $($(#[doc = $doc])+ pub $field: $kind,)+ }
+
+        impl $crate::described::Described for $name {
+            fn schema() -> serde_json::Value {
+                let mut properties = serde_json::Map::new();
+                $(
+                    let mut schema = <$kind as $crate::described::Described>::schema();
+                    schema["description"] = concat!($($doc),+).trim().into();
+                    properties.insert(stringify!($field).to_owned(), schema);
+                )+
+                serde_json::json!({
+                    "type": "object",
+                    "description": concat!($($about),+).trim(),
+                    "required": [$(stringify!($field)),+],
+                    "properties": properties,
+                })
+            }
+        }
+    )+ };
+}
+pub(crate) use described;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    described! {
+        /// A thing.
+        pub struct Thing {
+            /// Name of the thing.
+            pub name: String,
+            /// Parts of it, where
+            /// they are known.
+            pub parts: Option<Vec<u32>>,
+        }
+    }
+
+    #[test]
+    fn the_schema_has_the_fields_that_are_written() {
+        let schema = Thing::schema();
+        let written = serde_json::to_value(Thing {
+            name: "a".to_owned(),
+            parts: None,
+        });
+        let written = written.unwrap();
+        let fields: Vec<&String> = written.as_object().unwrap().keys().collect();
+        let known: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(fields, known);
+        assert_eq!(schema["required"], json!(["name", "parts"]));
+        let parts = &schema["properties"]["parts"];
+        assert_eq!(parts["description"], "Parts of it, where they are known.");
+        assert_eq!(parts["anyOf"][0]["items"]["type"], "integer");
+    }
+}

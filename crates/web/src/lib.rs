@@ -1,0 +1,29 @@
+//! Stored results in a browser, and as JSON for other programs.
+//!
+//! [`serve`] answers requests from one [`Served`]: whatever is asked for is read from the store and
+//! rendered on a thread of its own (`pool`), while one thread moves bytes (`connections`). All
+//! addresses stand in one table (`routes`), from which the router and the OpenAPI document are made.
+//! Nothing is written, and no path of the file system is ever looked at.
+
+mod access;
+mod api;
+mod asked;
+mod connections;
+mod described;
+mod files;
+mod metrics;
+mod openapi;
+mod pages;
+mod patient;
+mod pool;
+mod reply;
+mod route;
+mod routes;
+mod served;
+mod stored;
+mod wanted;
+
+pub use access::Token;
+pub use access::is_loopback;
+pub use connections::{Stop, serve};
+pub use served::{Parts, Program, Served};

@@ -1,0 +1,110 @@
+//! Changes of series.
+
+use super::site::{Here, reply, section, site, time};
+use super::table::{numbers, table, whole, words};
+use crate::asked::{Asked, address, segment};
+use crate::reply::{Problem, Reply};
+use crate::wanted::{self, after};
+use assay_lang::{tr, translated};
+use assay_model::series::{Event, Series, SeriesChange};
+use assay_report::changes::{self, device, name};
+use assay_report::format::quantity;
+use assay_report::text::clean;
+use maud::{Markup, html};
+
+/// Rows of a page.
+const ROWS: u32 = 50;
+
+/// The page.
+pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
+    let query = &asked.query;
+    let open = query.get("state") != Some("all");
+    let filter = wanted::series(query)?;
+    let page = asked
+        .store
+        .change_page(&filter, open, after(query)?.as_ref(), ROWS)?;
+    let older = page
+        .next
+        .map(|key| query.with("/changes", "after", &key.to_string()));
+    let (other, label) = match open {
+        true => ("all", tr!("Show all changes")),
+        false => ("", tr!("Show open changes only")),
+    };
+    let contents = html! {
+        p { (tr!("A change is open while it is a slowdown that nobody accepted. assay trend accepts one, or marks it as false.")) }
+        p { a href=(address("/changes", [("state", other)])) { (label) } }
+        @if page.rows.is_empty() { p { (tr!("There is none.")) } }
+        @else { (of_changes(tr!("Changes, newest first"), &page.rows, true)) }
+        @if let Some(older) = older { p { a rel="next" href=(older) { (tr!("Older changes")) } } }
+    };
+    let title = if open {
+        tr!("Open changes")
+    } else {
+        tr!("All changes")
+    };
+    let main = section("changes", title, &contents);
+    Ok(reply(
+        &site(asked.served, Here::Changes, Markup::default()).page(title, &main),
+    ))
+}
+
+/// A table of changes; with their series where these differ.
+pub fn of_changes(caption: &str, all: &[(Series, SeriesChange)], with_series: bool) -> Markup {
+    let mut heads = vec![
+        whole(tr!("First run after it")),
+        words(tr!("Change")),
+        numbers(tr!("Before")),
+        numbers(tr!("After")),
+        words(tr!("Changed with it")),
+        words(tr!("State")),
+        words(tr!("Runs")),
+    ];
+    if with_series {
+        heads.insert(1, words(tr!("Series")));
+        heads.insert(2, words(tr!("Device")));
+    }
+    let rows: Vec<Vec<Markup>> = all.iter().map(|one| row(one, with_series)).collect();
+    table(caption, &heads, &rows)
+}
+
+fn row((series, change): &(Series, SeriesChange), with_series: bool) -> Vec<Markup> {
+    let compare = [
+        ("a", change.before_run.as_str()),
+        ("b", change.run.as_str()),
+    ];
+    let centre = |centre: f64| html! { (quantity(series.unit_of_measure, centre)) };
+    let mut cells = vec![
+        time(change.started_unix_ms),
+        turn(change),
+        centre(change.before.centre),
+        centre(change.after.centre),
+        events(&change.events),
+        html! { @if change.accepted { (tr!("accepted")) } @else if change.is_open() { strong { (tr!("open")) } } },
+        html! {
+            a href={ "/runs/" (segment(&change.run)) } { (clean(&change.run)) }
+            div { a href=(address("/compare", compare)) { (tr!("Compare with the run before")) } }
+        },
+    ];
+    if with_series {
+        let link = html! { a href={ "/series/" (segment(&series.key)) } { (name(series)) } };
+        cells.insert(1, link);
+        cells.insert(2, html! { (device(series)) });
+    }
+    cells
+}
+
+/// The word of a change with its size.
+pub fn turn(change: &SeriesChange) -> Markup {
+    let word = change.turn.name();
+    html! {
+        span class={ "verdict " (word) } { (translated(word)) }
+        @if let Some(percent) = change.effect_percent { " " (format!("{percent:+.1} %")) }
+        @if let Some((low, high)) = change.effect_interval {
+            div.soft { (tr!("{low} to {high} %", low = format!("{low:+.1}"), high = format!("{high:+.1}"))) }
+        }
+    }
+}
+
+fn events(events: &[Event]) -> Markup {
+    html! { @for event in events { div { (changes::event(event)) } } }
+}

@@ -1,0 +1,247 @@
+//! Runs compared: two against each other, or several on two sides.
+
+use super::runs::of_runs;
+use super::site::{Here, reply, section, site, time};
+use crate::asked::{Asked, address, segment};
+use crate::reply::{Problem, Reply};
+use crate::stored::listed;
+use assay_lang::tr;
+use assay_model::run::Run;
+use assay_report::identity;
+use assay_report::text::clean;
+use assay_store::{ListFilter, Listed, SomeTrials, StoredId};
+use maud::{Markup, html};
+use std::collections::BTreeSet;
+
+/// Sources that are compared at a time.
+const MOST: usize = 40;
+/// Runs that are offered where too few were chosen.
+const OFFERED: u32 = 25;
+
+/// A source that was chosen.
+struct Chosen {
+    /// Id in the store.
+    id: String,
+    /// Name that its user gave it.
+    name: Option<String>,
+    /// The run without its trials; `None` for results that were made elsewhere.
+    run: Option<Run>,
+}
+
+/// The page.
+pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
+    let query = &asked.query;
+    let words =
+        |name: &str| -> Vec<String> { query.all(name).into_iter().map(str::to_owned).collect() };
+    let runs = words("run");
+    let (mut a, mut b) = (words("a"), words("b"));
+    for id in &runs {
+        let condition = query.get(&format!("condition.{id}"));
+        let source = condition.map_or_else(|| id.clone(), |name| format!("{id}@{name}"));
+        match query.get(&format!("side.{id}")) {
+            Some("a") => a.push(source),
+            Some("b") => b.push(source),
+            _ => {}
+        }
+    }
+    if a.is_empty()
+        && b.is_empty()
+        && let [first, second] = runs.as_slice()
+    {
+        (a, b) = in_order(asked, first, second)?;
+    }
+    if a.len() + b.len() + runs.len() > 2 * MOST {
+        return Err(Problem::Wrong(tr!(
+            "At most {n} runs can be compared.",
+            n = MOST
+        )));
+    }
+    match a.is_empty() || b.is_empty() {
+        true => choose(asked, &runs, None),
+        false => compared(asked, [&a, &b], &runs),
+    }
+}
+
+/// The older of two runs is the baseline.
+fn in_order(
+    asked: &Asked<'_>,
+    first: &str,
+    second: &str,
+) -> Result<(Vec<String>, Vec<String>), Problem> {
+    let start = |word: &str| {
+        Ok::<_, Problem>(
+            chosen(asked, word)?
+                .run
+                .map(|run| run.header.started_unix_ms),
+        )
+    };
+    let (a, b) = match start(first)? > start(second)? {
+        true => (second, first),
+        false => (first, second),
+    };
+    Ok((vec![a.to_owned()], vec![b.to_owned()]))
+}
+
+/// The verdicts, or why there are none.
+fn compared(asked: &Asked<'_>, sides: [&[String]; 2], runs: &[String]) -> Result<Reply, Problem> {
+    let [a, b] = sides;
+    let pairs = |a: &[String], b: &[String]| {
+        let a = a.iter().map(|word| ("a", word.as_str()));
+        let pairs: Vec<(&str, &str)> = a.chain(b.iter().map(|word| ("b", word.as_str()))).collect();
+        address("/compare", pairs)
+    };
+    let ids: BTreeSet<&str> = a.iter().chain(b).map(|word| id_of(word)).collect();
+    let others = address(
+        "/compare",
+        ids.iter().map(|id| ("run", *id)).chain([("choose", "1")]),
+    );
+    let lead = html! {
+        ul.ways aria-label=(tr!("This comparison")) {
+            li { a href=(pairs(b, a)) { (tr!("Swap the sides")) } }
+            li { a href=(others) { (tr!("Choose other sides")) } }
+            @for id in &ids { li { a href={ "/runs/" (segment(id)) } { (clean(id)) } } }
+        }
+    };
+    let site = site(asked.served, Here::Runs, lead);
+    match asked.served.program.compare(asked.store, sides, &site) {
+        Ok(page) => Ok(reply(&page)),
+        Err(why) => {
+            let known: Vec<String> = match runs.is_empty() {
+                true => ids.iter().map(|id| (*id).to_owned()).collect(),
+                false => runs.to_vec(),
+            };
+            choose(asked, &known, Some(&why))
+        }
+    }
+}
+
+/// A source without its condition.
+fn id_of(word: &str) -> &str {
+    word.split_once('@').map_or(word, |(id, _)| id)
+}
+
+/// A form that asks which run stands on which side.
+fn choose(asked: &Asked<'_>, runs: &[String], why: Option<&str>) -> Result<Reply, Problem> {
+    let chosen: Vec<Chosen> = runs
+        .iter()
+        .take(MOST)
+        .map(|word| chosen(asked, word))
+        .collect::<Result<_, Problem>>()?;
+    let sides = html! {
+        @if let Some(why) = why { p.note role="alert" { (clean(why)) } }
+        @match chosen.as_slice() {
+            [] => { p { (tr!("Choose at least two runs.")) } }
+            [_] => { p { (tr!("Choose a run to compare it with.")) } }
+            several => { (form(several)) }
+        }
+    };
+    let main = html! {
+        (section("sides", tr!("Sides"), &sides))
+        @if chosen.len() < 2 { (section("runs", tr!("Runs"), &offered(asked, &chosen)?)) }
+    };
+    let site = site(asked.served, Here::Runs, Markup::default());
+    Ok(reply(&site.page(tr!("Compare runs"), &main)))
+}
+
+/// Loads what is known of a chosen source without its trials.
+fn chosen(asked: &Asked<'_>, word: &str) -> Result<Chosen, Problem> {
+    let found = asked.store.find(id_of(word))?;
+    let id = found.id().to_owned();
+    Ok(match found {
+        StoredId::Import(_) => Chosen {
+            name: asked.store.annotation(&id)?.name,
+            run: None,
+            id,
+        },
+        StoredId::Run(_) => {
+            let run = asked.store.load_some(&id, |_| SomeTrials::Last)?.run;
+            Chosen {
+                name: run.annotation.name.clone(),
+                run: Some(run),
+                id,
+            }
+        }
+    })
+}
+
+/// The oldest stands on side A at first, all others on side B.
+fn form(chosen: &[Chosen]) -> Markup {
+    let oldest = chosen
+        .iter()
+        .min_by_key(|one| one.run.as_ref().map(|run| run.header.started_unix_ms));
+    let oldest = oldest.map(|one| one.id.as_str());
+    html! {
+        p { (tr!("With three or more on each side the verdict holds for the parts, otherwise for these devices alone.")) }
+        form action="/compare" method="get" {
+            @for one in chosen {
+                input type="hidden" name="run" value=(one.id);
+                (sides_of(one, oldest == Some(&one.id)))
+            }
+            div.actions { button { (tr!("Compare")) } }
+        }
+    }
+}
+
+fn sides_of(one: &Chosen, is_baseline: bool) -> Markup {
+    let side = |value: &str, label: &str, checked: bool| {
+        html! {
+            label {
+                input type="radio" name={ "side." (one.id) } value=(value) checked[checked];
+                " " (label)
+            }
+        }
+    };
+    html! {
+        fieldset.sides {
+            legend { (clean(one.name.as_ref().unwrap_or(&one.id))) }
+            @if let Some(run) = &one.run {
+                div.soft { (identity::name(&run.header.storage)) ", " (time(run.header.started_unix_ms)) }
+            }
+            (side("a", tr!("A, the baseline"), is_baseline))
+            (side("b", tr!("B, judged against it"), !is_baseline))
+            (side("", tr!("neither"), false))
+            (conditions(one))
+        }
+    }
+}
+
+/// A choice of conditions where there are several.
+fn conditions(one: &Chosen) -> Markup {
+    let known = one
+        .run
+        .as_ref()
+        .map_or(&[][..], |run| &run.header.plan.conditions);
+    if known.len() < 2 {
+        return Markup::default();
+    }
+    html! {
+        label {
+            (tr!("Condition")) " "
+            select name={ "condition." (one.id) } {
+                @for condition in known { option value=(condition.name) { (clean(&condition.name)) } }
+            }
+        }
+    }
+}
+
+/// Newest runs to compare with those that were chosen.
+fn offered(asked: &Asked<'_>, chosen: &[Chosen]) -> Result<Markup, Problem> {
+    let page = listed(asked, &ListFilter::default(), None, OFFERED)?;
+    let others = page.entries.into_iter();
+    let id = |entry: &Listed| match entry {
+        Listed::Run(run) => run.id.clone(),
+        Listed::Import(import) => import.id.clone(),
+    };
+    let others = others.filter(|entry| chosen.iter().all(|one| one.id != id(entry)));
+    let others: Vec<_> = others.collect();
+    Ok(html! {
+        form action="/compare" method="get" {
+            @for one in chosen { input type="hidden" name="run" value=(one.id); }
+            (of_runs(tr!("Runs, newest first"), &others, true))
+            div.actions {
+                button { (tr!("Compare the chosen runs")) }
+                a href="/runs" { (tr!("All runs")) }
+            }
+        }
+    })
+}

@@ -1,0 +1,72 @@
+//! Connections to the store, a few of them, each used by one request at a time.
+
+use crate::reply::Problem;
+use assay_store::{Store, StoreError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Requests that are read and rendered at a time.
+const AT_A_TIME: usize = 4;
+/// Time limit for a request's turn.
+const TURN: Duration = Duration::from_secs(20);
+
+/// Opens the store once more.
+pub type Open = dyn Fn() -> Result<Store, StoreError> + Send + Sync;
+
+/// Open connections that wait for a request.
+pub struct Pool {
+    open: Box<Open>,
+    idle: Mutex<Vec<Store>>,
+    turns: Arc<Semaphore>,
+}
+
+impl Pool {
+    /// A pool without open connections.
+    pub fn new(open: Box<Open>) -> Arc<Self> {
+        Arc::new(Self {
+            open,
+            idle: Mutex::default(),
+            turns: Arc::new(Semaphore::new(AT_A_TIME)),
+        })
+    }
+
+    /// Works with a connection on a thread of its own.
+    pub async fn with<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Store) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let turn = timeout(TURN, self.turns.clone().acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else {
+            return Err(Problem::Busy);
+        };
+        let pool = Arc::clone(self);
+        let worked = tokio::task::spawn_blocking(move || {
+            // Until the work is done, even if nobody waits for it any more.
+            let _turn = turn;
+            pool.used(work)
+        });
+        // Only a panic ends it otherwise.
+        worked.await.unwrap_or_else(|_| Err(Problem::Broken))
+    }
+
+    /// Works with a connection, and keeps it unless it failed: the file may have been replaced, the
+    /// server restarted.
+    fn used<T>(&self, work: impl FnOnce(&Store) -> Result<T, Problem>) -> Result<T, Problem> {
+        let idle = self.idle().pop();
+        let store = match idle {
+            Some(store) => store,
+            None => (self.open)()?,
+        };
+        let worked = work(&store);
+        if !matches!(worked, Err(Problem::Store(_))) {
+            self.idle().push(store);
+        }
+        worked
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Store>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,181 @@
+//! What a request is answered with.
+
+use assay_store::StoreError;
+use axum::body::Body;
+use axum::body::Bytes;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, RETRY_AFTER};
+use axum::http::{HeaderValue, Response, StatusCode};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Pages.
+pub const HTML: &str = "text/html; charset=utf-8";
+/// Data of `/api`.
+pub const JSON: &str = "application/json";
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// Media type.
+    pub kind: &'static str,
+    /// Name of the file that a browser saves.
+    pub file: Option<String>,
+    /// Contents.
+    pub body: Vec<u8>,
+    /// Tag of the contents; made of the body where there is none.
+    pub tag: Option<String>,
+    /// True if the contents of this address never change.
+    pub lasts: bool,
+}
+
+impl Reply {
+    /// An answer without a file name.
+    pub fn new(kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            kind,
+            file: None,
+            body: body.into(),
+            tag: None,
+            lasts: false,
+        }
+    }
+
+    /// The answer under a tag that was known before it was made.
+    #[must_use]
+    pub fn tagged(self, tag: String) -> Self {
+        Self {
+            tag: Some(tag),
+            ..self
+        }
+    }
+
+    /// The tag of the contents.
+    pub fn tag(&self) -> String {
+        self.tag.clone().unwrap_or_else(|| tag_of([&self.body[..]]))
+    }
+}
+
+/// An entity tag of parts that decide a contents.
+pub fn tag_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        // Its length first, so that no two lists of parts are alike.
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    let mut tag = String::from("\"");
+    for byte in hash.finalize().iter().take(12) {
+        // Writing to a String cannot fail.
+        let _ = write!(tag, "{byte:02x}");
+    }
+    tag.push('"');
+    tag
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Problem {
+    /// Nothing is at that address, or in the store.
+    Missing(String),
+    /// The request makes no sense.
+    Wrong(String),
+    /// The client has the contents already, under this tag.
+    Unchanged(String),
+    /// The store failed.
+    Store(StoreError),
+    /// No turn came.
+    Busy,
+    /// The code failed.
+    Broken,
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoSuchRun { text, .. } => Self::Missing(text),
+            StoreError::Empty { .. } => Self::Missing("the store has no runs yet".to_owned()),
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl Problem {
+    /// Status of the response.
+    pub const fn status(&self) -> StatusCode {
+        match self {
+            Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::Wrong(_) => StatusCode::BAD_REQUEST,
+            Self::Unchanged(_) => StatusCode::NOT_MODIFIED,
+            Self::Store(_) | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+/// Bytes of all answers under way; a further one waits.
+const IN_MEMORY_KIB: u32 = 512 << 10;
+
+/// Memory for answers that clients take slowly.
+#[derive(Clone, Debug)]
+pub struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(IN_MEMORY_KIB as usize)))
+    }
+}
+
+/// A body with its part of the memory.
+struct Held {
+    bytes: Vec<u8>,
+    _part: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Room {
+    /// The answer as a response; `None` while too much is under way.
+    pub fn response(&self, reply: Reply) -> Option<Response<Body>> {
+        let tag = reply.tag();
+        let kib = u32::try_from(reply.body.len() / 1024).unwrap_or(u32::MAX);
+        let kib = kib.saturating_add(1).min(IN_MEMORY_KIB);
+        let part = self.0.clone().try_acquire_many_owned(kib).ok()?;
+        let held = Held {
+            bytes: reply.body,
+            _part: part,
+        };
+        let mut response = Response::new(Body::from(Bytes::from_owner(held)));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.kind));
+        if let Ok(tag) = HeaderValue::from_str(&tag) {
+            headers.insert(ETAG, tag);
+        }
+        let file = reply.file.map(|file| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+            let name: String = file.chars().filter(|c| plain(*c)).collect();
+            HeaderValue::from_str(&format!("attachment; filename=\"{name}\""))
+        });
+        if let Some(Ok(file)) = file {
+            headers.insert(CONTENT_DISPOSITION, file);
+        }
+        Some(response)
+    }
+}
+
+/// A response of a status and a text.
+pub fn short(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    }
+    response
+}

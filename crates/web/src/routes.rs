@@ -1,0 +1,381 @@
+//! All addresses, and what happens to every request before and after its answer is made.
+
+use crate::access::Names;
+use crate::asked::{Asked, Query, is_in};
+use crate::described::Described;
+use crate::openapi;
+use crate::reply::{HTML, JSON, Problem, Reply, short};
+use crate::route::{Access, Answer, Parameter, Route};
+use crate::served::Served;
+use crate::{api, files, metrics, pages};
+use assay_lang::in_english;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HOST, HeaderName,
+    IF_NONE_MATCH, REFERRER_POLICY, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::routing::get;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const PAGE: Parameter = Parameter {
+    name: "after",
+    about: "`next` of the page before",
+};
+const RUNS: &[Parameter] = &[
+    Parameter {
+        name: "text",
+        about: "text within id, name, path, device, tag or note",
+    },
+    Parameter {
+        name: "device",
+        about: "text within the description of the device",
+    },
+    Parameter {
+        name: "command",
+        about: "command that made the run, such as qualify; import for imports",
+    },
+    Parameter {
+        name: "target",
+        about: "text within the name of the machine",
+    },
+    Parameter {
+        name: "status",
+        about: "running, finished, interrupted or failed",
+    },
+    Parameter {
+        name: "since",
+        about: "first day, such as 2026-03-14 (UTC)",
+    },
+    Parameter {
+        name: "until",
+        about: "last day",
+    },
+    PAGE,
+];
+
+const SERIES: &[Parameter] = &[DEVICE, JOB, METRIC, PROJECT, METRICS, SINCE, PAGE];
+const CHANGES: &[Parameter] = &[
+    Parameter {
+        name: "state",
+        about: "open: only slowdowns that nobody accepted",
+    },
+    DEVICE,
+    JOB,
+    METRIC,
+    PROJECT,
+    METRICS,
+    PAGE,
+];
+const DEVICE: Parameter = Parameter {
+    name: "device",
+    about: "text within model, unit or machine",
+};
+const JOB: Parameter = Parameter {
+    name: "job",
+    about: "name of a job; * at its end stands for any end",
+};
+const METRIC: Parameter = Parameter {
+    name: "metric",
+    about: "name of a metric, likewise",
+};
+const PROJECT: Parameter = Parameter {
+    name: "project",
+    about: "name of a project",
+};
+const METRICS: Parameter = Parameter {
+    name: "metrics",
+    about: "all: also metrics that do not decide",
+};
+const SINCE: Parameter = Parameter {
+    name: "since",
+    about: "day of the newest run or an earlier one, such as 2026-03-14 (UTC)",
+};
+
+/// A page for people.
+const fn page(path: &'static str, make: fn(&Asked<'_>) -> Result<Reply, Problem>) -> Route {
+    Route {
+        path,
+        about: "",
+        access: Access::Page,
+        parameters: &[],
+        answer: Answer::Page,
+        make,
+    }
+}
+
+/// JSON of a type for programs.
+const fn data<T: Described>(
+    path: &'static str,
+    about: &'static str,
+    parameters: &'static [Parameter],
+    make: fn(&Asked<'_>) -> Result<Reply, Problem>,
+) -> Route {
+    Route {
+        path,
+        about,
+        access: Access::Data,
+        parameters,
+        answer: Answer::Json(T::schema),
+        make,
+    }
+}
+
+/// All addresses.
+static ROUTES: &[Route] = &[
+    page("/", pages::overview::page),
+    page("/runs", pages::runs::page),
+    page("/runs/{id}", pages::run::page),
+    page("/runs/{id}/run.json", files::json),
+    page("/runs/{id}/run.csv", files::csv),
+    page("/runs/{id}/run.xlsx", files::xlsx),
+    page("/runs/{id}/series", pages::series::of_run),
+    page("/devices", pages::devices::page),
+    page("/device", pages::device::model),
+    page("/unit", pages::device::unit),
+    page("/series", pages::series::list),
+    page("/series/{key}", pages::series::page),
+    page("/changes", pages::changes::page),
+    page("/compare", pages::compare::page),
+    page("/style.css", style),
+    Route {
+        path: "/healthz",
+        about: "ok, if the store can be read.",
+        access: Access::Page,
+        parameters: &[],
+        answer: Answer::Text("text/plain"),
+        make: health,
+    },
+    Route {
+        path: "/metrics",
+        about: "State of the server and its store as OpenMetrics text.",
+        access: Access::Data,
+        parameters: &[],
+        answer: Answer::Text("application/openmetrics-text"),
+        make: metrics::metrics,
+    },
+    data::<Value>(
+        "/api/v1/openapi.json",
+        "This description.",
+        &[],
+        openapi_document,
+    ),
+    data::<api::runs::RunPage>(
+        "/api/v1/runs",
+        "Runs and imports, newest first.",
+        RUNS,
+        api::runs::list,
+    ),
+    data::<Value>(
+        "/api/v1/runs/{id}",
+        "A run or import with all its trials, as assay show --json has it.",
+        &[],
+        api::runs::one,
+    ),
+    data::<api::series::SeriesPage>(
+        "/api/v1/series",
+        "Series, the one with the newest run first.",
+        SERIES,
+        api::series::list,
+    ),
+    data::<api::series::PointList>(
+        "/api/v1/series/{key}/points",
+        "A series with all its runs, the oldest first.",
+        &[],
+        api::series::points,
+    ),
+    data::<api::series::ChangePage>(
+        "/api/v1/changes",
+        "Changes of series, newest first.",
+        CHANGES,
+        api::series::changes,
+    ),
+];
+
+/// A router of all addresses.
+pub fn router(served: Arc<Served>) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        let answer = move |State(served): State<Arc<Served>>,
+                           path: RawPathParams,
+                           request: Request| async move {
+            let (head, _) = request.into_parts();
+            answer(&served, route, &path, &head).await
+        };
+        router = router.route(route.path, get(answer).fallback(only_read));
+    }
+    let around = from_fn_with_state(Arc::clone(&served), around);
+    router.fallback(nowhere).layer(around).with_state(served)
+}
+
+/// Checks the name by which the server is called; adds what every response has.
+async fn around(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response<Body> {
+    let mut response = match is_called_right(&served.names, request.headers()) {
+        true => next.run(request).await,
+        false => short(
+            StatusCode::FORBIDDEN,
+            "text/plain; charset=utf-8",
+            "This server is not called by that name: assay serve --allow-host NAME permits another one.\n"
+                .to_owned(),
+        ),
+    };
+    served.counts.add(response.status().as_u16());
+    for (name, value) in ALWAYS {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().entry(name).or_insert(value);
+    }
+    response
+}
+
+/// No page has a script or asks for anything from elsewhere, and none may be within another one's.
+/// Styles stand in attributes: the length of a bar.
+const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const ALWAYS: [(HeaderName, &str); 5] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "same-origin"),
+    (CACHE_CONTROL, "private, no-cache"),
+    (VARY, "Authorization"),
+];
+
+/// A request with several names of the host is for none of them.
+fn is_called_right(names: &Names, headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (host, None) => names.allow(host.and_then(|host| host.to_str().ok())),
+        _ => false,
+    }
+}
+
+/// Makes the answer of a route.
+async fn answer(
+    served: &Arc<Served>,
+    route: &'static Route,
+    path: &RawPathParams,
+    head: &Parts,
+) -> Response<Body> {
+    let text = |name| head.headers.get(name)?.to_str().ok();
+    if route.access == Access::Data
+        && let Some(token) = &served.token
+        && !token.is_in(text(AUTHORIZATION))
+    {
+        return without_token();
+    }
+    let path: BTreeMap<String, String> = path
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let query = Query::read(head.uri.query().unwrap_or_default());
+    let has = text(IF_NONE_MATCH).map(str::to_owned);
+    let had = has.clone();
+    let server = Arc::clone(served);
+    let made = served.pool.with(move |store| {
+        let asked = Asked {
+            store,
+            served: &server,
+            path,
+            query,
+            has,
+        };
+        match route.access {
+            Access::Page => (route.make)(&asked),
+            Access::Data => in_english(|| (route.make)(&asked)),
+        }
+    });
+    match made.await {
+        Ok(reply) => sent(served, reply, had.as_deref()),
+        Err(problem) => refused(served, route.access, &problem),
+    }
+}
+
+fn sent(served: &Served, reply: Reply, has: Option<&str>) -> Response<Body> {
+    let tag = reply.tag();
+    if is_in(has, &tag) {
+        return unchanged(&tag);
+    }
+    let lasts = reply.lasts;
+    let reply = reply.tagged(tag);
+    let Some(mut response) = served.room.response(reply) else {
+        return refused(served, Access::Data, &Problem::Busy);
+    };
+    if lasts {
+        let value = HeaderValue::from_static("public, max-age=31536000, immutable");
+        response.headers_mut().insert(CACHE_CONTROL, value);
+    }
+    response
+}
+
+fn unchanged(tag: &str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+fn without_token() -> Response<Body> {
+    let text =
+        json!({ "error": "the token is missing or wrong: send Authorization: Bearer TOKEN" });
+    let mut response = short(StatusCode::UNAUTHORIZED, JSON, text.to_string());
+    let scheme = HeaderValue::from_static("Bearer");
+    response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    response
+}
+
+fn refused(served: &Served, access: Access, problem: &Problem) -> Response<Body> {
+    if let Problem::Unchanged(tag) = problem {
+        return unchanged(tag);
+    }
+    let status = problem.status();
+    match access {
+        Access::Page => short(status, HTML, pages::refusal::page(served, problem)),
+        Access::Data => {
+            let why = in_english(|| pages::refusal::words(problem));
+            short(status, JSON, json!({ "error": why }).to_string())
+        }
+    }
+}
+
+/// Nothing can be written here.
+async fn only_read() -> Response<Body> {
+    let text = "Only GET and HEAD: nothing can be changed here.\n".to_owned();
+    let kind = "text/plain; charset=utf-8";
+    let mut response = short(StatusCode::METHOD_NOT_ALLOWED, kind, text);
+    let methods = HeaderValue::from_static("GET, HEAD");
+    response.headers_mut().insert(ALLOW, methods);
+    response
+}
+
+async fn nowhere(State(served): State<Arc<Served>>, request: Request) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let access = match path.starts_with("/api/") {
+        true => Access::Data,
+        false => Access::Page,
+    };
+    refused(&served, access, &Problem::Missing(path))
+}
+
+fn style(asked: &Asked<'_>) -> Result<Reply, Problem> {
+    let (text, tag) = &asked.served.style;
+    let mut reply = Reply::new("text/css; charset=utf-8", text.as_str());
+    reply.lasts = asked.query.get("v") == Some(tag);
+    Ok(reply)
+}
+
+fn health(asked: &Asked<'_>) -> Result<Reply, Problem> {
+    asked.store.totals()?;
+    Ok(Reply::new("text/plain; charset=utf-8", "ok\n"))
+}
+
+fn openapi_document(asked: &Asked<'_>) -> Result<Reply, Problem> {
+    let document = openapi::document(ROUTES, asked.served.token.is_some());
+    Ok(Reply::new(JSON, format!("{document:#}\n")))
+}

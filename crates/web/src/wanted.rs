@@ -1,0 +1,97 @@
+//! Rows that the parameters of an address ask for.
+
+use crate::asked::Query;
+use crate::reply::Problem;
+use assay_lang::tr;
+use assay_model::run::RunStatus;
+use assay_store::{ListFilter, ListKey, PageKey, RunsFilter, SeriesFilter};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+const DAY_MS: u64 = 86_400_000;
+
+/// The runs that an address asks for.
+///
+/// # Errors
+/// When a day or a status is none.
+pub fn runs(query: &Query) -> Result<ListFilter, Problem> {
+    let text = |name| query.get(name).map(str::to_owned);
+    let status = query.get("status");
+    if let Some(status) = status
+        && !STATUSES.contains(&status)
+    {
+        let why = tr!("{status} is no status of a run.", status);
+        return Err(Problem::Wrong(why));
+    }
+    let until = query.get("until").map(day).transpose()?;
+    Ok(ListFilter {
+        text: text("text"),
+        device: text("device"),
+        command: text("command"),
+        since_unix_ms: query.get("since").map(day).transpose()?,
+        of_runs: RunsFilter {
+            before_unix_ms: until.map(|day| day + DAY_MS),
+            status: status.map(str::to_owned),
+            target: text("target"),
+            model: text("model"),
+            unit: text("unit"),
+        },
+    })
+}
+
+/// The series that an address asks for: of metrics that decide, unless others are asked for.
+///
+/// # Errors
+/// When a day is none.
+pub fn series(query: &Query) -> Result<SeriesFilter, Problem> {
+    let text = |name| query.get(name).map(str::to_owned);
+    Ok(SeriesFilter {
+        project: text("project"),
+        device: text("device"),
+        job: text("job"),
+        metric: text("metric"),
+        key: None,
+        since_unix_ms: query.get("since").map(day).transpose()?,
+        only_primary: query.get("metrics") != Some("all"),
+    })
+}
+
+/// The words of [`RunStatus`].
+pub const STATUSES: [&str; 4] = [
+    RunStatus::Running.word(),
+    RunStatus::Finished.word(),
+    RunStatus::Interrupted.word(),
+    "failed",
+];
+
+/// Where the page of an address begins.
+///
+/// # Errors
+/// When it is not the end of another page.
+pub fn after(query: &Query) -> Result<Option<PageKey>, Problem> {
+    let read = |text: &str| {
+        let key = PageKey::read(text);
+        key.ok_or_else(|| Problem::Wrong(tr!("{text} is not the end of a page.", text)))
+    };
+    query.get("after").map(read).transpose()
+}
+
+/// Where the list of runs of an address begins.
+///
+/// # Errors
+/// When it is not the end of another part of the list.
+pub fn after_run(query: &Query) -> Result<Option<ListKey>, Problem> {
+    let read = |text: &str| {
+        let key = text.parse::<ListKey>();
+        key.map_err(|()| Problem::Wrong(tr!("{text} is not the end of a page.", text)))
+    };
+    query.get("after").map(read).transpose()
+}
+
+fn day(text: &str) -> Result<u64, Problem> {
+    let midnight = || {
+        let date = text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?;
+        u64::try_from(date.timestamp().as_millisecond()).ok()
+    };
+    midnight().ok_or_else(|| Problem::Wrong(tr!("{text} is no day such as 2026-03-14.", text)))
+}
