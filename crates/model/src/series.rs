@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A series, and how far it goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Series {
+pub struct StoredSeries {
     /// 12 hexadecimal digits, the same in every store.
     pub key: String,
     /// Project of its runs.
@@ -83,7 +83,7 @@ pub struct ChangeSide {
 
 /// A circumstance that differs between the runs on both sides of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct CircumstanceChange {
     /// Name of the [`crate::facts::Circumstance`].
     pub circumstance: String,
     /// Value before the change.
@@ -116,7 +116,7 @@ pub struct SeriesChange {
     /// p value of the verdict.
     pub p: f64,
     /// Circumstances that changed with it.
-    pub events: Vec<Event>,
+    pub events: Vec<CircumstanceChange>,
     /// Name and version of the method that found it.
     pub method: String,
     /// `true` if the user accepted it.

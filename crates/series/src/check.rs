@@ -2,7 +2,9 @@
 
 use crate::events::{self, Surroundings};
 use assay_model::figures::Better;
-use assay_model::series::{ChangeSide, OpinionState, Series, SeriesChange, SeriesPoint, Turn};
+use assay_model::series::{
+    ChangeSide, OpinionState, SeriesChange, SeriesPoint, StoredSeries, Turn,
+};
 use assay_model::verdict::Verdict;
 use assay_stats::changes::{
     self, ChangePoint, JITTER, Opinion, Rules, RunPoint, RunSeries, SideOfChange, find, find_in_job,
@@ -34,14 +36,14 @@ impl Opinions {
         Ok(Self(all))
     }
 
-    fn on(&self, series: &Series) -> &[Opinion] {
+    fn on(&self, series: &StoredSeries) -> &[Opinion] {
         self.0.get(&series.key).map_or(&[], Vec::as_slice)
     }
 }
 
 /// A series as it is searched.
 struct Searched<'a> {
-    series: &'a Series,
+    series: &'a StoredSeries,
     points: Vec<SeriesPoint>,
     /// `None` where no direction is good.
     better: Option<Better>,
@@ -51,7 +53,11 @@ struct Searched<'a> {
 ///
 /// # Errors
 /// When the store cannot be read or written.
-pub fn job(store: &mut Store, group: &[Series], opinions: &Opinions) -> Result<(), StoreError> {
+pub fn job(
+    store: &mut Store,
+    group: &[StoredSeries],
+    opinions: &Opinions,
+) -> Result<(), StoreError> {
     let mut searched = Vec::new();
     for series in group {
         searched.push(Searched {

@@ -1,7 +1,7 @@
 //! Events at a change: circumstances that differ between the runs on both sides of it.
 
 use assay_model::facts::Circumstance;
-use assay_model::series::{Event, SeriesPoint};
+use assay_model::series::{CircumstanceChange, SeriesPoint};
 use assay_stats::changes::ChangePoint;
 use assay_store::{Store, StoreError};
 use std::collections::BTreeMap;
@@ -34,7 +34,11 @@ fn near(index: usize) -> impl Iterator<Item = usize> {
 
 /// Circumstances that differ across a change, in order of importance: between the two runs next
 /// to it, else between those one run further away. What is not known on a side is none.
-pub fn at(points: &[SeriesPoint], index: usize, surroundings: &Surroundings) -> Vec<Event> {
+pub fn at(
+    points: &[SeriesPoint],
+    index: usize,
+    surroundings: &Surroundings,
+) -> Vec<CircumstanceChange> {
     let all = Circumstance::ALL.into_iter();
     let found = all.filter_map(|circumstance| {
         let name = circumstance.name();
@@ -42,7 +46,7 @@ pub fn at(points: &[SeriesPoint], index: usize, surroundings: &Surroundings) -> 
         let differing = |off: usize| {
             let before = value(index.checked_sub(1 + off)?)?;
             let after = value(index + off)?;
-            (before != after).then(|| Event {
+            (before != after).then(|| CircumstanceChange {
                 circumstance: name.to_owned(),
                 before: before.clone(),
                 after: after.clone(),

@@ -9,7 +9,7 @@ use std::fmt;
 
 /// Rows of a list, and where it goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page<T> {
+pub struct KeyedPage<T> {
     /// Rows of this page.
     pub rows: Vec<T>,
     /// Key of its last row; `None` on the last page.
@@ -172,10 +172,10 @@ impl Store {
 }
 
 /// A page of rows, of which there may be one too many.
-pub(crate) fn page<T>(mut rows: Vec<T>, most: u32, key: impl Fn(&T) -> PageKey) -> Page<T> {
+pub(crate) fn page<T>(mut rows: Vec<T>, most: u32, key: impl Fn(&T) -> PageKey) -> KeyedPage<T> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let more = rows.len() > most;
     rows.truncate(most);
     let next = rows.last().filter(|_| more).map(key);
-    Page { rows, next }
+    KeyedPage { rows, next }
 }

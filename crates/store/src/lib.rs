@@ -28,7 +28,7 @@ mod schema;
 mod select;
 
 pub use backend::{Question, Value, views};
-pub use browse::{Page, PageKey, RecordState, Totals};
+pub use browse::{KeyedPage, PageKey, RecordState, Totals};
 pub use derived::{CheckedSeries, DeviceSummary, SeriesFilter};
 pub use error::StoreError;
 pub use imports::ImportSummary;

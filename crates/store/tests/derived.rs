@@ -6,7 +6,9 @@ use assay_model::facts::{FACTS_VERSION, FigureFacts, RunFacts};
 use assay_model::figures::Better;
 use assay_model::metric::Unit;
 use assay_model::run::RunStatus;
-use assay_model::series::{ChangeSide, Event, Opinion, OpinionState, SeriesChange, Turn};
+use assay_model::series::{
+    ChangeSide, CircumstanceChange, Opinion, OpinionState, SeriesChange, Turn,
+};
 use assay_store::{CheckedSeries, SeriesFilter, Store, StoredId};
 use common::{Bed, header, owner};
 use std::collections::BTreeMap;
@@ -81,7 +83,7 @@ fn change(run: &str) -> SeriesChange {
             centre: 4.5,
         },
         p: 0.000_1,
-        events: vec![Event {
+        events: vec![CircumstanceChange {
             circumstance: "firmware".to_owned(),
             before: "1".to_owned(),
             after: "2".to_owned(),

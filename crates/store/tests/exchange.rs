@@ -1,4 +1,8 @@
 //! Copying between stores: directly, and over a stream that can be cut, or lie.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 

@@ -3,24 +3,9 @@
 use crate::asked::Asked;
 use crate::reply::{Problem, Reply};
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Media type of the text (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 pub const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Answers by the first digit of their status.
-#[derive(Debug, Default)]
-pub struct Counts([AtomicU64; 5]);
-
-impl Counts {
-    /// Counts an answer.
-    pub fn add(&self, status: u16) {
-        let class = usize::from(status / 100).wrapping_sub(1);
-        if let Some(count) = self.0.get(class) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
 
 /// The metrics.
 pub fn metrics(asked: &Asked<'_>) -> Result<Reply, Problem> {
@@ -59,8 +44,7 @@ pub fn metrics(asked: &Asked<'_>) -> Result<Reply, Problem> {
     text.push_str(
         "# TYPE assay_http_answers counter\n# HELP assay_http_answers Answers by status.\n",
     );
-    for (class, count) in asked.served.counts.0.iter().enumerate() {
-        let count = count.load(Ordering::Relaxed);
+    for (class, count) in asked.served.counts.by_class().enumerate() {
         let _ = writeln!(
             text,
             "assay_http_answers_total{{status=\"{}xx\"}} {count}",

@@ -119,9 +119,9 @@ const IN_MEMORY_KIB: u32 = 512 << 10;
 
 /// Memory for answers that clients take slowly.
 #[derive(Clone, Debug)]
-pub struct Room(Arc<Semaphore>);
+pub struct AnswerRoom(Arc<Semaphore>);
 
-impl Default for Room {
+impl Default for AnswerRoom {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(IN_MEMORY_KIB as usize)))
     }
@@ -139,7 +139,7 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-impl Room {
+impl AnswerRoom {
     /// The answer as a response; `None` while too much is under way.
     pub fn response(&self, reply: Reply) -> Option<Response<Body>> {
         let tag = reply.tag();

@@ -1,9 +1,9 @@
 //! A server: what it serves, to whom, and what its program brings.
 
 use crate::access::{Names, Token};
-use crate::metrics::Counts;
+use crate::counts::Counts;
 use crate::pool::{Open, Pool};
-use crate::reply::{Room, tag_of};
+use crate::reply::{AnswerRoom, tag_of};
 use assay_model::figures::Import;
 use assay_model::run::Run;
 use assay_report::html::{Site, style_sheet};
@@ -37,7 +37,7 @@ pub trait Program: Send + Sync {
 }
 
 /// Parts of a server.
-pub struct Parts {
+pub struct ServedParts {
     /// Opens the store.
     pub open: Box<Open>,
     /// The store as people know it, without a password.
@@ -65,7 +65,7 @@ pub struct Served {
     /// Code of the program.
     pub(crate) program: Box<dyn Program>,
     /// Memory for answers.
-    pub(crate) room: Room,
+    pub(crate) room: AnswerRoom,
     /// Answers so far.
     pub(crate) counts: Counts,
     /// The style sheet, and its tag without quotes.
@@ -76,7 +76,7 @@ pub struct Served {
 
 impl Served {
     /// A server that has not been asked anything yet.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: ServedParts) -> Self {
         let style = style_sheet();
         let tag = tag_of([style.as_bytes()]).replace('"', "");
         Self {
@@ -85,7 +85,7 @@ impl Served {
             names: Names::of(parts.address, &parts.names),
             token: parts.token,
             program: parts.program,
-            room: Room::default(),
+            room: AnswerRoom::default(),
             counts: Counts::default(),
             style: (style, tag),
             build: this_build(),

@@ -1,4 +1,8 @@
 //! A server over a real socket: who is answered, with what, and that nobody else has to wait.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 #[path = "../../store/tests/common/mod.rs"]
 mod common;
@@ -10,7 +14,7 @@ use assay_report::html::Site;
 use assay_report::sweep::Verdicts;
 use assay_report::xlsx;
 use assay_store::{Owner, Store};
-use assay_web::{Parts, Program, Served, Stop, Token, serve};
+use assay_web::{Program, Served, ServedParts, Stop, Token, serve};
 use maud::{Markup, html};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -100,7 +104,7 @@ impl Bed {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let path = common::path(&folder);
-        let served = Served::new(Parts {
+        let served = Served::new(ServedParts {
             open: Box::new(move || Store::open_existing(&path)),
             source: "runs.sqlite".to_owned(),
             address,

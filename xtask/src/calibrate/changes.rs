@@ -120,7 +120,7 @@ fn quiet_series(seed: u64, limits: &mut Limits) {
         found <= MAX_FALSE_OF_QUIET,
     );
     let quiet = (seed..seed + WATCHED_SERIES).map(|seed| simulated::quiet(seed, QUIET_RUNS));
-    let alarms = quiet.filter(|series| ever_changes(series)).count();
+    let alarms = quiet.filter(ever_changes).count();
     let share = alarms as f64 / WATCHED_SERIES as f64;
     limits.check(
         &format!("{WATCHED_SERIES} such series, looked at after each run: series with an alarm"),

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::output::say;
 use assay_lang::{counted, tr};
 use assay_model::annotation::parse_note;
-use assay_model::series::{Opinion, OpinionState, Series};
+use assay_model::series::{Opinion, OpinionState, StoredSeries};
 use assay_model::text::clean;
 use assay_store::{Store, StoredId};
 use clap::Args;
@@ -44,7 +44,7 @@ impl OpinionArgs {
     ///
     /// # Errors
     /// When no series changed there, or the store cannot be written.
-    pub fn apply(&self, store: &mut Store, all: &[Series]) -> Result<bool, Failure> {
+    pub fn apply(&self, store: &mut Store, all: &[StoredSeries]) -> Result<bool, Failure> {
         let Some((name, state)) = self.wanted() else {
             return Ok(false);
         };
@@ -88,7 +88,7 @@ impl OpinionArgs {
         Ok(true)
     }
 
-    fn opinion(&self, series: &Series, run: &str, state: OpinionState) -> Opinion {
+    fn opinion(&self, series: &StoredSeries, run: &str, state: OpinionState) -> Opinion {
         let at = u64::try_from(Timestamp::now().as_millisecond());
         Opinion {
             series: series.key.clone(),
@@ -104,7 +104,7 @@ impl OpinionArgs {
 /// Whether a series has a change that begins with the run, or an opinion on one.
 fn concerns(
     store: &Store,
-    series: &Series,
+    series: &StoredSeries,
     run: &str,
     state: Option<OpinionState>,
 ) -> Result<bool, Failure> {

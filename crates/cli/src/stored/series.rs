@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::output::say;
 use crate::stored::lookup::StoreArgs;
 use assay_lang::{counted, tr};
-use assay_model::series::Series;
+use assay_model::series::StoredSeries;
 use assay_report::text::clean;
 use assay_series::Refreshed;
 use assay_store::{Location, SeriesFilter, Store, StoreError};
@@ -66,7 +66,7 @@ fn tell_damaged(done: Refreshed) {
 
 /// The series that `text` names: a key, its first digits, or words that occur in what the series
 /// is of. Of several, the only one that decides.
-pub fn find(store: &Store, text: &str) -> Result<Series, Failure> {
+pub fn find(store: &Store, text: &str) -> Result<StoredSeries, Failure> {
     let is_key = text.len() >= 4 && text.chars().all(|digit| digit.is_ascii_hexdigit());
     if is_key {
         let filter = SeriesFilter {
@@ -96,7 +96,7 @@ pub fn find(store: &Store, text: &str) -> Result<Series, Failure> {
 }
 
 /// All that words can be found in.
-fn described(series: &Series) -> String {
+fn described(series: &StoredSeries) -> String {
     let parts = [
         &series.key,
         &series.project,
@@ -115,8 +115,8 @@ fn described(series: &Series) -> String {
 /// Series that are named where several fit.
 const NAMED: usize = 6;
 
-fn ambiguous(text: &str, several: &[Series]) -> String {
-    let mut sorted: Vec<&Series> = several.iter().collect();
+fn ambiguous(text: &str, several: &[StoredSeries]) -> String {
+    let mut sorted: Vec<&StoredSeries> = several.iter().collect();
     sorted.sort_by_key(|series| !series.primary);
     let shown = sorted
         .iter()
@@ -136,7 +136,7 @@ fn ambiguous(text: &str, several: &[Series]) -> String {
 }
 
 /// Words that a user can give to mean this series: one device has several metrics of a job.
-fn told(series: &Series) -> String {
+fn told(series: &StoredSeries) -> String {
     let parts = [
         &series.target,
         &series.job,

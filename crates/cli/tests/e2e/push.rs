@@ -69,7 +69,7 @@ fn to_and_from(there: &str) {
         &table,
         "condition,metric,unit,n,mean,stdev\nA,read,MB/s,3,10,1\n",
     )
-    .unwrap();
+    .expect("a table");
     bed.run(&["import", text(&table)]).assert_code(0);
 
     let ended = bed.run(&["push", "before", "--to", there]);

@@ -221,7 +221,7 @@ fn saved(bed: &Bed, serving: &Serving, page: &str) -> PathBuf {
     let (style, after) = rest.split_once("\">").expect("its end");
     let sheet = serving.page(style);
     let file = bed.join("page.html");
-    fs::write(&file, format!("{before}<style>{sheet}</style>{after}")).unwrap();
+    fs::write(&file, format!("{before}<style>{sheet}</style>{after}")).expect("a page");
     file
 }
 

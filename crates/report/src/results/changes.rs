@@ -5,13 +5,15 @@ use crate::words::format::{change, quantity, utc};
 use crate::words::text::clean;
 use assay_lang::{counted, key, tr, translated};
 use assay_model::facts::Circumstance;
-use assay_model::series::{Event, Opinion, OpinionState, Series, SeriesChange, Turn};
+use assay_model::series::{
+    CircumstanceChange, Opinion, OpinionState, SeriesChange, StoredSeries, Turn,
+};
 
 /// A series and its last change.
 #[derive(Clone, Debug)]
 pub struct ListedSeries {
     /// The series.
-    pub series: Series,
+    pub series: StoredSeries,
     /// Its newest change, if it has any.
     pub change: Option<SeriesChange>,
     /// `true` if the change is an open slowdown that is new for whoever asks.
@@ -19,7 +21,7 @@ pub struct ListedSeries {
 }
 
 /// Name of a series on its device: `rand-read-4k: read`, with the condition.
-pub fn name(series: &Series) -> String {
+pub fn name(series: &StoredSeries) -> String {
     let metric = jobs::spoken(&format!("{}: {}", series.job, series.metric), false);
     match series.condition.is_empty() {
         true => metric,
@@ -32,7 +34,7 @@ pub fn name(series: &Series) -> String {
 }
 
 /// The device of a series and the machine that it is in.
-pub fn device(series: &Series) -> String {
+pub fn device(series: &StoredSeries) -> String {
     let model = match series.unit.is_empty() {
         true => clean(&series.model),
         false => clean(&format!("{} ({})", series.model, series.unit)),
@@ -53,7 +55,7 @@ pub fn day(unix_ms: u64) -> String {
 }
 
 /// A change in one sentence, without its events.
-pub fn sentence(series: &Series, of: &SeriesChange) -> String {
+pub fn sentence(series: &StoredSeries, of: &SeriesChange) -> String {
     let value = |centre| quantity(series.unit_of_measure, centre);
     let effect = of.effect_percent.map_or_else(String::new, change);
     let parts = (
@@ -124,7 +126,7 @@ const CIRCUMSTANCES: [(Circumstance, &str); Circumstance::ALL.len()] = [
 ];
 
 /// An event as `firmware: 3.1 -> 3.2`.
-pub fn event(event: &Event) -> String {
+pub fn event(event: &CircumstanceChange) -> String {
     let mut known = CIRCUMSTANCES.iter();
     let known = known.find(|(circumstance, _)| circumstance.name() == event.circumstance);
     let name = known.map_or(event.circumstance.as_str(), |(_, words)| translated(words));

@@ -8,7 +8,7 @@ use crate::words::format::utc;
 use crate::words::style::Tone;
 use crate::words::text::clean;
 use assay_lang::{counted, key, tr, translated};
-use assay_model::series::{Opinion, Series, SeriesChange, SeriesPoint, Turn};
+use assay_model::series::{Opinion, SeriesChange, SeriesPoint, StoredSeries, Turn};
 
 /// Word for a change that was accepted.
 const ACCEPTED: &str = key!("accepted");
@@ -93,7 +93,7 @@ fn point(listed: &ListedSeries) -> Option<String> {
 }
 
 /// A change with its series, its events and where to look.
-fn said(series: &Series, change: &SeriesChange) -> String {
+fn said(series: &StoredSeries, change: &SeriesChange) -> String {
     tr!(
         "{change}. {device}; {events}. assay trend {key}",
         change = sentence(series, change),
@@ -132,7 +132,7 @@ fn rows(all: &[ListedSeries]) -> Vec<TableRow> {
 }
 
 /// The device, with the project where it is not the default one.
-fn titled(series: &Series) -> String {
+fn titled(series: &StoredSeries) -> String {
     match series.project == crate::results::facts::DEFAULT_PROJECT {
         true => device(series),
         false => tr!(
@@ -177,7 +177,7 @@ fn state(change: &SeriesChange) -> String {
 
 /// One series: what became of it, its runs as a chart, its changes with their events.
 pub fn trend(
-    series: &Series,
+    series: &StoredSeries,
     points: &[SeriesPoint],
     changes: &[SeriesChange],
     opinions: &[Opinion],
@@ -203,7 +203,7 @@ pub fn trend(
     document
 }
 
-fn answer_trend(series: &Series, changes: &[SeriesChange], answer: &mut Section) {
+fn answer_trend(series: &StoredSeries, changes: &[SeriesChange], answer: &mut Section) {
     match changes.last() {
         Some(change) => {
             let tone = match change.is_open() {
@@ -220,7 +220,7 @@ fn answer_trend(series: &Series, changes: &[SeriesChange], answer: &mut Section)
     }
 }
 
-fn all_changes(series: &Series, changes: &[SeriesChange], opinions: &[Opinion]) -> Section {
+fn all_changes(series: &StoredSeries, changes: &[SeriesChange], opinions: &[Opinion]) -> Section {
     let mut section = Section::new("changes", tr!("Changes, newest first"));
     let mut points = Vec::new();
     for change in changes.iter().rev() {
@@ -257,7 +257,7 @@ fn all_changes(series: &Series, changes: &[SeriesChange], opinions: &[Opinion]) 
 /// Runs in the table of a trend.
 const LAST: usize = 10;
 
-fn last_runs(series: &Series, points: &[SeriesPoint]) -> Section {
+fn last_runs(series: &StoredSeries, points: &[SeriesPoint]) -> Section {
     let mut section = Section::new("runs", tr!("Last runs"));
     let rows = points.iter().rev().take(LAST).map(|point| {
         TableRow::new(vec![
@@ -280,8 +280,8 @@ fn last_runs(series: &Series, points: &[SeriesPoint]) -> Section {
 }
 
 /// Changes that are new, as the text of a mail. The title is its subject.
-pub fn news(new: &[(Series, SeriesChange)], since_unix_ms: Option<u64>) -> Document {
-    let slower = |(_, change): &&(Series, SeriesChange)| change.is_open();
+pub fn news(new: &[(StoredSeries, SeriesChange)], since_unix_ms: Option<u64>) -> Document {
+    let slower = |(_, change): &&(StoredSeries, SeriesChange)| change.is_open();
     let slowdowns = new.iter().filter(slower).count();
     let mut document = Document::new(match (new.is_empty(), slowdowns) {
         (true, _) => tr!("No new change").to_owned(),
@@ -317,14 +317,14 @@ mod tests {
     use crate::render::{Form, write_mail};
     use assay_model::figures::Better;
     use assay_model::metric::Unit;
-    use assay_model::series::{ChangeSide, Event, OpinionState};
+    use assay_model::series::{ChangeSide, CircumstanceChange, OpinionState};
 
     const DAY_MS: u64 = 86_400_000;
     /// 2026-03-01.
     const FIRST_MS: u64 = 20_513 * DAY_MS;
 
-    fn series(key: &str, job: &str) -> Series {
-        Series {
+    fn series(key: &str, job: &str) -> StoredSeries {
+        StoredSeries {
             key: key.to_owned(),
             project: "default".to_owned(),
             model: "eMMC DG4032, 29.1 GiB".to_owned(),
@@ -364,7 +364,7 @@ mod tests {
                 centre: 5200.0,
             },
             p: 0.000_002,
-            events: vec![Event {
+            events: vec![CircumstanceChange {
                 circumstance: "firmware".to_owned(),
                 before: "3.1\u{1b}[2J".to_owned(),
                 after: "3.2".to_owned(),

@@ -9,7 +9,7 @@ use assay_model::verdict::Verdict;
 use std::ops::Range;
 
 /// Runs of a series as they are judged.
-pub(super) struct Judged<'a> {
+pub(super) struct JudgedRuns<'a> {
     /// Logarithm of each run's centre, without single outliers.
     pub logs: &'a [f64],
     /// Figure of each run.
@@ -34,7 +34,7 @@ pub(super) struct Finding {
     pub p: f64,
 }
 
-impl Judged<'_> {
+impl JudgedRuns<'_> {
     /// Compares the runs on both sides of `at` within a part of the series; those nearest to it.
     pub fn compare(&self, part: &Range<usize>, at: usize) -> Option<Finding> {
         let most = self.rules.max_runs;

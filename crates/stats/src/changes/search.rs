@@ -1,7 +1,7 @@
 //! Changes of one series: candidates, marks of the user, and which of them count.
 
 use super::clean::{noise, without_outliers};
-use super::judged::{Finding, Judged, figure};
+use super::judged::{Finding, JudgedRuns, figure};
 use super::windows::suspects;
 use super::{
     ChangePoint, JITTER, METHOD, Opinion, OpinionState, Rules, RunPoint, RunSeries, SideOfChange,
@@ -25,7 +25,7 @@ pub fn find(series: &RunSeries, opinions: &[Opinion], rules: &Rules) -> Vec<Chan
     let marks = |state| runs.marked(opinions, state);
     let (accepted, denied) = (marks(OpinionState::Accepted), marks(OpinionState::False));
     let cleaned = without_outliers(&runs.logs);
-    let judged = Judged {
+    let judged = JudgedRuns {
         logs: &cleaned,
         runs: &runs.figures,
         noise: noise(&cleaned),
@@ -114,7 +114,7 @@ impl<'a> Runs<'a> {
 /// Cuts of a series: those that are accepted, and candidates between them.
 struct Cuts<'a> {
     accepted: &'a [usize],
-    judged: &'a Judged<'a>,
+    judged: &'a JudgedRuns<'a>,
 }
 
 impl Cuts<'_> {

@@ -6,7 +6,9 @@ use crate::backend::{Row, SqlSession, Value};
 use crate::error::StoreError;
 use crate::record;
 use crate::runs::Store;
-use assay_model::series::{ChangeSide, Event, Series, SeriesChange, SeriesPoint, Turn};
+use assay_model::series::{
+    ChangeSide, CircumstanceChange, SeriesChange, SeriesPoint, StoredSeries, Turn,
+};
 
 /// A series whose changes were looked for.
 #[derive(Clone, Debug)]
@@ -63,7 +65,7 @@ impl Store {
     pub fn changes(
         &self,
         filter: &SeriesFilter,
-    ) -> Result<Vec<(Series, SeriesChange)>, StoreError> {
+    ) -> Result<Vec<(StoredSeries, SeriesChange)>, StoreError> {
         let (condition, values) = filter.condition();
         let columns = CHANGES.join(", changes.");
         let sql = format!(
@@ -177,7 +179,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<SeriesChange, StoreError> {
     })
 }
 
-fn events(row: &Row<'_>) -> Result<Vec<Event>, StoreError> {
+fn events(row: &Row<'_>) -> Result<Vec<CircumstanceChange>, StoreError> {
     let text: String = row.get("events")?;
     record::from_text(&text).map_err(|error| row.wrong("events", &error.to_string()))
 }

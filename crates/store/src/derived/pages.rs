@@ -3,10 +3,10 @@
 use super::changes::{self, CHANGES};
 use super::series::{self, COLUMNS, SeriesFilter};
 use crate::backend::{Row, Value};
-use crate::browse::{Conditions, Page, PageKey, page};
+use crate::browse::{Conditions, KeyedPage, PageKey, page};
 use crate::error::StoreError;
 use crate::runs::Store;
-use assay_model::series::{Series, SeriesChange};
+use assay_model::series::{SeriesChange, StoredSeries};
 
 /// A model of devices, a unit or a machine in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Store {
         filter: &SeriesFilter,
         after: Option<&PageKey>,
         most: u32,
-    ) -> Result<Page<Series>, StoreError> {
+    ) -> Result<KeyedPage<StoredSeries>, StoreError> {
         let mut conditions = Conditions::of(filter.condition());
         if let Some(key) = after {
             conditions.behind("last_unix_ms", "key", key);
@@ -43,7 +43,7 @@ impl Store {
         let rows = self
             .database
             .query(&sql, &conditions.values, series::read)?;
-        let key = |series: &Series| PageKey {
+        let key = |series: &StoredSeries| PageKey {
             at_unix_ms: series.last_unix_ms,
             id: series.key.clone(),
         };
@@ -54,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn series_of_run(&self, run: &str) -> Result<Vec<Series>, StoreError> {
+    pub fn series_of_run(&self, run: &str) -> Result<Vec<StoredSeries>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM series WHERE runs > 0 \
              AND id IN (SELECT series FROM points WHERE run_id = ?1) \
@@ -74,7 +74,7 @@ impl Store {
         open: bool,
         after: Option<&PageKey>,
         most: u32,
-    ) -> Result<Page<(Series, SeriesChange)>, StoreError> {
+    ) -> Result<KeyedPage<(StoredSeries, SeriesChange)>, StoreError> {
         const ID: &str = "found.key || '/' || changes.run_id";
         let mut found = Conditions::of(filter.condition());
         let of_series = found.all("WHERE");
@@ -98,7 +98,7 @@ impl Store {
         );
         let read = |row: &Row<'_>| Ok((series::read(row)?, changes::read(row)?));
         let rows = self.database.query(&sql, &conditions.values, read)?;
-        let key = |(series, change): &(Series, SeriesChange)| PageKey {
+        let key = |(series, change): &(StoredSeries, SeriesChange)| PageKey {
             at_unix_ms: change.started_unix_ms,
             id: format!("{}/{}", series.key, change.run),
         };
@@ -123,7 +123,7 @@ impl Store {
         &self,
         after: Option<&PageKey>,
         most: u32,
-    ) -> Result<Page<DeviceSummary>, StoreError> {
+    ) -> Result<KeyedPage<DeviceSummary>, StoreError> {
         self.grouped("model", after, most)
     }
 
@@ -135,7 +135,7 @@ impl Store {
         &self,
         after: Option<&PageKey>,
         most: u32,
-    ) -> Result<Page<DeviceSummary>, StoreError> {
+    ) -> Result<KeyedPage<DeviceSummary>, StoreError> {
         self.grouped("target", after, most)
     }
 
@@ -146,7 +146,7 @@ impl Store {
         column: &str,
         after: Option<&PageKey>,
         most: u32,
-    ) -> Result<Page<DeviceSummary>, StoreError> {
+    ) -> Result<KeyedPage<DeviceSummary>, StoreError> {
         let mut conditions = Conditions::of(("1 = 1".to_owned(), Vec::new()));
         if let Some(key) = after {
             conditions.behind("COALESCE(newest, 0)", "name", key);
@@ -168,7 +168,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn units_of(&self, model: &str, most: u32) -> Result<Page<DeviceSummary>, StoreError> {
+    pub fn units_of(&self, model: &str, most: u32) -> Result<KeyedPage<DeviceSummary>, StoreError> {
         let values = [model.into(), (u64::from(most) + 1).into()];
         let sql = "SELECT COALESCE(unit, '') AS name, count(*) AS runs, \
                    max(started_unix_ms) AS newest FROM facts JOIN runs ON runs.id = facts.run_id \
@@ -181,7 +181,7 @@ impl Store {
         sql: &str,
         values: &[Value],
         most: u32,
-    ) -> Result<Page<DeviceSummary>, StoreError> {
+    ) -> Result<KeyedPage<DeviceSummary>, StoreError> {
         let rows = self.database.query(sql, values, |row| {
             Ok(DeviceSummary {
                 name: row.get("name")?,

@@ -6,7 +6,7 @@ use crate::error::StoreError;
 use crate::runs::Store;
 use assay_model::figures::Better;
 use assay_model::metric::Unit;
-use assay_model::series::{Series, SeriesPoint};
+use assay_model::series::{SeriesPoint, StoredSeries};
 
 /// Series that are wanted: those that fit everything that is given.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,7 +37,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn series(&self, filter: &SeriesFilter) -> Result<Vec<Series>, StoreError> {
+    pub fn series(&self, filter: &SeriesFilter) -> Result<Vec<StoredSeries>, StoreError> {
         let (condition, values) = filter.condition();
         let sql = format!(
             "SELECT {COLUMNS} FROM series WHERE runs > 0 AND {condition} \
@@ -72,14 +72,14 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn unchecked_series(&self) -> Result<Vec<Vec<Series>>, StoreError> {
+    pub fn unchecked_series(&self) -> Result<Vec<Vec<StoredSeries>>, StoreError> {
         const GROUP: &str = "project, model, unit, target, job_hash, condition";
         let sql = format!(
             "SELECT {COLUMNS} FROM series WHERE ({GROUP}) IN \
              (SELECT {GROUP} FROM series WHERE checked < 0) ORDER BY {GROUP}, id"
         );
         let all = self.database.query(&sql, &[], read)?;
-        fn group(of: &Series) -> [&String; 6] {
+        fn group(of: &StoredSeries) -> [&String; 6] {
             [
                 &of.project,
                 &of.model,
@@ -90,18 +90,18 @@ impl Store {
             ]
         }
         let groups = all.chunk_by(|a, b| group(a) == group(b));
-        Ok(groups.map(<[Series]>::to_vec).collect())
+        Ok(groups.map(<[StoredSeries]>::to_vec).collect())
     }
 }
 
-pub(super) fn read(row: &Row<'_>) -> Result<Series, StoreError> {
+pub(super) fn read(row: &Row<'_>) -> Result<StoredSeries, StoreError> {
     let better: Option<String> = row.get("better")?;
     let better = match better.as_deref() {
         Some("higher") => Some(Better::Higher),
         Some("lower") => Some(Better::Lower),
         _ => None,
     };
-    Ok(Series {
+    Ok(StoredSeries {
         key: row.get("key")?,
         project: row.get("project")?,
         model: row.get("model")?,

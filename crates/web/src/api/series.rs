@@ -7,7 +7,9 @@ use crate::pages::series::one;
 use crate::reply::{Problem, Reply};
 use crate::wanted;
 use assay_model::figures::Better;
-use assay_model::series::{ChangeSide, Event, Series, SeriesChange, SeriesPoint};
+use assay_model::series::{
+    ChangeSide, CircumstanceChange, SeriesChange, SeriesPoint, StoredSeries,
+};
 use assay_report::json::rfc3339;
 
 /// Rows of a page.
@@ -193,7 +195,7 @@ fn known(text: String) -> Option<String> {
 }
 
 impl SeriesEntry {
-    fn of(series: Series) -> Self {
+    fn of(series: StoredSeries) -> Self {
         let better = series.better.map(|better| match better {
             Better::Higher => "higher",
             Better::Lower => "lower",
@@ -234,7 +236,7 @@ impl PointEntry {
 }
 
 impl ChangeOfSeries {
-    fn of((series, change): (Series, SeriesChange)) -> Self {
+    fn of((series, change): (StoredSeries, SeriesChange)) -> Self {
         Self {
             series: SeriesEntry::of(series),
             change: ChangeEntry::of(change),
@@ -273,7 +275,7 @@ impl ChangeEntry {
 }
 
 impl EventEntry {
-    fn of(event: Event) -> Self {
+    fn of(event: CircumstanceChange) -> Self {
         Self {
             circumstance: event.circumstance,
             before: event.before,

@@ -6,7 +6,7 @@ use crate::asked::{Asked, address, segment};
 use crate::reply::{Problem, Reply};
 use crate::wanted::{self, after};
 use assay_lang::{tr, translated};
-use assay_model::series::{Event, Series, SeriesChange};
+use assay_model::series::{CircumstanceChange, SeriesChange, StoredSeries};
 use assay_report::changes::{self, device, name};
 use assay_report::format::quantity;
 use assay_report::text::clean;
@@ -49,7 +49,11 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
 }
 
 /// A table of changes; with their series where these differ.
-pub fn of_changes(caption: &str, all: &[(Series, SeriesChange)], with_series: bool) -> Markup {
+pub fn of_changes(
+    caption: &str,
+    all: &[(StoredSeries, SeriesChange)],
+    with_series: bool,
+) -> Markup {
     let mut heads = vec![
         whole(tr!("First run after it")),
         words(tr!("Change")),
@@ -67,7 +71,7 @@ pub fn of_changes(caption: &str, all: &[(Series, SeriesChange)], with_series: bo
     table(caption, &heads, &rows)
 }
 
-fn row((series, change): &(Series, SeriesChange), with_series: bool) -> Vec<Markup> {
+fn row((series, change): &(StoredSeries, SeriesChange), with_series: bool) -> Vec<Markup> {
     let compare = [
         ("a", change.before_run.as_str()),
         ("b", change.run.as_str()),
@@ -105,6 +109,6 @@ pub fn turn(change: &SeriesChange) -> Markup {
     }
 }
 
-fn events(events: &[Event]) -> Markup {
+fn events(events: &[CircumstanceChange]) -> Markup {
     html! { @for event in events { div { (changes::event(event)) } } }
 }

@@ -7,7 +7,7 @@ use crate::asked::{Asked, Query, address, segment};
 use crate::reply::{Problem, Reply};
 use crate::wanted::{self, after};
 use assay_lang::{tr, translated};
-use assay_model::series::{Series, SeriesChange, SeriesPoint};
+use assay_model::series::{SeriesChange, SeriesPoint, StoredSeries};
 use assay_report::changes::{device, name};
 use assay_report::charts::data::trend;
 use assay_report::document::Block;
@@ -70,7 +70,7 @@ fn filters(query: &Query) -> Markup {
 }
 
 /// A table of series.
-pub fn of_series(caption: &str, all: &[Series]) -> Markup {
+pub fn of_series(caption: &str, all: &[StoredSeries]) -> Markup {
     let heads = [
         words(tr!("Series")),
         words(tr!("Device")),
@@ -104,7 +104,7 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
         .get(points.len().saturating_sub(DRAWN)..)
         .unwrap_or_default();
     let drawn = trend::chart(&series, newest, &shown(newest, &changes));
-    let about: Vec<(Series, SeriesChange)> = changes
+    let about: Vec<(StoredSeries, SeriesChange)> = changes
         .iter()
         .rev()
         .map(|change| (series.clone(), change.clone()))
@@ -138,7 +138,7 @@ fn shown(points: &[SeriesPoint], changes: &[SeriesChange]) -> Vec<SeriesChange> 
 ///
 /// # Errors
 /// When there is none.
-pub fn one(asked: &Asked<'_>) -> Result<Series, Problem> {
+pub fn one(asked: &Asked<'_>) -> Result<StoredSeries, Problem> {
     let key = asked.part("key");
     let filter = SeriesFilter {
         key: Some(key.to_owned()),
@@ -151,7 +151,7 @@ pub fn one(asked: &Asked<'_>) -> Result<Series, Problem> {
         .ok_or_else(|| Problem::Missing(tr!("series {key}", key)))
 }
 
-fn facts(series: &Series) -> Markup {
+fn facts(series: &StoredSeries) -> Markup {
     let of_model = address("/device", [("model", series.model.as_str())]);
     html! {
         dl {
@@ -165,7 +165,7 @@ fn facts(series: &Series) -> Markup {
     }
 }
 
-fn of_points(series: &Series, points: &[SeriesPoint], changes: &[SeriesChange]) -> Markup {
+fn of_points(series: &StoredSeries, points: &[SeriesPoint], changes: &[SeriesChange]) -> Markup {
     let heads = [
         whole(tr!("Started")),
         words(tr!("Run")),

@@ -15,6 +15,7 @@ pub fn draw(seed: u64) -> (DeviceModel, Policy) {
         Policy::OPEN,
     ]);
     let part = DeviceModel {
+        firmware: None,
         name: format!("drawn-{seed}"),
         about: "drawn".to_owned(),
         source: "cargo xtask calibrate --traits".to_owned(),

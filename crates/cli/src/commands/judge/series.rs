@@ -9,7 +9,7 @@ use crate::stored::series;
 use crate::ui::since::parse_since;
 use assay_lang::tr;
 use assay_model::annotation::parse_tag;
-use assay_model::series::{Series, SeriesChange};
+use assay_model::series::{SeriesChange, StoredSeries};
 use assay_report::changes::ListedSeries;
 use assay_report::{json, views};
 use assay_store::{SeriesFilter, Store};
@@ -97,7 +97,8 @@ pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
     if args.gate && !concerned.iter().any(|series| series.primary) {
         say(tr!("assay: warning: --gate looked at no series"));
     }
-    let alarming = |(series, change): &(Series, SeriesChange)| series.primary && change.is_open();
+    let alarming =
+        |(series, change): &(StoredSeries, SeriesChange)| series.primary && change.is_open();
     Ok(match args.gate && new.iter().any(alarming) {
         true => ExitCode::from(MISSED),
         false => DONE,
@@ -121,7 +122,7 @@ fn new_changes(
     store: &Store,
     wanted: &SeriesFilter,
     since: Option<u64>,
-) -> Result<Vec<(Series, SeriesChange)>, Failure> {
+) -> Result<Vec<(StoredSeries, SeriesChange)>, Failure> {
     let mut changes = store.changes(wanted)?;
     changes.retain(|(_, change)| since.is_none_or(|since| change.found_unix_ms >= since));
     Ok(changes)
@@ -131,12 +132,12 @@ fn new_changes(
 fn listed(
     store: &Store,
     wanted: &SeriesFilter,
-    new: &[(Series, SeriesChange)],
+    new: &[(StoredSeries, SeriesChange)],
 ) -> Result<Vec<ListedSeries>, Failure> {
     let changes = store.changes(wanted)?;
     let all = store.series(wanted)?.into_iter();
     let listed = all.map(|series| {
-        let newest = |all: &[(Series, SeriesChange)]| {
+        let newest = |all: &[(StoredSeries, SeriesChange)]| {
             let mut own = all.iter().filter(|(of, _)| of.key == series.key);
             own.next().map(|(_, change)| change.clone())
         };

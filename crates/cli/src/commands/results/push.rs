@@ -61,7 +61,7 @@ pub fn run(args: &PushArgs) -> Result<ExitCode, Failure> {
         None => queue::usual(&args.store)?,
     };
     if !args.all && args.runs.is_empty() {
-        return push_waiting(args, &mut store, to);
+        return push_waiting(args, &mut store, to.as_ref());
     }
     let to = to.ok_or_else(|| {
         Failure::usage("push to which store? Name it with --to, or in the setting push_to")
@@ -88,7 +88,7 @@ fn which(store: &Store, args: &PushArgs) -> Result<Which, Failure> {
 fn push_waiting(
     args: &PushArgs,
     store: &mut Store,
-    to: Option<Destination>,
+    to: Option<&Destination>,
 ) -> Result<ExitCode, Failure> {
     let waiting = store.queued()?;
     let mut names: Vec<&str> = waiting.iter().map(|one| one.destination.as_str()).collect();
@@ -103,7 +103,7 @@ fn push_waiting(
     }
     let mut code = Ok(DONE);
     for name in names {
-        let destination = match &to {
+        let destination = match to {
             // It knows a password that the name does not.
             Some(to) if to.to_string() == name => to.clone(),
             _ => name.parse().map_err(Failure::failed)?,
@@ -115,7 +115,7 @@ fn push_waiting(
         {
             say(&clean(&format!("assay: {failure}")));
         }
-        if !matches!(code, Err(_)) && !matches!(ended, Ok(done) if done == DONE) {
+        if code.is_ok() && !matches!(ended, Ok(done) if done == DONE) {
             code = ended;
         }
     }

@@ -13,7 +13,7 @@ use assay_report::document::{Cell, Column, Document, Section, Table, TableRow};
 use assay_store::Question;
 use assay_store::views::{StoreView, VIEWS};
 use clap::{Args, ValueEnum};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;

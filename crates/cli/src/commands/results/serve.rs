@@ -18,7 +18,7 @@ use assay_report::sweep::Verdicts;
 use assay_report::xlsx;
 use assay_series::refresh;
 use assay_store::{Location, Owner, Store};
-use assay_web::{Parts, Program, Served, Stop, Token, is_loopback, serve};
+use assay_web::{Program, Served, ServedParts, Stop, Token, is_loopback, serve};
 use clap::Args;
 use maud::Markup;
 use std::fs::File;
@@ -82,7 +82,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     })?;
     warn(address, token.is_some());
     print(|out| writeln!(out, "http://{address}/"))?;
-    let served = Served::new(Parts {
+    let served = Served::new(ServedParts {
         source: location.to_string(),
         open: Box::new(move || Store::open_existing(&location)),
         address,

@@ -4,11 +4,11 @@ use crate::charts::draw::{Axis, Body, Chart, Measure, Point, Scale, Series, Seri
 use crate::results::changes::{day, name};
 use crate::words::format::{change, quantity, utc};
 use assay_lang::{counted, tr};
-use assay_model::series::{Series as RunSeries, SeriesChange, SeriesPoint, Turn};
+use assay_model::series::{SeriesChange, SeriesPoint, StoredSeries, Turn};
 use std::ops::Range;
 
 /// The chart of a series; changes in their order.
-pub fn chart(series: &RunSeries, points: &[SeriesPoint], changes: &[SeriesChange]) -> Chart {
+pub fn chart(series: &StoredSeries, points: &[SeriesPoint], changes: &[SeriesChange]) -> Chart {
     let unit = series.unit_of_measure;
     let runs = points.iter().zip(0..).map(|(point, place)| Point {
         note: Some(tr!(

@@ -1,6 +1,6 @@
 //! A table as CSV. Texts are safe against being run as formulas by spreadsheets.
 
-use super::{Column, Sink, Value};
+use super::{Column, TableSink, Value};
 use crate::machine::csv::harmless;
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ impl<'a> CsvSink<'a> {
     }
 }
 
-impl Sink for CsvSink<'_> {
+impl TableSink for CsvSink<'_> {
     fn rows(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
         for row in rows {
             let cells = row.iter().map(|value| match value {

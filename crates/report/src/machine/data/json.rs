@@ -1,6 +1,6 @@
 //! A table as JSON: an array of objects, one in a line.
 
-use super::{Column, Sink, Value};
+use super::{Column, TableSink, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::io::{self, Write};
 
@@ -22,7 +22,7 @@ impl<'a> JsonSink<'a> {
     }
 }
 
-impl Sink for JsonSink<'_> {
+impl TableSink for JsonSink<'_> {
     fn rows(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
         for row in rows {
             self.out.write_all(self.before.as_bytes())?;

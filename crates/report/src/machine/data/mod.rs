@@ -58,7 +58,7 @@ pub enum Form {
 }
 
 /// Table under construction.
-pub trait Sink {
+pub trait TableSink {
     /// Adds rows, of which each has a value for each column.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Form {
         self,
         columns: Vec<Column>,
         out: &'a mut dyn Write,
-    ) -> io::Result<Box<dyn Sink + 'a>> {
+    ) -> io::Result<Box<dyn TableSink + 'a>> {
         Ok(match self {
             Self::Csv => Box::new(csv::CsvSink::begin(&columns, out)?),
             Self::Json => Box::new(json::JsonSink::begin(columns, out)?),

@@ -1,6 +1,6 @@
 //! A table as Apache Parquet, a row group for each batch of rows.
 
-use super::{Column, Kind, Sink, Value};
+use super::{Column, Kind, TableSink, Value};
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -69,7 +69,7 @@ impl<'a> ParquetSink<'a> {
     }
 }
 
-impl Sink for ParquetSink<'_> {
+impl TableSink for ParquetSink<'_> {
     fn rows(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
         if rows.is_empty() {
             return Ok(());

@@ -4,7 +4,9 @@ use super::{SCHEMA, rfc3339};
 use crate::results::changes::ListedSeries;
 use crate::words::text::clean;
 use assay_model::figures::Better;
-use assay_model::series::{ChangeSide, Event, Opinion, Series, SeriesChange, SeriesPoint};
+use assay_model::series::{
+    ChangeSide, CircumstanceChange, Opinion, SeriesChange, SeriesPoint, StoredSeries,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -32,7 +34,7 @@ struct SeriesPart<'a> {
 }
 
 impl<'a> SeriesPart<'a> {
-    fn of(series: &'a Series) -> Self {
+    fn of(series: &'a StoredSeries) -> Self {
         let filled = |text: &'a String| (!text.is_empty()).then_some(text.as_str());
         Self {
             series: &series.key,
@@ -72,7 +74,7 @@ struct ChangePart<'a> {
     before: ChangeSide,
     after: ChangeSide,
     p: f64,
-    events: &'a [Event],
+    events: &'a [CircumstanceChange],
     method: &'a str,
 }
 
@@ -111,7 +113,7 @@ pub fn series(all: &[ListedSeries]) -> Value {
 
 /// One series with its runs, its changes and what users say of them.
 pub fn trend(
-    series: &Series,
+    series: &StoredSeries,
     points: &[SeriesPoint],
     changes: &[SeriesChange],
     opinions: &[Opinion],
@@ -145,7 +147,7 @@ pub fn trend(
 }
 
 /// New changes, as a webhook takes them: `text` is a line that chats show.
-pub fn news(new: &[(Series, SeriesChange)], since_unix_ms: Option<u64>) -> Value {
+pub fn news(new: &[(StoredSeries, SeriesChange)], since_unix_ms: Option<u64>) -> Value {
     let slowdowns = new.iter().filter(|(_, change)| change.is_open()).count();
     let changes = new.iter().map(|(series, change)| {
         json!({
@@ -166,7 +168,7 @@ pub fn news(new: &[(Series, SeriesChange)], since_unix_ms: Option<u64>) -> Value
 const NAMED: usize = 3;
 
 /// The news as one line for a chat, in English: slowdowns first.
-fn line(new: &[(Series, SeriesChange)], slowdowns: usize) -> String {
+fn line(new: &[(StoredSeries, SeriesChange)], slowdowns: usize) -> String {
     let count = |n: usize, word: &str| match n {
         1 => format!("1 new {word}"),
         n => format!("{n} new {word}s"),
@@ -188,7 +190,7 @@ fn line(new: &[(Series, SeriesChange)], slowdowns: usize) -> String {
     }
 }
 
-fn told((series, change): &(Series, SeriesChange)) -> String {
+fn told((series, change): &(StoredSeries, SeriesChange)) -> String {
     let effect = change.effect_percent.unwrap_or_default();
     let events = change.events.iter();
     let events = events.map(|of| format!(", {} {} -> {}", of.circumstance, of.before, of.after));

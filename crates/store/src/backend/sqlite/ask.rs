@@ -55,11 +55,7 @@ pub fn ask(
         reason: reason(&error, question),
     };
     let mut statement = connection.prepare(question.sql).map_err(refused)?;
-    let names: Vec<String> = statement
-        .column_names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let count = names.len();
     if count == 0 || statement.parameter_count() > 0 {
         let reason = "it is no SELECT, or has placeholders, for which there are no values";
