@@ -117,7 +117,9 @@ pub struct Rules {
     pub min_runs: usize,
     /// Fewest runs on both sides together: fewer do not show how large the noise is.
     pub min_runs_together: usize,
-    /// Runs of a side below which its values may not overlap those of the other side.
+    /// Runs of a side below which its values may not overlap those of the other side, and
+    /// [`Self::level_of_few`] holds: from seven runs a side on, ranks can have a p value below
+    /// [`Self::level`].
     pub settled_runs: usize,
     /// Most runs of a side that are compared.
     pub max_runs: usize,
@@ -139,7 +141,7 @@ impl Default for Rules {
             windows: Windows::default(),
             min_runs: 3,
             min_runs_together: 10,
-            settled_runs: 6,
+            settled_runs: 7,
             max_runs: 30,
             level: 0.001,
             level_of_few: 0.02,

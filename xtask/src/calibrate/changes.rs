@@ -15,7 +15,7 @@ use assay_testkit::Otava;
 use score::Score;
 use simulated::draw_runs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Simulated series with changes, and their first seed.
 const SERIES: u64 = 1_000;
@@ -30,10 +30,9 @@ const MAX_FALSE_OF_QUIET: usize = 1;
 const WATCHED_SERIES: u64 = 1_000;
 const MAX_SHARE_OF_WATCHED: f64 = 0.02;
 
-/// Series of a busy job, and the time that finding their changes may take.
+/// Series of a busy job: the time that finding their changes takes is printed.
 const BUSY_SERIES: u64 = 60;
 const BUSY_RUNS: u64 = 500;
-const MAX_BUSY: Duration = Duration::from_millis(500);
 
 /// Settings of Otava: its own, and those of Hunter's paper.
 const OTAVA: [(usize, f64, f64); 2] = [(50, 0.001, 0.0), (50, 0.001, 0.05)];
@@ -53,7 +52,7 @@ pub fn run(words: &[&str]) -> Result<()> {
     let mut limits = Limits::default();
     simulated_series(&otava, SEED, &mut limits)?;
     quiet_series(SEED, &mut limits);
-    busy_series(&mut limits);
+    busy_series();
     if let Some(folder) = folder {
         annotated_series(&otava, folder, &mut limits)?;
     }
@@ -142,7 +141,7 @@ fn ever_changes(series: &RunSeries) -> bool {
 }
 
 /// A job of many series over more than a year.
-fn busy_series(limits: &mut Limits) {
+fn busy_series() {
     let busy = (0..BUSY_SERIES).map(|seed| draw_runs(&mut SplitMix64::new(seed), BUSY_RUNS).series);
     let busy: Vec<RunSeries> = busy.collect();
     let start = Instant::now();
@@ -150,12 +149,8 @@ fn busy_series(limits: &mut Limits) {
         .iter()
         .map(|series| indices(series, &Rules::default()).len())
         .sum();
-    let took = start.elapsed();
-    limits.check(
-        &format!("{BUSY_SERIES} series of {BUSY_RUNS} runs ({found} changes)"),
-        &format!("{} ms", took.as_millis()),
-        took <= MAX_BUSY,
-    );
+    let took = start.elapsed().as_millis();
+    println!("{BUSY_SERIES} series of {BUSY_RUNS} runs ({found} changes): {took} ms");
 }
 
 /// Indices of the changes of a series.

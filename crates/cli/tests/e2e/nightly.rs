@@ -154,7 +154,7 @@ fn changes(bed: &Bed, there: &str) -> Vec<Value> {
     listed.assert_code(0);
     let listed = listed.json();
     let series = listed["series"].as_array().expect("a list");
-    assert_eq!(series.len(), 4 * BOARDS as usize, "{series:#?}");
+    assert_eq!(series.len() as u64, 4 * BOARDS, "{series:#?}");
     let changed = series.iter().filter(|series| !series["change"].is_null());
     changed.cloned().collect()
 }
@@ -170,7 +170,9 @@ fn two_weeks_in_a_lab_find_a_slower_firmware_and_nothing_else() {
     for night in 1..=NIGHTS {
         if night == at_night {
             let slower_us = COMMAND_US + READ_US * SLOWER_BY / (1.0 - SLOWER_BY);
-            boards[updated as usize - 1].update("1.1", slower_us);
+            let name = format!("board-{updated:02}");
+            let board = boards.iter().find(|board| board.name == name);
+            board.expect("a board").update("1.1", slower_us);
         }
         measure_and_push(&bed, &boards, night, &there);
         let since = format!("2026-03-{night:02}");

@@ -204,3 +204,14 @@ fn the_first_run_of_a_new_level_is_no_outlier() {
     centres[8] = 91.8;
     assert_eq!(indices(&series(&centres), &[]), [8]);
 }
+
+/// What is told once is not taken back because the next nights look the same.
+#[test]
+fn a_change_stays_as_runs_are_added() {
+    for before in [6, 7, 8, 12] {
+        for after in 4..=16 {
+            let runs = [around(100.0, before), around(78.0, after)].concat();
+            assert_eq!(indices(&series(&runs), &[]), [before], "{before}, {after}");
+        }
+    }
+}
