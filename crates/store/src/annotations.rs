@@ -134,7 +134,7 @@ fn exists(t: &mut SqlSession<'_>, id: &str) -> Result<bool, StoreError> {
 
 /// Removes what was noted of a run or an import that is gone, and notes that it was there.
 fn bury(t: &mut SqlSession<'_>, id: &str) -> Result<(), StoreError> {
-    derived::forget(t, id)?;
+    derived::forget(t, &[id])?;
     for sql in [
         "DELETE FROM annotations WHERE id = ?1",
         "DELETE FROM queue WHERE id = ?1",

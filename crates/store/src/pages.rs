@@ -98,8 +98,8 @@ struct Table {
     time: &'static str,
     command: &'static str,
     device: &'static str,
-    /// Columns with text to look in, without those of annotations.
-    texts: &'static [&'static str],
+    /// Text to look in, in small letters, without that of annotations.
+    words: &'static str,
 }
 
 const RUNS: Table = Table {
@@ -108,7 +108,7 @@ const RUNS: Table = Table {
     time: "started_unix_ms",
     command: "command",
     device: "device",
-    texts: &["id", "path", "device", "target"],
+    words: "words",
 };
 const IMPORTS: Table = Table {
     name: "imports",
@@ -116,7 +116,7 @@ const IMPORTS: Table = Table {
     time: "imported_unix_ms",
     command: "'import'",
     device: "tool",
-    texts: &["id", "tool", "files"],
+    words: "lower(id || ' ' || tool || ' ' || files)",
 };
 const NOTED: &[&str] = &["name", "tags", "note"];
 
@@ -148,9 +148,13 @@ impl ListFilter {
         }
         if let Some(text) = &self.text {
             let wanted = values.add(like(text));
-            let columns = table.texts.iter().chain(NOTED);
-            let any: Vec<String> = columns.map(|column| fits(column, &wanted)).collect();
-            all.push(format!("({})", any.join(" OR ")));
+            let noted = NOTED.iter().map(|column| fits(column, &wanted));
+            let noted = noted.collect::<Vec<_>>().join(" OR ");
+            // Each annotation is looked at once, and of the runs an index alone.
+            all.push(format!(
+                "({} LIKE {wanted} ESCAPE '!' OR id IN (SELECT id FROM annotations WHERE {noted}))",
+                table.words
+            ));
         }
         if self.of_runs != RunsFilter::default() {
             all.push(match table.is_import {
@@ -161,14 +165,6 @@ impl ListFilter {
         match all.is_empty() {
             true => "1 = 1".to_owned(),
             false => all.join(" AND "),
-        }
-    }
-
-    /// The tables that it takes: annotations only if it looks there.
-    fn tables(&self, table: &Table) -> String {
-        match self.text {
-            Some(_) => format!("{} LEFT JOIN annotations USING (id)", table.name),
-            None => table.name.to_owned(),
         }
     }
 }
@@ -263,8 +259,8 @@ impl Store {
         for table in [RUNS, IMPORTS] {
             let mut values = Placeholders::default();
             let condition = filter.condition(&table, &mut values);
-            let tables = filter.tables(&table);
-            let sql = format!("SELECT count(*) AS number FROM {tables} WHERE {condition}");
+            let name = table.name;
+            let sql = format!("SELECT count(*) AS number FROM {name} WHERE {condition}");
             let read = |row: &Row<'_>| row.get::<u64>("number");
             all += self
                 .database
@@ -298,10 +294,10 @@ impl Store {
             };
             condition += &format!(" AND {time} <= {at} AND ({time} < {at} OR {same})");
         }
-        let (tables, limit) = (filter.tables(table), values.add(limit));
+        let limit = values.add(limit);
         format!(
             "SELECT * FROM (SELECT id, {is_import} AS imported, {time} AS at, {place} AS place \
-             FROM {tables} WHERE {condition} ORDER BY {time} DESC, {place} DESC LIMIT {limit}) \
+             FROM {name} WHERE {condition} ORDER BY {time} DESC, {place} DESC LIMIT {limit}) \
              AS of_{name}"
         )
     }

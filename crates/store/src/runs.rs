@@ -196,7 +196,7 @@ impl Store {
         };
         let changed = self.database.execute(
             "UPDATE runs SET status = ?1, error = ?2, finished_unix_ms = ?3, \
-             content_sha256 = NULL WHERE id = ?4",
+             content_sha256 = NULL, facts_version = 0 WHERE id = ?4",
             &[
                 status.word().into(),
                 error.into(),
@@ -236,7 +236,7 @@ impl Store {
     /// When the file cannot be written or has no such run.
     pub fn mark_interrupted(&mut self, run_id: &str) -> Result<(), StoreError> {
         let changed = self.database.execute(
-            "UPDATE runs SET content_sha256 = NULL, \
+            "UPDATE runs SET content_sha256 = NULL, facts_version = 0, \
              status = CASE WHEN status = ?1 THEN ?2 ELSE status END WHERE id = ?3",
             &[
                 RunStatus::Running.word().into(),
@@ -266,7 +266,7 @@ impl Store {
             )?;
             t.execute(
                 "UPDATE runs SET status = ?1, error = NULL, finished_unix_ms = NULL, \
-                 content_sha256 = NULL, owner_pid = ?2, owner_boot_id = ?3, \
+                 content_sha256 = NULL, facts_version = 0, owner_pid = ?2, owner_boot_id = ?3, \
                  owner_start_ticks = ?4 WHERE id = ?5",
                 &[
                     RunStatus::Running.word().into(),

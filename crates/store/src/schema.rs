@@ -55,11 +55,16 @@ pub const STEPS: &[&str] = &[
     // 4: what sharing a store takes. `content_sha256` (hex) is that of a whole record that will
     // not change (`crate::content`), NULL until someone asks; a tombstone is of a run or an
     // import that was removed; the queue holds what is still to be copied to another store.
-    // `target` and `command` (a JSON list) stand in the header too, which is long.
+    // `target` and `command` (a JSON list) stand in the header too, which is long. `words` is what
+    // a search looks through, `facts_version` that of the facts of step 5, 0 without any: of a
+    // million runs, an index finds the few without.
     "ALTER TABLE runs ADD COLUMN content_sha256 TEXT;
     ALTER TABLE runs ADD COLUMN target TEXT;
     ALTER TABLE runs ADD COLUMN command TEXT;
+    ALTER TABLE runs ADD COLUMN facts_version INTEGER NOT NULL DEFAULT 0;
     UPDATE runs SET target = {target}, command = {command};
+    ALTER TABLE runs ADD COLUMN words TEXT GENERATED ALWAYS AS (
+        lower(id || ' ' || path || ' ' || device || ' ' || COALESCE(target, ''))) {generated};
     ALTER TABLE imports ADD COLUMN content_sha256 TEXT;
     ALTER TABLE annotations ADD COLUMN changed_unix_ms INTEGER NOT NULL DEFAULT 0;
     CREATE TABLE tombstones (
@@ -74,6 +79,8 @@ pub const STEPS: &[&str] = &[
         PRIMARY KEY (id, destination)
     );
     CREATE INDEX runs_by_time ON runs (started_unix_ms{then_seq});
+    CREATE INDEX runs_by_words ON runs (started_unix_ms{then_seq}, words, id);
+    CREATE INDEX runs_by_facts ON runs (facts_version);
     CREATE INDEX imports_by_time ON imports (imported_unix_ms{then_seq});
     CREATE INDEX runs_under_way ON runs (id) WHERE status = 'running';",
     // 5: what is derived from runs, and made again when it is dropped (`crate::derived`): facts,

@@ -1,12 +1,13 @@
 //! Reading runs and trials, and finding what an id stands for.
 
-use crate::backend::{Row, SqlSession, Value};
+use crate::backend::{Row, SqlSession, Value, listed};
 use crate::error::StoreError;
 use crate::record;
 use crate::rows::{annotation, optional_words, owner};
 use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
+use std::collections::HashMap;
 
 /// Record that an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,38 +250,46 @@ impl Store {
         run_id: &str,
         choose: impl FnOnce(&RunHeader) -> SomeTrials,
     ) -> Result<LoadedRun, StoreError> {
-        let damaged = |source| StoreError::DamagedRun {
-            run: run_id.to_owned(),
-            source,
+        let mut choose = Some(choose);
+        let some = |header: &RunHeader| {
+            let choose = choose.take();
+            choose.map_or(SomeTrials::All, |choose| choose(header))
         };
-        // As of one moment, even if the run is under way.
-        let (stored, header, rows) = self.database.snapshot(|t| {
-            let stored = read_run(t, run_id)?.ok_or_else(|| self.no_such_run(run_id))?;
-            let header = record::from_text(&stored.header).map_err(damaged)?;
-            let trials = read_trials(t, run_id, &choose(&header))?;
-            Ok((stored, header, trials))
-        })?;
-        let mut trials = Vec::new();
-        let mut damaged = Vec::new();
-        for StoredTrial { job, trial, blob } in rows {
-            match record::from_blob(&blob) {
-                Ok(record) => trials.push(record),
-                Err(source) => damaged.push(StoreError::DamagedTrial {
-                    run: run_id.to_owned(),
-                    job,
-                    trial,
-                    source,
-                }),
-            }
+        let loaded = self.load_several(&[run_id], some)?.remove(run_id);
+        loaded.unwrap_or_else(|| Err(self.no_such_run(run_id)))
+    }
+
+    /// Several runs by their ids, as [`Self::load_some`] loads one, in two statements; those that
+    /// are not there are left out.
+    ///
+    /// # Errors
+    /// When the store cannot be read. A damaged run is an error of its own.
+    pub fn load_several(
+        &self,
+        ids: &[&str],
+        mut choose: impl FnMut(&RunHeader) -> SomeTrials,
+    ) -> Result<HashMap<String, Result<LoadedRun, StoreError>>, StoreError> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
         }
-        let run = Run {
-            header,
-            status: stored.status,
-            finished_unix_ms: stored.finished_unix_ms,
-            trials,
-            annotation: stored.annotation,
-        };
-        Ok(LoadedRun { run, damaged })
+        // As of one moment, even if a run is under way.
+        self.database.snapshot(|t| {
+            let (mut loaded, mut wanted) = (HashMap::new(), Vec::new());
+            for stored in read_runs(t, ids)? {
+                let id = stored.id.clone();
+                let run = stored.run();
+                if let Ok(run) = &run {
+                    wanted.push((id.clone(), choose(&run.run.header)));
+                }
+                loaded.insert(id, run);
+            }
+            for trial in read_trials(t, &wanted)? {
+                if let Some(Ok(run)) = loaded.get_mut(&trial.run) {
+                    trial.put_into(run);
+                }
+            }
+            Ok(loaded)
+        })
     }
 }
 
@@ -297,55 +306,109 @@ pub enum SomeTrials {
 
 /// A row of `runs`, its header not decoded yet.
 struct StoredRun {
+    id: String,
     header: String,
     status: RunStatus,
     finished_unix_ms: Option<u64>,
     annotation: Annotation,
 }
 
+impl StoredRun {
+    /// The run, still without trials.
+    fn run(self) -> Result<LoadedRun, StoreError> {
+        let header = record::from_text(&self.header);
+        let header = header.map_err(|source| StoreError::DamagedRun {
+            run: self.id,
+            source,
+        });
+        let run = Run {
+            header: header?,
+            status: self.status,
+            finished_unix_ms: self.finished_unix_ms,
+            trials: Vec::new(),
+            annotation: self.annotation,
+        };
+        Ok(LoadedRun {
+            run,
+            damaged: Vec::new(),
+        })
+    }
+}
+
 struct StoredTrial {
+    run: String,
     job: String,
     trial: u32,
     blob: Vec<u8>,
 }
 
-fn read_run(t: &mut SqlSession<'_>, run_id: &str) -> Result<Option<StoredRun>, StoreError> {
+impl StoredTrial {
+    fn put_into(self, run: &mut LoadedRun) {
+        match record::from_blob(&self.blob) {
+            Ok(record) => run.run.trials.push(record),
+            Err(source) => run.damaged.push(StoreError::DamagedTrial {
+                run: self.run,
+                job: self.job,
+                trial: self.trial,
+                source,
+            }),
+        }
+    }
+}
+
+fn read_runs(t: &mut SqlSession<'_>, ids: &[&str]) -> Result<Vec<StoredRun>, StoreError> {
     let read = |row: &Row<'_>| {
         Ok(StoredRun {
+            id: row.get("id")?,
             header: row.get("header")?,
             status: status(row)?,
             finished_unix_ms: row.get("finished_unix_ms")?,
             annotation: annotation(row)?,
         })
     };
-    let sql = "SELECT header, status, error, finished_unix_ms, name, tags, note \
-               FROM runs LEFT JOIN annotations USING (id) WHERE id = ?1";
-    t.first(sql, &[run_id.into()], read)
+    let (marks, values) = listed(ids);
+    let sql = format!(
+        "SELECT id, header, status, error, finished_unix_ms, name, tags, note \
+         FROM runs LEFT JOIN annotations USING (id) WHERE id IN ({marks})"
+    );
+    t.query(&sql, &values, read)
 }
 
+/// The wanted trials of runs, those of each in the order of their positions.
 fn read_trials(
     t: &mut SqlSession<'_>,
-    run_id: &str,
-    wanted: &SomeTrials,
+    wanted: &[(String, SomeTrials)],
 ) -> Result<Vec<StoredTrial>, StoreError> {
-    let mut values = vec![run_id.into()];
-    let condition = match wanted {
-        SomeTrials::All => "",
-        SomeTrials::OfJob(job) => {
-            values.push(job.into());
-            " AND job = ?2"
-        }
-        SomeTrials::Last => " AND position = (SELECT max(position) FROM trials WHERE run_id = ?1)",
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut values: Vec<Value> = Vec::new();
+    let mut place = |value: &String| {
+        values.push(value.into());
+        format!("?{}", values.len())
     };
+    let of_runs = wanted.iter().map(|(run, some)| {
+        let run = place(run);
+        match some {
+            SomeTrials::All => format!("run_id = {run}"),
+            SomeTrials::OfJob(job) => format!("(run_id = {run} AND job = {})", place(job)),
+            SomeTrials::Last => format!(
+                "(run_id = {run} AND position = \
+                 (SELECT max(position) FROM trials WHERE run_id = {run}))"
+            ),
+        }
+    });
+    let of_runs = of_runs.collect::<Vec<_>>().join(" OR ");
     let read = |row: &Row<'_>| {
         Ok(StoredTrial {
+            run: row.get("run_id")?,
             job: row.get("job")?,
             trial: row.get("trial")?,
             blob: row.get("record")?,
         })
     };
     let sql = format!(
-        "SELECT job, trial, record FROM trials WHERE run_id = ?1{condition} ORDER BY position"
+        "SELECT run_id, job, trial, record FROM trials WHERE {of_runs} ORDER BY run_id, position"
     );
     t.query(&sql, &values, read)
 }

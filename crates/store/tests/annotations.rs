@@ -227,4 +227,18 @@ fn some_trials_of_a_run_are_read_alone(bed: &Bed) {
         [0, 1, 2]
     );
     assert!(positions(SomeTrials::OfJob("other".to_owned())).is_empty());
+    store.begin_run(&header("abc2", 2_000), &owner()).unwrap();
+    store.save_trial("abc2", &trial(0)).unwrap();
+    let ids = ["abc1", "gone", "abc2"];
+    let several = store.load_several(&ids, |header| match &*header.id {
+        "abc1" => SomeTrials::Last,
+        _ => SomeTrials::All,
+    });
+    let mut several = several.unwrap();
+    assert!(!several.contains_key("gone"));
+    for (id, positions) in [("abc1", [2]), ("abc2", [0])] {
+        let loaded = several.remove(id).unwrap().unwrap();
+        let found = loaded.run.trials.iter().map(|trial| trial.position);
+        assert_eq!(found.collect::<Vec<_>>(), positions, "{id}");
+    }
 }

@@ -9,6 +9,7 @@ use assay_model::run::RunStatus;
 use assay_model::series::{
     ChangeSide, CircumstanceChange, Opinion, OpinionState, SeriesChange, Turn,
 };
+use assay_store::exchange::{Given, Part, Sink, Source};
 use assay_store::{CheckedSeries, SeriesFilter, Store, StoredId};
 use common::{Bed, header, owner};
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ on_both!(
     a_check_of_points_that_are_older_than_the_series_does_not_count,
     series_are_found_by_what_they_are_of,
     opinions_outlive_what_is_derived_and_the_newest_counts,
+    facts_that_come_with_a_run_are_not_derived_again,
 );
 
 const KEY: &str = "00000000a001";
@@ -258,4 +260,24 @@ fn opinions_outlive_what_is_derived_and_the_newest_counts(bed: &Bed) {
     assert_eq!(kept, [opinion(OpinionState::False, 20)]);
     assert!(store.opinions(Some(OTHER)).unwrap().is_empty());
     assert_eq!(store.opinions(None).unwrap().len(), 1);
+}
+
+fn facts_that_come_with_a_run_are_not_derived_again(bed: &Bed) {
+    let ((_folder, mut from), mut to) = (common::store(), bed.open());
+    let ids = ["a", "b"].map(str::to_owned);
+    for id in &ids {
+        ended(&mut from, id, 1_000);
+    }
+    let mut parcels = Vec::new();
+    for given in from.give(&ids, Part::Whole).unwrap() {
+        if let Given::Parcel(parcel) = given {
+            parcels.push(*parcel);
+        }
+    }
+    parcels[0].facts = Some(facts("a", 1_000));
+    to.take(parcels, false).unwrap();
+    assert_eq!(to.runs_without_facts(FACTS_VERSION, 9).unwrap(), ["b"]);
+    assert_eq!(to.points(KEY).unwrap().len(), 1);
+    to.save_facts(&[facts("b", 1_000)]).unwrap();
+    assert_eq!(to.runs_without_facts(FACTS_VERSION, 9).unwrap(), [""; 0]);
 }

@@ -33,7 +33,8 @@ impl Dialect {
     /// The tables of a step of the schema: types are written as in SQLite (TEXT, INTEGER, REAL,
     /// BLOB), `{seq}` stands before the other columns of a table that has [`Self::sequence`],
     /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), `{then_seq}`
-    /// stands behind the other columns of an index on it, and `{target}` and `{command}` are what
+    /// stands behind the time in an index on both, `{generated}` ends a column that is computed from
+    /// others, and `{target}` and `{command}` are what
     /// a run's header says.
     pub fn tables(self, step: &str) -> String {
         let step = step
@@ -43,10 +44,12 @@ impl Dialect {
             Self::Sqlite => step
                 .replace("{seq}", "")
                 .replace("{then_seq}", "")
+                .replace("{generated}", "VIRTUAL")
                 .replace("{reals}", "TEXT"),
             Self::Postgres => step
                 .replace("{seq}", "seq bigint GENERATED ALWAYS AS IDENTITY,")
                 .replace("{then_seq}", ", seq")
+                .replace("{generated}", "STORED")
                 .replace("{reals}", "double precision[]")
                 .replace("TEXT", "text COLLATE \"C\"")
                 .replace("INTEGER", "bigint")

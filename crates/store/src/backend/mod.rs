@@ -42,7 +42,7 @@ pub mod views;
 
 pub use dialect::Dialect;
 pub use row::Row;
-pub use value::Value;
+pub use value::{Value, listed};
 
 use crate::error::StoreError;
 use crate::location::Location;
@@ -136,6 +136,9 @@ pub trait Statements {
     fn lock(&mut self, name: &str) -> Result<(), StoreError>;
 }
 
+/// Most rows of a statement, whose values SQLite limits to 32766.
+const MOST_ROWS: usize = 1000;
+
 /// Statements that belong together: what [`Database::transaction`] and [`Database::snapshot`]
 /// give.
 pub struct SqlSession<'a>(&'a mut dyn Statements);
@@ -204,6 +207,35 @@ impl SqlSession<'_> {
         rows: impl IntoIterator<Item = Vec<Value>>,
     ) -> Result<u64, StoreError> {
         self.0.insert_many(table, columns, &mut rows.into_iter())
+    }
+
+    /// Adds rows, many in each statement; `conflict` says what becomes of one whose key is there
+    /// already (`ON CONFLICT ...`). Number of those that were added or changed.
+    ///
+    /// # Errors
+    /// When a statement fails.
+    pub fn put_many(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &[Vec<Value>],
+        conflict: &str,
+    ) -> Result<u64, StoreError> {
+        let width = columns.len();
+        let mut changed = 0;
+        for rows in rows.chunks(MOST_ROWS) {
+            let marks = (0..rows.len()).map(|row| {
+                let places = (1..=width).map(|column| format!("?{}", row * width + column));
+                format!("({})", places.collect::<Vec<_>>().join(", "))
+            });
+            let sql = format!(
+                "INSERT INTO {table} ({}) VALUES {} {conflict}",
+                columns.join(", "),
+                marks.collect::<Vec<_>>().join(", ")
+            );
+            changed += self.execute(&sql, &rows.concat())?;
+        }
+        Ok(changed)
     }
 
     /// Waits until nobody else is within a transaction that took the lock of that name, and keeps

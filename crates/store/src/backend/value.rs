@@ -31,6 +31,13 @@ impl Value {
     }
 }
 
+/// Ids as values, and their placeholders, from the first.
+pub fn listed(ids: &[impl AsRef<str>]) -> (String, Vec<Value>) {
+    let marks: Vec<String> = (1..=ids.len()).map(|place| format!("?{place}")).collect();
+    let values = ids.iter().map(|id| id.as_ref().into());
+    (marks.join(", "), values.collect())
+}
+
 /// A type that values can be read as.
 pub trait FromValue: Sized {
     /// Reads a value.

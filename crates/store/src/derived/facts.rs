@@ -1,13 +1,13 @@
 //! Facts of runs, and the points that they add to series.
 
 use super::{DERIVED, UNCHECKED, forget, number};
-use crate::backend::{Row, SqlSession, Value};
+use crate::backend::{Row, SqlSession, Value, listed};
 use crate::error::StoreError;
 use crate::record;
 use crate::runs::Store;
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
 use assay_model::figures::Better;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Columns of `facts`, in the order of [`row`].
 const FACTS: &[&str] = &[
@@ -35,10 +35,8 @@ impl Store {
     /// When the store cannot be read.
     pub fn runs_without_facts(&self, version: u32, most: u32) -> Result<Vec<String>, StoreError> {
         self.database.query(
-            "SELECT runs.id AS id FROM runs LEFT JOIN facts ON facts.run_id = runs.id \
-             WHERE runs.status <> 'running' AND (facts.run_id IS NULL OR facts.version < ?1 \
-             OR facts.finished_unix_ms <> COALESCE(runs.finished_unix_ms, 0)) \
-             ORDER BY runs.started_unix_ms, runs.id LIMIT ?2",
+            "SELECT id FROM runs WHERE facts_version < ?1 AND status <> 'running' \
+             ORDER BY started_unix_ms, id LIMIT ?2",
             &[version.into(), most.into()],
             |row| row.get("id"),
         )
@@ -80,13 +78,13 @@ pub(crate) fn save<'a>(
     all: impl IntoIterator<Item = &'a RunFacts>,
 ) -> Result<(), StoreError> {
     t.lock(DERIVED)?;
-    let mut ended = Vec::new();
-    for facts in all {
-        if let Some(finished) = finished(t, &facts.run)? {
-            forget(t, &facts.run)?;
-            ended.push((facts, finished));
-        }
-    }
+    let all: Vec<&RunFacts> = all.into_iter().collect();
+    let finished = finished(t, &all)?;
+    let ended = all.into_iter();
+    let ended = ended.filter_map(|facts| Some((facts, *finished.get(&facts.run)?)));
+    let ended: Vec<(&RunFacts, i64)> = ended.collect();
+    let runs: Vec<&str> = ended.iter().map(|(facts, _)| facts.run.as_str()).collect();
+    forget(t, &runs)?;
     save_series(t, ended.iter().map(|(facts, _)| *facts))?;
     let mut rows = Vec::new();
     for (facts, finished) in &ended {
@@ -95,6 +93,26 @@ pub(crate) fn save<'a>(
     t.insert_many("facts", FACTS, rows)?;
     let points = ended.iter().flat_map(|(facts, _)| points(facts));
     t.insert_many("points", POINTS, points)?;
+    note_versions(t, &ended)
+}
+
+/// Notes at the runs which facts they have.
+fn note_versions(t: &mut SqlSession<'_>, ended: &[(&RunFacts, i64)]) -> Result<(), StoreError> {
+    let mut by_version: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for (facts, _) in ended {
+        let runs = by_version.entry(facts.version).or_default();
+        runs.push(&facts.run);
+    }
+    for (version, runs) in by_version {
+        let (marks, mut values) = listed(&runs);
+        values.push(version.into());
+        let version = format!("?{}", values.len());
+        let sql = format!(
+            "UPDATE runs SET facts_version = {version} \
+             WHERE id IN ({marks}) AND facts_version <> {version}"
+        );
+        t.execute(&sql, &values)?;
+    }
     Ok(())
 }
 
@@ -104,11 +122,21 @@ fn words(row: &Row<'_>, column: &str) -> Result<BTreeMap<String, String>, StoreE
     record::from_text(&text).map_err(|error| row.wrong(column, &error.to_string()))
 }
 
-/// End of a run that has ended, 0 if nobody saw it; `None` without such a run.
-fn finished(t: &mut SqlSession<'_>, run: &str) -> Result<Option<i64>, StoreError> {
-    let sql = "SELECT COALESCE(finished_unix_ms, 0) AS finished FROM runs \
-               WHERE id = ?1 AND status <> 'running'";
-    t.first(sql, &[run.into()], |row| row.get("finished"))
+/// Ends of those runs that have ended, 0 where nobody saw it.
+fn finished(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<HashMap<String, i64>, StoreError> {
+    let ids: Vec<&str> = all.iter().map(|facts| facts.run.as_str()).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (marks, values) = listed(&ids);
+    let sql = format!(
+        "SELECT id, COALESCE(finished_unix_ms, 0) AS finished FROM runs \
+         WHERE id IN ({marks}) AND status <> 'running'"
+    );
+    let ends = t.query(&sql, &values, |row| {
+        Ok((row.get("id")?, row.get("finished")?))
+    })?;
+    Ok(ends.into_iter().collect())
 }
 
 fn row(facts: &RunFacts, finished: i64) -> Result<Vec<Value>, StoreError> {
@@ -171,18 +199,39 @@ fn save_series<'a>(
         let figures = facts.figures.iter();
         series.extend(figures.map(|figure| (number(&figure.series), (facts, figure))));
     }
-    let sql = format!(
-        "INSERT INTO series (id, key, project, model, unit, target, job, job_hash, condition, \
-         metric, label, unit_of_measure, better, decides, tail, checked) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, {UNCHECKED}) \
-         ON CONFLICT (id) DO UPDATE SET better = excluded.better, decides = excluded.decides, \
-         tail = excluded.tail, checked = excluded.checked"
-    );
-    for (id, (facts, figure)) in series {
-        t.execute(&sql, &series_row(id, facts, figure))?;
-    }
+    let series = series.into_iter();
+    let rows: Vec<Vec<Value>> = series
+        .map(|(id, (facts, figure))| series_row(id, facts, figure))
+        .collect();
+    // What is as it was is not written again: a push touches every series of a board.
+    let conflict = "ON CONFLICT (id) DO UPDATE SET better = excluded.better, \
+         decides = excluded.decides, tail = excluded.tail, checked = excluded.checked \
+         WHERE series.checked >= 0 OR series.decides <> excluded.decides \
+         OR series.tail <> excluded.tail \
+         OR COALESCE(series.better, '') <> COALESCE(excluded.better, '')";
+    t.put_many("series", SERIES, &rows, conflict)?;
     Ok(())
 }
+
+/// Columns of a new series, in the order of [`series_row`].
+const SERIES: &[&str] = &[
+    "id",
+    "key",
+    "project",
+    "model",
+    "unit",
+    "target",
+    "job",
+    "job_hash",
+    "condition",
+    "metric",
+    "label",
+    "unit_of_measure",
+    "better",
+    "decides",
+    "tail",
+    "checked",
+];
 
 fn series_row(id: i64, facts: &RunFacts, figure: &FigureFacts) -> Vec<Value> {
     let better = figure.better.map(|better| match better {
@@ -205,5 +254,6 @@ fn series_row(id: i64, facts: &RunFacts, figure: &FigureFacts) -> Vec<Value> {
         better.into(),
         figure.primary.into(),
         figure.tail.into(),
+        UNCHECKED.into(),
     ]
 }

@@ -12,7 +12,7 @@ pub use changes::CheckedSeries;
 pub use pages::DeviceSummary;
 pub use series::SeriesFilter;
 
-use crate::backend::{Row, SqlSession};
+use crate::backend::{Row, SqlSession, listed};
 use crate::error::StoreError;
 use crate::runs::Store;
 
@@ -33,23 +33,27 @@ impl Store {
             for table in ["changes", "points", "series", "facts"] {
                 t.execute(&format!("DELETE FROM {table}"), &[])?;
             }
+            t.execute("UPDATE runs SET facts_version = 0", &[])?;
             Ok(())
         })
     }
 }
 
-/// Removes what was derived from a run; its series are to be checked again.
-pub(crate) fn forget(t: &mut SqlSession<'_>, run_id: &str) -> Result<(), StoreError> {
-    let run = || [run_id.into()];
-    t.execute(
-        &format!(
-            "UPDATE series SET checked = {UNCHECKED} \
-             WHERE id IN (SELECT series FROM points WHERE run_id = ?1)"
-        ),
-        &run(),
-    )?;
-    t.execute("DELETE FROM points WHERE run_id = ?1", &run())?;
-    t.execute("DELETE FROM facts WHERE run_id = ?1", &run())?;
+/// Removes what was derived from runs; their series are to be checked again.
+pub(crate) fn forget(t: &mut SqlSession<'_>, runs: &[&str]) -> Result<(), StoreError> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let (marks, values) = listed(runs);
+    let unchecked = format!(
+        "UPDATE series SET checked = {UNCHECKED} \
+         WHERE id IN (SELECT series FROM points WHERE run_id IN ({marks}))"
+    );
+    t.execute(&unchecked, &values)?;
+    for table in ["points", "facts"] {
+        let sql = format!("DELETE FROM {table} WHERE run_id IN ({marks})");
+        t.execute(&sql, &values)?;
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Reading records as they are stored.
 
 use super::{MOST_OFFERS, Offer, RawImport, RawRun, RawTrial, Record};
-use crate::backend::{Row, SqlSession, Value};
+use crate::backend::{Row, SqlSession, Value, listed};
 use crate::error::StoreError;
 use crate::rows::annotation;
 use crate::runs::Store;
@@ -19,12 +19,6 @@ pub struct Known {
     pub offer: Offer,
     /// The run has not ended.
     pub under_way: bool,
-}
-
-/// Ids as values, and their placeholders, from the first.
-pub fn listed(ids: &[String]) -> (String, Vec<Value>) {
-    let marks: Vec<String> = (1..=ids.len()).map(|place| format!("?{place}")).collect();
-    (marks.join(", "), ids.iter().map(Value::from).collect())
 }
 
 /// What is known of these ids, of those that are there.

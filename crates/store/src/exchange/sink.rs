@@ -2,13 +2,13 @@
 
 use super::extension::{Relation, relation};
 use super::parcel::Contents;
-use super::reading::{Known, known_of, listed, records_of, removed_of};
+use super::reading::{Known, known_of, records_of, removed_of};
 use super::{
     ExchangeError, NameHeld, Offer, Parcel, RawImport, RawRun, Record, Sink, Standing, Taken,
     TakenAs,
 };
 use crate::annotations::put_copy;
-use crate::backend::{SqlSession, Value};
+use crate::backend::{SqlSession, Value, listed};
 use crate::derived::facts;
 use crate::error::StoreError;
 use crate::location::Location;
@@ -22,8 +22,6 @@ use std::collections::{HashMap, HashSet};
 const ATTEMPTS: u32 = 5;
 /// Lock of whoever puts a longer run in the place of a shorter one.
 const REPLACING: &str = "replacing";
-/// Most rows of a statement, whose values SQLite limits to 32766.
-const MOST_ROWS: usize = 1000;
 
 impl Sink for Store {
     fn compare(&mut self, offers: &[Offer]) -> Result<Vec<Standing>, ExchangeError> {
@@ -166,7 +164,7 @@ impl Batch<'_> {
             ids.push(parcel.offer.id.clone());
             match (&parcel.record, checked) {
                 (Some(Record::Run(run)), Ok(Contents::Run(header))) => {
-                    runs.push(run_row(&parcel.offer, run, header)?);
+                    runs.push(run_row(parcel, run, header)?);
                     trials.extend(trial_rows(&parcel.offer.id, run));
                 }
                 (Some(Record::Import(raw)), Ok(Contents::Import(import))) => {
@@ -242,10 +240,14 @@ const RUN_COLUMNS: &[&str] = &[
     "target",
     "command",
     "content_sha256",
+    "facts_version",
 ];
 
 /// Nobody makes the run here: it has no owner.
-fn run_row(offer: &Offer, run: &RawRun, header: &RunHeader) -> Result<Vec<Value>, StoreError> {
+fn run_row(parcel: &Parcel, run: &RawRun, header: &RunHeader) -> Result<Vec<Value>, StoreError> {
+    let offer = &parcel.offer;
+    // They are added in the same transaction.
+    let facts = parcel.own_facts().map_or(0, |facts| facts.version);
     Ok(vec![
         (&offer.id).into(),
         header.started_unix_ms.into(),
@@ -262,6 +264,7 @@ fn run_row(offer: &Offer, run: &RawRun, header: &RunHeader) -> Result<Vec<Value>
         header.target.clone().into(),
         json(offer, &header.command)?.into(),
         offer.sha256.clone().into(),
+        facts.into(),
     ])
 }
 
@@ -330,20 +333,7 @@ fn insert(
     };
     // Two that add the same wait for one another only if they come in different orders.
     rows.sort_by_cached_key(key);
-    let mut added = 0;
-    for rows in rows.chunks(MOST_ROWS) {
-        let width = columns.len();
-        let marks = (0..rows.len()).map(|row| {
-            let places = (1..=width).map(|column| format!("?{}", row * width + column));
-            format!("({})", places.collect::<Vec<_>>().join(", "))
-        });
-        let sql = format!(
-            "INSERT INTO {table} ({}) VALUES {} ON CONFLICT (id) DO NOTHING",
-            columns.join(", "),
-            marks.collect::<Vec<_>>().join(", ")
-        );
-        added += t.execute(&sql, &rows.concat())?;
-    }
+    let added = t.put_many(table, columns, &rows, "ON CONFLICT (id) DO NOTHING")?;
     Ok(usize::try_from(added).unwrap_or(usize::MAX))
 }
 
@@ -354,8 +344,8 @@ fn replace(t: &mut SqlSession<'_>, offer: &Offer, run: &RawRun) -> Result<(), St
         &[(&offer.id).into()],
     )?;
     t.execute(
-        "UPDATE runs SET finished_unix_ms = ?1, status = ?2, error = ?3, content_sha256 = ?4 \
-         WHERE id = ?5",
+        "UPDATE runs SET finished_unix_ms = ?1, status = ?2, error = ?3, content_sha256 = ?4, \
+         facts_version = 0 WHERE id = ?5",
         &[
             run.finished_unix_ms.into(),
             run.status.word().into(),

@@ -48,6 +48,11 @@ const GROWN: &[Grown] = &[
             ("content_sha256", "NULL"),
             ("target", "{target}"),
             ("command", "{command}"),
+            ("facts_version", "0"),
+            (
+                "words",
+                "lower(id || ' ' || path || ' ' || device || ' ' || COALESCE({target}, ''))",
+            ),
         ],
     },
     Grown {
