@@ -48,6 +48,10 @@ cargo xtask COMMAND
   bench report         the page of a run of a million intervals: time, size, browser
   bench memory         assay mem against a loop in C (gcc) and mbw, as ratios
   bench model          simulated I/Os of cards per second
+  bench store [--runs N] [--push N] [--server URL] [--assay PROGRAM]
+                       a PostgreSQL store with N runs (100000) of two years: runs pushed per
+                       second, answers, sizes; in an empty database of URL, or on a server of
+                       its own; minutes
   bench traits         rates of the emulated board's card against those that the costs
                        of assay traits predict; minutes
   calibrate            simulated comparisons against the limits of verdicts
@@ -135,6 +139,7 @@ fn measure(words: &[&str]) -> Result<()> {
         ["bench", "report"] => bench::report(),
         ["bench", "memory"] => bench::memory(),
         ["bench", "model"] => bench::model(),
+        ["bench", "store", rest @ ..] => bench::store(rest),
         ["bench", "traits"] => bench::traits(),
         ["bench", "measure", what, path] => bench::measure_child(what, std::path::Path::new(path)),
         ["calibrate"] => calibrate::run(),

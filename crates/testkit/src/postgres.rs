@@ -32,6 +32,8 @@ pub struct Postgres {
     folder: Scratch,
     programs: PathBuf,
     port: u16,
+    /// Writes survive a power cut, as they do on a server in use.
+    is_durable: bool,
     server: Mutex<Option<Child>>,
     databases: AtomicU32,
 }
@@ -60,6 +62,17 @@ impl Postgres {
     /// When PostgreSQL is not installed or does not start.
     pub fn start() -> Result<Self, Unavailable> {
         let server = Self::initialized()?;
+        server.go_on()?;
+        Ok(server)
+    }
+
+    /// A server that waits for its disk as one in use does: for measurements.
+    ///
+    /// # Errors
+    /// When PostgreSQL is not installed or does not start.
+    pub fn start_durable() -> Result<Self, Unavailable> {
+        let mut server = Self::initialized()?;
+        server.is_durable = true;
         server.go_on()?;
         Ok(server)
     }
@@ -105,6 +118,7 @@ impl Postgres {
             port: free_port().map_err(unavailable)?,
             folder,
             programs,
+            is_durable: false,
             server: Mutex::new(None),
             databases: AtomicU32::new(0),
         };
@@ -198,9 +212,11 @@ impl Postgres {
             .arg(self.folder.path())
             .args(["-p", &self.port.to_string()])
             .args(["-c", "listen_addresses=127.0.0.1"])
-            // Nothing of it has to survive a power cut.
-            .args(["-c", "fsync=off", "-c", "max_connections=200"])
+            .args(["-c", "max_connections=200"])
             .stdin(Stdio::null());
+        if !self.is_durable {
+            start.args(["-c", "fsync=off"]);
+        }
         let log = fs::File::options()
             .append(true)
             .create(true)

@@ -9,6 +9,7 @@ mod model;
 mod overhead;
 mod report;
 mod scratch;
+mod store;
 mod traits;
 
 pub use dialects::dialects;
@@ -16,6 +17,7 @@ pub use memory::memory;
 pub use model::model;
 pub use overhead::{measure_child, overhead};
 pub use report::report;
+pub use store::store;
 pub use traits::traits;
 
 /// The median; 0 of nothing.

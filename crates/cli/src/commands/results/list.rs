@@ -109,7 +109,9 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
         if abandoned.iter().any(|run| run.id == entry.id) {
             entry.status = RunStatus::Interrupted;
         }
-        entry.look_inside(&store, &traits);
+    }
+    for entries in kept.chunks_mut(FEW as usize) {
+        look_inside(entries, &store, &traits);
     }
     match args.json {
         true => {
@@ -230,26 +232,39 @@ fn of_import(import: ImportSummary) -> ListedResult {
     }
 }
 
-impl ListedResult {
-    /// Adds what stands in the records. A damaged one is listed without it: `assay show`
-    /// says what is wrong.
-    fn look_inside(&mut self, store: &Store, traits: impl Fn(&Run) -> Option<KeyFigure>) {
-        if self.kind == "import" {
-            let import = store.load_import(&self.id).ok();
-            self.figure = import.and_then(|import| KeyFigure::of_import(&import));
-            return;
+/// Adds what stands in the records. A damaged one is listed without it: `assay show` says what is
+/// wrong.
+fn look_inside(
+    entries: &mut [ListedResult],
+    store: &Store,
+    traits: impl Fn(&Run) -> Option<KeyFigure>,
+) {
+    let runs = entries.iter().filter(|entry| entry.kind != "import");
+    let ids: Vec<&str> = runs.map(|entry| entry.id.as_str()).collect();
+    let mut runs = store.load_several(&ids, trials_for).unwrap_or_default();
+    for entry in entries {
+        match runs.remove(&entry.id) {
+            Some(Ok(some)) => entry.take_from(&some.run, store, &traits),
+            None if entry.kind == "import" => {
+                let import = store.load_import(&entry.id).ok();
+                entry.figure = import.and_then(|import| KeyFigure::of_import(&import));
+            }
+            _ => {}
         }
-        let some = store.load_some(&self.id, trials_for);
-        let Ok(some) = some else { return };
-        let header = &some.run.header;
-        let size = header.plan.file_size;
+    }
+}
+
+impl ListedResult {
+    /// Adds what stands in the record of a run, of which some trials are there.
+    fn take_from(&mut self, some: &Run, store: &Store, traits: impl Fn(&Run) -> Option<KeyFigure>) {
+        let size = some.header.plan.file_size;
         self.size = (size.0 > 0).then_some(size);
         if self.command == "traits" {
-            self.figure = traits(&some.run);
+            self.figure = traits(some);
             return;
         }
-        self.figure = KeyFigure::of_run(&some.run);
-        if self.figure.is_none() && some.run.trials.len() < self.trials as usize {
+        self.figure = KeyFigure::of_run(some);
+        if self.figure.is_none() && some.trials.len() < self.trials as usize {
             let whole = store.load(&self.id).ok();
             self.figure = whole.and_then(|whole| KeyFigure::of_run(&whole.run));
         }

@@ -1,0 +1,175 @@
+//! `cargo xtask bench store`: a database with years of runs, how fast it takes new ones, and its
+//! answers.
+
+mod options;
+mod runs;
+mod server;
+
+use super::{median, scratch};
+use crate::limits::Limits;
+use crate::run::{output, shipped};
+use anyhow::Result;
+use assay_testkit::Scratch;
+use options::Options;
+use server::Server;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+const FILL: &str = include_str!("fill.sql");
+const SIZES: &str = include_str!("sizes.sql");
+/// Answers of each kind; the median counts.
+const ROUNDS: usize = 11;
+const LEAST_PUSHED: f64 = 200.0;
+/// The first run: 14 November 2023.
+const BEGIN: u64 = 1_700_000_000_000;
+const TWO_YEARS: u64 = 2 * 365 * 86_400_000;
+/// The last device of the last board.
+const PUSHED_LAST: &str = "board-19";
+
+/// The program, and a folder for files.
+pub struct Lab {
+    assay: PathBuf,
+    place: Scratch,
+}
+
+/// Fills a database, pushes into it and asks it; an error when a limit is missed.
+pub fn store(words: &[&str]) -> Result<()> {
+    let options = Options::parse(words)?;
+    let lab = Lab {
+        assay: match &options.assay {
+            Some(path) => path.clone(),
+            None => shipped()?,
+        },
+        place: Scratch::within(&scratch::folder()?)?,
+    };
+    let server = Server::of(options.server.as_deref())?;
+    let like = runs::of_each_device(&lab)?;
+    let first = runs::file(&lab, "seed.sqlite", &like, runs::devices(), BEGIN)?;
+    runs::push(&lab, &first, server.url())?;
+    fill(&server, &options)?;
+    let mut limits = Limits::default();
+    let new = runs::file(&lab, "new.sqlite", &like, options.pushed, BEGIN + TWO_YEARS)?;
+    pushes(&lab, &server, &new, &mut limits, &options)?;
+    derivation(&lab, &server)?;
+    answers(&lab, &server, &mut limits)?;
+    println!("{}", server.sql(SIZES, &[])?.trim_end());
+    limits.end()
+}
+
+/// Copies what is there until there are so many runs.
+fn fill(server: &Server, options: &Options) -> Result<()> {
+    let begun = Instant::now();
+    let copies = (options.runs / runs::devices()).saturating_sub(1).max(2);
+    let values = [("copies", copies), ("begin", BEGIN), ("span", TWO_YEARS)];
+    server.sql(FILL, &values)?;
+    let counts = "SELECT (SELECT count(*) FROM runs) || ' runs, ' || (SELECT count(*) FROM points) \
+                  || ' figures, ' || (SELECT count(*) FROM series) || ' series'";
+    let counted = server.sql(counts, &[])?;
+    println!(
+        "filled within {:.0} s: {}",
+        begun.elapsed().as_secs_f64(),
+        counted.trim()
+    );
+    Ok(())
+}
+
+/// Pushes new runs into the database, and into an empty file.
+fn pushes(
+    lab: &Lab,
+    server: &Server,
+    new: &Path,
+    limits: &mut Limits,
+    options: &Options,
+) -> Result<()> {
+    let rate = |to: &str| -> Result<f64> {
+        let begun = Instant::now();
+        runs::push(lab, new, to)?;
+        Ok(options.pushed as f64 / begun.elapsed().as_secs_f64())
+    };
+    // Hashes of the new runs are computed once.
+    let file = rate(&lab.place.join("other.sqlite").to_string_lossy())?;
+    let database = rate(server.url())?;
+    limits.check(
+        &format!("runs pushed in a second, at least {LEAST_PUSHED:.0}"),
+        &format!(
+            "{database:.0}, {:.2} of those into an empty file",
+            database / file
+        ),
+        database >= LEAST_PUSHED,
+    );
+    Ok(())
+}
+
+/// The first question about series after a push looks for changes: of one board here.
+fn derivation(lab: &Lab, server: &Server) -> Result<()> {
+    let others =
+        format!("UPDATE series SET checked = 0 WHERE checked < 0 AND NOT target = '{PUSHED_LAST}'");
+    server.sql(&others, &[])?;
+    let of_board = "SELECT count(*) FROM series WHERE checked < 0";
+    let series = server.sql(of_board, &[])?;
+    let took = seconds(lab, server, &["series", "--device", PUSHED_LAST])?;
+    println!(
+        "       series looked through for changes: {} in {took:.1} s",
+        series.trim()
+    );
+    Ok(())
+}
+
+fn answers(lab: &Lab, server: &Server, limits: &mut Limits) -> Result<()> {
+    let key = server.sql(
+        "SELECT key FROM series WHERE decides = 1 ORDER BY key LIMIT 1",
+        &[],
+    )?;
+    let key = key.trim();
+    let cases: &[(&str, &[&str], f64)] = &[
+        ("the newest 50 runs", &["list", "--limit", "50"], 50.0),
+        (
+            "those of a device",
+            &["list", "--limit", "50", "--device", "ufs"],
+            100.0,
+        ),
+        (
+            "those with a frequent text",
+            &["list", "--limit", "50", "--text", "BOARD-07"],
+            100.0,
+        ),
+        (
+            "one with a rare text",
+            &["list", "--limit", "50", "--text", "needle"],
+            100.0,
+        ),
+        (
+            "a text that none has",
+            &["list", "--limit", "50", "--text", "nowhere"],
+            100.0,
+        ),
+        ("a run", &["show", "seed000000"], 100.0),
+        (
+            "series of a board",
+            &["series", "--device", "board-07"],
+            100.0,
+        ),
+        ("all series", &["series"], 100.0),
+        ("a series and its changes", &["trend", key], 100.0),
+    ];
+    for (what, words, most) in cases {
+        let took: Result<Vec<f64>> = (0..ROUNDS).map(|_| seconds(lab, server, words)).collect();
+        let took = median(took?) * 1e3;
+        limits.check(
+            &format!("{what}, within {most:.0} ms: assay {}", words.join(" ")),
+            &format!("{took:.0} ms"),
+            took <= *most,
+        );
+    }
+    Ok(())
+}
+
+/// Duration of a command, with its start and its connection.
+fn seconds(lab: &Lab, server: &Server, words: &[&str]) -> Result<f64> {
+    let mut command = Command::new(&lab.assay);
+    command.args(words).args(["--store", server.url()]);
+    let begun = Instant::now();
+    output(&mut command)?;
+    Ok(begun.elapsed().as_secs_f64())
+}
