@@ -1,4 +1,8 @@
 //! Facts, series, changes and opinions: what is derived can be dropped, what users said stays.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 

@@ -15,12 +15,11 @@ use std::path::{Path, PathBuf};
 
 /// The newest sample, and how the tests find it.
 const NEWEST: &str = "v5.sqlite";
-const SAMPLES: [&str; 6] = [
+const SAMPLES: [&str; 5] = [
     "v1.sqlite",
     "v2.sqlite",
     "v2-clocks.sqlite",
     "v3.sqlite",
-    "v4.sqlite",
     NEWEST,
 ];
 
@@ -82,7 +81,7 @@ fn every_stored_format_is_read_whole() {
             }
         }
         assert_eq!(run.trials, expected, "{name}");
-        let noted = if ["v3.sqlite", "v4.sqlite", NEWEST].contains(&name) {
+        let noted = if ["v3.sqlite", NEWEST].contains(&name) {
             annotation()
         } else {
             Annotation::default()

@@ -1,4 +1,8 @@
 //! The views of a store, and statements of users over them.
+#![allow(
+    clippy::unwrap_used,
+    reason = "bodies of tests, where a panic is a failure"
+)]
 
 mod common;
 
@@ -32,7 +36,7 @@ fn ask(store: &Store, sql: &str) -> Result<Answer, StoreError> {
 /// A store for somebody who only reads.
 fn read_only(bed: &Bed) -> Store {
     drop(bed.open());
-    Store::open_existing(&bed.reader()).unwrap()
+    Store::open_existing(bed.reader()).unwrap()
 }
 
 fn each_view_has_its_columns_under_both_names(bed: &Bed) {

@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::run::{output, shipped};
 use anyhow::Result;
 use assay_testkit::Scratch;
-use options::Options;
+use options::FillOptions;
 use server::Server;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,7 +35,7 @@ pub struct Lab {
 
 /// Fills a database, pushes into it and asks it; an error when a limit is missed.
 pub fn store(words: &[&str]) -> Result<()> {
-    let options = Options::parse(words)?;
+    let options = FillOptions::parse(words)?;
     let lab = Lab {
         assay: match &options.assay {
             Some(path) => path.clone(),
@@ -58,7 +58,7 @@ pub fn store(words: &[&str]) -> Result<()> {
 }
 
 /// Copies what is there until there are so many runs.
-fn fill(server: &Server, options: &Options) -> Result<()> {
+fn fill(server: &Server, options: &FillOptions) -> Result<()> {
     let begun = Instant::now();
     let copies = (options.runs / runs::devices()).saturating_sub(1).max(2);
     let values = [("copies", copies), ("begin", BEGIN), ("span", TWO_YEARS)];
@@ -80,7 +80,7 @@ fn pushes(
     server: &Server,
     new: &Path,
     limits: &mut Limits,
-    options: &Options,
+    options: &FillOptions,
 ) -> Result<()> {
     let rate = |to: &str| -> Result<f64> {
         let begun = Instant::now();

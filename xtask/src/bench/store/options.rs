@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// What is measured where.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct FillOptions {
     /// Runs in the store.
     pub runs: u64,
     /// Runs that are pushed into it.
@@ -16,7 +16,7 @@ pub struct Options {
     pub assay: Option<PathBuf>,
 }
 
-impl Options {
+impl FillOptions {
     pub fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self {
             runs: 100_000,
