@@ -13,7 +13,7 @@ pub enum Value {
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
-    /// Several numbers, for columns of the type `{reals}` ([`super::dialect`]).
+    /// Several numbers, for columns of the type `{reals}` of a back end.
     Reals(Vec<f64>),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Source`] says what it has and gives it, a [`Sink`] says what it lacks and takes it; a
 //! [`crate::Store`] is both, and so is a [`Peer`]: a store that another assay answers for
-//! ([`answer`]), over any stream of bytes. [`Transfer`] asks one and gives to the other.
+//! ([`fn@answer`]), over any stream of bytes. [`Transfer`] asks one and gives to the other.
 //!
 //! Records are compared by the SHA-256 of their contents, never by their age: what is there with
 //! the same hash is not sent again, so that a transfer that was cut is begun again at no cost.

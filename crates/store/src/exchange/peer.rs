@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-/// Store behind a stream, at whose other end [`super::answer`] is.
+/// Store behind a stream, at whose other end [`fn@super::answer`] is.
 #[derive(Debug)]
 pub struct Peer<R: Read, W: Write> {
     reader: BufReader<R>,
