@@ -201,7 +201,9 @@ fn destination<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Destination>
 }
 
 fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Location>, D::Error> {
-    parsed(from, |text| store_location(text.as_ref()))
+    let text = String::deserialize(from)?;
+    let location = store_location(text.as_ref());
+    location.map(Some).map_err(D::Error::custom)
 }
 
 fn language<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Language>, D::Error> {

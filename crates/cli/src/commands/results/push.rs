@@ -24,7 +24,7 @@ id are a conflict, which is named. docs/store.md describes it all.
 Examples:
   assay push --to postgres://ann@db.example.org/lab --all
   assay push last --to ssh://lab
-  assay push                   runs that could not be pushed after they were measured
+  assay push                   what could not be pushed when it was measured
 
 Exit codes: 0 done, 1 failed, also if one of the runs is a conflict, 2 wrong usage,
 5 the other machine cannot be reached.";

@@ -203,6 +203,7 @@ fn with_every_field() -> Run {
     let mut run = samples::with_tails();
     run.header.target = Some("ssh://root@board".to_owned());
     run.header.unit = Some("A1".to_owned());
+    run.header.project = Some("nightly".to_owned());
     run.header.builds = Some(fixture::builds("0.2.0+abc"));
     run.header.claims = Some(Claims {
         bus: Some("hs400".to_owned()),
