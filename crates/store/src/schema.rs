@@ -56,8 +56,12 @@ pub const STEPS: &[&str] = &[
     // not change (`crate::content`), NULL until someone asks; a tombstone is of a run or an
     // import that was removed; the queue holds what is still to be copied to another store.
     // `target` and `command` (a JSON list) stand in the header too, which is long. `words` is what
-    // a search looks through, `facts_version` that of the facts of step 5, 0 without any: of a
-    // million runs, an index finds the few without.
+    // a search looks through, `facts_version` that of its facts, 0 without any: of a million
+    // runs, an index finds the few without.
+    // Then what is derived from runs, and made again when it is dropped (`crate::derived`): facts,
+    // series with their points and changes; `series.id` is its key read as a number,
+    // `finished_unix_ms` of facts tells whether the run was resumed since. Opinions on changes are
+    // the user's and stay.
     "ALTER TABLE runs ADD COLUMN content_sha256 TEXT;
     ALTER TABLE runs ADD COLUMN target TEXT;
     ALTER TABLE runs ADD COLUMN command TEXT;
@@ -82,12 +86,8 @@ pub const STEPS: &[&str] = &[
     CREATE INDEX runs_by_words ON runs (started_unix_ms{then_seq}, words, id);
     CREATE INDEX runs_by_facts ON runs (facts_version);
     CREATE INDEX imports_by_time ON imports (imported_unix_ms{then_seq});
-    CREATE INDEX runs_under_way ON runs (id) WHERE status = 'running';",
-    // 5: what is derived from runs, and made again when it is dropped (`crate::derived`): facts,
-    // series with their points and changes; `series.id` is its key read as a number,
-    // `finished_unix_ms` of facts tells whether the run was resumed since. Opinions on changes are
-    // the user's and stay.
-    "CREATE TABLE facts (
+    CREATE INDEX runs_under_way ON runs (id) WHERE status = 'running';
+    CREATE TABLE facts (
         run_id TEXT PRIMARY KEY NOT NULL,
         version INTEGER NOT NULL,
         finished_unix_ms INTEGER NOT NULL,

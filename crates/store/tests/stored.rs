@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The newest sample, and how the tests find it.
-const NEWEST: &str = "v5.sqlite";
+const NEWEST: &str = "v4.sqlite";
 const SAMPLES: [&str; 5] = [
     "v1.sqlite",
     "v2.sqlite",
