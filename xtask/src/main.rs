@@ -75,7 +75,7 @@ cargo xtask COMMAND
                        archives of the static program with the agents of all machines, for
                        all, or only some (armv7l); a quarter of an hour for each; --packages:
                        also packages of Debian and RPM
-  board [fio]          prepare the emulated board that tests reach by ssh; Debian's fio
+  board [PROGRAM]      prepare the emulated board that tests reach by ssh; fio or ssh of Debian
                        for it, for a test that compares rates
   servers              prepare the servers of adb and ssh that tests reach
   labgrid              prepare the labgrid that tests run a lab with

@@ -38,6 +38,8 @@ impl Bill {
         let mut metadata = cargo();
         metadata.args(["metadata", "--locked", "--format-version", "1"]);
         metadata.args(["--filter-platform", target]);
+        // With all that is in the program of an archive.
+        metadata.args(["--features", &format!("assay-cli/{}", super::FEATURES)]);
         let mut bill = Self::of(&serde_json::from_str(&output(&mut metadata)?)?)?;
         bill.add_libraries()?;
         Ok(bill)
