@@ -117,7 +117,7 @@ pub const SETTINGS: [Setting; 10] = [
         "population",
         "ASSAY_POPULATION",
         "--population",
-        "folder of shared runs that show and report place a run among, or store",
+        "folder of shared runs, or store (to compare)",
         "none",
     ]),
     setting([

@@ -29,7 +29,7 @@ store that is a file, a run that measures into it waits before it stores its nex
 Examples:
   assay query --views
   assay query 'SELECT model, units, runs FROM assay_devices'
-  assay query \"SELECT * FROM assay_figures WHERE metric = 'read_bw'\" --out read.parquet
+  assay query 'SELECT * FROM assay_figures' --out figures.parquet
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.")]
 pub struct QueryArgs {
