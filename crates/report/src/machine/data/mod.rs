@@ -86,7 +86,7 @@ impl Form {
             Self::Csv => Box::new(csv::CsvSink::begin(&columns, out)?),
             Self::Json => Box::new(json::JsonSink::begin(columns, out)?),
             #[cfg(feature = "parquet")]
-            Self::Parquet => Box::new(parquet::ParquetSink::begin(columns, out)?),
+            Self::Parquet => Box::new(parquet::ParquetSink::begin(&columns, out)?),
             #[cfg(not(feature = "parquet"))]
             Self::Parquet => return Err(io::Error::other(NO_PARQUET)),
         })

@@ -41,14 +41,14 @@ pub(super) struct ParquetSink<'a> {
 }
 
 impl<'a> ParquetSink<'a> {
-    pub(super) fn begin(columns: Vec<Column>, out: &'a mut dyn Write) -> io::Result<Self> {
+    pub(super) fn begin(columns: &[Column], out: &'a mut dyn Write) -> io::Result<Self> {
         let pending = Pending::default();
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
         let properties = properties
             .set_created_by(format!("assay {}", env!("CARGO_PKG_VERSION")))
             .build();
         let writer =
-            SerializedFileWriter::new(pending.clone(), schema(&columns)?, Arc::new(properties))?;
+            SerializedFileWriter::new(pending.clone(), schema(columns)?, Arc::new(properties))?;
         Ok(Self {
             writer,
             pending,
@@ -178,7 +178,7 @@ mod tests {
         ];
         let empty = vec![Value::Null; 4];
         let mut file = Vec::new();
-        let mut sink = ParquetSink::begin(columns, &mut file).unwrap();
+        let mut sink = ParquetSink::begin(&columns, &mut file).unwrap();
         sink.rows(&[full.clone(), empty.clone()]).unwrap();
         sink.rows(&[]).unwrap();
         sink.rows(&[empty]).unwrap();
