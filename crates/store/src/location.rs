@@ -1,10 +1,10 @@
-//! Where a store is.
+//! Addresses of stores: a file, or the URL of a database.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a store is. Shown without a password.
+/// Address of a store. Shown without a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// An SQLite file.
@@ -72,7 +72,7 @@ impl Server {
             .into_iter()
             .find(|scheme| text.starts_with(scheme))?;
         let (_, rest) = text.split_at(scheme.len());
-        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let (place, parameters) = split_parameters(rest);
         // The last @, so that no part of a password that holds one is shown.
         let (user, place) = match place.rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
@@ -113,6 +113,24 @@ impl Server {
     pub(crate) fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
+}
+
+/// Splits the parameters from the rest of a URL. A `?` that no name and `=` follow is one of a
+/// password, which would be shown if the URL ended there.
+fn split_parameters(url: &str) -> (&str, &str) {
+    let parts = url.match_indices('?').map(|(at, mark)| {
+        let (before, after) = url.split_at(at);
+        (before, after.strip_prefix(mark).unwrap_or(after))
+    });
+    let mut parts = parts.filter(|(_, after)| {
+        let name = after.split('=').next().unwrap_or_default();
+        !name.is_empty()
+            && name.len() < after.len()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    });
+    parts.next().unwrap_or((url, ""))
 }
 
 /// Text with `%41` for `A`.
@@ -170,6 +188,11 @@ mod tests {
                 Some("s3/@c"),
             ),
             ("postgres://ann:@db", "postgres://ann@db", Some("")),
+            (
+                "postgres://ann:s3?c@db/lab?sslmode=require",
+                "postgres://ann@db/lab?sslmode=require",
+                Some("s3?c"),
+            ),
         ] {
             let server = server(text);
             assert_eq!((server.url(), server.password()), (url, password), "{text}");
