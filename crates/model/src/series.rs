@@ -4,7 +4,7 @@ use crate::figures::Better;
 use crate::metric::Unit;
 use serde::{Deserialize, Serialize};
 
-/// A series, and how far it goes.
+/// A series, with the span of its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredSeries {
     /// 12 hexadecimal digits, the same in every store.
@@ -61,7 +61,7 @@ pub struct SeriesPoint {
 }
 
 crate::named! {
-    /// Which way a series changed.
+    /// Direction in which a series changed.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Turn {
@@ -103,11 +103,11 @@ pub struct SeriesChange {
     pub started_unix_ms: u64,
     /// Start of the run with which there were runs enough to find it.
     pub found_unix_ms: u64,
-    /// Which way.
+    /// Direction of the change.
     pub turn: Turn,
     /// Change of the metric in percent.
     pub effect_percent: Option<f64>,
-    /// 95 % confidence interval of it.
+    /// 95 % confidence interval of the change in percent.
     pub effect_interval: Option<(f64, f64)>,
     /// Runs before it.
     pub before: ChangeSide,
@@ -131,7 +131,7 @@ impl SeriesChange {
 }
 
 crate::named! {
-    /// What a user says of a change.
+    /// Opinion of a user on a change.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum OpinionState {

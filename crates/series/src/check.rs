@@ -45,8 +45,6 @@ impl Opinions {
 struct Searched<'a> {
     series: &'a StoredSeries,
     points: Vec<SeriesPoint>,
-    /// `None` where no direction is good.
-    better: Option<Better>,
 }
 
 /// Searches all series of a job and stores their changes.
@@ -63,7 +61,6 @@ pub fn job(
         searched.push(Searched {
             series,
             points: store.points(&series.key)?,
-            better: series.better,
         });
     }
     let rules = Rules::default();
@@ -74,7 +71,7 @@ pub fn job(
     let mut found = find_in_job(&input, &rules).into_iter().zip(&input);
     let mut checked = Vec::new();
     for of in &searched {
-        let changes = match of.better.and_then(|_| found.next()) {
+        let changes = match of.series.better.and_then(|_| found.next()) {
             Some((changes, (input, opinions))) => {
                 let surroundings = events::around(store, &of.points, &changes)?;
                 let dates = Dates {
@@ -109,7 +106,7 @@ impl Searched<'_> {
         });
         Some(RunSeries {
             points: points.collect(),
-            better: self.better?,
+            better: self.series.better?,
             tail: self.series.tail,
             margin: None,
         })
@@ -127,7 +124,7 @@ fn stored(
         before_run: change.before_run_id.clone(),
         started_unix_ms: change.started_unix_ms,
         found_unix_ms: dates.found(change),
-        turn: turn(change, of.better),
+        turn: turn(change, of.series.better),
         effect_percent: change.effect.map(|effect| effect.percent),
         effect_interval: change.effect.and_then(|effect| effect.interval),
         before: side(change.before),
@@ -146,7 +143,7 @@ fn side(side: SideOfChange) -> ChangeSide {
     }
 }
 
-/// Which way a series changed; an accepted change may have a verdict that names no side.
+/// Direction in which a series changed; an accepted change may have a verdict that names no side.
 fn turn(change: &ChangePoint, better: Option<Better>) -> Turn {
     let gain = (change.after.centre - change.before.centre) * better.map_or(1.0, Better::sign);
     match change.verdict {
@@ -173,23 +170,20 @@ impl Dates<'_> {
     /// the runs alone: what is new since a day does not depend on when someone looked.
     fn found(&self, change: &ChangePoint) -> u64 {
         let points = &self.input.points;
-        let newest = points.last().map_or(0, |point| point.started_unix_ms);
         let first = change.index + self.rules.min_runs;
-        let lengths = first..points.len().min(first + LATEST);
+        let mut lengths = first..points.len().min(first + LATEST);
         let is_near = |found: &ChangePoint| found.index.abs_diff(change.index) <= JITTER;
-        for length in lengths {
+        let length = lengths.find(|length| {
             let earlier = RunSeries {
-                points: points.iter().take(length).cloned().collect(),
-                ..self.input.clone()
+                points: points.iter().take(*length).cloned().collect(),
+                better: self.input.better,
+                tail: self.input.tail,
+                margin: self.input.margin,
             };
-            if find(&earlier, self.opinions, self.rules)
-                .iter()
-                .any(is_near)
-            {
-                let last = earlier.points.last();
-                return last.map_or(newest, |point| point.started_unix_ms);
-            }
-        }
-        newest
+            let found = find(&earlier, self.opinions, self.rules);
+            found.iter().any(is_near)
+        });
+        let run = points.get(length.unwrap_or(points.len()).saturating_sub(1));
+        run.map_or(0, |point| point.started_unix_ms)
     }
 }

@@ -7,7 +7,7 @@ use crate::derived;
 use crate::error::StoreError;
 use crate::record;
 use crate::rows::{annotation, owner};
-use crate::runs::{Owner, Store};
+use crate::runs::{Owner, Store, unwritable};
 use crate::select::StoredId;
 use assay_model::annotation::Annotation;
 use assay_model::run::RunStatus;
@@ -194,11 +194,7 @@ fn write(
     annotation: &Annotation,
     changed_unix_ms: u64,
 ) -> Result<(), StoreError> {
-    let unwritable = |source| StoreError::Unwritable {
-        run: id.to_owned(),
-        source,
-    };
-    let tags = record::to_text(&annotation.tags).map_err(unwritable)?;
+    let tags = record::to_text(&annotation.tags).map_err(unwritable(id))?;
     t.execute(
         "INSERT INTO annotations (id, name, tags, note, changed_unix_ms) \
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \

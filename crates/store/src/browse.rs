@@ -1,4 +1,4 @@
-//! What readers of a whole store need besides lists: numbers, and whether a record changed.
+//! Totals of a store, the state of a record, and lists in pages behind a key.
 
 use crate::backend::Value;
 use crate::error::StoreError;
@@ -22,7 +22,7 @@ pub struct KeyedPage<T> {
 pub struct PageKey {
     /// Time of the row, milliseconds since 1970 (UTC).
     pub at_unix_ms: u64,
-    /// What tells rows of one time apart.
+    /// Text that tells rows of one time apart.
     pub id: String,
 }
 
@@ -43,8 +43,8 @@ impl PageKey {
     }
 }
 
-/// What a store has, in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Numbers of records and devices of a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Number of runs.
     pub runs: u64,
@@ -56,7 +56,7 @@ pub struct Totals {
     pub newest_unix_ms: Option<u64>,
 }
 
-/// What decides how a run or an import is shown.
+/// Everything that decides how a run or an import is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordState {
     /// Text that differs from before if anything of it changed.
@@ -74,12 +74,10 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// Conditions that were written elsewhere, with their values.
-    pub(crate) fn of((sql, values): (String, Vec<Value>)) -> Self {
-        Self {
-            sql: vec![sql],
-            values,
-        }
+    /// No conditions yet; placeholders are numbered after `values`.
+    pub(crate) fn after(values: Vec<Value>) -> Self {
+        let sql = Vec::new();
+        Self { sql, values }
     }
 
     /// Adds a condition; each `?` in it is the value.
@@ -104,17 +102,17 @@ impl Conditions {
         format!("LIMIT ?{}", self.values.len())
     }
 
-    /// All of them behind a word of SQL.
-    pub(crate) fn all(&self, word: &str) -> String {
+    /// WHERE clause; empty without conditions.
+    pub(crate) fn clause(&self) -> String {
         match self.sql.is_empty() {
             true => String::new(),
-            false => format!("{word} {}", self.sql.join(" AND ")),
+            false => format!("WHERE {}", self.sql.join(" AND ")),
         }
     }
 }
 
 impl Store {
-    /// What the store has, in numbers.
+    /// Counts records and devices.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -131,15 +129,10 @@ impl Store {
                 newest_unix_ms: row.get("newest")?,
             })
         })?;
-        Ok(totals.unwrap_or(Totals {
-            runs: 0,
-            imports: 0,
-            devices: 0,
-            newest_unix_ms: None,
-        }))
+        Ok(totals.unwrap_or_default())
     }
 
-    /// What decides how a run or an import is shown, without reading its records.
+    /// Returns everything that decides how a run or an import is shown, without reading its records.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], or when the store cannot be read.

@@ -197,7 +197,7 @@ pub enum StoreError {
     BadAddress {
         /// The store.
         store: Location,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// This program was built without the client of the database.
@@ -235,7 +235,7 @@ pub enum StoreError {
     NoDatabase {
         /// The store.
         store: Location,
-        /// What the server says.
+        /// Message of the server.
         reason: String,
     },
     /// There is no encrypted connection, or none to the right server.
@@ -254,7 +254,7 @@ pub enum StoreError {
     },
     /// The tables are older than this program, and may not be changed.
     #[error(
-        "the store {store} has format {found}, this assay needs {known}: let someone who owns its tables open it with this assay, who may change them"
+        "the store {store} has format {found}, this assay needs {known}: let a user who owns its tables open it with this assay"
     )]
     Older {
         /// The store.
@@ -271,7 +271,7 @@ pub enum StoreError {
     Forbidden {
         /// The store.
         store: Location,
-        /// What the server says.
+        /// Message of the server.
         reason: String,
     },
     /// The connection went away.
@@ -295,7 +295,7 @@ pub enum StoreError {
     Failed {
         /// The store.
         store: Location,
-        /// What it says.
+        /// Message of the database.
         reason: String,
     },
 }

@@ -3,8 +3,8 @@
 use crate::backend::{Row, Value};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::{annotation, words};
-use crate::runs::Store;
+use crate::rows::{annotation, json};
+use crate::runs::{Store, unwritable};
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;
 
@@ -32,12 +32,8 @@ impl Store {
     /// When the file cannot be written, or already has a run or an import of
     /// that id.
     pub fn save_import(&mut self, import: &Import) -> Result<(), StoreError> {
-        let unwritable = |source| StoreError::Unwritable {
-            run: import.id.clone(),
-            source,
-        };
-        let blob = record::to_blob(import).map_err(unwritable)?;
-        let files = record::to_text(&import.files).map_err(unwritable)?;
+        let blob = record::to_blob(import).map_err(unwritable(&import.id))?;
+        let files = record::to_text(&import.files).map_err(unwritable(&import.id))?;
         let annotation = std::mem::take(&mut self.next);
         self.add(&import.id, &annotation, "runs", |t| {
             t.execute(
@@ -106,7 +102,7 @@ pub(crate) fn summary(row: &Row<'_>) -> Result<ImportSummary, StoreError> {
         id: row.get("id")?,
         imported_unix_ms: row.get("imported_unix_ms")?,
         tool: row.get("tool")?,
-        files: words(row, "files")?,
+        files: json(row, "files")?,
         figures: row.get("figures")?,
         annotation: annotation(row)?,
     })

@@ -5,8 +5,8 @@
 //! SIGKILL nor a power cut loses it afterwards. Records are kept raw, as
 //! compressed JSON, so that an old run can be judged by newer rules.
 //!
-//! The store never changes a file or tables that are not its own, and reads nothing but
-//! them and what PostgreSQL's clients read to connect: who owns a run under way is data given by the caller
+//! The store never changes a file or tables that are not its own, and reads nothing but them and
+//! what PostgreSQL's clients read to connect: who owns a run under way is data given by the caller
 //! ([`Owner`]).
 
 mod annotations;

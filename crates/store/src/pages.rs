@@ -1,6 +1,6 @@
 //! Lists in pages, newest first: a store may have a million runs.
 
-use crate::backend::{Row, Value};
+use crate::backend::{Row, Value, listed};
 use crate::error::StoreError;
 use crate::imports::ImportSummary;
 use crate::runs::{RunSummary, Store};
@@ -87,7 +87,7 @@ pub enum Listed {
 pub struct ListPage {
     /// Newest first.
     pub entries: Vec<Listed>,
-    /// Where the next page begins; `None` after the last.
+    /// Beginning of the next page; `None` after the last.
     pub next: Option<ListKey>,
 }
 
@@ -120,7 +120,7 @@ const IMPORTS: Table = Table {
 };
 const NOTED: &[&str] = &["name", "tags", "note"];
 
-/// Placeholders of a statement, each with the number of its placeholder.
+/// Values of a statement; each is added with its placeholder.
 #[derive(Default)]
 struct Placeholders(Vec<Value>);
 
@@ -200,16 +200,15 @@ fn fits(column: &str, wanted: &str) -> String {
     format!("lower({column}) LIKE {wanted} ESCAPE '!'")
 }
 
-/// A pattern for LIKE that finds a text anywhere.
-fn like(text: &str) -> String {
-    let mut pattern = "%".to_owned();
-    for letter in text.chars() {
-        if "%_!".contains(letter) {
-            pattern.push('!');
-        }
-        pattern.push(letter.to_ascii_lowercase());
-    }
-    pattern + "%"
+/// A pattern for LIKE that finds a text anywhere in a column that is in small letters.
+pub(crate) fn like(text: &str) -> String {
+    format!("%{}%", literally(&text.to_ascii_lowercase()))
+}
+
+/// Text that LIKE with `!` as its escape character takes as it is.
+pub(crate) fn literally(text: &str) -> String {
+    let escaped = text.replace('!', "!!");
+    escaped.replace('%', "!%").replace('_', "!_")
 }
 
 impl Store {
@@ -250,7 +249,7 @@ impl Store {
         })
     }
 
-    /// How many runs and imports fit.
+    /// Counts the runs and imports that fit.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -304,20 +303,22 @@ impl Store {
 
     /// The entries of keys, in their order. One that was removed meanwhile is left out.
     fn entries(&self, keys: &[(String, ListKey)]) -> Result<Vec<Listed>, StoreError> {
-        let ids = |is_import| -> Vec<Value> {
+        let ids = |is_import| -> Vec<&String> {
             let of_kind = keys.iter().filter(|(_, key)| key.is_import == is_import);
-            of_kind.map(|(id, _)| id.into()).collect()
+            of_kind.map(|(id, _)| id).collect()
         };
         let mut entries = HashMap::new();
         for ids in ids(false).chunks(CHUNK) {
-            let condition = format!("WHERE id IN ({})", places(ids.len()));
-            for run in self.summaries(&condition, ids, summary)? {
+            let (marks, values) = listed(ids);
+            let condition = format!("WHERE id IN ({marks})");
+            for run in self.summaries(&condition, &values, summary)? {
                 entries.insert(run.id.clone(), Listed::Run(run));
             }
         }
         for ids in ids(true).chunks(CHUNK) {
-            let condition = format!("WHERE id IN ({})", places(ids.len()));
-            for import in self.import_summaries(&condition, ids)? {
+            let (marks, values) = listed(ids);
+            let condition = format!("WHERE id IN ({marks})");
+            for import in self.import_summaries(&condition, &values)? {
                 entries.insert(import.id.clone(), Listed::Import(import));
             }
         }
@@ -328,8 +329,3 @@ impl Store {
 
 /// Most values of a statement.
 const CHUNK: usize = 500;
-
-fn places(number: usize) -> String {
-    let places: Vec<String> = (1..=number).map(|place| format!("?{place}")).collect();
-    places.join(", ")
-}

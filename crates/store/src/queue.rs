@@ -28,7 +28,7 @@ impl Store {
             .map(drop)
     }
 
-    /// What waits to be copied, by destination.
+    /// Runs and imports that wait to be copied, by destination.
     ///
     /// # Errors
     /// When the store cannot be read.

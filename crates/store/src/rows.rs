@@ -1,34 +1,30 @@
-//! Parts of rows that several tables have: annotations, lists of words, owners.
+//! Parts of rows that several tables have: annotations, JSON, owners.
 
 use crate::backend::Row;
 use crate::error::StoreError;
 use crate::{Owner, record};
 use assay_model::annotation::Annotation;
-use std::io;
+use serde::de::DeserializeOwned;
 
 /// The annotation in a row with its columns, which are NULL where there is none.
 pub(crate) fn annotation(row: &Row<'_>) -> Result<Annotation, StoreError> {
-    let has_tags = row.get::<Option<String>>("tags")?.is_some();
     Ok(Annotation {
         name: row.get("name")?,
-        tags: match has_tags {
-            true => words(row, "tags")?,
-            false => Vec::new(),
-        },
+        tags: optional_words(row, "tags")?,
         note: row.get("note")?,
     })
 }
 
-/// Words that are stored as a JSON list.
-pub(crate) fn words(row: &Row<'_>, column: &str) -> Result<Vec<String>, StoreError> {
+/// Reads a column with JSON.
+pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T, StoreError> {
     let text: String = row.get(column)?;
-    record::from_text(&text).map_err(|error: io::Error| row.wrong(column, &error.to_string()))
+    record::from_text(&text).map_err(|error| row.wrong(column, &error.to_string()))
 }
 
-/// The words of a column, none where it is NULL.
+/// Words of a column with a JSON list; none where it is NULL.
 pub(crate) fn optional_words(row: &Row<'_>, column: &str) -> Result<Vec<String>, StoreError> {
     match row.get::<Option<String>>(column)? {
-        Some(_) => words(row, column),
+        Some(_) => json(row, column),
         None => Ok(Vec::new()),
     }
 }

@@ -109,7 +109,7 @@ impl Store {
         })
     }
 
-    /// Where the store is.
+    /// Returns the file or database of the store.
     pub fn location(&self) -> &Location {
         self.database.location()
     }
@@ -190,16 +190,12 @@ impl Store {
         status: &RunStatus,
         finished_unix_ms: u64,
     ) -> Result<(), StoreError> {
-        let error = match status {
-            RunStatus::Failed { error } => Some(error.as_str()),
-            _ => None,
-        };
         let changed = self.database.execute(
             "UPDATE runs SET status = ?1, error = ?2, finished_unix_ms = ?3, \
              content_sha256 = NULL, facts_version = 0 WHERE id = ?4",
             &[
                 status.word().into(),
-                error.into(),
+                error_of(status).into(),
                 finished_unix_ms.into(),
                 run_id.into(),
             ],
@@ -332,7 +328,15 @@ fn trial_row(run_id: &str, trial: &TrialRecord) -> Result<Vec<Value>, StoreError
     ])
 }
 
-/// For lists: that data was lost outweighs all else.
+/// Error message of a run that failed.
+pub(crate) fn error_of(status: &RunStatus) -> Option<&str> {
+    match status {
+        RunStatus::Failed { error } => Some(error),
+        _ => None,
+    }
+}
+
+/// Word for lists: that data was lost outweighs all else.
 fn outcome(trial: &TrialRecord) -> &'static str {
     match trial.lost_data() {
         true => DATA_LOST,
@@ -340,7 +344,8 @@ fn outcome(trial: &TrialRecord) -> &'static str {
     }
 }
 
-fn unwritable(run_id: &str) -> impl FnOnce(io::Error) -> StoreError {
+/// Makes the error of a record that has no stored form.
+pub(crate) fn unwritable(run_id: &str) -> impl FnOnce(io::Error) -> StoreError {
     let run = run_id.to_owned();
     |source| StoreError::Unwritable { run, source }
 }

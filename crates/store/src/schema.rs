@@ -53,15 +53,14 @@ pub const STEPS: &[&str] = &[
         note TEXT
     );",
     // 4: what sharing a store takes. `content_sha256` (hex) is that of a whole record that will
-    // not change (`crate::content`), NULL until someone asks; a tombstone is of a run or an
+    // not change (`crate::exchange`), NULL until someone asks; a tombstone is of a run or an
     // import that was removed; the queue holds what is still to be copied to another store.
     // `target` and `command` (a JSON list) stand in the header too, which is long. `words` is what
     // a search looks through, `facts_version` that of its facts, 0 without any: of a million
     // runs, an index finds the few without.
     // Then what is derived from runs, and made again when it is dropped (`crate::derived`): facts,
-    // series with their points and changes; `series.id` is its key read as a number,
-    // `finished_unix_ms` of facts tells whether the run was resumed since. Opinions on changes are
-    // the user's and stay.
+    // series with their points and changes; `series.id` is its key read as a number. Opinions on
+    // changes are the user's and stay.
     "ALTER TABLE runs ADD COLUMN content_sha256 TEXT;
     ALTER TABLE runs ADD COLUMN target TEXT;
     ALTER TABLE runs ADD COLUMN command TEXT;

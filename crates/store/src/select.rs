@@ -296,7 +296,7 @@ impl Store {
 /// Trials of a run that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SomeTrials {
-    /// All of them.
+    /// Every trial.
     All,
     /// Those of one job.
     OfJob(String),

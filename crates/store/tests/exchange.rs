@@ -307,7 +307,7 @@ fn who_may_only_send_takes_nothing_and_the_other_way_round() {
     assert!(there.offers_after("").is_err());
 }
 
-/// What a pusher says, and the answers to it.
+/// A stream that keeps what a pusher says.
 struct Recorded<'a> {
     said: &'a mut Vec<u8>,
     to: UnixStream,
@@ -324,7 +324,7 @@ impl Write for Recorded<'_> {
     }
 }
 
-/// All that a pusher says who sends this store.
+/// Records everything that a pusher of this store says.
 fn push_of(from: &mut Store) -> Vec<u8> {
     let (_b, to) = store();
     let (here, there) = UnixStream::pair().unwrap();

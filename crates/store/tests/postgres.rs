@@ -1,4 +1,4 @@
-//! What only a server has: users, passwords, encryption, an end in between.
+//! Features of a server alone: users, passwords, encryption, an end in between.
 #![cfg(feature = "postgres")]
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +12,6 @@ use assay_store::{Location, ROLES, Store, StoreError};
 use assay_testkit::{Postgres, or_skip, postgres};
 use common::{header, owner, trial};
 use std::ffi::OsStr;
-use std::time::Instant;
 
 fn at(url: &str) -> Location {
     Location::parse(OsStr::new(url))
@@ -189,17 +188,13 @@ fn a_server_that_was_restarted_is_found_again() {
 }
 
 #[test]
-fn many_rows_are_stored_fast() {
+fn many_rows_are_stored_at_once() {
     let server = or_skip!(Postgres::shared());
     let name = server.database().unwrap();
     let mut store = Store::open(at(&server.url(&name))).unwrap();
     store.begin_run(&header("abc1", 1_000), &owner()).unwrap();
     let trials: Vec<_> = (0..2_000).map(trial).collect();
-    let begun = Instant::now();
     store.save_trials("abc1", &trials).unwrap();
-    let took = begun.elapsed();
-    assert!(took.as_secs() < 20, "{took:?}");
-    eprintln!("2,000 trials in {took:?}");
     assert!(store.expect_trials("abc1", 2_000).is_ok());
 }
 

@@ -169,7 +169,7 @@ fn the_dashboards_of_grafana_run_on_the_views() {
     assert!(statements > 15, "{statements}");
 }
 
-/// All statements of a dashboard: of panels, variables and annotations.
+/// Statements of a dashboard: of panels, variables and annotations.
 fn sql_of(value: &Json) -> Vec<String> {
     match value {
         Json::Object(fields) => {

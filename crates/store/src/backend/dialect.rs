@@ -1,4 +1,4 @@
-//! Where the SQL of the back ends differs.
+//! Differences of SQL between the back ends.
 
 /// The SQL of a back end. Statements are the same but for these fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,7 @@ impl Dialect {
     /// BLOB), `{seq}` stands before the other columns of a table that has [`Self::sequence`],
     /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), `{then_seq}`
     /// stands behind the time in an index on both, `{generated}` ends a column that is computed from
-    /// others, and `{target}` and `{command}` are what
-    /// a run's header says.
+    /// others, and `{target}` and `{command}` are what a run's header says.
     pub fn tables(self, step: &str) -> String {
         let step = step
             .replace("{target}", &self.json_text("header", "target"))

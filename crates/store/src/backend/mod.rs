@@ -1,4 +1,4 @@
-//! What a store lies in: an SQLite file or a PostgreSQL database, behind one set of statements.
+//! Databases of stores: an SQLite file or a PostgreSQL database, behind one set of statements.
 //!
 //! [`Database`] is what the rest of this crate uses. Every statement is written once, for all
 //! back ends, with placeholders `?1`, `?2`; fragments that must differ come from
@@ -19,7 +19,7 @@
 //! })?; // Ok is committed, Err is rolled back and returned
 //! ```
 //!
-//! What to keep to, so that a statement means the same everywhere:
+//! Rules, so that a statement means the same everywhere:
 //!
 //! - A transaction sees what others committed meanwhile (PostgreSQL: read committed), and only in
 //!   SQLite keeps all others from writing. What reads and then writes what it read takes
@@ -58,7 +58,7 @@ pub struct Question<'a> {
     pub time: Duration,
 }
 
-/// How statements belong together.
+/// Extent of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Statements that only read, each by itself.
@@ -71,7 +71,7 @@ pub enum Scope {
 
 /// A database that a store can lie in.
 pub trait Backend: Debug + Send {
-    /// Where it is.
+    /// The file or the database.
     fn location(&self) -> &Location;
 
     /// The SQL that it takes.
@@ -144,7 +144,7 @@ const MOST_ROWS: usize = 1000;
 pub struct SqlSession<'a>(&'a mut dyn Statements);
 
 impl SqlSession<'_> {
-    /// All rows of an answer, each read by `read`.
+    /// Reads all rows of an answer, each with `read`.
     ///
     /// # Errors
     /// When the statement fails, or the first error of `read`.
@@ -254,7 +254,7 @@ pub struct Database {
     backend: Box<dyn Backend>,
 }
 
-/// What a store is opened for.
+/// Purpose for which a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// To write; made if it is not there.
@@ -284,7 +284,7 @@ impl Database {
         Ok(Self { backend })
     }
 
-    /// Where it is.
+    /// The file or the database.
     pub fn location(&self) -> &Location {
         self.backend.location()
     }
@@ -306,7 +306,7 @@ impl Database {
         self.backend.ask(question, row)
     }
 
-    /// All rows of an answer, each read by `read`.
+    /// Reads all rows of an answer, each with `read`.
     ///
     /// # Errors
     /// When the statement fails, or the first error of `read`.
@@ -314,14 +314,9 @@ impl Database {
         &self,
         sql: &str,
         values: &[Value],
-        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+        read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
-        let mut all = Vec::new();
-        self.each(sql, values, |row| {
-            all.push(read(row)?);
-            Ok(())
-        })?;
-        Ok(all)
+        self.within(Scope::Read, |session| session.query(sql, values, read))
     }
 
     /// The first row of an answer, if it has one.
@@ -335,19 +330,6 @@ impl Database {
         read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         self.within(Scope::Read, |session| session.first(sql, values, read))
-    }
-
-    /// Gives each row of an answer to `row` as it arrives: for answers that are too long to keep.
-    ///
-    /// # Errors
-    /// As [`Self::query`].
-    pub fn each(
-        &self,
-        sql: &str,
-        values: &[Value],
-        row: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.within(Scope::Read, |session| session.each(sql, values, row))
     }
 
     /// Carries out a statement as a transaction of its own; number of rows that it changed.

@@ -4,7 +4,7 @@ use super::value::{FromValue, Value};
 use crate::error::StoreError;
 use crate::location::Location;
 
-/// What a back end knows of a row.
+/// Columns of a row, as a back end has them.
 pub trait Columns {
     /// Names of the columns, in order.
     fn names(&self) -> Vec<&str>;

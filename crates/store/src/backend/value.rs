@@ -18,7 +18,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What kind of value it is, for messages.
+    /// Kind of value, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -74,7 +74,7 @@ macro_rules! whole_numbers {
             }
         }
 
-        /// What is too large for the databases is stored as the largest number that they have.
+        /// Converts a number; one that is too large for the databases becomes their largest.
         impl From<$number> for Value {
             fn from(number: $number) -> Self {
                 Self::Int(i64::try_from(number).unwrap_or(i64::MAX))

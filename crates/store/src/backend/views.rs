@@ -33,7 +33,7 @@ pub struct StoreView {
 
 use ColumnType::{Integer, Real, Text, Time};
 
-/// All views.
+/// The views of a store.
 pub const VIEWS: [StoreView; 9] = [
     StoreView {
         name: "assay_runs",

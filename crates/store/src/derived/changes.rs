@@ -5,10 +5,9 @@ use super::{DERIVED, UNCHECKED, named, number};
 use crate::backend::{Row, SqlSession, Value};
 use crate::error::StoreError;
 use crate::record;
-use crate::runs::Store;
-use assay_model::series::{
-    ChangeSide, CircumstanceChange, SeriesChange, SeriesPoint, StoredSeries, Turn,
-};
+use crate::rows::json;
+use crate::runs::{Store, unwritable};
+use assay_model::series::{ChangeSide, SeriesChange, SeriesPoint, StoredSeries, Turn};
 
 /// A series whose changes were looked for.
 #[derive(Clone, Debug)]
@@ -66,16 +65,17 @@ impl Store {
         &self,
         filter: &SeriesFilter,
     ) -> Result<Vec<(StoredSeries, SeriesChange)>, StoreError> {
-        let (condition, values) = filter.condition();
+        let conditions = filter.conditions();
         let columns = CHANGES.join(", changes.");
         let sql = format!(
             "SELECT found.*, changes.{columns} FROM \
-             (SELECT {COLUMNS}, id AS series_id FROM series WHERE runs > 0 AND {condition}) \
+             (SELECT {COLUMNS}, id AS series_id FROM series {}) \
              AS found JOIN changes ON changes.series = found.series_id \
-             ORDER BY changes.started_unix_ms DESC, found.key"
+             ORDER BY changes.started_unix_ms DESC, found.key",
+            conditions.clause()
         );
-        self.database
-            .query(&sql, &values, |row| Ok((series::read(row)?, read(row)?)))
+        let read = |row: &Row<'_>| Ok((series::read(row)?, read(row)?));
+        self.database.query(&sql, &conditions.values, read)
     }
 
     /// Changes of one series, the oldest first.
@@ -127,11 +127,8 @@ fn save(t: &mut SqlSession<'_>, checked: &CheckedSeries<'_>) -> Result<(), Store
 }
 
 fn row(series: i64, change: &SeriesChange) -> Result<Vec<Value>, StoreError> {
-    let unwritable = |source| StoreError::Unwritable {
-        run: change.run.clone(),
-        source,
-    };
     let interval = change.effect_interval;
+    let events = record::to_text(&change.events).map_err(unwritable(&change.run))?;
     Ok(vec![
         series.into(),
         (&change.run).into(),
@@ -147,7 +144,7 @@ fn row(series: i64, change: &SeriesChange) -> Result<Vec<Value>, StoreError> {
         change.after.runs.into(),
         change.after.centre.into(),
         change.p.into(),
-        record::to_text(&change.events).map_err(unwritable)?.into(),
+        events.into(),
         (&change.method).into(),
         change.accepted.into(),
     ])
@@ -173,13 +170,8 @@ pub(super) fn read(row: &Row<'_>) -> Result<SeriesChange, StoreError> {
         before: side("before_runs", "before_centre")?,
         after: side("after_runs", "after_centre")?,
         p: row.get("p")?,
-        events: events(row)?,
+        events: json(row, "events")?,
         method: row.get("method")?,
         accepted: row.get("accepted")?,
     })
-}
-
-fn events(row: &Row<'_>) -> Result<Vec<CircumstanceChange>, StoreError> {
-    let text: String = row.get("events")?;
-    record::from_text(&text).map_err(|error| row.wrong("events", &error.to_string()))
 }

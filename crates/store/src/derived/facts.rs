@@ -1,10 +1,11 @@
 //! Facts of runs, and the points that they add to series.
 
 use super::{DERIVED, UNCHECKED, forget, number};
-use crate::backend::{Row, SqlSession, Value, listed};
+use crate::backend::{SqlSession, Value, listed};
 use crate::error::StoreError;
 use crate::record;
-use crate::runs::Store;
+use crate::rows::json;
+use crate::runs::{Store, unwritable};
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
 use assay_model::figures::Better;
 use std::collections::{BTreeMap, HashMap};
@@ -59,16 +60,15 @@ impl Store {
         &self,
         runs: &[&str],
     ) -> Result<BTreeMap<String, BTreeMap<String, String>>, StoreError> {
-        let mut found = BTreeMap::new();
-        self.database.snapshot(|t| {
-            for run in runs {
-                let sql = "SELECT surroundings FROM facts WHERE run_id = ?1";
-                let values = t.first(sql, &[(*run).into()], |row| words(row, "surroundings"))?;
-                found.extend(values.map(|values| ((*run).to_owned(), values)));
-            }
-            Ok(())
+        if runs.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let (marks, values) = listed(runs);
+        let sql = format!("SELECT run_id, surroundings FROM facts WHERE run_id IN ({marks})");
+        let all = self.database.query(&sql, &values, |row| {
+            Ok((row.get("run_id")?, json(row, "surroundings")?))
         })?;
-        Ok(found)
+        Ok(all.into_iter().collect())
     }
 }
 
@@ -116,12 +116,6 @@ fn note_versions(t: &mut SqlSession<'_>, ended: &[(&RunFacts, i64)]) -> Result<(
     Ok(())
 }
 
-/// Reads a JSON object of texts.
-fn words(row: &Row<'_>, column: &str) -> Result<BTreeMap<String, String>, StoreError> {
-    let text: String = row.get(column)?;
-    record::from_text(&text).map_err(|error| row.wrong(column, &error.to_string()))
-}
-
 /// Ends of those runs that have ended, 0 where nobody saw it.
 fn finished(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<HashMap<String, i64>, StoreError> {
     let ids: Vec<&str> = all.iter().map(|facts| facts.run.as_str()).collect();
@@ -141,10 +135,7 @@ fn finished(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<HashMap<String,
 
 fn row(facts: &RunFacts, finished: i64) -> Result<Vec<Value>, StoreError> {
     let known = |circumstance| facts.known(circumstance).into();
-    let unwritable = |source| StoreError::Unwritable {
-        run: facts.run.clone(),
-        source,
-    };
+    let surroundings = record::to_text(&facts.surroundings).map_err(unwritable(&facts.run))?;
     Ok(vec![
         (&facts.run).into(),
         facts.version.into(),
@@ -159,9 +150,7 @@ fn row(facts: &RunFacts, finished: i64) -> Result<Vec<Value>, StoreError> {
         known(Circumstance::Governor),
         known(Circumstance::Scheduler),
         (&facts.command).into(),
-        record::to_text(&facts.surroundings)
-            .map_err(unwritable)?
-            .into(),
+        surroundings.into(),
     ])
 }
 
@@ -203,7 +192,7 @@ fn save_series<'a>(
     let rows: Vec<Vec<Value>> = series
         .map(|(id, (facts, figure))| series_row(id, facts, figure))
         .collect();
-    // What is as it was is not written again: a push touches every series of a board.
+    // An unchanged row is not written again: a push touches every series of a board.
     let conflict = "ON CONFLICT (id) DO UPDATE SET better = excluded.better, \
          decides = excluded.decides, tail = excluded.tail, checked = excluded.checked \
          WHERE series.checked >= 0 OR series.decides <> excluded.decides \

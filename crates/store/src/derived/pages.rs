@@ -31,14 +31,14 @@ impl Store {
         after: Option<&PageKey>,
         most: u32,
     ) -> Result<KeyedPage<StoredSeries>, StoreError> {
-        let mut conditions = Conditions::of(filter.condition());
+        let mut conditions = filter.conditions();
         if let Some(key) = after {
             conditions.behind("last_unix_ms", "key", key);
         }
         let limit = conditions.limit(most);
         let sql = format!(
-            "SELECT {COLUMNS} FROM series {} AND runs > 0 ORDER BY last_unix_ms DESC, key DESC {limit}",
-            conditions.all("WHERE")
+            "SELECT {COLUMNS} FROM series {} ORDER BY last_unix_ms DESC, key DESC {limit}",
+            conditions.clause()
         );
         let rows = self
             .database
@@ -76,10 +76,9 @@ impl Store {
         most: u32,
     ) -> Result<KeyedPage<(StoredSeries, SeriesChange)>, StoreError> {
         const ID: &str = "found.key || '/' || changes.run_id";
-        let mut found = Conditions::of(filter.condition());
-        let of_series = found.all("WHERE");
-        let mut conditions =
-            Conditions::of(("1 = 1".to_owned(), std::mem::take(&mut found.values)));
+        let found = filter.conditions();
+        let of_series = found.clause();
+        let mut conditions = Conditions::after(found.values);
         if open {
             conditions.add("changes.verdict = ?", "slower");
             conditions.add("changes.accepted = ?", 0_u32);
@@ -91,10 +90,10 @@ impl Store {
         let columns = CHANGES.join(", changes.");
         let sql = format!(
             "SELECT found.*, changes.{columns} FROM changes JOIN \
-             (SELECT {COLUMNS}, id AS series_id FROM series {of_series} AND runs > 0) AS found \
+             (SELECT {COLUMNS}, id AS series_id FROM series {of_series}) AS found \
              ON changes.series = found.series_id {} \
              ORDER BY changes.started_unix_ms DESC, {ID} DESC {limit}",
-            conditions.all("WHERE")
+            conditions.clause()
         );
         let read = |row: &Row<'_>| Ok((series::read(row)?, changes::read(row)?));
         let rows = self.database.query(&sql, &conditions.values, read)?;
@@ -147,7 +146,7 @@ impl Store {
         after: Option<&PageKey>,
         most: u32,
     ) -> Result<KeyedPage<DeviceSummary>, StoreError> {
-        let mut conditions = Conditions::of(("1 = 1".to_owned(), Vec::new()));
+        let mut conditions = Conditions::default();
         if let Some(key) = after {
             conditions.behind("COALESCE(newest, 0)", "name", key);
         }
@@ -158,7 +157,7 @@ impl Store {
              LEFT JOIN (SELECT {column} AS of_series, max(last_unix_ms) AS newest FROM series \
              WHERE runs > 0 GROUP BY {column}) AS timed ON name = of_series {} \
              ORDER BY COALESCE(newest, 0) DESC, name DESC {limit}",
-            conditions.all("WHERE")
+            conditions.clause()
         );
         self.summaries_of(&sql, &conditions.values, most)
     }

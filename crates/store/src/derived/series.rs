@@ -1,8 +1,10 @@
 //! Series and their points.
 
 use super::{named, number};
-use crate::backend::{Row, Value};
+use crate::backend::Row;
+use crate::browse::Conditions;
 use crate::error::StoreError;
+use crate::pages::{like, literally};
 use crate::runs::Store;
 use assay_model::figures::Better;
 use assay_model::metric::Unit;
@@ -13,7 +15,7 @@ use assay_model::series::{SeriesPoint, StoredSeries};
 pub struct SeriesFilter {
     /// Project.
     pub project: Option<String>,
-    /// Part of the model, unit or target, in upper or lower case.
+    /// Part of the model, unit or target; letters of ASCII fit in either case.
     pub device: Option<String>,
     /// Name of a job; a `*` at its end stands for any end.
     pub job: Option<String>,
@@ -38,12 +40,13 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn series(&self, filter: &SeriesFilter) -> Result<Vec<StoredSeries>, StoreError> {
-        let (condition, values) = filter.condition();
+        let conditions = filter.conditions();
         let sql = format!(
-            "SELECT {COLUMNS} FROM series WHERE runs > 0 AND {condition} \
-             ORDER BY model, unit, target, project, job, condition, metric, label, id"
+            "SELECT {COLUMNS} FROM series {} \
+             ORDER BY model, unit, target, project, job, condition, metric, label, id",
+            conditions.clause()
         );
-        self.database.query(&sql, &values, read)
+        self.database.query(&sql, &conditions.values, read)
     }
 
     /// Points of a series, the oldest first.
@@ -124,17 +127,17 @@ pub(super) fn read(row: &Row<'_>) -> Result<StoredSeries, StoreError> {
 }
 
 impl SeriesFilter {
-    /// A condition on the columns of `series`, and the values of its placeholders.
-    pub(super) fn condition(&self) -> (String, Vec<Value>) {
+    /// Conditions on the columns of `series`; series without runs are left out.
+    pub(super) fn conditions(&self) -> Conditions {
         let mut all = Conditions::default();
+        all.add("runs > ?", 0_u32);
         if let Some(project) = &self.project {
-            all.add("project = ?", project.into());
+            all.add("project = ?", project);
         }
         if let Some(device) = &self.device {
-            let any = format!("%{}%", literally(&device.to_lowercase()));
             all.add(
                 "lower(model || ' ' || unit || ' ' || target) LIKE ? ESCAPE '!'",
-                any.into(),
+                like(device),
             );
         }
         for (column, wanted) in [("job", &self.job), ("metric", &self.metric)] {
@@ -146,45 +149,19 @@ impl SeriesFilter {
             all.add("key LIKE ? ESCAPE '!'", pattern(&format!("{key}*")));
         }
         if let Some(since) = self.since_unix_ms {
-            all.add("last_unix_ms >= ?", since.into());
+            all.add("last_unix_ms >= ?", since);
         }
         if self.only_primary {
-            all.add("decides = ?", true.into());
+            all.add("decides = ?", true);
         }
-        let condition = match all.conditions.is_empty() {
-            true => "1 = 1".to_owned(),
-            false => all.conditions.join(" AND "),
-        };
-        (condition, all.values)
-    }
-}
-
-/// Conditions with numbered placeholders.
-#[derive(Default)]
-struct Conditions {
-    conditions: Vec<String>,
-    values: Vec<Value>,
-}
-
-impl Conditions {
-    fn add(&mut self, condition: &str, value: Value) {
-        self.values.push(value);
-        let placeholder = format!("?{}", self.values.len());
-        self.conditions.push(condition.replace('?', &placeholder));
+        all
     }
 }
 
 /// A pattern of LIKE for a name that may end in `*`.
-fn pattern(name: &str) -> Value {
+fn pattern(name: &str) -> String {
     match name.strip_suffix('*') {
         Some(beginning) => format!("{}%", literally(beginning)),
         None => literally(name),
     }
-    .into()
-}
-
-/// Text that LIKE with `!` as its sign of escape takes as it is.
-fn literally(text: &str) -> String {
-    let escaped = text.replace('!', "!!");
-    escaped.replace('%', "!%").replace('_', "!_")
 }

@@ -6,7 +6,7 @@ use super::{ExchangeError, Given, MOST_OFFERS, Sink, Source};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 
-/// What this side is asked for.
+/// Part of the answering side in a transfer.
 pub enum AnsweringRole<S> {
     /// To take what the other side has.
     Receive(S),

@@ -1,9 +1,9 @@
 //! SHA-256 of what a record says: it tells whether two stores have the same.
 
 use super::{RawImport, RawRun, Record};
-use assay_model::run::RunStatus;
+use crate::runs::error_of;
+use assay_model::device::register::to_hex;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 impl Record {
     /// SHA-256 of the contents, in hexadecimal digits.
@@ -19,10 +19,7 @@ impl RawRun {
     /// SHA-256 over header, status, error and finish time, and position and record of each trial,
     /// each after its length.
     fn sha256(&self) -> String {
-        let error = match &self.status {
-            RunStatus::Failed { error } => error.as_str(),
-            _ => "",
-        };
+        let error = error_of(&self.status).unwrap_or_default();
         let finished = self.finished_unix_ms.map(|at| at.to_string());
         let mut content = Content::default();
         content.add(self.header.as_bytes());
@@ -57,11 +54,6 @@ impl Content {
     }
 
     fn hex(self) -> String {
-        let digest = self.0.finalize();
-        digest.iter().fold(String::new(), |mut hex, byte| {
-            // Writing into a string does not fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        to_hex(&self.0.finalize())
     }
 }

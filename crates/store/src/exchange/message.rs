@@ -53,7 +53,7 @@ pub enum Message {
     },
     /// End of the parcels; asks to take them where they were not asked for.
     Sent {
-        /// [`super::Sink::take`].
+        /// Takes removed ones as well, see [`super::Sink::take`].
         #[serde(default)]
         again: bool,
     },
@@ -155,10 +155,23 @@ pub fn send_given(writer: &mut impl Write, given: &Given) -> Result<(), Exchange
 
 /// Writes a parcel and its trials.
 pub fn send_parcel(writer: &mut impl Write, parcel: &Parcel) -> Result<(), ExchangeError> {
-    let mut head = ParcelHead {
+    let (run, import, trials, record): (_, _, &[RawTrial], &[u8]) = match &parcel.record {
+        None => (None, false, &[], &[]),
+        Some(Record::Import(import)) => (None, true, &[], &import.record),
+        Some(Record::Run(run)) => {
+            let head = RawRun {
+                header: run.header.clone(),
+                status: run.status.clone(),
+                finished_unix_ms: run.finished_unix_ms,
+                trials: Vec::new(),
+            };
+            (Some(head), false, &run.trials, &[])
+        }
+    };
+    let head = ParcelHead {
         offer: parcel.offer.clone(),
-        run: None,
-        import: false,
+        run,
+        import,
         annotation: parcel.annotation.clone(),
         facts: parcel
             .facts
@@ -166,26 +179,8 @@ pub fn send_parcel(writer: &mut impl Write, parcel: &Parcel) -> Result<(), Excha
             .map(serde_json::to_value)
             .transpose()
             .map_err(io::Error::from)?,
-        trials: 0,
+        trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
     };
-    let (trials, record): (&[RawTrial], &[u8]) = match &parcel.record {
-        None => (&[], &[]),
-        Some(Record::Import(import)) => (&[], &import.record),
-        Some(Record::Run(run)) => (&run.trials, &[]),
-    };
-    match &parcel.record {
-        None => {}
-        Some(Record::Run(run)) => {
-            head.run = Some(RawRun {
-                header: run.header.clone(),
-                status: run.status.clone(),
-                finished_unix_ms: run.finished_unix_ms,
-                trials: Vec::new(),
-            })
-        }
-        Some(Record::Import(_)) => head.import = true,
-    }
-    head.trials = u32::try_from(trials.len()).unwrap_or(u32::MAX);
     send(writer, &Message::Parcel(head), record)?;
     trials
         .iter()

@@ -14,7 +14,6 @@ mod answer;
 mod content;
 mod extension;
 mod frame;
-
 mod message;
 mod parcel;
 mod peer;
@@ -124,7 +123,7 @@ pub enum Part {
 /// Run or import that a source was asked for.
 #[derive(Debug)]
 pub enum Given {
-    /// All of it.
+    /// The whole of it.
     Parcel(Box<Parcel>),
     /// It cannot be read as it was written.
     Damaged {

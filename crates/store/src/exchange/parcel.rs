@@ -15,7 +15,7 @@ const LONGEST_ID: usize = 64;
 /// Run or import on its way, with its annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parcel {
-    /// What was offered.
+    /// Offer of the source.
     pub offer: Offer,
     /// The record; `None`: the sink has it, and gets the annotation alone.
     pub record: Option<Record>,
@@ -92,7 +92,7 @@ impl Parcel {
         facts.filter(|facts| facts.run == self.offer.id && facts.version == FACTS_VERSION)
     }
 
-    /// What is in it, if that may be stored.
+    /// Checks the contents and returns them if they may be stored.
     ///
     /// # Errors
     /// When its contents are not those of its hash or its id: why, as a sentence.

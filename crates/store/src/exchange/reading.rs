@@ -21,7 +21,7 @@ pub struct Known {
     pub under_way: bool,
 }
 
-/// What is known of these ids, of those that are there.
+/// Finds what is known of the records of these ids; ids without a record are left out.
 pub fn known_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<Vec<Known>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -30,7 +30,7 @@ pub fn known_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<Vec<Known>, St
     known(t, &format!("WHERE id IN ({marks})"), &values)
 }
 
-/// The same of the first ids after one, in their order.
+/// Finds what is known of the first records after an id, in the order of ids.
 pub fn known_after(t: &mut SqlSession<'_>, id: &str) -> Result<Vec<Known>, StoreError> {
     let some = format!("WHERE id > ?1 ORDER BY id LIMIT {MOST_OFFERS}");
     let mut all = known(t, &some, &[id.into()])?;
@@ -150,7 +150,7 @@ pub fn annotations_of(
     Ok(all.into_iter().collect())
 }
 
-/// Those of these ids that were removed.
+/// Finds the ids that were removed.
 pub fn removed_of(t: &mut SqlSession<'_>, ids: &[String]) -> Result<HashSet<String>, StoreError> {
     if ids.is_empty() {
         return Ok(HashSet::new());
@@ -175,11 +175,15 @@ impl Store {
                 Ok((some.len(), records_of(t, some)?))
             })?;
             left = left.get(read..).unwrap_or_default();
-            for (id, record) in records {
+            let hashed = records.into_iter().map(|(id, record)| {
                 let sha256 = record.sha256();
-                self.keep_hash(&id, &record, &sha256);
-                hashes.insert(id, sha256);
-            }
+                (id, record, sha256)
+            });
+            let mut hashed: Vec<(String, Record, String)> = hashed.collect();
+            // In the order of all that write runs: else two wait for one another.
+            hashed.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+            self.keep_hashes(&hashed);
+            hashes.extend(hashed.into_iter().map(|(id, _, sha256)| (id, sha256)));
         }
         let offers = known.into_iter().map(|known| {
             let mut offer = known.offer;
@@ -189,22 +193,22 @@ impl Store {
         Ok(offers.collect())
     }
 
-    /// A store that cannot be written has it computed again. A run that was resumed meanwhile
-    /// gets none.
-    fn keep_hash(&self, id: &str, record: &Record, sha256: &str) {
-        let (table, status) = match record {
-            Record::Run(run) => ("runs", run.status.word()),
-            Record::Import(_) => ("imports", ""),
-        };
-        let only = match record {
-            Record::Run(_) => "AND status = ?3",
-            Record::Import(_) => "AND ?3 = ''",
-        };
-        let sql = format!(
-            "UPDATE {table} SET content_sha256 = ?1 \
-             WHERE id = ?2 AND content_sha256 IS NULL {only}"
-        );
-        let values = [sha256.into(), id.into(), status.into()];
-        let _ = self.database.execute(&sql, &values);
+    /// Stores hashes, all in one transaction. A store that cannot be written has them computed
+    /// again. A run that was resumed meanwhile gets none.
+    fn keep_hashes(&self, hashed: &[(String, Record, String)]) {
+        let _ = self.database.transaction(|t| {
+            for (id, record, sha256) in hashed {
+                let (table, only) = match record {
+                    Record::Run(run) => ("runs", format!("AND status = '{}'", run.status.word())),
+                    Record::Import(_) => ("imports", String::new()),
+                };
+                let sql = format!(
+                    "UPDATE {table} SET content_sha256 = ?1 \
+                     WHERE id = ?2 AND content_sha256 IS NULL {only}"
+                );
+                t.execute(&sql, &[sha256.into(), id.into()])?;
+            }
+            Ok(())
+        });
     }
 }

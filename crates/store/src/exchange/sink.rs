@@ -13,9 +13,9 @@ use crate::derived::facts;
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::record;
-use crate::runs::{Store, TRIAL_COLUMNS};
+use crate::runs::{Store, TRIAL_COLUMNS, error_of, unwritable};
 use assay_model::figures::Import;
-use assay_model::run::{RunHeader, RunStatus};
+use assay_model::run::RunHeader;
 use std::collections::{HashMap, HashSet};
 
 /// Attempts to take parcels while others add the same ones.
@@ -72,7 +72,7 @@ impl Sink for Store {
 /// Parcels that are taken in one transaction.
 struct Batch<'a> {
     parcels: &'a [Parcel],
-    /// What was found out about each.
+    /// Contents of each, or why it is refused.
     checked: Vec<Result<Contents, String>>,
     again: bool,
     store: &'a Location,
@@ -248,12 +248,13 @@ fn run_row(parcel: &Parcel, run: &RawRun, header: &RunHeader) -> Result<Vec<Valu
     let offer = &parcel.offer;
     // They are added in the same transaction.
     let facts = parcel.own_facts().map_or(0, |facts| facts.version);
+    let command = record::to_text(&header.command).map_err(unwritable(&offer.id))?;
     Ok(vec![
         (&offer.id).into(),
         header.started_unix_ms.into(),
         run.finished_unix_ms.into(),
         run.status.word().into(),
-        error(&run.status).into(),
+        error_of(&run.status).into(),
         0_u32.into(),
         "".into(),
         0_u64.into(),
@@ -262,25 +263,10 @@ fn run_row(parcel: &Parcel, run: &RawRun, header: &RunHeader) -> Result<Vec<Valu
         header.plan.order.len().into(),
         (&run.header).into(),
         header.target.clone().into(),
-        json(offer, &header.command)?.into(),
+        command.into(),
         offer.sha256.clone().into(),
         facts.into(),
     ])
-}
-
-/// A list of words as it is stored.
-fn json(offer: &Offer, words: &[String]) -> Result<String, StoreError> {
-    record::to_text(words).map_err(|source| StoreError::Unwritable {
-        run: offer.id.clone(),
-        source,
-    })
-}
-
-fn error(status: &RunStatus) -> Option<&str> {
-    match status {
-        RunStatus::Failed { error } => Some(error),
-        _ => None,
-    }
 }
 
 fn trial_rows<'a>(id: &'a str, run: &'a RawRun) -> impl Iterator<Item = Vec<Value>> + 'a {
@@ -308,11 +294,12 @@ const IMPORT_COLUMNS: &[&str] = &[
 ];
 
 fn import_row(offer: &Offer, raw: &RawImport, import: &Import) -> Result<Vec<Value>, StoreError> {
+    let files = record::to_text(&import.files).map_err(unwritable(&offer.id))?;
     Ok(vec![
         (&offer.id).into(),
         import.imported_unix_ms.into(),
         (&import.results.tool).into(),
-        json(offer, &import.files)?.into(),
+        files.into(),
         import.results.figures.len().into(),
         raw.record.as_slice().into(),
         offer.sha256.clone().into(),
@@ -349,7 +336,7 @@ fn replace(t: &mut SqlSession<'_>, offer: &Offer, run: &RawRun) -> Result<(), St
         &[
             run.finished_unix_ms.into(),
             run.status.word().into(),
-            error(&run.status).into(),
+            error_of(&run.status).into(),
             offer.sha256.clone().into(),
             (&offer.id).into(),
         ],

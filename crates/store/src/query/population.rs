@@ -14,7 +14,7 @@ pub struct UnitFigure {
     pub job_hash: String,
     /// Name of the metric.
     pub metric: String,
-    /// What was measured.
+    /// Label of the figure: what was measured.
     pub label: String,
     /// Median of the trials.
     pub centre: f64,

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// Where a test has its store: a file, or a database of its own.
+/// Place for the store of a test: a file, or a database of its own.
 pub struct Bed {
     folder: TempDir,
     database: Option<(Arc<Postgres>, String)>,
@@ -51,7 +51,7 @@ impl Bed {
         })
     }
 
-    /// Its store, which may not be there yet.
+    /// Address of the store, which may not be there yet.
     pub fn location(&self) -> Location {
         match &self.database {
             None => (&path(&self.folder)).into(),
@@ -59,7 +59,7 @@ impl Bed {
         }
     }
 
-    /// Its store for a user who can only read tables, and no file of the server.
+    /// Address of the store for a user who can only read tables, and no file of the server.
     pub fn reader(&self) -> Location {
         let Some((server, name)) = &self.database else {
             return self.location();
@@ -72,7 +72,7 @@ impl Bed {
         Location::parse(OsStr::new(&server.url_of(&user, name)))
     }
 
-    /// Its store.
+    /// Opens the store.
     pub fn open(&self) -> Store {
         Store::open(self.location()).unwrap()
     }

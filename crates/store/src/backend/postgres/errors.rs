@@ -1,4 +1,4 @@
-//! What PostgreSQL and its client say, in the words of this crate.
+//! Errors of PostgreSQL and its client, in the words of this crate.
 
 use crate::error::StoreError;
 use crate::location::Location;
@@ -43,7 +43,7 @@ pub fn chain(error: &dyn Error) -> String {
     words.replace('\n', " ")
 }
 
-/// What the server says, else the client.
+/// Message of the server, else of the client.
 pub fn words(error: &postgres::Error) -> String {
     let Some(said) = error.as_db_error() else {
         return chain(error);
@@ -75,17 +75,17 @@ pub fn is_lost(error: &postgres::Error) -> bool {
 }
 
 impl<'a> Failures<'a> {
-    /// Of the store at a place.
+    /// Makes errors of this store; `ignored` is a password file that was not used.
     pub fn new(store: &'a Location, ignored: Option<&'a Path>) -> Self {
         Self { store, ignored }
     }
 
-    /// Whose errors they are.
+    /// The store whose errors they are.
     pub fn store(&self) -> &'a Location {
         self.store
     }
 
-    /// Of a connection that was not made.
+    /// Error of a connection that was not made.
     pub fn connecting(&self, problem: &Problem) -> StoreError {
         let store = self.store.clone();
         let error = match problem {
@@ -116,7 +116,7 @@ impl<'a> Failures<'a> {
         StoreError::Unreachable { store, reason }
     }
 
-    /// Of a connection that the client itself gave up.
+    /// Error of a connection that the client itself gave up.
     fn unconnected(&self, error: &postgres::Error, reason: String) -> StoreError {
         let store = self.store.clone();
         // The kinds of the client's errors are private, their words are not.
@@ -139,7 +139,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Of a statement.
+    /// Error of a statement.
     pub fn failed(&self, error: &postgres::Error) -> StoreError {
         let (store, reason) = (self.store.clone(), words(error));
         if is_lost(error) {
@@ -161,7 +161,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Of data that could not be sent.
+    /// Error of data that could not be sent.
     pub fn interrupted(&self, error: &io::Error) -> StoreError {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {

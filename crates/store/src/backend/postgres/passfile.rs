@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Whose password is looked for.
+/// Connection for which a password is looked for.
 pub struct Place<'a> {
     /// `localhost` for the usual socket.
     pub host: &'a str,
@@ -59,7 +59,7 @@ fn password(line: &str, place: &Place<'_>) -> Option<String> {
     Some(unescaped(password))
 }
 
-/// What stands before the first colon without a backslash before it, and after it.
+/// Splits at the first colon that has no backslash before it.
 fn field(text: &str) -> Option<(&str, &str)> {
     let mut is_escaped = false;
     for (at, letter) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! How to connect: the URL, and what psql's users keep in the environment.
+//! Settings of a connection: the URL, and what psql's users keep in the environment.
 
 use super::errors::{Problem, chain};
 use super::passfile::{self, Place};
@@ -12,22 +12,22 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// For each address of the server.
+/// Time limit for connecting to each address of the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Sent data that nobody acknowledges ends the connection after this time.
 const LOST_AFTER: Duration = Duration::from_secs(60);
 
-/// What holds for the whole session. A statement that never ends, a lock that is never
+/// Settings of the whole session. A statement that never ends, a lock that is never
 /// released and a transaction whose client went away must not stop others.
 const SESSION: &str = "SET lock_timeout = '30s'; \
     SET idle_in_transaction_session_timeout = '5min'; SET client_min_messages = 'warning'";
 const STATEMENT_TIMEOUT: &str = "SET statement_timeout = '2min'";
 const READ_ONLY: &str = "SET default_transaction_read_only = on";
 
-/// Where PostgreSQL of distributions has its socket.
+/// Folder where PostgreSQL of distributions has its socket.
 const SOCKETS: &str = "/var/run/postgresql";
 
-/// How to connect.
+/// Settings of a connection.
 pub struct Settings {
     config: Config,
     mode: Protection,
@@ -38,7 +38,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Of a URL and the environment.
+    /// Reads a URL and the environment.
     pub fn of(server: &Server, access: Access) -> Result<Self, StoreError> {
         let wrong = |reason: String| StoreError::BadAddress {
             store: Location::Server(server.clone()),
@@ -122,7 +122,7 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What the URL does not say, from the variables of libpq, else its defaults.
+/// Fills in what the URL does not say: from the variables of libpq, else its defaults.
 fn fill(config: &mut Config) -> Result<(), String> {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let sockets = Path::new(SOCKETS).is_dir();

@@ -10,6 +10,9 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
 use std::io::Write;
 
+/// Most statements that the server keeps prepared for a connection.
+const MOST_PREPARED: usize = 100;
+
 /// A connection that is held.
 pub struct Open<'a> {
     link: &'a mut Link,
@@ -44,6 +47,10 @@ impl<'a> Open<'a> {
     fn prepared(&mut self, sql: &str) -> Result<postgres::Statement, postgres::Error> {
         if let Some(known) = self.link.prepared.get(sql) {
             return Ok(known.clone());
+        }
+        // Statements differ by the numbers of their values: without a limit they would pile up.
+        if self.link.prepared.len() >= MOST_PREPARED {
+            self.link.prepared.clear();
         }
         let statement = self
             .link

@@ -48,7 +48,7 @@ impl Protection {
     }
 }
 
-/// What makes encrypted connections.
+/// Maker of encrypted connections.
 pub fn connector(mode: Protection, roots: Option<&Path>) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let checker = match mode {
@@ -69,11 +69,11 @@ pub fn connector(mode: Protection, roots: Option<&Path>) -> Result<MakeRustlsCon
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// What certificates are checked with.
+/// Certificates of authorities, and the check against them.
 #[derive(Debug)]
 struct Checker {
     verifier: Arc<WebPkiServerVerifier>,
-    /// Those of a file. A server may show one of them itself.
+    /// Certificates of a file. A server may show one of them itself.
     named: Vec<CertificateDer<'static>>,
 }
 

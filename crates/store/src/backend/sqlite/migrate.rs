@@ -35,7 +35,7 @@ struct Grown {
     made: usize,
     /// Step that added to it.
     grown: usize,
-    /// What was added, as in an older file.
+    /// Columns that were added, each with its value for rows of an older file.
     added: &'static [(&'static str, &'static str)],
 }
 

@@ -113,10 +113,10 @@ impl Backend for Sqlite {
         Dialect::Sqlite
     }
 
-    /// What was written is stored only if the open file
-    /// still is the one of that name: a file that was removed or replaced takes all that
-    /// is written to it, and is gone when it is closed. SQLite looks at the inode alone,
-    /// of the name that links led to when it was opened, and only before it writes.
+    /// Fails if the open file is not the one of its name any more after a write: a file that was
+    /// removed or replaced takes all that is written to it, and is gone when it is closed. SQLite
+    /// looks at the inode alone, of the name that links led to when it was opened, and only before
+    /// it writes.
     fn work(
         &self,
         mode: Scope,

@@ -16,7 +16,7 @@ pub struct Open<'a> {
 }
 
 impl<'a> Open<'a> {
-    /// Of the connection to the file at `path`.
+    /// Wraps the connection to the file at `path`.
     pub fn new(connection: &'a Connection, path: &'a Path, location: &'a Location) -> Self {
         Self {
             connection,
