@@ -6,8 +6,8 @@ use assay_lang::current;
 use assay_store::Store;
 use std::collections::BTreeMap;
 
-/// Parameters of a request; more are ignored.
-const PARAMETERS: usize = 64;
+/// Most parameters of a request, three for each run of a comparison; further ones are ignored.
+const PARAMETERS: usize = 256;
 /// Longest value of a parameter.
 const LONGEST: usize = 200;
 
@@ -42,7 +42,14 @@ impl Asked<'_> {
             current().tag(),
         ];
         let all = own.iter().chain(parts);
-        let tag = tag_of(all.map(|part| part.as_bytes()));
+        self.unless_had(tag_of(all.map(|part| part.as_bytes())))
+    }
+
+    /// Gives a tag back; ends the request if the client has its contents.
+    ///
+    /// # Errors
+    /// [`Problem::Unchanged`].
+    pub fn unless_had(&self, tag: String) -> Result<String, Problem> {
         match is_in(self.has.as_deref(), &tag) {
             true => Err(Problem::Unchanged(tag)),
             false => Ok(tag),
@@ -51,7 +58,7 @@ impl Asked<'_> {
 }
 
 /// True if a header `If-None-Match` has a tag.
-pub fn is_in(header: Option<&str>, tag: &str) -> bool {
+fn is_in(header: Option<&str>, tag: &str) -> bool {
     let mut tags = header.unwrap_or_default().split(',').map(str::trim);
     tags.any(|other| other == "*" || other.trim_start_matches("W/") == tag)
 }
@@ -78,7 +85,7 @@ impl Query {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// All values of a parameter.
+    /// Every value of a parameter.
     pub fn all(&self, name: &str) -> Vec<&str> {
         let named = self.0.iter().filter(|(known, _)| known == name);
         named.map(|(_, value)| value.as_str()).collect()

@@ -32,7 +32,7 @@ const THREADS: usize = 16;
 const STACK_BYTES: usize = 8 << 20;
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Time limit for answers under way when the server ends.
+/// Time limit for reading and rendering under way when the server ends; no answer is sent any more.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Ends a server from another thread.
@@ -66,7 +66,6 @@ pub fn serve(listener: Listener, served: Served, stop: &Stop) -> io::Result<()> 
             let mut stopped = std::pin::pin!(stopped);
             let mut accepted = std::pin::pin!(accept(&listener, &router));
             std::future::poll_fn(|context| {
-                use std::future::Future;
                 if stopped.as_mut().poll(context).is_ready() {
                     return std::task::Poll::Ready(());
                 }

@@ -7,38 +7,33 @@ use assay_lang::in_english;
 use assay_report::{csv as run_csv, import, json as run_json, xlsx as workbook};
 use std::io::{self, Write};
 
-/// All of it, as `assay show --json` has it.
+/// The whole run or import, as `assay show --json` prints it.
 pub fn json(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    file(asked, "json", JSON, |stored, out| match stored {
-        Stored::Run(run) => run_json::write(run, out),
-        Stored::Import(of) => import::write_json(of, out),
+    file(asked, "json", JSON, |stored, out| {
+        in_english(|| match stored {
+            Stored::Run(run) => run_json::write(run, out),
+            Stored::Import(of) => import::write_json(of, out),
+        })
     })
 }
 
 /// A row for each trial and metric.
 pub fn csv(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    file(
-        asked,
-        "csv",
-        "text/csv; charset=utf-8",
-        |stored, out| match stored {
+    file(asked, "csv", "text/csv; charset=utf-8", |stored, out| {
+        in_english(|| match stored {
             Stored::Run(run) => run_csv::write(run, out),
             Stored::Import(of) => import::write_csv(of, out),
-        },
-    )
+        })
+    })
 }
 
 /// A workbook.
 pub fn xlsx(asked: &Asked<'_>) -> Result<Reply, Problem> {
     const KIND: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
-    let (id, tag) = named(asked, "xlsx")?;
-    let mut bytes = Vec::new();
-    let written = match load(asked, &id)? {
-        Stored::Run(run) => asked.served.program.workbook(&run, &mut bytes),
-        Stored::Import(of) => workbook::write_import(&of, None, &mut bytes),
-    };
-    let name = format!("assay-{}.xlsx", id.id());
-    finished(written, bytes, KIND, name).map(|reply| reply.tagged(tag))
+    file(asked, "xlsx", KIND, |stored, out| match stored {
+        Stored::Run(run) => asked.served.program.workbook(run, out),
+        Stored::Import(of) => workbook::write_import(of, None, out),
+    })
 }
 
 fn file(
@@ -47,22 +42,11 @@ fn file(
     kind: &'static str,
     write: impl Fn(&Stored, &mut dyn Write) -> io::Result<()>,
 ) -> Result<Reply, Problem> {
-    let (id, tag) = named(asked, ending)?;
-    let stored = load(asked, &id)?;
+    let found = named(asked, ending)?;
     let mut bytes = Vec::new();
-    let written = in_english(|| write(&stored, &mut bytes));
-    let name = format!("assay-{}.{ending}", id.id());
-    finished(written, bytes, kind, name).map(|reply| reply.tagged(tag))
-}
-
-fn finished(
-    written: io::Result<()>,
-    bytes: Vec<u8>,
-    kind: &'static str,
-    name: String,
-) -> Result<Reply, Problem> {
+    let written = write(&load(asked, &found)?, &mut bytes);
     written.map_err(|error| Problem::Wrong(error.to_string()))?;
-    let mut reply = Reply::new(kind, bytes);
-    reply.file = Some(name);
+    let mut reply = Reply::new(kind, bytes).tagged(found.tag);
+    reply.file = Some(format!("assay-{}.{ending}", found.id.id()));
     Ok(reply)
 }

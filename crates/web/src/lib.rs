@@ -3,7 +3,7 @@
 //! [`serve`] answers requests from one [`Served`]: whatever is asked for is read from the store and
 //! rendered on a thread of its own (`pool`), while one thread moves bytes (`connections`). All
 //! addresses stand in one table (`routes`), from which the router and the OpenAPI document are made.
-//! Nothing is written, and no path of the file system is ever looked at.
+//! Nothing is written, and no address leads to a path of the file system.
 
 mod access;
 mod api;

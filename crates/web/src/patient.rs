@@ -1,6 +1,5 @@
 //! A connection whose client has to take what it asked for.
 
-use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};

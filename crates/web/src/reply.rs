@@ -1,4 +1,4 @@
-//! What a request is answered with.
+//! Answers to requests, and reasons why there is none.
 
 use assay_store::StoreError;
 use axum::body::Body;
@@ -74,7 +74,7 @@ pub fn tag_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     tag
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug)]
 pub enum Problem {
     /// Nothing is at that address, or in the store.
@@ -95,7 +95,8 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NoSuchRun { text, .. } => Self::Missing(text),
-            StoreError::Empty { .. } => Self::Missing("the store has no runs yet".to_owned()),
+            StoreError::Empty { .. } => Self::Missing("run in this store yet".to_owned()),
+            StoreError::Ambiguous { .. } => Self::Wrong(error.to_string()),
             other => Self::Store(other),
         }
     }
@@ -114,7 +115,7 @@ impl Problem {
     }
 }
 
-/// Bytes of all answers under way; a further one waits.
+/// Size of all answers under way; a further one is refused.
 const IN_MEMORY_KIB: u32 = 512 << 10;
 
 /// Memory for answers that clients take slowly.

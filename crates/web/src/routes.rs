@@ -1,7 +1,7 @@
-//! All addresses, and what happens to every request before and after its answer is made.
+//! Table of all addresses, and the steps before and after each answer is made.
 
 use crate::access::Names;
-use crate::asked::{Asked, Query, is_in};
+use crate::asked::{Asked, Query};
 use crate::described::Described;
 use crate::openapi;
 use crate::reply::{HTML, JSON, Problem, Reply, short};
@@ -24,79 +24,37 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const PAGE: Parameter = Parameter {
-    name: "after",
-    about: "`next` of the page before",
-};
+const fn parameter(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, about }
+}
+
+const PAGE: Parameter = parameter("after", "`next` of the page before");
 const RUNS: &[Parameter] = &[
-    Parameter {
-        name: "text",
-        about: "text within id, name, path, device, tag or note",
-    },
-    Parameter {
-        name: "device",
-        about: "text within the description of the device",
-    },
-    Parameter {
-        name: "command",
-        about: "command that made the run, such as qualify; import for imports",
-    },
-    Parameter {
-        name: "target",
-        about: "text within the name of the machine",
-    },
-    Parameter {
-        name: "status",
-        about: "running, finished, interrupted or failed",
-    },
-    Parameter {
-        name: "since",
-        about: "first day, such as 2026-03-14 (UTC)",
-    },
-    Parameter {
-        name: "until",
-        about: "last day",
-    },
+    parameter("text", "text within id, name, path, device, tag or note"),
+    parameter("device", "text within the description of the device"),
+    parameter(
+        "command",
+        "command that made the run, such as qualify; import for imports",
+    ),
+    parameter("target", "text within the name of the machine"),
+    parameter("status", "running, finished, interrupted or failed"),
+    parameter("since", "first day, such as 2026-03-14 (UTC)"),
+    parameter("until", "last day"),
     PAGE,
 ];
 
 const SERIES: &[Parameter] = &[DEVICE, JOB, METRIC, PROJECT, METRICS, SINCE, PAGE];
-const CHANGES: &[Parameter] = &[
-    Parameter {
-        name: "state",
-        about: "open: only slowdowns that nobody accepted",
-    },
-    DEVICE,
-    JOB,
-    METRIC,
-    PROJECT,
-    METRICS,
-    PAGE,
-];
-const DEVICE: Parameter = Parameter {
-    name: "device",
-    about: "text within model, unit or machine",
-};
-const JOB: Parameter = Parameter {
-    name: "job",
-    about: "name of a job; * at its end stands for any end",
-};
-const METRIC: Parameter = Parameter {
-    name: "metric",
-    about: "name of a metric, likewise",
-};
-const PROJECT: Parameter = Parameter {
-    name: "project",
-    about: "name of a project",
-};
-const METRICS: Parameter = Parameter {
-    name: "metrics",
-    about: "all: also metrics that do not decide",
-};
-const SINCE: Parameter = Parameter {
-    name: "since",
-    about: "day of the newest run or an earlier one, such as 2026-03-14 (UTC)",
-};
+const CHANGES: &[Parameter] = &[STATE, DEVICE, JOB, METRIC, PROJECT, METRICS, PAGE];
+const STATE: Parameter = parameter("state", "open: only slowdowns that nobody accepted");
+const DEVICE: Parameter = parameter("device", "text within model, unit or machine");
+const JOB: Parameter = parameter("job", "name of a job; * at its end stands for any end");
+const METRIC: Parameter = parameter("metric", "name of a metric, likewise");
+const PROJECT: Parameter = parameter("project", "name of a project");
+const METRICS: Parameter = parameter("metrics", "all: also metrics that do not decide");
+const SINCE: Parameter = parameter(
+    "since",
+    "day of the newest run or an earlier one, such as 2026-03-14 (UTC)",
+);
 
 /// A page for people.
 const fn page(path: &'static str, make: fn(&Asked<'_>) -> Result<Reply, Problem>) -> Route {
@@ -127,7 +85,7 @@ const fn data<T: Described>(
     }
 }
 
-/// All addresses.
+/// Addresses of the server, for the router and the OpenAPI document.
 static ROUTES: &[Route] = &[
     page("/", pages::overview::page),
     page("/runs", pages::runs::page),
@@ -274,7 +232,6 @@ async fn answer(
         .collect();
     let query = Query::read(head.uri.query().unwrap_or_default());
     let has = text(IF_NONE_MATCH).map(str::to_owned);
-    let had = has.clone();
     let server = Arc::clone(served);
     let made = served.pool.with(move |store| {
         let asked = Asked {
@@ -284,26 +241,24 @@ async fn answer(
             query,
             has,
         };
-        match route.access {
+        let reply = match route.access {
             Access::Page => (route.make)(&asked),
             Access::Data => in_english(|| (route.make)(&asked)),
-        }
+        }?;
+        // Hashed here: the other thread moves the bytes of all connections.
+        let tag = asked.unless_had(reply.tag())?;
+        Ok(reply.tagged(tag))
     });
     match made.await {
-        Ok(reply) => sent(served, reply, had.as_deref()),
+        Ok(reply) => sent(served, route.access, reply),
         Err(problem) => refused(served, route.access, &problem),
     }
 }
 
-fn sent(served: &Served, reply: Reply, has: Option<&str>) -> Response<Body> {
-    let tag = reply.tag();
-    if is_in(has, &tag) {
-        return unchanged(&tag);
-    }
+fn sent(served: &Served, access: Access, reply: Reply) -> Response<Body> {
     let lasts = reply.lasts;
-    let reply = reply.tagged(tag);
     let Some(mut response) = served.room.response(reply) else {
-        return refused(served, Access::Data, &Problem::Busy);
+        return refused(served, access, &Problem::Busy);
     };
     if lasts {
         let value = HeaderValue::from_static("public, max-age=31536000, immutable");

@@ -52,7 +52,7 @@ pub struct ServedParts {
     pub program: Box<dyn Program>,
 }
 
-/// What a server answers from.
+/// State of a server that its answers are made from.
 pub struct Served {
     /// Connections to the store.
     pub(crate) pool: Arc<Pool>,

@@ -14,20 +14,28 @@ pub enum Stored {
     Import(Box<Import>),
 }
 
-/// The whole id of what a part of the path names, and the tag of its contents: nothing of it is
-/// read yet.
+/// A run or an import that a part of the path names: no record of it is read yet.
+pub struct Named {
+    /// Its whole id.
+    pub id: StoredId,
+    /// Tag of its contents in one form.
+    pub tag: String,
+    /// True if the process that made the run is gone.
+    abandoned: bool,
+}
+
+/// Finds the run or the import of the path, and the tag of its contents.
 ///
 /// # Errors
 /// When the store has no such run or import, or the client has it already.
-pub fn named(asked: &Asked<'_>, form: &str) -> Result<(StoredId, String), Problem> {
-    let found = asked.store.find(asked.part("id"))?;
-    let id = found.id();
-    let state = asked.store.state_of(id)?;
-    let alive = state
-        .owner
-        .is_none_or(|owner| asked.served.program.is_alive(&owner));
-    let tag = asked.tag(&[form, id, &state.text, if alive { "" } else { "abandoned" }])?;
-    Ok((found, tag))
+pub fn named(asked: &Asked<'_>, form: &str) -> Result<Named, Problem> {
+    let id = asked.store.find(asked.part("id"))?;
+    let state = asked.store.state_of(id.id())?;
+    let alive = |owner| asked.served.program.is_alive(&owner);
+    let abandoned = !state.owner.is_some_and(alive);
+    let word = if abandoned { "abandoned" } else { "" };
+    let tag = asked.tag(&[form, id.id(), &state.text, word])?;
+    Ok(Named { id, tag, abandoned })
 }
 
 /// A part of the list of runs and imports. A run whose process is gone is shown as interrupted.
@@ -61,16 +69,14 @@ pub fn listed(
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn load(asked: &Asked<'_>, id: &StoredId) -> Result<Stored, Problem> {
-    let id = match id {
+pub fn load(asked: &Asked<'_>, of: &Named) -> Result<Stored, Problem> {
+    let id = match &of.id {
         StoredId::Import(id) => return Ok(Stored::Import(Box::new(asked.store.load_import(id)?))),
         StoredId::Run(id) => id,
     };
     let LoadedRun { mut run, .. } = asked.store.load(id)?;
-    let owner = asked.store.state_of(id)?.owner;
-    let alive = |owner| asked.served.program.is_alive(&owner);
     // As lists say it.
-    if run.status == RunStatus::Running && !owner.is_some_and(alive) {
+    if run.status == RunStatus::Running && of.abandoned {
         run.status = RunStatus::Interrupted;
     }
     Ok(Stored::Run(Box::new(run)))

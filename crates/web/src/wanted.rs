@@ -64,26 +64,26 @@ pub const STATUSES: [&str; 4] = [
     "failed",
 ];
 
-/// Where the page of an address begins.
+/// End of the page before the one that an address asks for.
 ///
 /// # Errors
 /// When it is not the end of another page.
 pub fn after(query: &Query) -> Result<Option<PageKey>, Problem> {
-    let read = |text: &str| {
-        let key = PageKey::read(text);
-        key.ok_or_else(|| Problem::Wrong(tr!("{text} is not the end of a page.", text)))
-    };
-    query.get("after").map(read).transpose()
+    key_after(query, PageKey::read)
 }
 
-/// Where the list of runs of an address begins.
+/// End of the part of the list of runs before the one that an address asks for.
 ///
 /// # Errors
 /// When it is not the end of another part of the list.
 pub fn after_run(query: &Query) -> Result<Option<ListKey>, Problem> {
+    key_after(query, |text| text.parse().ok())
+}
+
+fn key_after<K>(query: &Query, read: fn(&str) -> Option<K>) -> Result<Option<K>, Problem> {
     let read = |text: &str| {
-        let key = text.parse::<ListKey>();
-        key.map_err(|()| Problem::Wrong(tr!("{text} is not the end of a page.", text)))
+        let key = read(text);
+        key.ok_or_else(|| Problem::Wrong(tr!("{text} is not the end of a page.", text)))
     };
     query.get("after").map(read).transpose()
 }

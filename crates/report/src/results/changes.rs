@@ -14,7 +14,7 @@ use assay_model::series::{
 pub struct ListedSeries {
     /// The series.
     pub series: StoredSeries,
-    /// Its newest change, if it has any.
+    /// Newest change of the series; `None` if it has none.
     pub change: Option<SeriesChange>,
     /// `true` if the change is an open slowdown that is new for whoever asks.
     pub is_new: bool,
@@ -144,7 +144,7 @@ pub fn events(of: &SeriesChange) -> String {
     }
 }
 
-/// What a user says of a change.
+/// A user's opinion of a change in one sentence.
 pub fn opinion(of: &Opinion) -> String {
     let (author, day) = (clean(&of.author), day(of.at_unix_ms));
     let said = match of.state {

@@ -1,4 +1,4 @@
-//! Where the figures of a run stand among those of other units of the same model.
+//! Standing of a run's figures among those of other units of the same model.
 
 use crate::results::shared::{SharedRun, comparable};
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Shares of the units at which the population is described, in percent.
 pub const QUANTILES: [u8; 5] = [5, 25, 50, 75, 95];
 
-/// What two figures must have in common to be compared.
+/// Properties that two figures must share to be compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     job: String,
@@ -28,13 +28,13 @@ pub struct Others {
 /// Figure of a run on another unit of the same model and bus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KinFigure {
-    /// What tells the unit from others.
+    /// Keyed hash or name of the unit.
     pub unit: String,
     /// Hash of the job.
     pub job: String,
     /// Name of the metric.
     pub metric: String,
-    /// What was measured.
+    /// Label of the figure: `device`, `page-cache` and so on.
     pub label: String,
     /// The figure.
     pub value: f64,
@@ -70,7 +70,7 @@ pub struct Placed {
     pub job: String,
     /// Name of the metric.
     pub metric: String,
-    /// What was measured.
+    /// Label of the figure: `device`, `page-cache` and so on.
     pub label: String,
     /// Unit of the values.
     pub unit: Unit,

@@ -1,4 +1,4 @@
-//! What a run tells others of its device: figures with their labels, model, bus mode, job hashes and
+//! A run as it is shared with others: figures with their labels, model, bus mode, job hashes and
 //! kernel version. Host names, paths, users and names that a person gave stay behind; units and runs
 //! are told apart by keyed hashes.
 
@@ -45,7 +45,7 @@ pub struct SharedFigure {
     pub job: String,
     /// Name of the metric.
     pub metric: String,
-    /// What was measured.
+    /// Label of the figure: `device`, `page-cache` and so on.
     pub label: String,
     /// Unit of the value.
     pub unit: Unit,

@@ -31,7 +31,7 @@ pub fn list(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Document {
     document
 }
 
-/// Whether there are slowdowns that nobody accepted, and each of them.
+/// Slowdowns that nobody accepted: their number, then each of them.
 fn answer(all: &[ListedSeries], since_unix_ms: Option<u64>) -> Section {
     let mut answer = Section::new("verdict", "");
     if all.is_empty() {

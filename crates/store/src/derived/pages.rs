@@ -104,13 +104,17 @@ impl Store {
         Ok(page(rows, most, key))
     }
 
-    /// Number of slowdowns that nobody accepted.
+    /// Number of slowdowns of metrics that decide, which nobody accepted.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn open_changes(&self) -> Result<u64, StoreError> {
-        let sql = "SELECT count(*) AS n FROM changes WHERE verdict = 'slower' AND accepted = 0";
-        let n = self.database.first(sql, &[], |row| row.get("n"))?;
+        let sql = "SELECT count(*) AS n FROM changes JOIN series ON changes.series = series.id \
+                   WHERE changes.verdict = 'slower' AND changes.accepted = 0 \
+                   AND series.decides = ?1 AND series.runs > 0";
+        let n = self
+            .database
+            .first(sql, &[true.into()], |row| row.get("n"))?;
         Ok(n.unwrap_or_default())
     }
 

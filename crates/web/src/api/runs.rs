@@ -141,7 +141,6 @@ impl ImportEntry {
 
 /// JSON as an answer.
 pub fn json(value: &impl Serialize) -> Result<Reply, Problem> {
-    let text =
-        serde_json::to_vec_pretty(value).map_err(|error| Problem::Wrong(error.to_string()))?;
+    let text = serde_json::to_vec_pretty(value).map_err(|_| Problem::Broken)?;
     Ok(Reply::new(JSON, text))
 }

@@ -68,7 +68,7 @@ described! {
     pub struct PointList {
         /// The series.
         pub series: SeriesEntry,
-        /// Its runs.
+        /// Runs of the series.
         pub points: Vec<PointEntry>,
     }
 

@@ -26,21 +26,16 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let older = page
         .next
         .map(|key| query.with("/changes", "after", &key.to_string()));
-    let (other, label) = match open {
-        true => ("all", tr!("Show all changes")),
-        false => ("", tr!("Show open changes only")),
+    let (title, other, label) = match open {
+        true => (tr!("Open changes"), "all", tr!("Show all changes")),
+        false => (tr!("All changes"), "", tr!("Show open changes only")),
     };
     let contents = html! {
         p { (tr!("A change is open while it is a slowdown that nobody accepted. assay trend accepts one, or marks it as false.")) }
         p { a href=(address("/changes", [("state", other)])) { (label) } }
         @if page.rows.is_empty() { p { (tr!("There is none.")) } }
-        @else { (of_changes(tr!("Changes, newest first"), &page.rows, true)) }
+        @else { (of_changes(tr!("Changes, newest first"), page.rows.iter().map(|(series, change)| (series, change)), true)) }
         @if let Some(older) = older { p { a rel="next" href=(older) { (tr!("Older changes")) } } }
-    };
-    let title = if open {
-        tr!("Open changes")
-    } else {
-        tr!("All changes")
     };
     let main = section("changes", title, &contents);
     Ok(reply(
@@ -49,9 +44,9 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
 }
 
 /// A table of changes; with their series where these differ.
-pub fn of_changes(
+pub fn of_changes<'a>(
     caption: &str,
-    all: &[(StoredSeries, SeriesChange)],
+    all: impl Iterator<Item = (&'a StoredSeries, &'a SeriesChange)>,
     with_series: bool,
 ) -> Markup {
     let mut heads = vec![
@@ -67,11 +62,12 @@ pub fn of_changes(
         heads.insert(1, words(tr!("Series")));
         heads.insert(2, words(tr!("Device")));
     }
-    let rows: Vec<Vec<Markup>> = all.iter().map(|one| row(one, with_series)).collect();
+    let rows = all.map(|(series, change)| row(series, change, with_series));
+    let rows: Vec<Vec<Markup>> = rows.collect();
     table(caption, &heads, &rows)
 }
 
-fn row((series, change): &(StoredSeries, SeriesChange), with_series: bool) -> Vec<Markup> {
+fn row(series: &StoredSeries, change: &SeriesChange, with_series: bool) -> Vec<Markup> {
     let compare = [
         ("a", change.before_run.as_str()),
         ("b", change.run.as_str()),

@@ -44,17 +44,18 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
             _ => {}
         }
     }
-    if a.is_empty()
-        && b.is_empty()
-        && let [first, second] = runs.as_slice()
-    {
-        (a, b) = in_order(asked, first, second)?;
-    }
-    if a.len() + b.len() + runs.len() > 2 * MOST {
+    if runs.len().max(a.len() + b.len()) > MOST {
         return Err(Problem::Wrong(tr!(
             "At most {n} runs can be compared.",
             n = MOST
         )));
+    }
+    if a.is_empty()
+        && b.is_empty()
+        && query.get("choose").is_none()
+        && let [first, second] = runs.as_slice()
+    {
+        (a, b) = in_order(asked, first, second)?;
     }
     match a.is_empty() || b.is_empty() {
         true => choose(asked, &runs, None),
@@ -124,7 +125,6 @@ fn id_of(word: &str) -> &str {
 fn choose(asked: &Asked<'_>, runs: &[String], why: Option<&str>) -> Result<Reply, Problem> {
     let chosen: Vec<Chosen> = runs
         .iter()
-        .take(MOST)
         .map(|word| chosen(asked, word))
         .collect::<Result<_, Problem>>()?;
     let sides = html! {

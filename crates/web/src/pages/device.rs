@@ -45,10 +45,6 @@ pub fn model(asked: &Asked<'_>) -> Result<Reply, Problem> {
 /// A unit.
 pub fn unit(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let (model, unit) = (parameter(asked, "model")?, parameter(asked, "unit")?);
-    let units = asked.store.units_of(model, u32::MAX)?;
-    if units.rows.iter().all(|known| known.name != unit) {
-        return Err(Problem::Missing(tr!("unit {unit}", unit)));
-    }
     let contents = html! {
         p { (tr!("A unit of ")) (named(model)) }
         (runs(asked, model, Some(unit))?)
@@ -95,6 +91,11 @@ fn runs(asked: &Asked<'_>, model: &str, unit: Option<&str>) -> Result<Markup, Pr
         ..ListFilter::default()
     };
     let page = listed(asked, &filter, None, ROWS)?;
+    if page.entries.is_empty()
+        && let Some(unit) = unit
+    {
+        return Err(Problem::Missing(tr!("unit {unit}", unit)));
+    }
     let all = [("model", model), ("unit", unit.unwrap_or_default())];
     Ok(html! {
         form action="/compare" method="get" {

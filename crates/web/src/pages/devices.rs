@@ -1,4 +1,4 @@
-//! All devices.
+//! Devices of the store, by model.
 
 use super::site::{Here, reply, section, site, time};
 use super::table::{numbers, table, whole, words};

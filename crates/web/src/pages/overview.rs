@@ -63,14 +63,16 @@ fn latest(runs: &Markup, of: u64) -> Markup {
     }
 }
 
-/// Slowdowns that nobody accepted.
+/// Slowdowns of metrics that decide, which nobody accepted.
 fn changes(asked: &Asked<'_>) -> Result<Markup, Problem> {
-    let page = asked
-        .store
-        .change_page(&SeriesFilter::default(), true, None, CHANGES)?;
+    let filter = SeriesFilter {
+        only_primary: true,
+        ..SeriesFilter::default()
+    };
+    let page = asked.store.change_page(&filter, true, None, CHANGES)?;
     Ok(html! {
         @if page.rows.is_empty() { p { (tr!("No slowdown is open.")) } }
-        @else { (of_changes(tr!("Slowdowns that nobody accepted, newest first"), &page.rows, true)) }
+        @else { (of_changes(tr!("Slowdowns that nobody accepted, newest first"), page.rows.iter().map(|(series, change)| (series, change)), true)) }
         p { a href="/changes" { (tr!("All changes")) } }
     })
 }

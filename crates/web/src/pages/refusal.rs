@@ -1,4 +1,4 @@
-//! What a page says that cannot be shown.
+//! Answers in place of a page that cannot be shown.
 
 use super::site::{Here, section, site};
 use crate::reply::Problem;
@@ -23,8 +23,7 @@ pub fn page(served: &Served, problem: &Problem) -> String {
     page.into_string()
 }
 
-/// A problem in words. Errors of the store name its place and are for its owner: they stand in
-/// the log.
+/// A problem in words.
 pub fn words(problem: &Problem) -> String {
     match problem {
         Problem::Missing(what) => tr!("There is no {what}.", what = clean(what)),

@@ -10,9 +10,9 @@ use maud::{Markup, html};
 
 /// The page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    let (id, tag) = named(asked, "page")?;
-    let stored = load(asked, &id)?;
-    let site = site(asked.served, Here::Runs, lead(id.id()));
+    let found = named(asked, "page")?;
+    let stored = load(asked, &found)?;
+    let site = site(asked.served, Here::Runs, lead(found.id.id()));
     let page = match &stored {
         Stored::Run(run) => pages::markup_in(&site, run),
         Stored::Import(import) => {
@@ -20,10 +20,10 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
             pages::import_in(&site, import, verdicts.as_ref())
         }
     };
-    Ok(reply(&page).tagged(tag))
+    Ok(reply(&page).tagged(found.tag))
 }
 
-/// What can be done with it.
+/// Links to a comparison, the series and the files of a run.
 fn lead(id: &str) -> Markup {
     let file = |ending: &str| format!("/runs/{}/run.{ending}", segment(id));
     html! {

@@ -24,7 +24,7 @@ const DRAWN: usize = 400;
 /// Newest runs in a table.
 const RUNS: usize = 50;
 
-/// All series, or those that are searched for.
+/// Series that fit the search, a page of them.
 pub fn list(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
     let page = asked
@@ -85,7 +85,7 @@ pub fn of_series(caption: &str, all: &[StoredSeries]) -> Markup {
             html! { a href={ "/series/" (segment(&series.key)) } { (name(series)) } },
             html! { (device(series)) },
             html! { (clean(&series.target)) },
-            html! { span class={ "label " (clean(&series.label)) } { (translated(&clean(&series.label))) } },
+            label(series),
             html! { (series.runs) },
             html! { (quantity(series.unit_of_measure, series.last_centre)) },
             time(series.last_unix_ms),
@@ -104,21 +104,17 @@ pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
         .get(points.len().saturating_sub(DRAWN)..)
         .unwrap_or_default();
     let drawn = trend::chart(&series, newest, &shown(newest, &changes));
-    let about: Vec<(StoredSeries, SeriesChange)> = changes
-        .iter()
-        .rev()
-        .map(|change| (series.clone(), change.clone()))
-        .collect();
+    let newest_first = changes.iter().rev().map(|change| (&series, change));
     let main = html! {
-        (section("about", tr!("Series"), &facts(&series)))
+        (section("about", tr!("Series"), &facts(asked, &series)))
         (section("course", tr!("Over time"), &html! {
             @if points.is_empty() { p { (tr!("It has no runs.")) } }
             @else { (markup(&[Block::Chart(Box::new(drawn))])) }
             @if points.len() > DRAWN { p.soft { (tr!("The newest {n} runs are drawn.", n = DRAWN)) } }
         }))
         (section("changes", tr!("Changes"), &html! {
-            @if about.is_empty() { p { (tr!("No change was found.")) } }
-            @else { (of_changes(tr!("Changes, newest first"), &about, false)) }
+            @if changes.is_empty() { p { (tr!("No change was found.")) } }
+            @else { (of_changes(tr!("Changes, newest first"), newest_first, false)) }
         }))
         (section("runs", tr!("Runs"), &of_points(&series, &points, &changes)))
     };
@@ -151,16 +147,24 @@ pub fn one(asked: &Asked<'_>) -> Result<StoredSeries, Problem> {
         .ok_or_else(|| Problem::Missing(tr!("series {key}", key)))
 }
 
-fn facts(series: &StoredSeries) -> Markup {
+fn label(series: &StoredSeries) -> Markup {
+    let label = clean(&series.label);
+    html! { span class={ "label " (label) } { (translated(&label)) } }
+}
+
+fn facts(asked: &Asked<'_>, series: &StoredSeries) -> Markup {
     let of_model = address("/device", [("model", series.model.as_str())]);
     html! {
         dl {
             dt { (tr!("Device")) } dd { a href=(of_model) { (device(series)) } }
             dt { (tr!("Machine")) } dd { a href=(address("/runs", [("target", series.target.as_str())])) { (clean(&series.target)) } }
             dt { (tr!("Project")) } dd { (clean(&series.project)) }
-            dt { (tr!("Measured")) } dd { span class={ "label " (clean(&series.label)) } { (translated(&clean(&series.label))) } }
+            dt { (tr!("Measured")) } dd { (label(series)) }
             dt { (tr!("Key")) } dd { code { (clean(&series.key)) } }
-            dt { (tr!("Data")) } dd { a href={ "/api/v1/series/" (segment(&series.key)) "/points" } { (tr!("all runs as JSON")) } }
+            // A browser has no token.
+            @if asked.served.token.is_none() {
+                dt { (tr!("Data")) } dd { a href={ "/api/v1/series/" (segment(&series.key)) "/points" } { (tr!("all runs as JSON")) } }
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::charts::draw::{Axis, Body, Chart, Measure, Point, Scale, Series, SeriesStyle, Tint};
 use crate::results::changes::{day, name};
 use crate::words::format::{change, quantity, utc};
+use crate::words::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::series::{SeriesChange, SeriesPoint, StoredSeries, Turn};
 use std::ops::Range;
@@ -13,7 +14,7 @@ pub fn chart(series: &StoredSeries, points: &[SeriesPoint], changes: &[SeriesCha
     let runs = points.iter().zip(0..).map(|(point, place)| Point {
         note: Some(tr!(
             "run {run}, {moment}: {value}",
-            run = point.run,
+            run = clean(&point.run),
             moment = utc(point.started_unix_ms),
             value = quantity(unit, point.centre)
         )),
@@ -21,10 +22,14 @@ pub fn chart(series: &StoredSeries, points: &[SeriesPoint], changes: &[SeriesCha
     });
     // Levels first: in a terminal a run may lie in the cell of a level, and is the one to see.
     let mut all = Vec::new();
-    let levels = levels(points, changes);
     if changes.len() < points.len() && !changes.is_empty() {
         let level = tr!("level between changes");
-        all.push(drawn(level, Tint::Ink, SeriesStyle::Spans, levels));
+        all.push(drawn(
+            level,
+            Tint::Ink,
+            SeriesStyle::Spans,
+            levels(points, changes),
+        ));
     }
     let dots = SeriesStyle::Dots;
     all.push(drawn(tr!("run"), Tint::Read, dots, runs.collect()));

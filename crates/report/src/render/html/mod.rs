@@ -3,7 +3,8 @@
 //! out data.
 //!
 //! `blocks` turns the blocks of a document into markup, `page` is the frame, and `data`
-//! the archive in it. maud escapes all text; control characters are spelled out by
+//! the archive in it. `site` frames pages that a server sends: they have no script, and ask
+//! it for their style. maud escapes all text; control characters are spelled out by
 //! [`crate::words::text::clean`] before.
 
 mod blocks;
@@ -28,8 +29,9 @@ use page::Page;
 use std::io::{self, Write};
 
 pub use crate::views::index::IndexEntry;
+pub use blocks::blocks as markup;
 pub use run::{markup_in, write, write_among};
-pub use site::{Site, SiteLink, markup, style_sheet};
+pub use site::{Site, SiteLink, style_sheet};
 
 /// Writes the page of results that were made elsewhere; `verdicts` where they have
 /// several conditions.

@@ -2,13 +2,15 @@
 
 use super::blocks::blocks;
 use super::data::Archive;
-use super::site::{Site, inline_style};
+use crate::charts::draw::svg;
 use crate::document::{Document, Section};
 use crate::words::text::clean;
 use assay_lang::{current, tr};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::io::{self, Write};
 
+/// Style of all pages, without that of charts.
+pub const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
 /// Nothing may be asked for, from anywhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
@@ -29,15 +31,9 @@ impl Page<'_> {
         out.write_all(self.markup().into_string().as_bytes())
     }
 
-    /// The page with the ways of a server, which hands out the data itself.
-    pub fn in_site(&self, site: &Site) -> Markup {
-        let anchors = anchors(self.document);
-        let header = html! { (self.opening(&site.lead)) (self.contents(&anchors)) };
-        site.whole(&self.document.title, &header, &self.sections(&anchors))
-    }
-
     fn markup(&self) -> Markup {
-        let anchors = anchors(self.document);
+        let document = self.document;
+        let anchors = anchors(document);
         html! {
             (DOCTYPE)
             html lang=(current().tag()) {
@@ -46,14 +42,14 @@ impl Page<'_> {
                     meta http-equiv="Content-Security-Policy" content=(POLICY);
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    title { "assay: " (self.document.title) }
-                    (inline_style())
+                    title { "assay: " (document.title) }
+                    style { (PreEscaped(svg::variables())) (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) }
                 }
                 body data-filter=(tr!("Filter rows")) data-shown=(tr!("shown")) data-csv=(tr!("Data of this chart as CSV"))
                     data-turn=(tr!("Surface: arrow keys turn it, plus and minus zoom, 0 puts it back")) {
-                    header { (self.opening(&Markup::default())) (self.contents(&anchors)) }
+                    header { (opening(document)) (contents(document, &anchors, self.data.is_some())) }
                     main {
-                        (self.sections(&anchors))
+                        (sections(document, &anchors))
                         @if let Some(data) = &self.data {
                             section #take-away { h2 { (tr!("Data")) } (data.markup()) }
                         }
@@ -64,31 +60,33 @@ impl Page<'_> {
             }
         }
     }
+}
 
-    /// Title, and what stands directly below it.
-    fn opening(&self, lead: &Markup) -> Markup {
-        html! { h1 { (self.document.title) } (blocks(&self.document.header)) (lead) }
-    }
+/// Title, and what stands directly below it.
+pub fn opening(document: &Document) -> Markup {
+    html! { h1 { (document.title) } (blocks(&document.header)) }
+}
 
-    fn contents(&self, anchors: &[String]) -> Markup {
-        html! {
-            nav aria-label=(tr!("Sections")) {
-                @for (anchor, section) in anchors.iter().zip(&self.document.sections) {
-                    a href={ "#" (anchor) } { (title(section)) }
-                    " "
-                }
-                @if self.data.is_some() { a href="#take-away" { (tr!("Data")) } }
+/// Links to the sections, and to the data where the page has it.
+pub fn contents(document: &Document, anchors: &[String], has_data: bool) -> Markup {
+    html! {
+        nav aria-label=(tr!("Sections")) {
+            @for (anchor, section) in anchors.iter().zip(&document.sections) {
+                a href={ "#" (anchor) } { (title(section)) }
+                " "
             }
+            @if has_data { a href="#take-away" { (tr!("Data")) } }
         }
     }
+}
 
-    fn sections(&self, anchors: &[String]) -> Markup {
-        html! {
-            @for (anchor, section) in anchors.iter().zip(&self.document.sections) {
-                section id=(anchor) {
-                    h2 { (title(section)) }
-                    (blocks(&section.blocks))
-                }
+/// Sections in reading order.
+pub fn sections(document: &Document, anchors: &[String]) -> Markup {
+    html! {
+        @for (anchor, section) in anchors.iter().zip(&document.sections) {
+            section id=(anchor) {
+                h2 { (title(section)) }
+                (blocks(&section.blocks))
             }
         }
     }
@@ -103,7 +101,7 @@ fn title(section: &Section) -> &str {
 }
 
 /// The ids of sections; the second of a kind has a number.
-fn anchors(document: &Document) -> Vec<String> {
+pub fn anchors(document: &Document) -> Vec<String> {
     let ids = document.sections.iter().map(|section| section.id);
     let ids = ids.enumerate().map(|(at, id)| {
         let before = document.sections[..at].iter();

@@ -1,13 +1,11 @@
 //! Pages that a server sends: ways to its other pages, and neither script nor data.
 
-use super::blocks;
-use super::page::Page;
+use super::page::{STYLE, anchors, contents, opening, sections};
 use crate::charts::draw::svg;
-use crate::document::{Block, Document};
+use crate::document::Document;
 use assay_lang::{current, tr};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
-const STYLE: &str = include_str!("style.css");
 const OWN: &str = include_str!("site.css");
 
 /// A way to another page of the server.
@@ -39,11 +37,6 @@ pub fn style_sheet() -> String {
     [&svg::variables(), svg::STYLE, STYLE, OWN].concat()
 }
 
-/// Markup of blocks, as every page has them.
-pub fn markup(of: &[Block]) -> Markup {
-    blocks::blocks(of)
-}
-
 impl Site {
     /// A page of a title and its sections.
     pub fn page(&self, title: &str, main: &Markup) -> Markup {
@@ -53,16 +46,14 @@ impl Site {
 
     /// A document as a page.
     pub fn document(&self, document: &Document) -> Markup {
-        let page = Page {
-            document,
-            data: None,
-            version: env!("CARGO_PKG_VERSION"),
-        };
-        page.in_site(self)
+        let anchors = anchors(document);
+        let header =
+            html! { (opening(document)) (self.lead) (contents(document, &anchors, false)) };
+        self.whole(&document.title, &header, &sections(document, &anchors))
     }
 
     /// Head, ways to other pages, contents, foot.
-    pub(super) fn whole(&self, title: &str, header: &Markup, main: &Markup) -> Markup {
+    fn whole(&self, title: &str, header: &Markup, main: &Markup) -> Markup {
         html! {
             (DOCTYPE)
             html lang=(current().tag()) {
@@ -96,9 +87,4 @@ impl Site {
             }
         }
     }
-}
-
-/// A style that is part of a page.
-pub(super) fn inline_style() -> Markup {
-    html! { style { (PreEscaped(svg::variables())) (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) } }
 }

@@ -101,7 +101,7 @@ fn queue<'a>(run: &Run, evidence: &'a Evidence) -> Option<&'a QueueSettings> {
     queues.find(|queue| queue.name == device.name)
 }
 
-/// All values that trials of a run had, each once: which trial came first is chance.
+/// Values that trials of a run had, sorted and each once: which trial came first is chance.
 fn values(run: &Run, of: impl Fn(&Evidence) -> Option<Vec<String>>) -> Option<String> {
     let trials = run.trials.iter();
     let evidence = trials.filter_map(|trial| trial.evidence.as_ref());

@@ -1,4 +1,4 @@
-//! Where the figures of a run stand among those of other units of its kind.
+//! Standing of a run's figures among those of other units of its kind.
 
 use crate::document::{Cell, Column, Keep, Section, Table, TableRow};
 use crate::results::describe;
