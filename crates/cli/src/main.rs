@@ -55,13 +55,13 @@ fn main() -> ExitCode {
 fn command() -> ExitCode {
     // A limit of file sizes (`ulimit -f`) is an error of the write, which has words.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    let done = run();
-    sharing::queue::push_ended();
-    done.unwrap_or_else(|failure| {
+    let code = run().unwrap_or_else(|failure| {
         let line = format!("assay: {}", clean(&failure.to_string()));
         output::say(&child::failure(&line));
         failure.code()
-    })
+    });
+    sharing::queue::push_ended();
+    code
 }
 
 fn run() -> Result<ExitCode, Failure> {

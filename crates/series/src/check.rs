@@ -2,12 +2,10 @@
 
 use crate::events::{self, Surroundings};
 use assay_model::figures::Better;
-use assay_model::series::{
-    ChangeSide, OpinionState, SeriesChange, SeriesPoint, StoredSeries, Turn,
-};
+use assay_model::series::{ChangeSide, SeriesChange, SeriesPoint, StoredSeries, Turn};
 use assay_model::verdict::Verdict;
 use assay_stats::changes::{
-    self, ChangePoint, JITTER, Opinion, Rules, RunPoint, RunSeries, SideOfChange, find, find_in_job,
+    ChangePoint, JITTER, Opinion, Rules, RunPoint, RunSeries, SideOfChange, find, find_in_job,
 };
 use assay_store::{CheckedSeries, Store, StoreError};
 use std::collections::BTreeMap;
@@ -24,13 +22,9 @@ impl Opinions {
     pub fn of(store: &Store) -> Result<Self, StoreError> {
         let mut all: BTreeMap<String, Vec<Opinion>> = BTreeMap::new();
         for opinion in store.opinions(None)? {
-            let state = match opinion.state {
-                OpinionState::Accepted => changes::OpinionState::Accepted,
-                OpinionState::False => changes::OpinionState::False,
-            };
             all.entry(opinion.series).or_default().push(Opinion {
                 run_id: opinion.run,
-                state,
+                state: opinion.state,
             });
         }
         Ok(Self(all))

@@ -14,6 +14,7 @@ pub mod windows;
 #[cfg(test)]
 mod tests;
 
+pub use assay_model::series::OpinionState;
 pub use job::find_in_job;
 pub use search::find;
 
@@ -52,15 +53,6 @@ pub struct RunSeries {
     /// Largest change without a meaning, as a share; `None` for that of the
     /// [`Rules`].
     pub margin: Option<f64>,
-}
-
-/// Opinion of the user on a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpinionState {
-    /// It is a change and known: the series begins anew there.
-    Accepted,
-    /// It is no change, and is not reported again.
-    False,
 }
 
 /// Opinion on the change that begins with a run.

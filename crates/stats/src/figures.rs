@@ -191,7 +191,7 @@ fn each_metric<'a>(
     }
 }
 
-/// Whether trials of different labels are one figure.
+/// Treatment of trials with different labels: as one figure, or as figures of their own.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Labels {
     #[default]

@@ -1,4 +1,4 @@
-//! Where a figure stands among those of other units of its kind.
+//! Standing of a figure among those of other units of its kind.
 
 use crate::proportion::upper_bound;
 use crate::summary::Summary;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where Debian puts the programs of each version.
+/// Folder in which Debian has a folder of programs for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 /// The user that the server runs as when the tests run as root, which it refuses.
 const NOBODY: u32 = 65_534;
@@ -132,7 +132,7 @@ impl Postgres {
         self.folder.path()
     }
 
-    /// Its port on 127.0.0.1.
+    /// The port on 127.0.0.1 that the server listens on.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port

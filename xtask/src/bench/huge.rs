@@ -41,7 +41,8 @@ pub fn store(assay: &Path, place: &Scratch) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn save(store: &mut Store, run: &Run) -> Result<()> {
+/// Stores a run that has ended.
+pub fn save(store: &mut Store, run: &Run) -> Result<()> {
     let nobody = Owner {
         pid: 0,
         boot_id: String::new(),

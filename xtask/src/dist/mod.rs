@@ -30,7 +30,7 @@ const DOCUMENTS: [&str; 6] = [
     "examples",
 ];
 
-/// What archives have and a first build from source has not, because it takes long to build.
+/// Features of archives that a first build from source has not, because they take long to build.
 const FEATURES: &str = "parquet";
 
 /// Compiler flags of the whole program. io-uring's bindings are those of 64-bit machines;

@@ -8,12 +8,12 @@ use assay_report::facts;
 use assay_store::Store;
 use assay_store::exchange::{Parcel, Record, Transfer, TransferTally};
 
-/// Runs that are to be copied.
+/// Runs and imports to be copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// All that have ended.
+    /// Every run and import that has ended.
     All,
-    /// Those of these ids.
+    /// Runs and imports with these ids.
     These(Vec<String>),
 }
 

@@ -82,7 +82,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// What became of all others.
+    /// Number of runs of each other outcome, in words.
     fn rest(&self) -> Vec<String> {
         let TransferTally {
             added: _,

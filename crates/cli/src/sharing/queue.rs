@@ -17,16 +17,28 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Store that runs are pushed to and pulled from where the user names none: the one of the
-/// arguments if it is a database, else that of the setting `push_to`.
+/// Store that runs are pushed to and pulled from: the one that the user names, else the store of
+/// the arguments if it is a database, else that of the setting `push_to`.
 ///
 /// # Errors
-/// When the usual store has no folder.
-pub fn usual(args: &StoreArgs) -> Result<Option<Destination>, Failure> {
-    Ok(match args.location()? {
-        Location::File(_) => config::values().push_to.clone(),
-        server @ Location::Server(_) => Some(Destination::Store(server)),
-    })
+/// When it is the file that runs are measured into, or that file has no folder.
+pub fn other_store(
+    named: Option<&Destination>,
+    args: &StoreArgs,
+) -> Result<Option<Destination>, Failure> {
+    let other = match (named, args.location()?) {
+        (Some(named), _) => Some(named.clone()),
+        (None, Location::File(_)) => config::values().push_to.clone(),
+        (None, server @ Location::Server(_)) => Some(Destination::Store(server)),
+    };
+    if let Some(Destination::Store(Location::File(path))) = &other
+        && let (Ok(there), Ok(here)) = (path.canonicalize(), args.local_file()?.canonicalize())
+        && there == here
+    {
+        let why = "it is the store itself: name another one";
+        return Err(Failure::in_file(path, why));
+    }
+    Ok(other)
 }
 
 /// Pushes the runs that this process has ended, and those that wait for the same store. That it
@@ -150,7 +162,7 @@ pub fn json(waiting: &[Queued]) -> Value {
     waiting.collect()
 }
 
-/// What waits for each store, in a line each.
+/// Number of runs that wait for each store, in a line each.
 pub fn in_words(waiting: &[Queued]) -> Vec<String> {
     let stores = waiting.chunk_by(|a, b| a.destination == b.destination);
     let lines = stores.filter_map(|waiting| {

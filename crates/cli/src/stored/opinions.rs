@@ -6,22 +6,26 @@ use assay_lang::{counted, tr};
 use assay_model::annotation::parse_note;
 use assay_model::series::{Opinion, OpinionState, StoredSeries};
 use assay_model::text::clean;
-use assay_store::{Store, StoredId};
+use assay_store::{SeriesFilter, Store, StoredId};
 use clap::Args;
 use jiff::Timestamp;
+use std::collections::HashSet;
+
+/// Options of outputs: storing an opinion has none.
+const OUTPUT: [&str; 3] = ["json", "output", "format"];
 
 /// An opinion on the changes that begin with a run.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OpinionArgs {
     /// Accept the changes that begin with this run: they are real and known. The series begin anew
     /// there.
-    #[arg(long, value_name = "RUN", group = "opinion")]
+    #[arg(long, value_name = "RUN", group = "opinion", conflicts_with_all = OUTPUT)]
     pub accept: Option<String>,
     /// Mark the changes that begin with this run as none: they are not shown again.
-    #[arg(long = "false", value_name = "RUN", group = "opinion")]
+    #[arg(long = "false", value_name = "RUN", group = "opinion", conflicts_with_all = OUTPUT)]
     pub no_change: Option<String>,
     /// Withdraw what was said of the changes that begin with this run.
-    #[arg(long, value_name = "RUN", group = "opinion", conflicts_with = "note")]
+    #[arg(long, value_name = "RUN", group = "opinion", conflicts_with = "note", conflicts_with_all = OUTPUT)]
     pub withdraw: Option<String>,
     /// Reason, kept with the opinion.
     #[arg(long, value_name = "TEXT", requires = "opinion", value_parser = parse_note)]
@@ -39,12 +43,12 @@ impl OpinionArgs {
         accepted.or(none).or(withdrawn)
     }
 
-    /// Stores the opinion on each of the series that changed with the run; `false` if none was
-    /// asked for.
+    /// Stores the opinion on each series of a filter that changed with the run; `false` if none
+    /// was asked for.
     ///
     /// # Errors
     /// When no series changed there, or the store cannot be written.
-    pub fn apply(&self, store: &mut Store, all: &[StoredSeries]) -> Result<bool, Failure> {
+    pub fn apply(&self, store: &mut Store, filter: &SeriesFilter) -> Result<bool, Failure> {
         let Some((name, state)) = self.wanted() else {
             return Ok(false);
         };
@@ -56,12 +60,16 @@ impl OpinionArgs {
                 )));
             }
         };
-        let mut meant = Vec::new();
-        for series in all {
-            if concerns(store, series, &run, state)? {
-                meant.push(series);
-            }
+        let opinions = store.opinions(None)?.into_iter();
+        let opinions = opinions.filter(|opinion| opinion.run == run);
+        let mut concerned: HashSet<String> = opinions.map(|opinion| opinion.series).collect();
+        if state.is_some() {
+            let changes = store.changes(filter)?.into_iter();
+            let changes = changes.filter(|(_, change)| change.run == run);
+            concerned.extend(changes.map(|(series, _)| series.key));
         }
+        let mut meant = store.series(filter)?;
+        meant.retain(|series| concerned.contains(&series.key));
         if meant.is_empty() {
             return Err(Failure::usage(match state {
                 Some(_) => format!(
@@ -99,21 +107,6 @@ impl OpinionArgs {
             at_unix_ms: at.unwrap_or(0),
         }
     }
-}
-
-/// Whether a series has a change that begins with the run, or an opinion on one.
-fn concerns(
-    store: &Store,
-    series: &StoredSeries,
-    run: &str,
-    state: Option<OpinionState>,
-) -> Result<bool, Failure> {
-    let opinions = store.opinions(Some(&series.key))?;
-    if opinions.iter().any(|opinion| opinion.run == run) {
-        return Ok(true);
-    }
-    let changes = store.changes_of(&series.key)?;
-    Ok(state.is_some() && changes.iter().any(|change| change.run == run))
 }
 
 /// Name of the user, for others who read the opinion.

@@ -1,4 +1,4 @@
-//! Where a run stands among others of its kind, if a population is configured.
+//! Standing of a run among others of its kind, if a population is configured.
 
 use crate::config::{self, POPULATION_OF_STORE};
 use crate::exit::Failure;

@@ -95,7 +95,7 @@ pub fn find(store: &Store, text: &str) -> Result<StoredSeries, Failure> {
     }
 }
 
-/// All that words can be found in.
+/// Text that words of a user are looked for in.
 fn described(series: &StoredSeries) -> String {
     let parts = [
         &series.key,

@@ -144,6 +144,17 @@ impl Bed {
     }
 }
 
+/// `assay WORDS` with another store than that of the bed, under way.
+pub fn start_with_store(bed: &Bed, store: &str, words: &[&str]) -> Running {
+    let words = [words, &["--store", store]].concat();
+    Running::start(&mut bed.command_without_store(&words))
+}
+
+/// The same, to its end.
+pub fn with_store(bed: &Bed, store: &str, words: &[&str]) -> Ended {
+    start_with_store(bed, store, words).end()
+}
+
 /// A path as a word of a command.
 pub fn text(path: &Path) -> &str {
     assay_testkit::text(path)

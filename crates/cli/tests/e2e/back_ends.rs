@@ -1,6 +1,6 @@
 //! Stored runs in a file and in PostgreSQL: every command says the same of both.
 
-use crate::assay::{Bed, Ended, Running, text};
+use crate::assay::{Bed, Ended, Running, text, with_store};
 use assay_store::{Location, ROLES, Store, StoredId};
 use assay_testkit::{Postgres, or_skip, postgres};
 use std::fs::{self, Permissions};
@@ -9,16 +9,9 @@ use std::process::Command;
 
 const EMMC: &str = "sim:emmc-8gb-hs400,noise=5";
 
-/// `assay WORDS` with a store of that name.
-fn assay(bed: &Bed, store: &str, words: &[&str]) -> Ended {
-    let mut command = bed.command_without_store(words);
-    command.args(["--store", store]);
-    Running::start(&mut command).end()
-}
-
-/// What a command that succeeds prints.
+/// Standard output of a command, which must succeed.
 fn printed(bed: &Bed, store: &str, words: &[&str]) -> String {
-    let ended = assay(bed, store, words);
+    let ended = with_store(bed, store, words);
     ended.assert_code(0);
     ended.out
 }
@@ -86,7 +79,7 @@ fn every_command_says_the_same(bed: &Bed, store: &str) {
         assert!(!here.is_empty(), "{words:?}");
     }
     for words in [&["show", "nosuch"][..], &["compare", "base", "nosuch"]] {
-        let [here, there] = [file, store].map(|store| assay(bed, store, words).refusal());
+        let [here, there] = [file, store].map(|store| with_store(bed, store, words).refusal());
         assert_eq!(here.replace(file, "STORE"), there.replace(store, "STORE"));
         assert!(there.contains("nosuch"), "{there}");
     }
@@ -104,15 +97,15 @@ fn changes(bed: &Bed, store: &str, id: &str) {
         &["tag", "base", "--name", "first", "--tag", "x=1"],
     );
     assert!(printed(bed, store, &["show", "first"]).contains(id));
-    let taken = assay(bed, store, &["tag", "new", "--name", "first"]).refusal();
+    let taken = with_store(bed, store, &["tag", "new", "--name", "first"]).refusal();
     assert!(taken.contains("is called 'first' already"), "{taken}");
     let table = bed.join("governors.csv");
     let imported = printed(bed, store, &["import", text(&table), "--name", "again"]);
     assert!(imported.contains("Stored as import"), "{imported}");
     assert!(printed(bed, store, &["show", "last"]).contains("again"));
-    assay(bed, store, &["rm", "first", "nosuch"]).assert_code(2);
+    with_store(bed, store, &["rm", "first", "nosuch"]).assert_code(2);
     printed(bed, store, &["rm", "first", "again"]);
-    assay(bed, store, &["show", id]).assert_code(2);
+    with_store(bed, store, &["show", id]).assert_code(2);
     let left = printed(bed, store, &["list", "--json"]);
     let left: serde_json::Value = serde_json::from_str(&left).expect("JSON");
     assert_eq!(left["runs"].as_array().map(Vec::len), Some(2));
@@ -227,10 +220,10 @@ fn a_database_is_named_by_variable_and_config_file_and_read_by_readers() {
         assert!(shown.out.contains("base"), "{}", shown.out);
     }
     for words in [&["tag", "base", "--tag", "x"][..], &["rm", "base"]] {
-        let refused = assay(&bed, &url, words).refusal();
+        let refused = with_store(&bed, &url, words).refusal();
         assert!(refused.contains("right to write"), "{refused}");
     }
-    let gone = assay(&bed, "postgres://ann@127.0.0.1:1/lab", &["list"]);
+    let gone = with_store(&bed, "postgres://ann@127.0.0.1:1/lab", &["list"]);
     gone.assert_code(1);
     assert!(
         gone.err.join(" ").contains("cannot reach the server"),

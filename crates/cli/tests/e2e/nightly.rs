@@ -1,6 +1,6 @@
 //! A lab that measures every night: what became slower is found, and nothing else.
 
-use crate::assay::{Bed, Ended, Running, text};
+use crate::assay::{Bed, Running, start_with_store, text, with_store};
 use assay_store::{Location, Owner, Store};
 use assay_testkit::{Postgres, Scratch, needs, or_skip};
 use serde_json::Value;
@@ -27,17 +27,6 @@ const HOUR_MS: u64 = 3_600_000;
 
 /// Runs of a store that measure at the same time.
 const AT_ONCE: usize = 4;
-
-/// `assay WORDS`, with a store of that name.
-fn start(bed: &Bed, store: &str, words: &[&str]) -> Running {
-    let mut command = bed.command_without_store(words);
-    command.args(["--store", store]);
-    Running::start(&mut command)
-}
-
-fn run(bed: &Bed, store: &str, words: &[&str]) -> Ended {
-    start(bed, store, words).end()
-}
 
 /// A board with its card, the file that a night's run goes to, and the board's own store.
 struct Board {
@@ -79,7 +68,7 @@ impl Board {
             &["qualify", &card, "--quick", "--trials", "3", "--only", jobs][..],
             &["--project", "nightly", "--seed", &seed],
         ];
-        start(bed, text(&self.measured), &words.concat())
+        start_with_store(bed, text(&self.measured), &words.concat())
     }
 
     /// Takes the run of a night into the board's store, as this board would have written it in
@@ -118,7 +107,7 @@ fn night_ms(night: u64) -> u64 {
     FIRST_OF_MARCH + (night - 1) * 24 * HOUR_MS
 }
 
-/// All boards measure, then push at the same time.
+/// Measures on all boards, then pushes from all at the same time.
 fn measure_and_push(bed: &Bed, boards: &[Board], night: u64, there: &str) {
     let seeds = (1..).map(|board| night * 100 + board);
     let all: Vec<(&Board, u64)> = boards.iter().zip(seeds).collect();
@@ -132,7 +121,9 @@ fn measure_and_push(bed: &Bed, boards: &[Board], night: u64, there: &str) {
     for board in boards {
         board.keep(night);
     }
-    let push = |board: &Board| start(bed, text(&board.store), &["push", "--all", "--to", there]);
+    let push = |board: &Board| {
+        start_with_store(bed, text(&board.store), &["push", "--all", "--to", there])
+    };
     let pushing: Vec<Running> = boards.iter().map(push).collect();
     for pushing in pushing {
         pushing.end().assert_code(0);
@@ -150,7 +141,7 @@ fn assert_names_the_update(told: &str) {
 
 /// Changes of all series, of metrics that decide.
 fn changes(bed: &Bed, there: &str) -> Vec<Value> {
-    let listed = run(bed, there, &["series", "--json"]);
+    let listed = with_store(bed, there, &["series", "--json"]);
     listed.assert_code(0);
     let listed = listed.json();
     let series = listed["series"].as_array().expect("a list");
@@ -176,13 +167,13 @@ fn two_weeks_in_a_lab_find_a_slower_firmware_and_nothing_else() {
         }
         measure_and_push(&bed, &boards, night, &there);
         let since = format!("2026-03-{night:02}");
-        let gate = run(&bed, &there, &["series", "--gate", "--since", &since]);
+        let gate = with_store(&bed, &there, &["series", "--gate", "--since", &since]);
         if gate.code == Some(3) {
             assert_eq!(found, None, "night {night} alarms again: {}", gate.out);
             found = Some(night);
             assert_names_the_update(&gate.out);
             let news = ["series", "--news", "--since", &since, "--format", "text"];
-            let mail = run(&bed, &there, &news);
+            let mail = with_store(&bed, &there, &news);
             assert!(mail.out.starts_with("1 new slowdown\n"), "{}", mail.out);
             assert_names_the_update(&mail.out);
         } else {
@@ -200,7 +191,7 @@ fn two_weeks_in_a_lab_find_a_slower_firmware_and_nothing_else() {
     assert_eq!(change["verdict"], "slower");
     let percent = change["effect_pct"].as_f64().expect("an effect");
     assert!((percent + 100.0 * SLOWER_BY).abs() < 2.0, "{percent}");
-    let started = run(
+    let started = with_store(
         &bed,
         &there,
         &["show", change["run"].as_str().expect("a run"), "--json"],
@@ -232,7 +223,7 @@ fn short_run(bed: &Bed, path: &str, jobs: &str, project: &str, seed: u64) -> Run
         &["qualify", path, "--quick", "--trials", "3", "--only", jobs][..],
         &["--size", "16M", "--project", project, "--seed", &seed],
     ];
-    start(bed, text(&store_of(bed, project)), &words.concat())
+    start_with_store(bed, text(&store_of(bed, project)), &words.concat())
 }
 
 fn store_of(bed: &Bed, project: &str) -> PathBuf {
@@ -242,7 +233,7 @@ fn store_of(bed: &Bed, project: &str) -> PathBuf {
 /// Series of a project, and how many of them changed; with `--all` also metrics that do not decide.
 fn count(bed: &Bed, project: &str, words: &[&str]) -> (usize, usize) {
     let words = [&["series", "--json"], words].concat();
-    let listed = run(bed, text(&store_of(bed, project)), &words);
+    let listed = with_store(bed, text(&store_of(bed, project)), &words);
     listed.assert_code(0);
     let listed = listed.json();
     let series = listed["series"].as_array().expect("a list");

@@ -1,8 +1,9 @@
 //! Runs that go from one store to another: files, PostgreSQL, and stores of other machines.
 
-use crate::assay::{Bed, Ended, Running, text};
+use crate::assay::{Bed, Ended, Running, start_with_store, text, with_store};
 use crate::over_ssh::{Machine, write_program};
 use crate::sweep::Knob;
+use assay_model::rng::SplitMix64;
 use assay_store::exchange::{Given, Offer, Parcel, Part, Record, Sink, Source, TakenAs};
 use assay_store::{Location, Store};
 use assay_testkit::{Postgres, needs, or_skip};
@@ -37,13 +38,7 @@ fn id_of(ended: &Ended) -> String {
     run["run"]["id"].as_str().expect("an id").to_owned()
 }
 
-/// `assay WORDS`, with another store than that of the bed.
-fn with_store(bed: &Bed, store: &str, words: &[&str]) -> Ended {
-    let words = [words, &["--store", store]].concat();
-    Running::start(&mut bed.command_without_store(&words)).end()
-}
-
-/// What a store has, without what the time of a look changes.
+/// Runs of a store, as `assay list` shows them, by their ids.
 fn listed(bed: &Bed, store: &str) -> BTreeSet<(String, String)> {
     let ended = with_store(bed, store, &["list", "--json"]);
     ended.assert_code(0);
@@ -395,6 +390,8 @@ fn where_to_push_has_to_be_said() {
     assert!(line.contains("--to") && line.contains("push_to"), "{line}");
     let line = bed.refused(&["pull", "--all"]);
     assert!(line.contains("--from"), "{line}");
+    let line = bed.refused(&["push", "last", "--to", text(&bed.store())]);
+    assert!(line.contains("it is the store itself"), "{line}");
     let line = bed.refused(&["push", "last", "--to", "http://lab"]);
     assert!(line.contains("ssh://"), "{line}");
 }
@@ -460,19 +457,10 @@ fn killed_pushers(kills: usize) {
     let url = server.url(&database);
     let bed = Bed::new();
     let local = copies(&bed, 60);
-    let push = || {
-        let words = ["push", "--all", "--to", &url, "--store", text(&local)];
-        Running::start(&mut bed.command_without_store(&words))
-    };
+    let push = || start_with_store(&bed, text(&local), &["push", "--all", "--to", &url]);
     push().end().assert_code(0);
     let mut killed = 0;
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    let mut next = |below: u64| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (random >> 33) % below
-    };
+    let mut random = SplitMix64::new(7);
     while killed < kills {
         // Room for what is pushed again.
         let some = "SELECT id FROM runs ORDER BY random() LIMIT 40";
@@ -482,13 +470,13 @@ fn killed_pushers(kills: usize) {
         );
         server.sql(&database, &sql).expect("the database is ours");
         let pushers: Vec<Running> = (0..4).map(|_| push()).collect();
-        if next(10) == 0 {
-            sleep(Duration::from_millis(next(400)));
+        if random.below(10) == 0 {
+            sleep(Duration::from_millis(random.below(400)));
             server.halt();
             server.go_on().expect("it starts again");
         }
         for pusher in pushers {
-            sleep(Duration::from_millis(next(250)));
+            sleep(Duration::from_millis(random.below(250)));
             pusher.kill(false);
             killed += 1;
         }
@@ -519,7 +507,7 @@ fn both(local: &Path, url: &str) -> (Store, Store) {
     (here, Store::open_existing(&there).expect("a store"))
 }
 
-/// All runs that are there are whole: their contents are those of their hashes.
+/// Checks that the contents of each run in a store are those of its hash.
 fn assert_whole(url: &str) {
     let location = Location::parse(url.as_ref());
     let mut store = Store::open_existing(&location).expect("a store");

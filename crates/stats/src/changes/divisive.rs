@@ -87,6 +87,7 @@ fn weight(m: f64, n: f64, all: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::rng::SplitMix64;
 
     /// The definition: means over all pairs, for each cut and each end.
     fn by_definition(values: &[f64]) -> Cut {
@@ -120,15 +121,10 @@ mod tests {
 
     #[test]
     fn sums_that_grow_give_what_the_definition_gives() {
-        let mut state = 7_u64;
+        let mut random = SplitMix64::new(7);
         for length in 2..40 {
             let values: Vec<f64> = (0..length)
-                .map(|i| {
-                    state = state
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(1);
-                    (state >> 40) as f64 + if i > 9 { 3e6 } else { 0.0 }
-                })
+                .map(|i| random.fraction() + if i > 9 { 0.2 } else { 0.0 })
                 .collect();
             let (found, expected) = (best_cut(&values).unwrap(), by_definition(&values));
             assert_eq!(found.at, expected.at, "{values:?}");

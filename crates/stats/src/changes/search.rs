@@ -2,7 +2,7 @@
 
 use super::clean::{noise, without_outliers};
 use super::judged::{Finding, JudgedRuns, figure};
-use super::windows::suspects;
+use super::windows::{parts, suspects};
 use super::{
     ChangePoint, JITTER, METHOD, Opinion, OpinionState, Rules, RunPoint, RunSeries, SideOfChange,
 };
@@ -160,11 +160,4 @@ impl Cuts<'_> {
             })
             .collect()
     }
-}
-
-/// Parts that cuts leave of a series.
-fn parts(cuts: &[usize], length: usize) -> impl Iterator<Item = Range<usize>> {
-    let starts = std::iter::once(0).chain(cuts.iter().copied());
-    let ends = cuts.iter().copied().chain(std::iter::once(length));
-    starts.zip(ends).map(|(start, end)| start..end)
 }

@@ -205,7 +205,7 @@ fn the_first_run_of_a_new_level_is_no_outlier() {
     assert_eq!(indices(&series(&centres), &[]), [8]);
 }
 
-/// What is told once is not taken back because the next nights look the same.
+/// A change that was told is not taken back because the next nights look the same.
 #[test]
 fn a_change_stays_as_runs_are_added() {
     for before in [6, 7, 8, 12] {

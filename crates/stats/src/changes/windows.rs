@@ -5,6 +5,7 @@
 use super::divisive::best_cut;
 use crate::distributions::student;
 use crate::summary::mean;
+use std::ops::Range;
 
 /// Settings of the search for candidates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,9 +86,9 @@ fn cuts_of_window(window: &[f64], max_p: f64) -> Vec<usize> {
     let mut cuts: Vec<usize> = Vec::new();
     loop {
         let parts = parts(&cuts, window.len());
-        let found = parts.filter_map(|(start, end)| {
-            let cut = best_cut(window.get(start..end)?)?;
-            Some((cut.divergence, start, start + cut.at, end))
+        let found = parts.filter_map(|part| {
+            let cut = best_cut(window.get(part.clone())?)?;
+            Some((cut.divergence, part.start, part.start + cut.at, part.end))
         });
         // Of equal ones the first.
         let best = found.reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -104,11 +105,11 @@ fn cuts_of_window(window: &[f64], max_p: f64) -> Vec<usize> {
     }
 }
 
-/// Start and end of the parts that cuts leave.
-fn parts(cuts: &[usize], length: usize) -> impl Iterator<Item = (usize, usize)> {
+/// Parts that cuts leave of a series.
+pub(super) fn parts(cuts: &[usize], length: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain(std::iter::once(length));
-    starts.zip(ends)
+    starts.zip(ends).map(|(start, end)| start..end)
 }
 
 fn merge(cuts: &[usize], values: &[f64], windows: &Windows) -> Vec<Suspect> {

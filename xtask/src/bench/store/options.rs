@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 
-/// What is measured where.
+/// Size of the store, and the server and the program that are measured.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FillOptions {
     /// Runs in the store.

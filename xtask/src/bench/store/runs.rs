@@ -1,10 +1,11 @@
 //! Simulated runs of a lab: 20 boards with three devices each.
 
 use super::Lab;
+use crate::bench::huge::save;
 use crate::run::output;
 use anyhow::{Result, bail};
-use assay_model::run::{Run, RunStatus};
-use assay_store::{Owner, Store, StoredId};
+use assay_model::run::Run;
+use assay_store::{Store, StoredId};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,19 +64,6 @@ pub fn file(lab: &Lab, name: &str, like: &[Run], number: u64, begin: u64) -> Res
 /// Number of devices in the lab.
 pub fn devices() -> u64 {
     BOARDS * PARTS.len() as u64
-}
-
-fn save(store: &mut Store, run: &Run) -> Result<()> {
-    let nobody = Owner {
-        pid: 0,
-        boot_id: String::new(),
-        start_ticks: 0,
-    };
-    let id = &run.header.id;
-    store.begin_run(&run.header, &nobody)?;
-    store.save_trials(id, &run.trials)?;
-    let finished = run.finished_unix_ms.unwrap_or_default();
-    Ok(store.finish_run(id, &RunStatus::Finished, finished)?)
 }
 
 /// Copies all runs of a file to another store, as a user would.

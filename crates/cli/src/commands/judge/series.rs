@@ -12,8 +12,9 @@ use assay_model::annotation::parse_tag;
 use assay_model::series::{SeriesChange, StoredSeries};
 use assay_report::changes::ListedSeries;
 use assay_report::{json, views};
-use assay_store::{SeriesFilter, Store};
+use assay_store::SeriesFilter;
 use clap::Args;
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
@@ -54,10 +55,10 @@ pub struct SeriesArgs {
     #[arg(long)]
     pub all: bool,
     /// Exit with 3 if there is a slowdown that nobody accepted; with --since, a new one.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "opinion")]
     pub gate: bool,
     /// Only changes that are new since --since: the text of a mail, with --json for a webhook.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "opinion")]
     pub news: bool,
     #[command(flatten)]
     pub opinion: OpinionArgs,
@@ -76,25 +77,28 @@ pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
         only_primary: false,
         ..wanted.clone()
     };
-    let concerned = store.series(&everything)?;
-    if args.opinion.apply(&mut store, &concerned)? {
+    if args.opinion.apply(&mut store, &everything)? {
         return Ok(DONE);
     }
-    let new = new_changes(&store, &wanted, args.since)?;
+    let all = store.series(&wanted)?;
+    let changes = store.changes(&wanted)?;
+    let mut new = changes.clone();
+    new.retain(|(_, change)| is_new(change, args.since));
+    let gate_is_idle = args.gate && !all.iter().any(|series| series.primary);
     match args.news {
         true => args.output.present(
             || json::news(&new, args.since),
             || views::series::news(&new, args.since),
         )?,
         false => {
-            let listed = listed(&store, &wanted, &new)?;
+            let listed = listed(all, &changes, args.since);
             args.output.present(
                 || json::series(&listed),
                 || views::series::list(&listed, args.since),
             )?;
         }
     }
-    if args.gate && !concerned.iter().any(|series| series.primary) {
+    if gate_is_idle {
         say(tr!("assay: warning: --gate looked at no series"));
     }
     let alarming =
@@ -117,39 +121,29 @@ fn filter(args: &SeriesArgs) -> SeriesFilter {
     }
 }
 
-/// Changes that could be found only since then; newest first.
-fn new_changes(
-    store: &Store,
-    wanted: &SeriesFilter,
-    since: Option<u64>,
-) -> Result<Vec<(StoredSeries, SeriesChange)>, Failure> {
-    let mut changes = store.changes(wanted)?;
-    changes.retain(|(_, change)| since.is_none_or(|since| change.found_unix_ms >= since));
-    Ok(changes)
+/// Returns true if a change could be found only since then.
+fn is_new(change: &SeriesChange, since: Option<u64>) -> bool {
+    since.is_none_or(|since| change.found_unix_ms >= since)
 }
 
-/// Series with their last changes; first those with a new slowdown, then with an open one.
+/// Series with their newest changes; `changes` has the newest first.
 fn listed(
-    store: &Store,
-    wanted: &SeriesFilter,
-    new: &[(StoredSeries, SeriesChange)],
-) -> Result<Vec<ListedSeries>, Failure> {
-    let changes = store.changes(wanted)?;
-    let all = store.series(wanted)?.into_iter();
-    let listed = all.map(|series| {
-        let newest = |all: &[(StoredSeries, SeriesChange)]| {
-            let mut own = all.iter().filter(|(of, _)| of.key == series.key);
-            own.next().map(|(_, change)| change.clone())
-        };
-        let change = newest(&changes);
-        let open_and_new = |change: &SeriesChange| {
-            change.is_open() && newest(new).is_some_and(|new| new.run == change.run)
-        };
+    all: Vec<StoredSeries>,
+    changes: &[(StoredSeries, SeriesChange)],
+    since: Option<u64>,
+) -> Vec<ListedSeries> {
+    let mut newest: HashMap<&str, &SeriesChange> = HashMap::new();
+    for (series, change) in changes {
+        newest.entry(&series.key).or_insert(change);
+    }
+    let listed = all.into_iter().map(|series| {
+        let change = newest.get(series.key.as_str()).copied();
+        let is_alarm = |change: &SeriesChange| change.is_open() && is_new(change, since);
         ListedSeries {
-            is_new: series.primary && change.as_ref().is_some_and(open_and_new),
-            change,
+            is_new: series.primary && change.is_some_and(is_alarm),
+            change: change.cloned(),
             series,
         }
     });
-    Ok(listed.collect())
+    listed.collect()
 }

@@ -6,6 +6,7 @@ use crate::stored::lookup::StoreArgs;
 use crate::stored::opinions::OpinionArgs;
 use crate::stored::series;
 use assay_report::{json, views};
+use assay_store::SeriesFilter;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -37,10 +38,11 @@ pub struct TrendArgs {
 pub fn run(args: &TrendArgs) -> Result<ExitCode, Failure> {
     let mut store = series::open(&args.store)?;
     let series = series::find(&store, &args.series)?;
-    if args
-        .opinion
-        .apply(&mut store, std::slice::from_ref(&series))?
-    {
+    let only = SeriesFilter {
+        key: Some(series.key.clone()),
+        ..SeriesFilter::default()
+    };
+    if args.opinion.apply(&mut store, &only)? {
         return Ok(DONE);
     }
     let points = store.points(&series.key)?;

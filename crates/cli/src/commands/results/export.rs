@@ -2,7 +2,8 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::say;
-use crate::stored::lookup::{StoreArgs, write_file};
+use crate::stored::folder::OutputFolder;
+use crate::stored::lookup::StoreArgs;
 use crate::stored::{series, tables};
 use crate::ui::values::parse_time;
 use assay_lang::{counted, tr};
@@ -12,9 +13,8 @@ use assay_report::data::{Form, HAS_PARQUET, NO_PARQUET, fit};
 use assay_store::views::{StoreView, VIEWS};
 use assay_store::{Question, Store, StoreError};
 use clap::{Args, ValueEnum};
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -67,19 +67,18 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
     if args.format.contains(&TidyFormat::Parquet) && !HAS_PARQUET {
         return Err(Failure::usage(NO_PARQUET));
     }
-    let folder = &args.tidy;
     let store = series::open(&args.store)?;
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", folder.display())))?;
+    let folder = OutputFolder::open(&args.tidy)?;
     let mut files = 0;
     for view in &VIEWS {
         for format in &args.format {
-            write(&store, view, *format, args)?;
+            let time = Duration::from_nanos(args.time_limit.0);
+            write(&store, view, (*format, time), &folder)?;
             files += 1;
         }
     }
     let files = counted!(files, "{n} file", "{n} files");
-    let folder = clean(&folder.display().to_string());
+    let folder = clean(&args.tidy.display().to_string());
     say(&tr!("wrote {files} to {folder}", files, folder));
     Ok(DONE)
 }
@@ -87,22 +86,18 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
 fn write(
     store: &Store,
     view: &StoreView,
-    format: TidyFormat,
-    args: &ExportArgs,
+    (format, time): (TidyFormat, Duration),
+    folder: &OutputFolder,
 ) -> Result<(), Failure> {
     let (form, ending) = match format {
         TidyFormat::Csv => (Form::Csv, "csv"),
         TidyFormat::Parquet => (Form::Parquet, "parquet"),
     };
     let name = view.name.trim_start_matches("assay_");
-    let path = args.tidy.join(Path::new(name).with_extension(ending));
     let sql = format!("SELECT * FROM {} ORDER BY {}", view.versioned(), view.order);
-    let question = Question {
-        sql: &sql,
-        time: Duration::from_nanos(args.time_limit.0),
-    };
+    let question = Question { sql: &sql, time };
     let mut refused = None;
-    let written = write_file(&path, |out| {
+    let written = folder.write(&format!("{name}.{ending}"), |out| {
         write_rows(store, view, (form, &question), out).map_err(|error| match error {
             RowError::Output(error) => error,
             RowError::Store(error) => {

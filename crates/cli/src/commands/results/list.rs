@@ -128,7 +128,7 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
     }
     if !is_whole && !args.json {
         let (n, all) = (kept.len(), store.count(&args.filter())?);
-        // How many of them are of a command, nobody has counted.
+        // The store cannot count the runs of a command.
         say(&match args.command {
             None => tr!("the newest {n} of {all}; --all lists all", n, all),
             Some(_) => tr!("the newest {n}; --all lists all", n),

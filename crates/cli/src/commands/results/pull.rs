@@ -53,10 +53,7 @@ pub struct PullArgs {
 
 /// `assay pull`.
 pub fn run(args: &PullArgs) -> Result<ExitCode, Failure> {
-    let from = match &args.from {
-        Some(from) => Some(from.clone()),
-        None => queue::usual(&args.store)?,
-    };
+    let from = queue::other_store(args.from.as_ref(), &args.store)?;
     let from = from.ok_or_else(|| {
         Failure::usage("pull from which store? Name it with --from, or in the setting push_to")
     })?;

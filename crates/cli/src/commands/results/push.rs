@@ -56,10 +56,7 @@ pub struct PushArgs {
 /// `assay push`.
 pub fn run(args: &PushArgs) -> Result<ExitCode, Failure> {
     let mut store = args.store.open_local_to_change()?;
-    let to = match &args.to {
-        Some(to) => Some(to.clone()),
-        None => queue::usual(&args.store)?,
-    };
+    let to = queue::other_store(args.to.as_ref(), &args.store)?;
     if !args.all && args.runs.is_empty() {
         return push_waiting(args, &mut store, to.as_ref());
     }

@@ -2,7 +2,8 @@
 
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
-use crate::stored::lookup::{StoreArgs, Stored, load, write_file};
+use crate::stored::folder::OutputFolder;
+use crate::stored::lookup::{StoreArgs, Stored, load};
 use crate::stored::shared;
 use assay_lang::tr;
 use assay_model::text::clean;
@@ -69,14 +70,13 @@ pub fn run(args: &ShareArgs) -> Result<ExitCode, Failure> {
 }
 
 fn write_all(all: &[SharedRun], folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", folder.display())))?;
+    let output = OutputFolder::open(folder)?;
     for run in all {
-        let path = folder.join(run.file_name());
-        write_file(&path, |out| write(run, out))?;
+        let file = run.file_name();
+        output.write(&file, |out| write(run, out))?;
         say(&tr!(
             "wrote {path}",
-            path = clean(&path.display().to_string())
+            path = clean(&folder.join(file).display().to_string())
         ));
     }
     Ok(())

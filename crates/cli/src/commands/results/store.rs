@@ -26,24 +26,10 @@ pub struct StoreCommandArgs {
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
     /// Take runs from assay push of another machine, which starts this over ssh.
-    #[command(after_help = format!("\
-Talks over standard input and output. With --store only that store can be asked for, as in
-a command= of authorized_keys.
-
-Examples:
-  assay store receive --store /srv/assay/runs.sqlite
-
-{EXIT_CODES}"))]
+    #[command(after_help = help_of_other_side("receive"))]
     Receive(StoreArgs),
     /// Give runs to assay pull of another machine, which starts this over ssh.
-    #[command(after_help = format!("\
-Talks over standard input and output. With --store only that store can be asked for, as in
-a command= of authorized_keys.
-
-Examples:
-  assay store send --store /srv/assay/runs.sqlite
-
-{EXIT_CODES}"))]
+    #[command(after_help = help_of_other_side("send"))]
     Send(StoreArgs),
     /// Derive facts of runs, series and changes again, from the runs.
     #[command(after_help = format!("\
@@ -54,6 +40,19 @@ Examples:
 
 {EXIT_CODES}"))]
     Rebuild(StoreArgs),
+}
+
+fn help_of_other_side(command: &str) -> String {
+    format!(
+        "\
+Talks over standard input and output. With --store only that store can be asked for, as in
+a command= of authorized_keys.
+
+Examples:
+  assay store {command} --store /srv/assay/runs.sqlite
+
+{EXIT_CODES}"
+    )
 }
 
 /// `assay store`.

@@ -9,6 +9,7 @@ use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::args::VerdictArgs;
 use crate::judging::written;
 use crate::output::{print, print_json, say};
+use crate::stored;
 use crate::targets::pool::{Crew, EndedTask, Event, Task};
 use crate::targets::{lab, several};
 use assay_dialects::iozone;
@@ -375,6 +376,10 @@ impl<'a> Running<'a> {
             }
             (0 | MISSED, Some(run)) => {
                 part.runs.push(run.clone());
+                // The command of the run knows the file alone, not the database that it goes on to.
+                if stored::ended::store().is_some() {
+                    stored::ended::note(self.store.path(), &run);
+                }
                 let (there, wanted) = (part.runs.len(), part.wanted);
                 let line = format!(
                     "part {}: {} is run {run}, {there} of {wanted}",
