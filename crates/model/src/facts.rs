@@ -61,8 +61,6 @@ pub struct RunFacts {
     /// Unit that series follow where the model has no name; `None` where they follow the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_unit: Option<String>,
-    /// The command that made the run, as in a shell.
-    pub command: String,
     /// Value of each known [`Circumstance`], by its name.
     pub surroundings: BTreeMap<String, String>,
     /// The figures.

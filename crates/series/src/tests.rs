@@ -87,7 +87,6 @@ fn night(night: usize, firmware: &str, iops: f64, tail_ns: f64) -> RunFacts {
         target: "board-1".to_owned(),
         model: "eMMC X".to_owned(),
         series_unit: None,
-        command: String::new(),
         surroundings: BTreeMap::from([
             ("firmware".to_owned(), firmware.to_owned()),
             ("kernel".to_owned(), "6.1".to_owned()),

@@ -88,8 +88,6 @@ pub const STEPS: &[&str] = &[
     CREATE INDEX runs_under_way ON runs (id) WHERE status = 'running';
     CREATE TABLE facts (
         run_id TEXT PRIMARY KEY NOT NULL,
-        version INTEGER NOT NULL,
-        finished_unix_ms INTEGER NOT NULL,
         project TEXT NOT NULL,
         target TEXT NOT NULL,
         model TEXT NOT NULL,
@@ -98,8 +96,6 @@ pub const STEPS: &[&str] = &[
         kernel TEXT,
         firmware TEXT,
         governor TEXT,
-        scheduler TEXT,
-        command TEXT NOT NULL,
         surroundings TEXT NOT NULL
     );
     CREATE TABLE series (

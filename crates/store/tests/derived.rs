@@ -58,7 +58,6 @@ fn facts(run: &str, started_unix_ms: u64) -> RunFacts {
         target: "board-1".to_owned(),
         model: "eMMC 100%_X".to_owned(),
         series_unit: None,
-        command: "assay qualify /mnt".to_owned(),
         surroundings: BTreeMap::from([("kernel".to_owned(), "6.1".to_owned())]),
         figures: vec![figure(KEY, "read_iops", 5.0), figure(OTHER, "read_bw", 7.0)],
     }

@@ -46,6 +46,7 @@ pub fn runs(query: &Query) -> Result<ListFilter, Problem> {
 pub fn series(query: &Query) -> Result<SeriesFilter, Problem> {
     let text = |name| query.get(name).map(str::to_owned);
     Ok(SeriesFilter {
+        model: None,
         project: text("project"),
         device: text("device"),
         job: text("job"),

@@ -163,7 +163,7 @@ pub fn json(waiting: &[Queued]) -> Value {
 }
 
 /// Number of runs that wait for each store, in a line each.
-pub fn in_words(waiting: &[Queued]) -> Vec<String> {
+pub fn waiting_in_words(waiting: &[Queued]) -> Vec<String> {
     let stores = waiting.chunk_by(|a, b| a.destination == b.destination);
     let lines = stores.filter_map(|waiting| {
         let first = waiting.first()?;

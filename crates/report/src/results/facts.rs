@@ -37,7 +37,6 @@ pub fn of(run: &Run) -> RunFacts {
             target: surroundings::target(header),
             model: header.storage.words(),
             series_unit: surroundings::series_unit(header),
-            command: surroundings::command(header),
             surroundings: surroundings::all(run),
             figures: Vec::new(),
         };

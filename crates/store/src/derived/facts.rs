@@ -8,13 +8,11 @@ use crate::rows::json;
 use crate::runs::{Store, unwritable};
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
 use assay_model::figures::Better;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 
 /// Columns of `facts`, in the order of [`row`].
 const FACTS: &[&str] = &[
     "run_id",
-    "version",
-    "finished_unix_ms",
     "project",
     "target",
     "model",
@@ -23,8 +21,6 @@ const FACTS: &[&str] = &[
     "kernel",
     "firmware",
     "governor",
-    "scheduler",
-    "command",
     "surroundings",
 ];
 
@@ -79,27 +75,25 @@ pub(crate) fn save<'a>(
 ) -> Result<(), StoreError> {
     t.lock(DERIVED)?;
     let all: Vec<&RunFacts> = all.into_iter().collect();
-    let finished = finished(t, &all)?;
-    let ended = all.into_iter();
-    let ended = ended.filter_map(|facts| Some((facts, *finished.get(&facts.run)?)));
-    let ended: Vec<(&RunFacts, i64)> = ended.collect();
-    let runs: Vec<&str> = ended.iter().map(|(facts, _)| facts.run.as_str()).collect();
+    let ended = ended(t, &all)?;
+    let all: Vec<&RunFacts> = all
+        .into_iter()
+        .filter(|facts| ended.contains(&facts.run))
+        .collect();
+    let runs: Vec<&str> = all.iter().map(|facts| facts.run.as_str()).collect();
     forget(t, &runs)?;
-    save_series(t, ended.iter().map(|(facts, _)| *facts))?;
-    let mut rows = Vec::new();
-    for (facts, finished) in &ended {
-        rows.push(row(facts, *finished)?);
-    }
-    t.insert_many("facts", FACTS, rows)?;
-    let points = ended.iter().flat_map(|(facts, _)| points(facts));
+    save_series(t, &all)?;
+    let rows: Result<Vec<Vec<Value>>, StoreError> = all.iter().map(|facts| row(facts)).collect();
+    t.insert_many("facts", FACTS, rows?)?;
+    let points = all.iter().flat_map(|facts| points(facts));
     t.insert_many("points", POINTS, points)?;
-    note_versions(t, &ended)
+    note_versions(t, &all)
 }
 
 /// Notes at the runs which facts they have.
-fn note_versions(t: &mut SqlSession<'_>, ended: &[(&RunFacts, i64)]) -> Result<(), StoreError> {
+fn note_versions(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreError> {
     let mut by_version: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-    for (facts, _) in ended {
+    for facts in all {
         let runs = by_version.entry(facts.version).or_default();
         runs.push(&facts.run);
     }
@@ -116,30 +110,23 @@ fn note_versions(t: &mut SqlSession<'_>, ended: &[(&RunFacts, i64)]) -> Result<(
     Ok(())
 }
 
-/// Ends of those runs that have ended, 0 where nobody saw it.
-fn finished(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<HashMap<String, i64>, StoreError> {
+/// Runs that are there and have ended.
+fn ended(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<HashSet<String>, StoreError> {
     let ids: Vec<&str> = all.iter().map(|facts| facts.run.as_str()).collect();
     if ids.is_empty() {
-        return Ok(HashMap::new());
+        return Ok(HashSet::new());
     }
     let (marks, values) = listed(&ids);
-    let sql = format!(
-        "SELECT id, COALESCE(finished_unix_ms, 0) AS finished FROM runs \
-         WHERE id IN ({marks}) AND status <> 'running'"
-    );
-    let ends = t.query(&sql, &values, |row| {
-        Ok((row.get("id")?, row.get("finished")?))
-    })?;
-    Ok(ends.into_iter().collect())
+    let sql = format!("SELECT id FROM runs WHERE id IN ({marks}) AND status <> 'running'");
+    let ended = t.query(&sql, &values, |row| row.get("id"))?;
+    Ok(ended.into_iter().collect())
 }
 
-fn row(facts: &RunFacts, finished: i64) -> Result<Vec<Value>, StoreError> {
+fn row(facts: &RunFacts) -> Result<Vec<Value>, StoreError> {
     let known = |circumstance| facts.known(circumstance).into();
     let surroundings = record::to_text(&facts.surroundings).map_err(unwritable(&facts.run))?;
     Ok(vec![
         (&facts.run).into(),
-        facts.version.into(),
-        finished.into(),
         (&facts.project).into(),
         (&facts.target).into(),
         (&facts.model).into(),
@@ -148,8 +135,6 @@ fn row(facts: &RunFacts, finished: i64) -> Result<Vec<Value>, StoreError> {
         known(Circumstance::Kernel),
         known(Circumstance::Firmware),
         known(Circumstance::Governor),
-        known(Circumstance::Scheduler),
-        (&facts.command).into(),
         surroundings.into(),
     ])
 }
@@ -178,13 +163,10 @@ fn points(facts: &RunFacts) -> impl Iterator<Item = Vec<Value>> + '_ {
 }
 
 /// Adds the series of all figures that are not there, and marks all to be checked.
-fn save_series<'a>(
-    t: &mut SqlSession<'_>,
-    all: impl Iterator<Item = &'a RunFacts>,
-) -> Result<(), StoreError> {
+fn save_series(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreError> {
     // Each once and in one order, whoever else does the same.
     let mut series: BTreeMap<i64, (&RunFacts, &FigureFacts)> = BTreeMap::new();
-    for facts in all {
+    for &facts in all {
         let figures = facts.figures.iter();
         series.extend(figures.map(|figure| (number(&figure.series), (facts, figure))));
     }

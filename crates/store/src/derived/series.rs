@@ -15,6 +15,8 @@ use assay_model::series::{SeriesPoint, StoredSeries};
 pub struct SeriesFilter {
     /// Project.
     pub project: Option<String>,
+    /// Model.
+    pub model: Option<String>,
     /// Part of the model, unit or target; letters of ASCII fit in either case.
     pub device: Option<String>,
     /// Name of a job; a `*` at its end stands for any end.
@@ -133,6 +135,9 @@ impl SeriesFilter {
         all.add("runs > ?", 0_u32);
         if let Some(project) = &self.project {
             all.add("project = ?", project);
+        }
+        if let Some(model) = &self.model {
+            all.add("model = ?", model);
         }
         if let Some(device) = &self.device {
             all.add(

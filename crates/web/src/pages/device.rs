@@ -24,7 +24,7 @@ pub fn model(asked: &Asked<'_>) -> Result<Reply, Problem> {
         return Err(Problem::Missing(tr!("device {model}", model)));
     }
     let filter = SeriesFilter {
-        device: Some(model.to_owned()),
+        model: Some(model.to_owned()),
         only_primary: true,
         ..SeriesFilter::default()
     };

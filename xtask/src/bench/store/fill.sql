@@ -30,10 +30,8 @@ INSERT INTO trials (run_id, position, job, trial, outcome, started_unix_ms, reco
 SELECT copies.id, position, job, trial, outcome, at + started_unix_ms - seed_at, record
 FROM copies JOIN trials ON run_id = seed;
 
-INSERT INTO facts (run_id, version, finished_unix_ms, project, target, model, unit, bus, kernel,
-    firmware, governor, scheduler, command, surroundings)
-SELECT copies.id, version, at + finished_unix_ms - seed_at, project, target, model, unit, bus, kernel,
-    firmware, governor, scheduler, command, surroundings
+INSERT INTO facts (run_id, project, target, model, unit, bus, kernel, firmware, governor, surroundings)
+SELECT copies.id, project, target, model, unit, bus, kernel, firmware, governor, surroundings
 FROM copies JOIN facts ON run_id = seed;
 
 INSERT INTO points (series, started_unix_ms, run_id, n, centre, samples)

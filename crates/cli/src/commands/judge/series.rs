@@ -113,6 +113,7 @@ fn filter(args: &SeriesArgs) -> SeriesFilter {
     SeriesFilter {
         project: args.project.clone(),
         device: args.device.clone(),
+        model: None,
         job: args.job.clone(),
         metric: args.metric.clone(),
         key: None,

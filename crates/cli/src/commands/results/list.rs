@@ -97,13 +97,6 @@ pub fn run(
 fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<ExitCode, Failure> {
     let store = args.store.open_existing()?;
     let (mut kept, is_whole) = newest(&store, args)?;
-    if kept.is_empty() && !args.json {
-        let all = store.count(&ListFilter::default())?;
-        if all > 0 {
-            say(&tr!("No run matches: assay list shows all {n}", n = all));
-            return Ok(DONE);
-        }
-    }
     let abandoned = store.abandoned_runs(owner::is_alive)?;
     for entry in &mut kept {
         if abandoned.iter().any(|run| run.id == entry.id) {
@@ -120,9 +113,17 @@ fn list(args: &ListArgs, traits: impl Fn(&Run) -> Option<KeyFigure>) -> Result<E
             print_json(&json!({ "schema": SCHEMA, "runs": runs, "waiting": waiting }))?;
         }
         false => {
-            let rows: Vec<ListRow> = kept.iter().map(ListedResult::row).collect();
-            print(|out| write_list(&rows, style(), print_columns(), out))?;
-            let waiting = queue::in_words(&queue::waiting(&args.store));
+            let others = match kept.is_empty() {
+                true => store.count(&ListFilter::default())?,
+                false => 0,
+            };
+            if others > 0 {
+                say(&tr!("No run matches: assay list shows all {n}", n = others));
+            } else {
+                let rows: Vec<ListRow> = kept.iter().map(ListedResult::row).collect();
+                print(|out| write_list(&rows, style(), print_columns(), out))?;
+            }
+            let waiting = queue::waiting_in_words(&queue::waiting(&args.store));
             waiting.iter().for_each(|line| say(line));
         }
     }

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const AFTER_HELP: &str = "\
-The first line of output is the address. Nothing is ever changed; there is no login:
+The first line of output is the address. Runs are only read; there is no login:
 whoever reaches the address reads all results. docs/serve.md shows how a reverse proxy
 asks people who they are.
 

@@ -14,13 +14,6 @@ pub(super) fn target(header: &RunHeader) -> String {
     named.cloned().unwrap_or_default()
 }
 
-/// The command as a shell takes it.
-pub(super) fn command(header: &RunHeader) -> String {
-    let words = header.command.iter().map(String::as_str);
-    // Words with a null byte, which no shell takes, are joined as they are.
-    shlex::try_join(words).unwrap_or_else(|_| header.command.join(" "))
-}
-
 /// The unit that series follow: only where the maker gave the device no name, for devices of one
 /// model are comparable.
 pub(super) fn series_unit(header: &RunHeader) -> Option<String> {

@@ -81,6 +81,16 @@ impl Sqlite {
         Ok(opened)
     }
 
+    /// Fails if the path leads to another file by now.
+    fn expect_same_file(&self) -> Result<(), StoreError> {
+        match identity(&self.path) {
+            Ok(identity) if identity == self.identity => Ok(()),
+            _ => Err(StoreError::Replaced {
+                path: self.path.clone(),
+            }),
+        }
+    }
+
     /// Uses the connection.
     fn with<T>(
         &self,
@@ -129,12 +139,8 @@ impl Backend for Sqlite {
             Scope::Write => {
                 // Nobody else writes until its end.
                 let came = self.transact(TransactionBehavior::Immediate, work);
-                match identity(&self.path) {
-                    Ok(identity) if identity == self.identity => came,
-                    _ => Err(StoreError::Replaced {
-                        path: self.path.clone(),
-                    }),
-                }
+                self.expect_same_file()?;
+                came
             }
         }
     }
@@ -144,6 +150,7 @@ impl Backend for Sqlite {
         question: &Question<'_>,
         row: &mut dyn FnMut(Vec<Value>) -> Result<(), StoreError>,
     ) -> Result<Vec<String>, StoreError> {
+        self.expect_same_file()?;
         ask::ask(&self.path, question, row)
     }
 }

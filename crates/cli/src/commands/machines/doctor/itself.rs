@@ -133,7 +133,7 @@ impl Installation {
             ("Config", config),
             ("Limits", self.limits()),
         ];
-        let waiting = in_english(|| queue::in_words(&self.waiting));
+        let waiting = in_english(|| queue::waiting_in_words(&self.waiting));
         if !waiting.is_empty() {
             facts.push(("Waiting", waiting.join("; ")));
         }
