@@ -155,7 +155,6 @@ fn surroundings_are_those_of_the_records() {
         &facts.target,
         &facts.model,
         &facts.series_unit,
-        &facts.command,
         &facts.surroundings,
     ));
 }
