@@ -78,15 +78,20 @@ pub fn of_tests(full: bool) -> Vec<String> {
     Agent::all().filter(run).map(Agent::name).collect()
 }
 
+/// Builds some agents, or all, with tools that it provides: [`build()`].
+pub fn provide(names: &[impl AsRef<str>]) -> Result<()> {
+    build(names, &Toolchain::provide()?)
+}
+
 /// Builds some agents, or all, and says which cannot be built here. An error when
 /// there is none at all, or not one that was named.
-pub fn provide(names: &[impl AsRef<str>]) -> Result<()> {
+pub fn build(names: &[impl AsRef<str>], toolchain: &Toolchain) -> Result<()> {
     let named = names.iter().map(|name| Agent::named(name.as_ref()));
     let mut agents = named.collect::<Result<Vec<_>>>()?;
     if agents.is_empty() {
         agents = Agent::all().collect();
     }
-    let missing = build::build(&agents, &Toolchain::provide()?)?;
+    let missing = build::build(&agents, toolchain)?;
     println!("agents: {}", build::folder()?.display());
     for line in &missing {
         println!("missing: {line}");

@@ -15,6 +15,8 @@ const PACKAGES: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.0"];
 /// changes.
 pub struct Toolchain {
     folder: PathBuf,
+    /// The commit that programs name as theirs; `None`: that of the variable `ASSAY_COMMIT`, if any.
+    commit: Option<String>,
 }
 
 impl Toolchain {
@@ -25,12 +27,20 @@ impl Toolchain {
     pub fn provide() -> Result<Self> {
         provide_source()?;
         let folder = build_folder()?.join("zig");
-        let toolchain = Self { folder };
+        let toolchain = Self {
+            folder,
+            commit: None,
+        };
         if !toolchain.zigbuild().exists() {
             let why = "static programs are built with Zig and cargo-zigbuild, which pip cannot get";
             python::install(&toolchain.folder, &PACKAGES).context(why)?;
         }
         Ok(toolchain)
+    }
+
+    /// The same, for programs that name a commit.
+    pub fn at(self, commit: Option<String>) -> Self {
+        Self { commit, ..self }
     }
 
     fn zigbuild(&self) -> PathBuf {
@@ -56,7 +66,8 @@ impl Toolchain {
             .env("RUSTC_BOOTSTRAP", "1")
             .env("CARGO_ZIGBUILD_ZIG_PATH", self.zig().join("zig"))
             .env("CARGO_ZIGBUILD_CACHE_DIR", self.folder.join("wrappers"))
-            .env("ZIG_GLOBAL_CACHE_DIR", self.folder.join("cache"));
+            .env("ZIG_GLOBAL_CACHE_DIR", self.folder.join("cache"))
+            .envs(self.commit.iter().map(|commit| ("ASSAY_COMMIT", commit)));
         command
     }
 }

@@ -101,9 +101,10 @@ pub fn run_builds(words: &[&str]) -> Result<()> {
         None => build_folder()?.join(FOLDER),
     };
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
-    agents::provide(&agents::names())?;
+    let toolchain = Toolchain::provide()?.at(commit());
+    agents::build(&agents::names(), &toolchain)?;
     let builds = Builds {
-        toolchain: Toolchain::provide()?,
+        toolchain,
         profile: args.profile,
         packages: args.packages,
         version: version()?,
@@ -239,16 +240,39 @@ fn version() -> Result<String> {
         .context("cargo pkgid: no version")
 }
 
+/// The commit of the source; `None` without git, with changes that are not committed, or if
+/// `ASSAY_COMMIT` names another.
+fn commit() -> Option<String> {
+    if std::env::var_os("ASSAY_COMMIT").is_some() {
+        return None;
+    }
+    let mut changed = git();
+    changed.args(["status", "--porcelain", "--untracked-files=no"]);
+    if !output(&mut changed).ok()?.trim().is_empty() {
+        println!("no commit: the source has changes that are not committed");
+        return None;
+    }
+    let commit = output(git().args(["rev-parse", "--short=8", "HEAD"])).ok()?;
+    Some(commit.trim().to_owned())
+}
+
+/// Git, for the repository of this source: one around an unpacked source is another one.
+fn git() -> Command {
+    let mut git = Command::new("git");
+    git.current_dir(workspace())
+        .arg("--git-dir")
+        .arg(workspace().join(".git"))
+        .arg("--work-tree")
+        .arg(workspace());
+    git
+}
+
 /// Date of the last commit; without git that of the source, whose archive has it.
 fn source_date() -> Result<u64> {
     if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
         return date.parse().context("SOURCE_DATE_EPOCH is no number");
     }
-    // A repository around an unpacked source is another one.
-    let repository = workspace().join(".git");
-    let mut log = Command::new("git");
-    log.arg("--git-dir").arg(repository);
-    if let Ok(date) = output(log.args(["log", "-1", "--format=%ct"])) {
+    if let Ok(date) = output(git().args(["log", "-1", "--format=%ct"])) {
         return date.trim().parse().context("git log: no date");
     }
     let modified = fs::metadata(workspace().join("Cargo.lock"))?.modified()?;
