@@ -12,7 +12,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum StoreError {
     /// There is no file yet, or an empty one.
-    #[error("no store at {} yet: run assay qualify first", .path.display())]
+    #[error("no store at {}: check the path; the first measurement makes one (assay qualify)", .path.display())]
     Missing {
         /// The store.
         path: PathBuf,

@@ -32,7 +32,7 @@ pub use browse::{KeyedPage, PageKey, RecordState, Totals};
 pub use derived::{CheckedSeries, DeviceSummary, SeriesFilter};
 pub use error::StoreError;
 pub use imports::ImportSummary;
-pub use location::{Location, Server};
+pub use location::{Location, Server, is_address, without_secrets};
 pub use pages::{ListFilter, ListKey, ListPage, Listed, RunsFilter};
 pub use query::UnitFigure;
 pub use queue::Queued;

@@ -64,13 +64,66 @@ impl fmt::Debug for Server {
     }
 }
 
+/// Parameters of URLs besides the password: those of the client and of TLS.
+const PARAMETERS: [&str; 19] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "options",
+    "port",
+    "sslmode",
+    "sslnegotiation",
+    "sslrootcert",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+];
+
+/// Beginnings of addresses that are no names of files, also where `//` was forgotten.
+const SCHEMES: [&str; 3] = ["postgres:", "postgresql:", "ssh:"];
+
+/// Returns true if a text is meant as the address of a server, not as the name of a file.
+pub fn is_address(text: &str) -> bool {
+    text.contains("://") || SCHEMES.iter().any(|scheme| begins(text, scheme))
+}
+
+/// Returns true if a text begins with a scheme, in letters of either case.
+fn begins(text: &str, scheme: &str) -> bool {
+    let start = text.get(..scheme.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+}
+
+/// An address that was not understood, for a message: without what may be a password in it.
+pub fn without_secrets(address: &str) -> String {
+    let (address, parameters) = match address.split_once('?') {
+        Some((address, _)) => (address, "?..."),
+        None => (address, ""),
+    };
+    let (before, place) = match address.rsplit_once('@') {
+        Some((before, place)) => (before, format!("@{place}")),
+        None => return format!("{address}{parameters}"),
+    };
+    let scheme = before.find(':').map_or(0, |at| at + 1);
+    let (scheme, user) = before.split_at(scheme);
+    let slashes = user.len() - user.trim_start_matches('/').len();
+    let (slashes, user) = user.split_at(slashes);
+    let name = user.split(':').next().unwrap_or_default();
+    format!("{scheme}{slashes}{name}{place}{parameters}")
+}
+
 impl Server {
     /// A URL; `None` for anything else.
     fn parse(text: &str) -> Option<Self> {
         let schemes = ["postgres://", "postgresql://"];
-        let scheme = schemes
-            .into_iter()
-            .find(|scheme| text.starts_with(scheme))?;
+        let scheme = schemes.into_iter().find(|scheme| begins(text, scheme))?;
         let (_, rest) = text.split_at(scheme.len());
         let (place, parameters) = split_parameters(rest);
         // The last @, so that no part of a password that holds one is shown.
@@ -97,7 +150,14 @@ impl Server {
                 continue;
             }
             url.push(separator);
-            url.push_str(parameter);
+            match parameter.split_once('=') {
+                // It may be a password under a mistyped name; the client refuses it by its name.
+                Some((name, _)) if !PARAMETERS.contains(&name) => {
+                    url.push_str(name);
+                    url.push_str("=...");
+                }
+                _ => url.push_str(parameter),
+            }
             separator = '&';
         }
         Some(Self { url, password })
@@ -193,6 +253,11 @@ mod tests {
                 "postgres://ann@db/lab?sslmode=require",
                 Some("s3?c"),
             ),
+            (
+                "Postgres://ann:s3@db?passwordx=s3&port=5",
+                "postgres://ann@db?passwordx=...&port=5",
+                Some("s3"),
+            ),
         ] {
             let server = server(text);
             assert_eq!((server.url(), server.password()), (url, password), "{text}");
@@ -200,6 +265,23 @@ mod tests {
             assert_eq!(location.to_string(), url);
             let debug = format!("{location:?}");
             assert!(!debug.contains("s3") && !debug.contains("s%"), "{debug}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_not_understood_is_shown_without_its_password() {
+        for (text, shown) in [
+            ("mysql://ann:s3@c@db/lab", "mysql://ann@db/lab"),
+            ("postgres:ann:s3@db:1/lab", "postgres:ann@db:1/lab"),
+            ("ssh:/ann:s3@db", "ssh:/ann@db"),
+            ("mysql://db/x?user=a&password=s3", "mysql://db/x?..."),
+            ("http://db/x", "http://db/x"),
+        ] {
+            assert!(is_address(text), "{text}");
+            assert_eq!(without_secrets(text), shown);
+        }
+        for file in ["runs.sqlite", "./ssh:x", "a:b", ""] {
+            assert!(!is_address(file), "{file}");
         }
     }
 

@@ -81,6 +81,9 @@ fn what_cannot_be_opened_is_named() {
         assert!(matches!(error, StoreError::BadAddress { .. }), "{error:?}");
         said(&error);
     }
+    let options = format!("{}&options=-cfoo%3Dbar", server.url(&name));
+    let error = Store::open(at(&options)).unwrap_err();
+    assert!(matches!(error, StoreError::BadAddress { .. }), "{error:?}");
     let unencrypted = with_password(&server.tcp_url(&name)) + "?sslmode=require";
     let error = Store::open(at(&unencrypted)).unwrap_err();
     assert!(matches!(error, StoreError::Insecure { .. }), "{error:?}");

@@ -103,7 +103,7 @@ fn a_missing_or_empty_file_has_no_runs_but_may_become_a_store() {
         assert_eq!(
             error.to_string(),
             format!(
-                "no store at {} yet: run assay qualify first",
+                "no store at {}: check the path; the first measurement makes one (assay qualify)",
                 path.display()
             )
         );

@@ -129,6 +129,26 @@ fn a_statement_that_takes_too_long_is_ended(bed: &Bed) {
 }
 
 #[test]
+fn types_that_postgresql_alone_has_are_read_as_text() {
+    let bed = assay_testkit::or_skip!(Bed::server());
+    let store = read_only(&bed);
+    let sql = "SELECT DATE '2026-03-14' AS day, INTERVAL '90 s' AS day, ARRAY[1, 2], true, 2.5";
+    let (names, rows) = ask(&store, sql).unwrap();
+    assert_eq!(names[..2], ["day", "day"]);
+    let text = |text: &str| Value::Text(text.to_owned());
+    let expected = [
+        text("2026-03-14"),
+        text("00:01:30"),
+        text("{1,2}"),
+        Value::Int(1),
+        Value::Real(2.5),
+    ];
+    assert_eq!(rows, [expected]);
+    let none = ask(&store, "SELECT").unwrap_err().to_string();
+    assert!(none.contains("no columns"), "{none}");
+}
+
+#[test]
 fn who_may_read_files_of_the_server_is_refused() {
     let bed = assay_testkit::or_skip!(Bed::server());
     let refused = ask(&bed.open(), "SELECT 1");

@@ -2,13 +2,13 @@
 
 use crate::reply::{Problem, tag_of};
 use crate::served::Served;
-use assay_lang::current;
+use assay_lang::{current, tr};
 use assay_store::Store;
 use std::collections::BTreeMap;
 
-/// Most parameters of a request, three for each run of a comparison; further ones are ignored.
+/// Most parameters of a request, three for each run of a comparison.
 const PARAMETERS: usize = 256;
-/// Longest value of a parameter.
+/// Longest value of a parameter, in characters.
 const LONGEST: usize = 200;
 
 /// A request and what it takes to answer it.
@@ -69,13 +69,37 @@ pub struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Reads the part of an address behind its `?`.
-    pub fn read(text: &str) -> Self {
-        let pairs = form_urlencoded::parse(text.as_bytes()).take(PARAMETERS);
-        let pairs = pairs.map(|(name, value)| {
-            let value: String = value.trim().chars().take(LONGEST).collect();
-            (name.into_owned(), value)
-        });
-        Self(pairs.filter(|(_, value)| !value.is_empty()).collect())
+    ///
+    /// # Errors
+    /// When it has too many parameters, or one that is too long or no text of a store.
+    pub fn read(text: &str) -> Result<Self, Problem> {
+        let mut pairs = Vec::new();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            let value = value.trim();
+            if value.chars().nth(LONGEST).is_some() {
+                let why = tr!("{name} has more than {n} characters.", name, n = LONGEST);
+                return Err(Problem::Wrong(why));
+            }
+            if !is_text(value) {
+                let why = tr!("{name} has a character that no text here has.", name);
+                return Err(Problem::Wrong(why));
+            }
+            if !value.is_empty() {
+                pairs.push((name.into_owned(), value.to_owned()));
+            }
+        }
+        match pairs.len() > PARAMETERS {
+            true => {
+                let why = tr!("The address has more than {n} parameters.", n = PARAMETERS);
+                Err(Problem::Wrong(why))
+            }
+            false => Ok(Self(pairs)),
+        }
+    }
+
+    /// Names of the parameters, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// The first value of a parameter.
@@ -97,6 +121,11 @@ impl Query {
         let others = others.map(|(name, value)| (name.as_str(), value.as_str()));
         address(path, others.chain([(name, value)]))
     }
+}
+
+/// Returns true if a database can have this as a text.
+pub fn is_text(value: &str) -> bool {
+    !value.contains('\0')
 }
 
 /// An address with parameters.
@@ -126,7 +155,7 @@ mod tests {
 
     #[test]
     fn parameters_are_read_and_written_as_they_are() {
-        let query = Query::read("q=a%26b+c&run=1&run=2&empty=&since=%20");
+        let query = Query::read("q=a%26b+c&run=1&run=2&empty=&since=%20").unwrap();
         assert_eq!(query.get("q"), Some("a&b c"));
         assert_eq!(query.all("run"), ["1", "2"]);
         assert_eq!(query.get("empty"), None);
@@ -135,7 +164,24 @@ mod tests {
             "/runs?q=a%26b+c&run=%3C%22%3E"
         );
         assert_eq!(segment("a b/../c"), "a%20b%2F..%2Fc");
-        assert_eq!(Query::read(&"a=1&".repeat(1000)).0.len(), PARAMETERS);
+    }
+
+    #[test]
+    fn parameters_that_make_no_sense_are_refused() {
+        let most = "a=1&".repeat(PARAMETERS);
+        assert!(Query::read(&most).is_ok());
+        let longest = format!("a={}", "x".repeat(LONGEST));
+        assert!(Query::read(&longest).is_ok());
+        for text in [
+            format!("{most}b=1"),
+            format!("{longest}x"),
+            "a=%00".to_owned(),
+        ] {
+            assert!(
+                matches!(Query::read(&text), Err(Problem::Wrong(_))),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Connections: who is accepted, how long they may take, and the end of the server.
 
+use crate::clients::Clients;
 use crate::patient::Patient;
 use crate::routes;
 use crate::served::Served;
@@ -79,18 +80,23 @@ pub fn serve(listener: Listener, served: Served, stop: &Stop) -> io::Result<()> 
 
 async fn accept(listener: &TcpListener, router: &Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let clients = Clients::default();
     loop {
         // Never closed.
         let Ok(place) = places.clone().acquire_owned().await else {
             return;
         };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             sleep(PAUSE).await;
+            continue;
+        };
+        // Else the connection is closed.
+        let Some(share) = clients.place(peer.ip()) else {
             continue;
         };
         let router = router.clone();
         tokio::spawn(async move {
-            let _place = place;
+            let (_place, _share) = (place, share);
             // A client that hangs up is nobody's error.
             let _ = timeout(WHOLE, answer(stream, router)).await;
         });

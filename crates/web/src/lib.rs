@@ -8,6 +8,7 @@
 mod access;
 mod api;
 mod asked;
+mod clients;
 mod connections;
 mod counts;
 mod described;

@@ -1,14 +1,14 @@
 //! Table of all addresses, and the steps before and after each answer is made.
 
 use crate::access::Names;
-use crate::asked::{Asked, Query};
+use crate::asked::{Asked, Query, is_text};
 use crate::described::Described;
 use crate::openapi;
 use crate::reply::{HTML, JSON, Problem, Reply, short};
 use crate::route::{Access, Answer, Parameter, Route};
 use crate::served::Served;
 use crate::{api, files, metrics, pages};
-use assay_lang::in_english;
+use assay_lang::{in_english, tr};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};
@@ -230,28 +230,51 @@ async fn answer(
         .iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    let query = Query::read(head.uri.query().unwrap_or_default());
+    let query = head.uri.query().unwrap_or_default().to_owned();
     let has = text(IF_NONE_MATCH).map(str::to_owned);
     let server = Arc::clone(served);
     let made = served.pool.with(move |store| {
-        let asked = Asked {
-            store,
-            served: &server,
-            path,
-            query,
-            has,
+        let make = || {
+            let asked = Asked {
+                store,
+                served: &server,
+                query: Query::read(&query)?,
+                path,
+                has,
+            };
+            check(route, &asked)?;
+            let reply = (route.make)(&asked)?;
+            // Hashed here: the other thread moves the bytes of all connections.
+            let tag = asked.unless_had(reply.tag())?;
+            Ok(reply.tagged(tag))
         };
-        let reply = match route.access {
-            Access::Page => (route.make)(&asked),
-            Access::Data => in_english(|| (route.make)(&asked)),
-        }?;
-        // Hashed here: the other thread moves the bytes of all connections.
-        let tag = asked.unless_had(reply.tag())?;
-        Ok(reply.tagged(tag))
+        match route.access {
+            Access::Page => make(),
+            Access::Data => in_english(make),
+        }
     });
     match made.await {
         Ok(reply) => sent(served, route.access, reply),
         Err(problem) => refused(served, route.access, &problem),
+    }
+}
+
+/// Refuses parts of a path that nothing has as its name, and parameters of `/api` that are not
+/// described: without them the answer would be another one than was asked for.
+fn check(route: &Route, asked: &Asked<'_>) -> Result<(), Problem> {
+    if let Some(part) = asked.path.values().find(|part| !is_text(part)) {
+        return Err(Problem::Missing(part.replace('\0', "")));
+    }
+    if route.access == Access::Page {
+        return Ok(());
+    }
+    let is_known = |name: &str| route.parameters.iter().any(|known| known.name == name);
+    match asked.query.names().find(|name| !is_known(name)) {
+        Some(name) => Err(Problem::Wrong(tr!(
+            "There is no parameter {name} here.",
+            name
+        ))),
+        None => Ok(()),
     }
 }
 

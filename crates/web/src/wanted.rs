@@ -42,7 +42,7 @@ pub fn runs(query: &Query) -> Result<ListFilter, Problem> {
 /// The series that an address asks for: of metrics that decide, unless others are asked for.
 ///
 /// # Errors
-/// When a day is none.
+/// When a day is none, or `metrics` is not `all`.
 pub fn series(query: &Query) -> Result<SeriesFilter, Problem> {
     let text = |name| query.get(name).map(str::to_owned);
     Ok(SeriesFilter {
@@ -53,8 +53,36 @@ pub fn series(query: &Query) -> Result<SeriesFilter, Problem> {
         metric: text("metric"),
         key: None,
         since_unix_ms: query.get("since").map(day).transpose()?,
-        only_primary: query.get("metrics") != Some("all"),
+        only_primary: word(query, "metrics", &["all"])?.is_none(),
     })
+}
+
+/// `true` if an address asks only for slowdowns that nobody accepted: with `state=open`; with
+/// `state=all` it does not.
+///
+/// # Errors
+/// When `state` is another word.
+pub fn only_open(query: &Query, otherwise: bool) -> Result<bool, Problem> {
+    let state = word(query, "state", &["open", "all"])?;
+    Ok(state.map_or(otherwise, |state| state == "open"))
+}
+
+/// A parameter that is one of some words.
+fn word<'a>(query: &'a Query, name: &str, words: &[&str]) -> Result<Option<&'a str>, Problem> {
+    let value = query.get(name);
+    match value.filter(|value| !words.contains(value)) {
+        Some(value) => {
+            let words = words.join(", ");
+            let why = tr!(
+                "{name}={value} makes no sense: there is {words}.",
+                name,
+                value,
+                words
+            );
+            Err(Problem::Wrong(why))
+        }
+        None => Ok(value),
+    }
 }
 
 /// The words of [`RunStatus`].

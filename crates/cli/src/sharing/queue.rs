@@ -8,6 +8,7 @@ use crate::sharing::connection::{Connection, Direction};
 use crate::sharing::outcome::Outcome;
 use crate::stored::ended;
 use crate::stored::lookup::StoreArgs;
+use crate::stored::series::refresh_after_push;
 use crate::ui::destination::Destination;
 use assay_lang::{counted, tr};
 use assay_model::text::clean;
@@ -105,6 +106,9 @@ pub fn push_waiting(
     Ok((tally, failure))
 }
 
+/// Most runs of a push after which changes are looked for at once.
+const FEW: usize = 200;
+
 /// Pushes runs; those that are settled wait no more.
 ///
 /// # Errors
@@ -120,6 +124,11 @@ pub fn push(
         Ok(mut other) => copy(Direction::Push, store, &mut other, which, again),
         Err(failure) => (TransferTally::default(), Some(failure)),
     };
+    if let Destination::Store(location) = to
+        && (1..=FEW).contains(&(tally.added.len() + tally.extended.len()))
+    {
+        refresh_after_push(location);
+    }
     let settled: HashSet<&String> = settled(&tally).collect();
     let mut waiting = store.queued()?;
     waiting.retain(|queued| queued.destination == name && settled.contains(&queued.id));

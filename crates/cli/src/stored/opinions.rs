@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::say;
+use crate::stored::series::refresh;
 use assay_lang::{counted, tr};
 use assay_model::annotation::parse_note;
 use assay_model::series::{Opinion, OpinionState, StoredSeries};
@@ -85,11 +86,13 @@ impl OpinionArgs {
                 None => store.remove_opinion(&series.key, &run)?,
             }
         }
+        // For those who only read the store.
+        refresh(store)?;
         let series = counted!(meant.len(), "{n} series", "{n} series");
         say(&match state {
             Some(OpinionState::Accepted) => tr!("accepted at run {run}: {series}", run, series),
             Some(OpinionState::False) => {
-                tr!("no change at run {run}: {series}", run, series)
+                tr!("marked as no change at run {run}: {series}", run, series)
             }
             None => tr!("withdrawn at run {run}: {series}", run, series),
         });

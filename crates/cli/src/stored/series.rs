@@ -9,27 +9,74 @@ use assay_report::text::clean;
 use assay_series::Refreshed;
 use assay_store::{Location, SeriesFilter, Store, StoreError};
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 /// Runs to derive that are told: they take a while.
 const MANY: usize = 200;
 
 /// Opens a store that is there, and brings its series up to date. Of one that may only be read
-/// the series are as they were last.
+/// the series are as they were last, which is told.
 pub fn open(args: &StoreArgs) -> Result<Store, Failure> {
+    let (store, is_current) = brought_up_to_date(args)?;
+    if !is_current {
+        say(tr!(
+            "assay: the store may only be read, and some of its runs are in no series yet: series are as they were last"
+        ));
+    }
+    Ok(store)
+}
+
+/// The same for a gate, which must not pass runs that it did not look at.
+///
+/// # Errors
+/// When runs are missing in the series of a store that may only be read.
+pub fn open_for_gate(args: &StoreArgs) -> Result<Store, Failure> {
+    let (store, is_current) = brought_up_to_date(args)?;
+    match is_current {
+        true => Ok(store),
+        false => Err(Failure::failed(
+            "no verdict: some runs are in no series yet, and this store may only be read: let a \
+             user who may write run assay series, or run the gate as one",
+        )),
+    }
+}
+
+/// The store, and `false` if something is missing in its series and it may only be read.
+fn brought_up_to_date(args: &StoreArgs) -> Result<(Store, bool), Failure> {
     let there = args.open_existing()?;
     let mut store = match there.location() {
         Location::File(_) => Store::open(there.location()).unwrap_or(there),
         Location::Server(_) => there,
     };
-    match assay_series::refresh(&mut store, teller()) {
-        Err(StoreError::ReadOnly { .. } | StoreError::Forbidden { .. }) => {
-            let text = tr!("assay: the store is read-only: series are as they were last");
-            say(text);
+    let is_current = refresh(&mut store)?;
+    Ok((store, is_current))
+}
+
+/// Brings series up to date; `false` if something is missing and the store may only be read.
+pub fn refresh(store: &mut Store) -> Result<bool, Failure> {
+    match assay_series::refresh(store, teller()) {
+        Err(StoreError::ReadOnly { .. } | StoreError::Forbidden { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+        Ok(done) => {
+            tell_damaged(done);
+            Ok(true)
         }
-        Err(error) => return Err(error.into()),
-        Ok(done) => tell_damaged(done),
     }
-    Ok(store)
+}
+
+/// Time that series are brought up to date for behind a push; the rest is done when they are read.
+const BEHIND_A_PUSH: Duration = Duration::from_secs(2);
+
+/// Looks for changes that runs bring which were pushed just now: those who only read the store
+/// cannot. That it fails is no failure of the push.
+pub fn refresh_after_push(location: &Location) {
+    let begun = Instant::now();
+    let go_on = |_, runs| match runs > MANY || begun.elapsed() > BEHIND_A_PUSH {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let _ = Store::open_existing(location)
+        .and_then(|mut store| assay_series::refresh(&mut store, go_on));
 }
 
 /// Drops all that is derived and derives it again.

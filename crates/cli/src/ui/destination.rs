@@ -1,6 +1,6 @@
 //! Stores that runs are copied to and from: files, databases, and those of other machines.
 
-use assay_store::Location;
+use assay_store::{Location, is_address, without_secrets};
 use assay_target::ssh::SshAddress;
 use std::ffi::OsStr;
 use std::fmt;
@@ -31,7 +31,10 @@ impl FromStr for Destination {
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let address = format!("ssh://{host}").parse();
         let address = address.map_err(|_| {
-            format!("{text} names no machine: write ssh://user@host:port/path/of/a/store")
+            format!(
+                "{} names no machine: write ssh://user@host:port/path/of/a/store",
+                without_secrets(text)
+            )
         })?;
         let store = match (path, path.strip_prefix("~/")) {
             ("", _) => None,
@@ -44,10 +47,10 @@ impl FromStr for Destination {
 
 fn of_location(text: &str) -> Result<Destination, String> {
     let location = match Location::parse(text.as_ref()) {
-        Location::File(_) if text.is_empty() || text.contains("://") => {
+        Location::File(_) if text.is_empty() || is_address(text) => {
             return Err(format!(
-                "{text} names no store: give a file, postgres://user@host/database or \
-                 ssh://user@host"
+                "{} names no store: give a file, postgres://user@host/database or ssh://user@host",
+                without_secrets(text)
             ));
         }
         Location::File(path) => {
@@ -65,10 +68,10 @@ fn of_location(text: &str) -> Result<Destination, String> {
 /// When it is a URL of anything else.
 pub fn store_location(text: &OsStr) -> Result<Location, String> {
     match Location::parse(text) {
-        Location::File(path) if path.to_string_lossy().contains("://") => Err(format!(
-            "{} is neither a file nor a PostgreSQL database: push and pull copy from and to ssh:// \
-             stores",
-            path.display()
+        Location::File(path) if is_address(&path.to_string_lossy()) => Err(format!(
+            "{} is neither a file nor a PostgreSQL database (postgres://user@host/database): push \
+             and pull copy from and to ssh:// stores",
+            without_secrets(&path.to_string_lossy())
         )),
         location => Ok(location),
     }
@@ -134,8 +137,16 @@ mod tests {
         ] {
             assert!(text.parse::<Destination>().is_err(), "{text}");
         }
-        for text in ["ssh://lab", "http://lab"] {
-            assert!(store_location(text.as_ref()).is_err(), "{text}");
+        for text in ["ssh://lab", "http://lab", "postgres:ann:secret@db/lab"] {
+            let refused = store_location(text.as_ref());
+            assert!(refused.is_err_and(|why| !why.contains("secret")), "{text}");
+        }
+        for text in [
+            "ssh://ann:secret@lab",
+            "mysql://ann:secret@lab",
+            "ssh:ann:secret@lab",
+        ] {
+            assert!(!shown(text).contains("secret"), "{text}");
         }
         assert!(store_location("runs.sqlite".as_ref()).is_ok());
     }

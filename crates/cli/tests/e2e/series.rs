@@ -1,6 +1,8 @@
 //! Series over many runs: a slower device is found, with what changed, accepted, and gates.
 
-use crate::assay::{Bed, text};
+use crate::assay::{Bed, Running, text};
+use assay_store::ROLES;
+use assay_testkit::{Postgres, or_skip};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,6 +49,47 @@ fn change(bed: &Bed, words: &[&str]) -> (String, Value) {
     assert_eq!(series.len(), 1, "{listed:#}");
     let key = series[0]["series"]["series"].as_str().expect("a key");
     (key.to_owned(), series[0]["change"].clone())
+}
+
+#[test]
+fn a_gate_of_who_only_reads_passes_no_run_that_is_in_no_series() {
+    let server = or_skip!(Postgres::shared());
+    let database = server.database().expect("a database");
+    let url = server.url(&database);
+    let bed = Bed::new();
+    let (old, new) = (part(&bed, "old.toml", 180.0), part(&bed, "new.toml", 230.0));
+    measure(&bed, &old, 8, "nightly");
+    measure(&bed, &new, 8, "nightly");
+    bed.run(&["push", "--all", "--to", &url]).assert_code(0);
+    server.sql(&database, ROLES).expect("roles");
+    let reader = format!("reader_of_{database}");
+    let role = format!("CREATE ROLE {reader} LOGIN IN ROLE assay_reader");
+    server.sql(&database, &role).expect("a role");
+    let with = |url: &str, words: &[&str]| {
+        let all = [words, &["--store", url]].concat();
+        Running::start(&mut bed.command_without_store(&all)).end()
+    };
+    let reader = server.url_of(&reader, &database);
+    // Whoever pushed has looked for changes.
+    with(&reader, &["series", "--gate"]).assert_code(3);
+    let unchecked = "UPDATE series SET checked = -1; DELETE FROM changes";
+    server.sql(&database, unchecked).expect("no changes");
+    let gate = with(&reader, &["series", "--gate"]);
+    gate.assert_code(1);
+    assert!(gate.err.join(" ").contains("no verdict"), "{:?}", gate.err);
+    let told = with(&reader, &["series"]);
+    told.assert_code(0);
+    assert!(
+        told.err.join(" ").contains("in no series yet"),
+        "{:?}",
+        told.err
+    );
+    let listed = with(&url, &["series", "--json"]);
+    let run = listed.json()["series"][0]["change"]["run"].clone();
+    let run = run.as_str().expect("a run");
+    with(&reader, &["series", "--gate"]).assert_code(3);
+    with(&url, &["series", "--accept", run]).assert_code(0);
+    with(&reader, &["series", "--gate"]).assert_code(0);
 }
 
 #[test]

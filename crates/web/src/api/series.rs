@@ -177,7 +177,7 @@ pub fn points(asked: &Asked<'_>) -> Result<Reply, Problem> {
 /// A page of changes.
 pub fn changes(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let filter = wanted::series(&asked.query)?;
-    let open = asked.query.get("state") == Some("open");
+    let open = wanted::only_open(&asked.query, false)?;
     let after = wanted::after(&asked.query)?;
     let page = asked
         .store

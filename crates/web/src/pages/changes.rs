@@ -18,7 +18,7 @@ const ROWS: u32 = 50;
 /// The page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let query = &asked.query;
-    let open = query.get("state") != Some("all");
+    let open = wanted::only_open(query, true)?;
     let filter = wanted::series(query)?;
     let page = asked
         .store

@@ -70,7 +70,10 @@ pub struct SeriesArgs {
 
 /// Lists, judges or answers series.
 pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
-    let mut store = series::open(&args.store)?;
+    let mut store = match args.gate {
+        true => series::open_for_gate(&args.store)?,
+        false => series::open(&args.store)?,
+    };
     let wanted = filter(args);
     // An opinion on a run concerns all metrics of a job.
     let everything = SeriesFilter {

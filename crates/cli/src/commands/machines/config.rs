@@ -4,12 +4,11 @@ use crate::config::{self, SETTINGS, Setting, VARIABLES, value_in_words};
 use crate::exit::{DONE, Failure, USAGE};
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
-use crate::ui::destination::Destination;
+use crate::ui::destination::{Destination, store_location};
 use crate::ui::values::parse_margin;
 use assay_lang::in_english;
 use assay_model::text::clean;
 use assay_report::document::{Block, Document, Section};
-use assay_store::Location;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -143,7 +142,10 @@ fn in_force(setting: &'static Setting, key: &str, flag: Option<String>) -> Setti
 /// A value as it may be shown: the address of a store without its password.
 fn shown(key: &str, value: &str) -> String {
     match key {
-        "store" => Location::parse(value.as_ref()).to_string(),
+        "store" => match store_location(value.as_ref()) {
+            Ok(location) => location.to_string(),
+            Err(_) => "a store that is not understood".to_owned(),
+        },
         "push_to" => match value.parse::<Destination>() {
             Ok(to) => to.to_string(),
             Err(_) => "a store that is not understood".to_owned(),

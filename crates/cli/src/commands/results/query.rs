@@ -133,10 +133,14 @@ fn wanted(args: &QueryArgs) -> Result<QueryFormat, Failure> {
 }
 
 fn statement(words: &str) -> Result<String, Failure> {
-    match words {
+    let sql = match words {
         "-" => io::read_to_string(io::stdin().lock())
-            .map_err(|error| Failure::usage(format!("cannot read standard input: {error}"))),
-        words => Ok(words.to_owned()),
+            .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?,
+        words => words.to_owned(),
+    };
+    match sql.trim().is_empty() {
+        true => Err(Failure::usage("the statement is empty")),
+        false => Ok(sql),
     }
 }
 

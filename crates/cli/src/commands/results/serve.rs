@@ -17,7 +17,7 @@ use assay_report::html::{Site, comparison_in};
 use assay_report::sweep::Verdicts;
 use assay_report::xlsx;
 use assay_series::refresh;
-use assay_store::{Location, Owner, Store};
+use assay_store::{Location, Owner, Store, StoreError};
 use assay_web::{Program, Served, ServedParts, Stop, Token, is_loopback, serve};
 use clap::Args;
 use maud::Markup;
@@ -99,20 +99,29 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
 const LOOK: Duration = Duration::from_secs(20);
 
 /// Makes new runs points of series while the server runs. A store that may only be read shows the
-/// series that it has.
+/// series that it has, which is told once; another failure is told when it begins.
 fn keep_up(location: Location) {
     std::thread::spawn(move || {
-        let mut told = false;
+        let mut told = None;
         loop {
             let refreshed = Store::open_existing(&location)
                 .and_then(|mut store| refresh(&mut store, |_, _| ControlFlow::Continue(())));
-            if let Err(error) = refreshed
-                && !told
+            let words = refreshed.err().map(|error| match error {
+                StoreError::ReadOnly { .. } | StoreError::Forbidden { .. } => {
+                    tr!("The store may only be read: series are as those who write it leave them.")
+                        .to_owned()
+                }
+                error => {
+                    let why = clean(&error.to_string());
+                    tr!("Warning: series are not up to date: {why}", why)
+                }
+            });
+            if let Some(words) = &words
+                && told.as_ref() != Some(words)
             {
-                told = true;
-                let why = clean(&error.to_string());
-                say(&tr!("Warning: series are not up to date: {why}", why));
+                say(words);
             }
+            told = words;
             std::thread::sleep(LOOK);
         }
     });

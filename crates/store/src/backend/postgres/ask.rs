@@ -1,13 +1,15 @@
 //! Statements of users on PostgreSQL: within a transaction that only reads, for a limited time.
 
 use super::errors::{Failures, words};
+use super::types::is_read;
 use crate::backend::Question;
 use crate::backend::row::Columns;
 use crate::backend::{Row, Value};
 use crate::error::StoreError;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
-use postgres::{Client, Error};
+use postgres::{Client, Column, Error};
+use std::fmt::Write as _;
 
 /// Rights to read files of the server or to start programs there, which superusers have.
 const REACHES_FILES: &str = "SELECT bool_or(pg_has_role(asker, role, 'MEMBER')) \
@@ -67,18 +69,24 @@ fn within(
         None => failures.failed(&error),
     };
     let sql = question.sql.trim_end().trim_end_matches(';');
+    let wrong = |reason: &str| StoreError::Question {
+        reason: reason.to_owned(),
+    };
     // Alone first: only one statement can be prepared, so that none gets out of the brackets.
     let alone = client.prepare(sql).map_err(refused)?;
     if !alone.params().is_empty() {
-        return Err(StoreError::Question {
-            reason: "it has placeholders such as $1, for which there are no values".to_owned(),
-        });
+        return Err(wrong(
+            "it has placeholders such as $1, for which there are no values",
+        ));
+    }
+    let names = alone.columns().iter();
+    let names: Vec<String> = names.map(|column| column.name().to_owned()).collect();
+    if names.is_empty() {
+        return Err(wrong("it has no columns"));
     }
     // Between brackets there is no other statement than one that reads.
-    let bracketed = client.prepare(&format!("SELECT * FROM (\n{sql}\n) AS answer"));
+    let bracketed = client.prepare(&bracketed(sql, alone.columns()));
     let statement = bracketed.map_err(refused)?;
-    let names = statement.columns().iter();
-    let names: Vec<String> = names.map(|column| column.name().to_owned()).collect();
     let none: [Value; 0] = [];
     let mut rows = client.query_raw(&statement, &none).map_err(refused)?;
     while let Some(next) = rows.next().map_err(refused)? {
@@ -88,4 +96,21 @@ fn within(
         row(values?)?;
     }
     Ok(names)
+}
+
+/// A statement around another one: its columns by their place, those of further types as text.
+fn bracketed(sql: &str, columns: &[Column]) -> String {
+    let (mut wanted, mut names) = (String::new(), String::new());
+    for (at, column) in columns.iter().enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let cast = if is_read(column.type_()) {
+            ""
+        } else {
+            "::text"
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(wanted, "{comma}c{at}{cast}");
+        let _ = write!(names, "{comma}c{at}");
+    }
+    format!("SELECT {wanted} FROM (\n{sql}\n) AS answer ({names})")
 }

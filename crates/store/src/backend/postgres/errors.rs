@@ -113,6 +113,11 @@ impl<'a> Failures<'a> {
         if state.code().starts_with("28") {
             return self.denied(&reason);
         }
+        // Classes 22 and 42: a parameter of the address, such as options, that the server does not
+        // know or does not take.
+        if state.code().starts_with("22") || state.code().starts_with("42") {
+            return StoreError::BadAddress { store, reason };
+        }
         StoreError::Unreachable { store, reason }
     }
 

@@ -32,6 +32,31 @@ impl Columns for postgres::Row {
     }
 }
 
+/// Returns true if values of a type are read as they are sent; those of others are read as text.
+pub fn is_read(kind: &Type) -> bool {
+    let known = [
+        Type::BOOL,
+        Type::INT2,
+        Type::INT4,
+        Type::INT8,
+        Type::FLOAT4,
+        Type::FLOAT8,
+        Type::NUMERIC,
+        Type::TEXT,
+        Type::VARCHAR,
+        Type::BPCHAR,
+        Type::NAME,
+        Type::UNKNOWN,
+        Type::JSON,
+        Type::JSONB,
+        Type::BYTEA,
+        Type::TIMESTAMPTZ,
+        Type::TIMESTAMP,
+        Type::FLOAT8_ARRAY,
+    ];
+    known.contains(kind)
+}
+
 impl<'a> FromSql<'a> for Value {
     fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Anything> {
         Ok(match *kind {
