@@ -69,7 +69,7 @@ const GAP: usize = 2;
 /// Columns that are left out where there is no room, the first one first. The status is
 /// there in any case if a run did not end as it should.
 const DISPENSABLE: [usize; 9] = [
-    TAGS, PATH, STATUS, SIZE, STARTED, COMMAND, MEASURED, DEVICE, NAME,
+    TAGS, PATH, STATUS, SIZE, COMMAND, STARTED, MEASURED, DEVICE, NAME,
 ];
 /// Columns that give way, with their least width.
 const YIELDING: [(usize, usize); 6] = [
