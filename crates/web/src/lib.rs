@@ -10,7 +10,6 @@ mod api;
 mod asked;
 mod connections;
 mod counts;
-mod described;
 mod files;
 mod metrics;
 mod openapi;
