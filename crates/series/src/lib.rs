@@ -7,8 +7,11 @@
 
 mod check;
 mod events;
+mod population;
 #[cfg(test)]
 mod tests;
+
+pub use population::standings;
 
 use assay_model::facts::{FACTS_VERSION, RunFacts};
 use assay_report::facts;

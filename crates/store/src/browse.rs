@@ -132,6 +132,17 @@ impl Store {
         Ok(totals.unwrap_or_default())
     }
 
+    /// Start of the newest run, in milliseconds since 1970 (UTC): one look at an index tells that
+    /// the store can be read.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn newest_start(&self) -> Result<Option<u64>, StoreError> {
+        let sql = "SELECT started_unix_ms FROM runs ORDER BY started_unix_ms DESC LIMIT 1";
+        self.database
+            .first(sql, &[], |row| row.get("started_unix_ms"))
+    }
+
     /// Returns everything that decides how a run or an import is shown, without reading its records.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::asked::Asked;
 use crate::reply::{JSON, Problem, Reply};
-use crate::stored::{Stored, load, named};
+use crate::stored::{Stored, found, load, tag};
 use assay_lang::in_english;
 use assay_report::{csv as run_csv, import, json as run_json, xlsx as workbook};
 use std::io::{self, Write};
@@ -42,11 +42,12 @@ fn file(
     kind: &'static str,
     write: impl Fn(&Stored, &mut dyn Write) -> io::Result<()>,
 ) -> Result<Reply, Problem> {
-    let found = named(asked, ending)?;
+    let found = found(asked)?;
+    let tag = tag(asked, &found, ending)?;
     let mut bytes = Vec::new();
     let written = write(&load(asked, &found)?, &mut bytes);
     written.map_err(|error| Problem::Wrong(error.to_string()))?;
-    let mut reply = Reply::new(kind, bytes).tagged(found.tag);
+    let mut reply = Reply::new(kind, bytes).tagged(tag);
     reply.file = Some(format!("assay-{}.{ending}", found.id.id()));
     Ok(reply)
 }

@@ -11,7 +11,6 @@ mod asked;
 mod clients;
 mod connections;
 mod counts;
-mod described;
 mod files;
 mod metrics;
 mod openapi;

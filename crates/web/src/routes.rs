@@ -2,13 +2,13 @@
 
 use crate::access::Names;
 use crate::asked::{Asked, Query, is_text};
-use crate::described::Described;
 use crate::openapi;
 use crate::reply::{HTML, JSON, Problem, Reply, short};
 use crate::route::{Access, Answer, Parameter, Route};
 use crate::served::Served;
 use crate::{api, files, metrics, pages};
 use assay_lang::{in_english, tr};
+use assay_report::machine::described::Described;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};
@@ -349,7 +349,7 @@ fn style(asked: &Asked<'_>) -> Result<Reply, Problem> {
 }
 
 fn health(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    asked.store.totals()?;
+    asked.store.newest_start()?;
     Ok(Reply::new("text/plain; charset=utf-8", "ok\n"))
 }
 

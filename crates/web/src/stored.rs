@@ -18,24 +18,35 @@ pub enum Stored {
 pub struct Named {
     /// Its whole id.
     pub id: StoredId,
-    /// Tag of its contents in one form.
-    pub tag: String,
+    /// Everything that decides its contents.
+    state: String,
     /// True if the process that made the run is gone.
     abandoned: bool,
 }
 
-/// Finds the run or the import of the path, and the tag of its contents.
+/// Finds the run or the import of the path.
 ///
 /// # Errors
-/// When the store has no such run or import, or the client has it already.
-pub fn named(asked: &Asked<'_>, form: &str) -> Result<Named, Problem> {
+/// When the store has no such run or import.
+pub fn found(asked: &Asked<'_>) -> Result<Named, Problem> {
     let id = asked.store.find(asked.part("id"))?;
     let state = asked.store.state_of(id.id())?;
     let alive = |owner| asked.served.program.is_alive(&owner);
     let abandoned = !state.owner.is_some_and(alive);
-    let word = if abandoned { "abandoned" } else { "" };
-    let tag = asked.tag(&[form, id.id(), &state.text, word])?;
-    Ok(Named { id, tag, abandoned })
+    Ok(Named {
+        id,
+        state: state.text,
+        abandoned,
+    })
+}
+
+/// Tag of a run or an import in one form.
+///
+/// # Errors
+/// When the client has it already.
+pub fn tag(asked: &Asked<'_>, of: &Named, form: &str) -> Result<String, Problem> {
+    let word = if of.abandoned { "abandoned" } else { "" };
+    asked.tag(&[form, of.id.id(), &of.state, word])
 }
 
 /// A part of the list of runs and imports. A run whose process is gone is shown as interrupted.

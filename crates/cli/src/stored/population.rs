@@ -4,11 +4,13 @@ use crate::config::{self, POPULATION_OF_STORE};
 use crate::exit::Failure;
 use crate::stored::lookup::{StoreArgs, Stored};
 use crate::stored::{series, shared};
-use assay_model::facts::{Circumstance, RunFacts};
-use assay_report::population::{KinFigure, Others, Standings};
+use assay_report::population::{Others, Standings};
 use assay_report::results::facts;
 use clap::Args;
 use std::path::{Path, PathBuf};
+
+/// Most runs of the store that a run is placed among: about a second.
+const MOST_RUNS: u32 = 5_000;
 
 /// Population that a run is placed among.
 #[derive(Args, Clone, Debug, Default)]
@@ -32,32 +34,13 @@ impl PopulationArgs {
             return Ok(None);
         };
         let facts = facts::of(run);
-        let others = match population == Path::new(POPULATION_OF_STORE) {
-            true => of_store(&facts, store)?,
-            false => {
-                let secret = shared::known_secret()?;
-                let own = secret.and_then(|secret| secret.unit_of(&facts));
-                Others::of(&facts, own.as_deref(), shared::read(population)?)
-            }
-        };
+        if population == Path::new(POPULATION_OF_STORE) {
+            let store = series::open(store)?;
+            return Ok(Some(assay_series::standings(&store, &facts, MOST_RUNS)?));
+        }
+        let secret = shared::known_secret()?;
+        let own = secret.and_then(|secret| secret.unit_of(&facts));
+        let others = Others::of(&facts, own.as_deref(), shared::read(population)?);
         Ok(Some(others.place(&facts)))
     }
-}
-
-/// Units of the runs of the store.
-fn of_store(facts: &RunFacts, store: &StoreArgs) -> Result<Others, Failure> {
-    let bus = facts.known(Circumstance::Bus).unwrap_or_default();
-    let figures = series::open(store)?.figures_of_model(&facts.model, bus)?;
-    let own = facts.known(Circumstance::Unit);
-    let others = figures.into_iter();
-    let others = others.filter(|figure| own != Some(figure.unit.as_str()));
-    Ok(others
-        .map(|figure| KinFigure {
-            unit: figure.unit,
-            job: figure.job_hash,
-            metric: figure.metric,
-            label: figure.label,
-            value: figure.centre,
-        })
-        .collect())
 }

@@ -2,6 +2,7 @@
 
 pub mod csv;
 pub mod data;
+pub mod described;
 pub mod gate;
 pub mod import;
 pub mod json;

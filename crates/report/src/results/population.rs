@@ -97,6 +97,9 @@ pub struct Standings {
     pub bus: String,
     /// Other units of that model on that bus, whatever they measured.
     pub units: usize,
+    /// Number of runs that were looked at, if there are more: the newest; `None`: all were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_runs: Option<u32>,
     /// Figures that enough other units have, in the order of the run.
     pub figures: Vec<Placed>,
 }
@@ -135,6 +138,7 @@ impl Others {
             model: facts.model.clone(),
             bus: bus.to_owned(),
             units: self.units.len(),
+            newest_runs: None,
             figures: comparable(facts)
                 .filter_map(|figure| self.place_one(figure))
                 .collect(),

@@ -1,7 +1,10 @@
-//! Figures of all units of a device model.
+//! Figures of other units of a device model.
 
 use crate::error::StoreError;
 use crate::runs::Store;
+
+/// Points that are looked at for each run that is wanted.
+const LOOKED_AT: u64 = 20;
 
 /// A figure of a run, with what tells its unit from others.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,29 +24,55 @@ pub struct UnitFigure {
 }
 
 impl Store {
-    /// Figures of all runs on one model and mode of the bus, which is empty where it is not known.
-    /// Figures under a condition, and of units that nothing tells from others, are left out.
+    /// Figures of runs on other units of the model of a run, on the same mode of the bus, which is
+    /// empty where it is not known: those of the newest `most` runs that share one of its jobs.
+    /// Figures under a condition, and of units that nothing tells from others, are left out; a run
+    /// that is no point of a series is of no kind.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn figures_of_model(&self, model: &str, bus: &str) -> Result<Vec<UnitFigure>, StoreError> {
-        self.database.query(
-            "SELECT f.run_id AS run_id, f.unit AS unit, s.job_hash AS job_hash, \
+    pub fn figures_of_kind(
+        &self,
+        run: &str,
+        bus: &str,
+        own_unit: &str,
+        most: u32,
+    ) -> Result<Vec<UnitFigure>, StoreError> {
+        // Series have no unit, and facts no time. So that a page is quick whatever the store holds,
+        // each of the series of its kind gives its newest points, fewer the more series there are.
+        let sql = "WITH kind AS (SELECT s.id AS id FROM series own JOIN series s \
+             ON s.job_hash = own.job_hash AND s.model = own.model AND s.metric = own.metric \
+             AND s.label = own.label AND s.condition = own.condition \
+             WHERE own.id IN (SELECT series FROM points WHERE run_id = ?1) \
+             AND own.condition = '' AND own.decides = ?4), \
+             newest AS (SELECT p.run_id AS run_id, f.unit AS unit \
+             FROM kind JOIN points p ON p.series = kind.id JOIN facts f ON f.run_id = p.run_id \
+             WHERE p.started_unix_ms >= COALESCE((SELECT started_unix_ms FROM points \
+             WHERE series = kind.id ORDER BY started_unix_ms DESC \
+             LIMIT 1 OFFSET ?5 / (SELECT count(*) + 1 FROM kind)), 0) \
+             AND COALESCE(f.bus, '') = ?2 AND f.unit <> ?3 \
+             GROUP BY p.run_id, f.unit ORDER BY max(p.started_unix_ms) DESC, p.run_id LIMIT ?6) \
+             SELECT newest.run_id AS run_id, newest.unit AS unit, s.job_hash AS job_hash, \
              s.metric AS metric, s.label AS label, p.centre AS centre \
-             FROM facts f JOIN points p ON p.run_id = f.run_id JOIN series s ON s.id = p.series \
-             WHERE f.model = ?1 AND COALESCE(f.bus, '') = ?2 AND f.unit IS NOT NULL \
-             AND s.condition = ''",
-            &[model.into(), bus.into()],
-            |row| {
-                Ok(UnitFigure {
-                    run: row.get("run_id")?,
-                    unit: row.get("unit")?,
-                    job_hash: row.get("job_hash")?,
-                    metric: row.get("metric")?,
-                    label: row.get("label")?,
-                    centre: row.get("centre")?,
-                })
-            },
-        )
+             FROM newest JOIN points p ON p.run_id = newest.run_id JOIN series s ON s.id = p.series \
+             WHERE s.condition = ''";
+        let values = [
+            run.into(),
+            bus.into(),
+            own_unit.into(),
+            true.into(),
+            (u64::from(most) * LOOKED_AT).into(),
+            most.into(),
+        ];
+        self.database.query(sql, &values, |row| {
+            Ok(UnitFigure {
+                run: row.get("run_id")?,
+                unit: row.get("unit")?,
+                job_hash: row.get("job_hash")?,
+                metric: row.get("metric")?,
+                label: row.get("label")?,
+                centre: row.get("centre")?,
+            })
+        })
     }
 }

@@ -1,12 +1,12 @@
 //! Runs and imports.
 
 use crate::asked::Asked;
-use crate::described::described;
 use crate::files;
 use crate::reply::{JSON, Problem, Reply};
 use crate::stored::listed;
 use crate::wanted;
 use assay_model::run::RunStatus;
+use assay_report::described;
 use assay_report::json::rfc3339;
 use assay_store::{ImportSummary, Listed, RunSummary};
 use serde::Serialize;

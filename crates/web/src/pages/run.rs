@@ -3,24 +3,33 @@
 use super::site::{Here, reply, site};
 use crate::asked::{Asked, address, segment};
 use crate::reply::{Problem, Reply};
-use crate::stored::{Stored, load, named};
+use crate::stored::{Stored, found, load};
 use assay_lang::tr;
-use assay_report::html as pages;
+use assay_report::{facts, html as pages};
+use assay_series::standings;
 use maud::{Markup, html};
+
+/// Newest runs of other units that a run is placed among: some hundredths of a second.
+const NEWEST: u32 = 250;
 
 /// The page.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
-    let found = named(asked, "page")?;
+    let found = found(asked)?;
     let stored = load(asked, &found)?;
     let site = site(asked.served, Here::Runs, lead(found.id.id()));
     let page = match &stored {
-        Stored::Run(run) => pages::markup_in(&site, run),
+        Stored::Run(run) => {
+            let standings = standings(asked.store, &facts::of(run), NEWEST)?;
+            let is_placed = standings.figures.iter().any(|placed| placed.primary);
+            pages::markup_in(&site, run, is_placed.then_some(&standings))
+        }
         Stored::Import(import) => {
             let verdicts = asked.served.program.verdicts(import);
             pages::import_in(&site, import, verdicts.as_ref())
         }
     };
-    Ok(reply(&page).tagged(found.tag))
+    // Its tag is that of its contents: other runs move the place of this one.
+    Ok(reply(&page))
 }
 
 /// Links to a comparison, the series and the files of a run.

@@ -38,7 +38,7 @@ use trial::TrialPart;
 
 pub use comparison::{comparison, line, power, ranking};
 pub use devices::{devices, doctor};
-pub use series::{news, series, trend};
+pub use series::{ChangeEntry, PointEntry, SeriesEntry, news, series, trend};
 
 /// Version of the schema: rises when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;

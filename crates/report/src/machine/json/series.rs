@@ -1,54 +1,146 @@
 //! Series, their runs and changes as JSON.
 
 use super::{SCHEMA, rfc3339};
+use crate::described;
 use crate::results::changes::ListedSeries;
 use crate::words::text::clean;
 use assay_model::figures::Better;
 use assay_model::series::{
     ChangeSide, CircumstanceChange, Opinion, SeriesChange, SeriesPoint, StoredSeries,
 };
-use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A series.
-#[derive(Serialize)]
-struct SeriesPart<'a> {
-    series: &'a str,
-    project: &'a str,
-    model: &'a str,
-    unit: Option<&'a str>,
-    target: &'a str,
-    job: &'a str,
-    job_hash: &'a str,
-    condition: Option<&'a str>,
-    metric: &'a str,
-    label: &'a str,
-    unit_of_measure: &'static str,
-    better: Option<Better>,
-    primary: bool,
-    tail: bool,
-    runs: u64,
-    first_run: String,
-    last_run: String,
-    latest: f64,
+described! {
+    /// A metric of a job on a device, over runs.
+    pub struct SeriesEntry {
+        /// 12 hexadecimal digits, the same in every store.
+        pub series: String,
+        /// Project of its runs.
+        pub project: String,
+        /// Model of the device.
+        pub model: String,
+        /// Unit of a device whose model has no name; null: any unit of the model.
+        pub unit: Option<String>,
+        /// Machine that was measured.
+        pub target: String,
+        /// Name of the job.
+        pub job: String,
+        /// Hash of the job's resolved options.
+        pub job_hash: String,
+        /// Condition; null: as the machine was.
+        pub condition: Option<String>,
+        /// Name of the metric.
+        pub metric: String,
+        /// Label of every point: what was measured.
+        pub label: String,
+        /// Unit of the values.
+        pub unit_of_measure: String,
+        /// higher or lower; null: neither is good.
+        pub better: Option<String>,
+        /// True if the metric decides how good the job went.
+        pub primary: bool,
+        /// True for percentiles of the tail.
+        pub tail: bool,
+        /// Number of its runs.
+        pub runs: u64,
+        /// Start of its oldest run, RFC 3339.
+        pub first_run: String,
+        /// Start of its newest run.
+        pub last_run: String,
+        /// Figure of its newest run.
+        pub latest: f64,
+    }
+
+    /// A run in a series.
+    pub struct PointEntry {
+        /// Id of the run.
+        pub run: String,
+        /// Start of the run, RFC 3339.
+        pub started: String,
+        /// Number of trials.
+        pub trials: u32,
+        /// Median of the trials; of a tail, the percentile of all operations together.
+        pub centre: f64,
+        /// A value per trial.
+        pub values: Vec<f64>,
+    }
+
+    /// A change of a series between two runs.
+    pub struct ChangeEntry {
+        /// First run after the change.
+        pub run: String,
+        /// Last run before it.
+        pub before_run: String,
+        /// Start of the first run after it, RFC 3339.
+        pub started: String,
+        /// Start of the run with which there were runs enough to find it.
+        pub found: String,
+        /// faster or slower.
+        pub verdict: String,
+        /// True if it is a slowdown that nobody accepted.
+        pub open: bool,
+        /// True if a user accepted it.
+        pub accepted: bool,
+        /// Change of the metric in percent.
+        pub effect_pct: Option<f64>,
+        /// Both ends of its 95 % confidence interval.
+        pub effect_interval_pct: Option<Vec<f64>>,
+        /// Runs before it.
+        pub before: SideEntry,
+        /// Runs from it on.
+        pub after: SideEntry,
+        /// p value of the verdict.
+        pub p: f64,
+        /// Circumstances that changed with it.
+        pub events: Vec<EventEntry>,
+        /// Name and version of the method that found it.
+        pub method: String,
+    }
+
+    /// Runs on one side of a change.
+    pub struct SideEntry {
+        /// Runs that were compared.
+        pub runs: u32,
+        /// Geometric mean of their centres.
+        pub centre: f64,
+    }
+
+    /// A circumstance that differs between the runs on both sides of a change.
+    pub struct EventEntry {
+        /// Name of the circumstance.
+        pub circumstance: String,
+        /// Value before the change.
+        pub before: String,
+        /// Value after it.
+        pub after: String,
+    }
 }
 
-impl<'a> SeriesPart<'a> {
-    fn of(series: &'a StoredSeries) -> Self {
-        let filled = |text: &'a String| (!text.is_empty()).then_some(text.as_str());
+/// A text, unless it is empty.
+fn known(text: &String) -> Option<String> {
+    (!text.is_empty()).then(|| text.clone())
+}
+
+impl SeriesEntry {
+    /// Its fields.
+    pub fn of(series: &StoredSeries) -> Self {
+        let better = series.better.map(|better| match better {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+        });
         Self {
-            series: &series.key,
-            project: &series.project,
-            model: &series.model,
-            unit: filled(&series.unit),
-            target: &series.target,
-            job: &series.job,
-            job_hash: &series.job_hash,
-            condition: filled(&series.condition),
-            metric: &series.metric,
-            label: &series.label,
-            unit_of_measure: series.unit_of_measure.name(),
-            better: series.better,
+            series: series.key.clone(),
+            project: series.project.clone(),
+            model: series.model.clone(),
+            unit: known(&series.unit),
+            target: series.target.clone(),
+            job: series.job.clone(),
+            job_hash: series.job_hash.clone(),
+            condition: known(&series.condition),
+            metric: series.metric.clone(),
+            label: series.label.clone(),
+            unit_of_measure: series.unit_of_measure.name().to_owned(),
+            better: better.map(str::to_owned),
             primary: series.primary,
             tail: series.tail,
             runs: series.runs,
@@ -59,42 +151,56 @@ impl<'a> SeriesPart<'a> {
     }
 }
 
-/// A change.
-#[derive(Serialize)]
-struct ChangePart<'a> {
-    run: &'a str,
-    before_run: &'a str,
-    started: String,
-    found: String,
-    verdict: &'static str,
-    open: bool,
-    accepted: bool,
-    effect_pct: Option<f64>,
-    effect_interval_pct: Option<[f64; 2]>,
-    before: ChangeSide,
-    after: ChangeSide,
-    p: f64,
-    events: &'a [CircumstanceChange],
-    method: &'a str,
+impl PointEntry {
+    /// Its fields.
+    pub fn of(point: &SeriesPoint) -> Self {
+        Self {
+            run: point.run.clone(),
+            started: rfc3339(point.started_unix_ms),
+            trials: point.n,
+            centre: point.centre,
+            values: point.samples.clone(),
+        }
+    }
 }
 
-impl<'a> ChangePart<'a> {
-    fn of(change: &'a SeriesChange) -> Self {
+impl SideEntry {
+    fn of(side: ChangeSide) -> Self {
         Self {
-            run: &change.run,
-            before_run: &change.before_run,
+            runs: side.runs,
+            centre: side.centre,
+        }
+    }
+}
+
+impl ChangeEntry {
+    /// Its fields.
+    pub fn of(change: &SeriesChange) -> Self {
+        Self {
+            open: change.is_open(),
+            verdict: change.turn.name().to_owned(),
+            run: change.run.clone(),
+            before_run: change.before_run.clone(),
             started: rfc3339(change.started_unix_ms),
             found: rfc3339(change.found_unix_ms),
-            verdict: change.turn.name(),
-            open: change.is_open(),
             accepted: change.accepted,
             effect_pct: change.effect_percent,
-            effect_interval_pct: change.effect_interval.map(|(low, high)| [low, high]),
-            before: change.before,
-            after: change.after,
+            effect_interval_pct: change.effect_interval.map(|(low, high)| vec![low, high]),
+            before: SideEntry::of(change.before),
+            after: SideEntry::of(change.after),
             p: change.p,
-            events: &change.events,
-            method: &change.method,
+            events: change.events.iter().map(EventEntry::of).collect(),
+            method: change.method.clone(),
+        }
+    }
+}
+
+impl EventEntry {
+    fn of(event: &CircumstanceChange) -> Self {
+        Self {
+            circumstance: event.circumstance.clone(),
+            before: event.before.clone(),
+            after: event.after.clone(),
         }
     }
 }
@@ -103,8 +209,8 @@ impl<'a> ChangePart<'a> {
 pub fn series(all: &[ListedSeries]) -> Value {
     let all = all.iter().map(|listed| {
         json!({
-            "series": SeriesPart::of(&listed.series),
-            "change": listed.change.as_ref().map(ChangePart::of),
+            "series": SeriesEntry::of(&listed.series),
+            "change": listed.change.as_ref().map(ChangeEntry::of),
             "new": listed.is_new,
         })
     });
@@ -118,15 +224,7 @@ pub fn trend(
     changes: &[SeriesChange],
     opinions: &[Opinion],
 ) -> Value {
-    let points = points.iter().map(|point| {
-        json!({
-            "run": point.run,
-            "started": rfc3339(point.started_unix_ms),
-            "trials": point.n,
-            "centre": point.centre,
-            "values": point.samples,
-        })
-    });
+    let points = points.iter().map(PointEntry::of);
     let opinions = opinions.iter().map(|opinion| {
         json!({
             "run": opinion.run,
@@ -136,10 +234,10 @@ pub fn trend(
             "at": rfc3339(opinion.at_unix_ms),
         })
     });
-    let changes = changes.iter().map(ChangePart::of);
+    let changes = changes.iter().map(ChangeEntry::of);
     json!({
         "schema": SCHEMA,
-        "series": SeriesPart::of(series),
+        "series": SeriesEntry::of(series),
         "points": points.collect::<Vec<_>>(),
         "changes": changes.collect::<Vec<_>>(),
         "opinions": opinions.collect::<Vec<_>>(),
@@ -151,8 +249,8 @@ pub fn news(new: &[(StoredSeries, SeriesChange)], since_unix_ms: Option<u64>) ->
     let slowdowns = new.iter().filter(|(_, change)| change.is_open()).count();
     let changes = new.iter().map(|(series, change)| {
         json!({
-            "series": SeriesPart::of(series),
-            "change": ChangePart::of(change),
+            "series": SeriesEntry::of(series),
+            "change": ChangeEntry::of(change),
         })
     });
     json!({

@@ -5,6 +5,7 @@ use super::page::Page;
 use super::site::Site;
 use crate::charts::data::Gallery;
 use crate::charts::draw::{Chart, slug};
+use crate::document::Document;
 use crate::machine::json::{self, Without};
 use crate::results::derived::Derived;
 use crate::results::population::Standings;
@@ -52,12 +53,7 @@ pub fn write_among(
         Some((derived, gallery)) => archive(run, derived, gallery)?,
         None => archive(run, &derived, &gallery)?,
     };
-    let verdict = verdicts.iter();
-    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
-    let mut document = views::run::full(&summary, &gallery, verdict.collect());
-    if let Some(standings) = standings {
-        document.push_after("results", views::run::population::section(standings));
-    }
+    let document = document(&summary, verdicts.as_ref(), &gallery, standings);
     let page = Page {
         document: &document,
         data: Some(data),
@@ -66,16 +62,30 @@ pub fn write_among(
     page.write(out)
 }
 
-/// The page as a server sends it, which hands out the data itself.
-pub fn markup_in(site: &Site, run: &Run) -> Markup {
+/// The page as a server sends it, which hands out the data itself; with the place of the run among
+/// other units of its kind, if one is known.
+pub fn markup_in(site: &Site, run: &Run, standings: Option<&Standings>) -> Markup {
     let verdicts = Verdicts::of(run);
     let split = by_condition(run.clone());
     let derived = Derived::all(run);
     let summary = Summary::with(&split, &derived);
     let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
-    let verdict = verdicts.iter();
-    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, &gallery));
-    site.document(&views::run::full(&summary, &gallery, verdict.collect()))
+    site.document(&document(&summary, verdicts.as_ref(), &gallery, standings))
+}
+
+fn document(
+    summary: &Summary<'_>,
+    verdicts: Option<&Verdicts>,
+    gallery: &Gallery,
+    standings: Option<&Standings>,
+) -> Document {
+    let verdict = verdicts.into_iter();
+    let verdict = verdict.map(|verdicts| views::ranking::page_section(verdicts, gallery));
+    let mut document = views::run::full(summary, gallery, verdict.collect());
+    if let Some(standings) = standings {
+        document.push_after("results", views::run::population::section(standings));
+    }
+    document
 }
 
 /// About so many figures of series and distributions are worth packing at all.

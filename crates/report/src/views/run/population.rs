@@ -40,6 +40,13 @@ pub fn section(standings: &Standings) -> Section {
         ),
         Some(Tone::Soft),
     );
+    if let Some(runs) = standings.newest_runs {
+        let said = tr!(
+            "There are more runs of this kind: the newest {runs} count.",
+            runs
+        );
+        section.say(said, Some(Tone::Soft));
+    }
     section.table(Table {
         columns: vec![
             Column::text(tr!("job")),

@@ -92,7 +92,10 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("--qualify needs two runs"));
     }
     let stored = load(&args.store, first)?;
-    let standings = args.population.standings(&stored, &args.store)?;
+    let standings = match WITH_POPULATION.contains(&format) {
+        true => args.population.standings(&stored, &args.store)?,
+        false => None,
+    };
     match stored {
         Stored::Run(run) => {
             let output = output(&run.header.id)?;
@@ -154,6 +157,9 @@ fn is_free(path: &Path) -> bool {
         Ok(_) => false,
     }
 }
+
+/// Formats that show the place of a run among other units; the others do without the population.
+const WITH_POPULATION: &[Format] = &[Format::Html, Format::Json, Format::Text, Format::Markdown];
 
 /// Formats that an import can be written in. Gates ask for evidence.
 const OF_IMPORTS: &[Format] = &[

@@ -1,5 +1,5 @@
 //! Types of JSON that describe themselves: one definition gives the fields that are written and the
-//! schema of the OpenAPI document.
+//! schema of an OpenAPI document.
 
 use serde_json::{Value, json};
 
@@ -60,6 +60,7 @@ impl Described for Value {
 
 /// Declares a type of JSON, with the doc comment of each field as its description. Every field is
 /// written; one that is not known is `null`.
+#[macro_export]
 macro_rules! described {
     ($($(#[doc = $about:literal])+ pub struct $name:ident {
         $($(#[doc = $doc:literal])+ pub $field:ident: $kind:ty,)+
@@ -68,11 +69,11 @@ macro_rules! described {
         #[derive(Clone, Debug, serde::Serialize)]
         pub struct $name { $($(#[doc = $doc])+ pub $field: $kind,)+ }
 
-        impl $crate::described::Described for $name {
+        impl $crate::machine::described::Described for $name {
             fn schema() -> serde_json::Value {
                 let mut properties = serde_json::Map::new();
                 $(
-                    let mut schema = <$kind as $crate::described::Described>::schema();
+                    let mut schema = <$kind as $crate::machine::described::Described>::schema();
                     schema["description"] = concat!($($doc),+).trim().into();
                     properties.insert(stringify!($field).to_owned(), schema);
                 )+
@@ -86,7 +87,6 @@ macro_rules! described {
         }
     )+ };
 }
-pub(crate) use described;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,28 @@
+//! Place of a run among those of other units in the same store.
+
+use assay_model::facts::{Circumstance, RunFacts};
+use assay_report::population::{KinFigure, Others, Standings};
+use assay_store::{Store, StoreError};
+use std::collections::BTreeSet;
+
+/// Finds the place of a run among other units of its kind, by the newest `most` of their runs.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn standings(store: &Store, facts: &RunFacts, most: u32) -> Result<Standings, StoreError> {
+    let known = |circumstance| facts.known(circumstance).unwrap_or_default();
+    let (bus, unit) = (known(Circumstance::Bus), known(Circumstance::Unit));
+    let figures = store.figures_of_kind(&facts.run, bus, unit, most)?;
+    let runs: BTreeSet<&str> = figures.iter().map(|figure| figure.run.as_str()).collect();
+    let is_full = u32::try_from(runs.len()).is_ok_and(|runs| runs >= most);
+    let others = figures.into_iter().map(|figure| KinFigure {
+        unit: figure.unit,
+        job: figure.job_hash,
+        metric: figure.metric,
+        label: figure.label,
+        value: figure.centre,
+    });
+    let mut standings = others.collect::<Others>().place(facts);
+    standings.newest_runs = is_full.then_some(most);
+    Ok(standings)
+}
