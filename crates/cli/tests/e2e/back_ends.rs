@@ -112,7 +112,10 @@ fn derived(bed: &Bed, file: &str, store: &str) {
             &["trend", "rand-read-4k iops", "--json"],
             &["query", figures, "--format", "csv"],
             &["query", evidence, "--format", "json"],
-            &["query", "SELECT name, tags, note FROM assay_runs ORDER BY run"],
+            &[
+                "query",
+                "SELECT name, tags, note FROM assay_runs ORDER BY run",
+            ],
         ];
         let all = all.map(|words| printed(bed, store, words));
         assert!(all.iter().all(|out| out.lines().count() > 1), "{all:#?}");
@@ -217,7 +220,14 @@ fn resumed(bed: &Bed, store: &str) {
     let knob = Knob::new(bed);
     let folder = bed.folder();
     let words = [
-        &["sweep", text(&folder), "--vary", &knob.vary, "--rounds", "4"][..],
+        &[
+            "sweep",
+            text(&folder),
+            "--vary",
+            &knob.vary,
+            "--rounds",
+            "4",
+        ][..],
         &["--idle", "300ms", "--quick", "--size", "1M"],
         &["--only", "read-cached", "--name", "stopped"],
     ];
