@@ -65,6 +65,9 @@ pub struct RunFacts {
     pub surroundings: BTreeMap<String, String>,
     /// The figures.
     pub figures: Vec<FigureFacts>,
+    /// Evidence of each trial and direction, in the order of the trials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<TrialEvidence>,
 }
 
 impl RunFacts {
@@ -104,4 +107,35 @@ pub struct FigureFacts {
     pub centre: f64,
     /// A value per trial, in the order in which they were run.
     pub samples: Vec<f64>,
+}
+
+/// Evidence of one direction of one trial, judged: the label, and the counters that led to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialEvidence {
+    /// Place of the trial in the run.
+    pub position: u32,
+    /// Condition that the trial ran under; empty: as the machine was.
+    pub condition: String,
+    /// Direction of the bytes: `read`, `write` or `trim`.
+    pub direction: String,
+    /// Label of the rates: what was measured.
+    pub label: String,
+    /// Label of the latencies of single calls.
+    pub latency_label: String,
+    /// Sentence with the counters that led to the label, in English.
+    pub because: String,
+    /// Bytes that the job moved.
+    pub job_bytes: u64,
+    /// Bytes that the device under test moved meanwhile, whoever caused them.
+    pub device_bytes: Option<u64>,
+    /// Share of the job's bytes that moved to or from the device while the clock ran.
+    pub device_share: Option<f64>,
+    /// Flushes that the disks completed while the clock ran.
+    pub flushes: Option<u64>,
+    /// `true` if a disk has a volatile cache.
+    pub volatile_cache: Option<bool>,
+    /// Bytes of the test file that were not yet on the device when the clock stopped.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes that others moved on the device, as far as they can be told apart.
+    pub foreign_bytes: Option<u64>,
 }

@@ -80,6 +80,7 @@ fn night(night: usize, firmware: &str, iops: f64, tail_ns: f64) -> RunFacts {
     let noise = |seed: usize| 1.0 + ((night * 7 + seed * 3) % 11) as f64 / 2_000.0;
     let around = |value: f64| [1, 2, 3].map(|seed| value * noise(seed));
     RunFacts {
+        evidence: Vec::new(),
         version: FACTS_VERSION,
         run: id(night),
         started_unix_ms: DAY_MS * night as u64,

@@ -59,8 +59,8 @@ pub const STEPS: &[&str] = &[
     // a search looks through, `facts_version` that of its facts, 0 without any: of a million
     // runs, an index finds the few without.
     // Then what is derived from runs, and made again when it is dropped (`crate::derived`): facts,
-    // series with their points and changes; `series.id` is its key read as a number. Opinions on
-    // changes are the user's and stay.
+    // the evidence of all trials of a run in one row (JSON), series with their points and changes;
+    // `series.id` is its key read as a number. Opinions on changes are the user's and stay.
     "ALTER TABLE runs ADD COLUMN content_sha256 TEXT;
     ALTER TABLE runs ADD COLUMN target TEXT;
     ALTER TABLE runs ADD COLUMN command TEXT;
@@ -97,6 +97,10 @@ pub const STEPS: &[&str] = &[
         firmware TEXT,
         governor TEXT,
         surroundings TEXT NOT NULL
+    );
+    CREATE TABLE trial_evidence (
+        run_id TEXT PRIMARY KEY NOT NULL,
+        trials TEXT NOT NULL
     );
     CREATE TABLE series (
         id INTEGER PRIMARY KEY NOT NULL,

@@ -51,6 +51,7 @@ fn figure(key: &str, metric: &str, centre: f64) -> FigureFacts {
 
 fn facts(run: &str, started_unix_ms: u64) -> RunFacts {
     RunFacts {
+        evidence: Vec::new(),
         version: FACTS_VERSION,
         run: run.to_owned(),
         started_unix_ms,

@@ -41,7 +41,7 @@ impl Watchdog {
     }
 
     /// Something was heard: from now on it may be silent for so long.
-    pub(crate) fn restart(&self, patience: Duration) {
+    pub fn restart(&self, patience: Duration) {
         // One that has barked listens no more.
         let _ = self.more.send(patience);
     }

@@ -2,11 +2,14 @@
 
 use crate::exit::Failure;
 use crate::interrupt::end_links_with_this;
+use crate::sharing::silence::{SILENCE, Watched};
 use crate::ui::destination::Destination;
 use assay_store::Store;
 use assay_store::exchange::{ExchangeError, Peer, Sink, Source};
-use assay_target::{AgentSession, Ssh};
+use assay_target::{AgentSession, Ssh, Watchdog};
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Time within which the other side greets.
@@ -33,6 +36,8 @@ impl<S: Source + Sink> Endpoint for S {}
 pub struct Connection {
     // Dropped first: the other side ends with its input.
     endpoint: Box<dyn Endpoint>,
+    /// Cuts the link when the other side is silent for too long.
+    watchdog: Option<Arc<Watchdog>>,
     session: Option<AgentSession>,
     name: String,
 }
@@ -52,6 +57,7 @@ impl Connection {
                 }?;
                 return Ok(Self {
                     endpoint: Box::new(store),
+                    watchdog: None,
                     session: None,
                     name: to.to_string(),
                 });
@@ -62,25 +68,40 @@ impl Connection {
             Direction::Push => RECEIVE,
             Direction::Pull => SEND,
         };
-        let mut session = Ssh::new(address.clone()).carry_out(command)?;
+        let session = Ssh::new(address.clone()).carry_out(command)?;
+        Self::over(session, to.to_string(), store.as_deref(), SILENCE)
+    }
+
+    /// Greets the other side of a link, which may be silent for so long.
+    fn over(
+        mut session: AgentSession,
+        name: String,
+        store: Option<&Path>,
+        silence: Duration,
+    ) -> Result<Self, Failure> {
         let reader = std::mem::replace(&mut session.reader, Box::new(io::empty()));
         let writer = session.writer.take();
         let writer = writer.unwrap_or_else(|| Box::new(io::sink()));
-        let watchdog = session.must_answer_within(GREETING);
-        let greeted = Peer::greet(reader, writer, store.as_deref());
-        let is_silent = watchdog.has_barked();
-        drop(watchdog);
+        let watchdog = Arc::new(session.must_answer_within(Duration::MAX));
+        let watched = || Arc::clone(&watchdog);
+        let reader = Watched::new(reader, watched(), silence);
+        let writer = Watched::new(writer, watched(), silence);
+        let of_greeting = session.must_answer_within(GREETING);
+        let greeted = Peer::greet(reader, writer, store);
+        let is_silent = of_greeting.has_barked();
+        drop(of_greeting);
         match greeted {
             Ok(peer) => Ok(Self {
                 endpoint: Box::new(peer),
+                watchdog: Some(watchdog),
                 session: Some(session),
-                name: to.to_string(),
+                name,
             }),
             Err(_) if is_silent => Err(Failure::lost(format!(
-                "{to}: no answer within {} s",
+                "{name}: no answer within {} s",
                 GREETING.as_secs()
             ))),
-            Err(error) => Err(unreached(&to.to_string(), &session, error)),
+            Err(error) => Err(unreached(&name, &session, error)),
         }
     }
 
@@ -96,6 +117,16 @@ impl Connection {
 
     /// Failure that ended a transfer.
     pub fn failure(&self, error: ExchangeError) -> Failure {
+        if let Some(watchdog) = &self.watchdog
+            && watchdog.has_barked()
+        {
+            return Failure::lost(format!(
+                "{}: the other side has taken and sent nothing for {} min; whole runs that arrived \
+                 are kept: see whether that machine hangs, then repeat the command",
+                self.name,
+                SILENCE.as_secs() / 60
+            ));
+        }
         in_words(&self.name, self.session.as_ref(), error)
     }
 }
@@ -128,5 +159,79 @@ fn in_words(name: &str, session: Option<&AgentSession>, error: ExchangeError) ->
         )),
         Some(line) => Failure::lost(format!("{name}: {why} ({line})")),
         None => Failure::lost(format!("{name}: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sharing::ahead::{Which, copy};
+    use assay_model::annotation::Annotation;
+    use assay_model::figures::{Import, Results};
+    use assay_store::exchange::{AnsweringRole, answer};
+    use assay_target::{Local, Target};
+    use assay_testkit::Scratch;
+    use std::fs;
+
+    /// What the other side says up to the point where its store is open.
+    fn greeting(folder: &Scratch) -> Vec<u8> {
+        let mut hello = Vec::new();
+        assert!(Peer::greet(io::empty(), &mut hello, None).is_err());
+        let mut answered = Vec::new();
+        let open = |_| {
+            let store = Store::open(&folder.join("there.sqlite"));
+            store
+                .map(AnsweringRole::Receive)
+                .map_err(|error| error.to_string())
+        };
+        answer(&hello[..], &mut answered, open).expect("the end of the stream");
+        answered
+    }
+
+    #[test]
+    fn who_is_silent_in_the_middle_is_given_up_and_nothing_is_settled() {
+        let folder = Scratch::new().expect("a folder");
+        let says = folder.join("says");
+        fs::write(&says, greeting(&folder)).expect("a file");
+        // It takes all that it is sent, and never answers.
+        let script = "cat \"$0\"; cat >/dev/null; :";
+        let session = Local::new("sh", &["-c", script, assay_testkit::text(&says)]).start();
+        let session = session.expect("a shell");
+        let silence = Duration::from_millis(300);
+        let other = Connection::over(session, "ssh://lab".to_owned(), None, silence);
+        let mut other = other.expect("it greets");
+        let mut here = Store::open(&folder.join("here.sqlite")).expect("a store");
+        let import = Import {
+            id: "i1".to_owned(),
+            imported_unix_ms: 1,
+            assay_version: String::new(),
+            files: Vec::new(),
+            results: Results::default(),
+            annotation: Annotation::default(),
+        };
+        here.save_import(&import).expect("an import");
+        let (tally, failure) = copy(Direction::Push, &mut here, &mut other, &Which::All, false);
+        let failure = failure.expect("it does not answer");
+        assert_eq!(tally.seen(), 0);
+        assert_eq!(failure.number(), crate::exit::LOST);
+        let words = failure.to_string();
+        assert!(
+            words.contains("ssh://lab: the other side has taken and sent nothing"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn who_is_slow_but_goes_on_is_waited_for() {
+        let folder = Scratch::new().expect("a folder");
+        let says = folder.join("says");
+        fs::write(&says, greeting(&folder)).expect("a file");
+        let script = "for part in 0 1 2 3 4; do \
+                      dd if=\"$0\" bs=16 skip=$part count=1 2>/dev/null; sleep 1; done; \
+                      dd if=\"$0\" bs=16 skip=5 2>/dev/null; cat >/dev/null; :";
+        let session = Local::new("sh", &["-c", script, assay_testkit::text(&says)]).start();
+        let session = session.expect("a shell");
+        let silence = Duration::from_secs(3);
+        assert!(Connection::over(session, String::new(), None, silence).is_ok());
     }
 }

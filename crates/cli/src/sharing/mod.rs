@@ -4,3 +4,4 @@ pub mod ahead;
 pub mod connection;
 pub mod outcome;
 pub mod queue;
+mod silence;

@@ -84,6 +84,20 @@ pub fn push_ended() {
     }
 }
 
+/// Queues a run that another process has ended in the local file, for the database that the runs
+/// of this command go on to, if there is one. It waits there also if this process is killed
+/// before it pushes at its end.
+///
+/// # Errors
+/// When the local file cannot be written.
+pub fn wait_for_database(store: &mut Store, run: &str) -> Result<(), Failure> {
+    if let Some(to) = ended::store() {
+        store.enqueue(run, &Destination::Store(to.clone()).to_string())?;
+        ended::note(store.path(), run);
+    }
+    Ok(())
+}
+
 /// Pushes the runs that wait for a store, and those that are named; they wait on if that fails.
 ///
 /// # Errors

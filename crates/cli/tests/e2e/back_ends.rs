@@ -1,10 +1,16 @@
 //! Stored runs in a file and in PostgreSQL: every command says the same of both.
 
-use crate::assay::{Bed, Ended, Running, text, with_store};
+use crate::assay::{Bed, Ended, Running, text, trials, with_store};
+use crate::over_ssh::{Machine, write_program};
+use crate::sweep::Knob;
 use assay_store::{Location, ROLES, Store, StoredId};
 use assay_testkit::{Postgres, or_skip, postgres};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const EMMC: &str = "sim:emmc-8gb-hs400,noise=5";
@@ -47,13 +53,13 @@ fn copy(bed: &Bed, store: &str) {
     bed.run(&["push", "--all", "--to", store]).assert_code(0);
 }
 
-/// The body of both tests.
-fn every_command_says_the_same(bed: &Bed, store: &str) {
+/// The body of both tests. Statements of users are asked as the one that `reader` gives.
+fn every_command_says_the_same(bed: &Bed, store: &str, reader: impl FnOnce() -> String) {
     copy(bed, store);
     let file = bed.store();
     let file = text(&file);
     let base = printed(bed, file, &["show", "base", "--json"]);
-    let id = serde_json::from_str::<serde_json::Value>(&base).expect("JSON")["run"]["id"].clone();
+    let id = serde_json::from_str::<Value>(&base).expect("JSON")["run"]["id"].clone();
     let id = id.as_str().expect("an id").to_owned();
     let beginning = &id[..id.len() - 1];
     for words in [
@@ -86,7 +92,57 @@ fn every_command_says_the_same(bed: &Bed, store: &str) {
     let pages = bed.join("pages");
     printed(bed, store, &["report", "--all", text(&pages)]);
     assert!(pages.join(format!("{id}.html")).exists());
+    derived(bed, file, store, &reader());
     changes(bed, store, &id);
+    campaign(bed, store);
+    resumed(bed, store);
+}
+
+/// Series, views, exports, and all of it derived again.
+fn derived(bed: &Bed, file: &str, store: &str, reader: &str) {
+    let figures = "SELECT run, started, series, label, n, centre, samples FROM assay_figures \
+                   ORDER BY run, series";
+    let evidence = "SELECT * FROM assay_trial_evidence ORDER BY run, position, direction";
+    let asked = |store: &str| -> Vec<String> {
+        let all = [
+            &["series"][..],
+            &["series", "--json"],
+            &["series", "--gate", "--since", "1h"],
+            &["trend", "rand-read-4k iops"],
+            &["trend", "rand-read-4k iops", "--json"],
+            &["query", figures, "--format", "csv"],
+            &["query", evidence, "--format", "json"],
+            &[
+                "query",
+                "SELECT name, tags, note FROM assay_runs ORDER BY run",
+            ],
+        ];
+        let all = all.map(|words| printed(bed, store, words));
+        assert!(all.iter().all(|out| out.lines().count() > 1), "{all:#?}");
+        all.into()
+    };
+    let here = asked(file);
+    assert_eq!(here, asked(reader));
+    with_store(bed, store, &["store", "rebuild"]).assert_code(0);
+    assert_eq!(here, asked(reader));
+    let [here, there] = [(file, "tidy"), (reader, "tidy-there")].map(|(store, folder)| {
+        let folder = bed.join(folder);
+        printed(bed, store, &["export", "--tidy", text(&folder)]);
+        files(&folder)
+    });
+    assert_eq!(here, there);
+    assert!(here.contains_key("trial_evidence.csv"), "{here:#?}");
+}
+
+/// Files of a folder, by their names.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let all = fs::read_dir(folder).expect("a folder");
+    let all = all.map(|file| {
+        let path = file.expect("a file").path();
+        let name = path.file_name().expect("a name").to_string_lossy();
+        (name.into_owned(), fs::read_to_string(&path).expect("text"))
+    });
+    all.collect()
 }
 
 /// Names, removal and imports.
@@ -107,22 +163,151 @@ fn changes(bed: &Bed, store: &str, id: &str) {
     printed(bed, store, &["rm", "first", "again"]);
     with_store(bed, store, &["show", id]).assert_code(2);
     let left = printed(bed, store, &["list", "--json"]);
-    let left: serde_json::Value = serde_json::from_str(&left).expect("JSON");
+    let left: Value = serde_json::from_str(&left).expect("JSON");
     assert_eq!(left["runs"].as_array().map(Vec::len), Some(2));
+    let words = ["tag", "new", "--tag", "y=2", "--note", "of the second card"];
+    printed(bed, store, &words);
+    let noted = printed(bed, store, &["list", "--text", "second card", "--json"]);
+    assert!(noted.contains("y=2"), "{noted}");
+}
+
+/// `assay WORDS` of somebody whose settings name that store.
+fn command_of(bed: &Bed, store: &str, words: &[&str]) -> Command {
+    let mut command = bed.command_without_store(words);
+    command
+        .env("ASSAY_STORE", store)
+        .env("XDG_DATA_HOME", bed.join("data"));
+    command
+}
+
+/// The file that these commands measure into.
+fn measured_into(bed: &Bed, store: &str) -> PathBuf {
+    match Location::parse(store.as_ref()) {
+        Location::File(path) => path,
+        Location::Server(_) => bed.join("data/assay/runs.sqlite"),
+    }
+}
+
+fn status_of(bed: &Bed, store: &str, run: &str) -> Option<String> {
+    let listed = printed(bed, store, &["list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let mut runs = listed["runs"].as_array().expect("a list").iter();
+    let run = runs.find(|listed| listed["id"] == run)?;
+    Some(run["status"].as_str().expect("a word").to_owned())
+}
+
+/// A campaign measures into the file, and what it measured is in the store at its end.
+fn campaign(bed: &Bed, store: &str) {
+    let file = bed.join("campaign.toml");
+    let words = format!("[\"qualify\", \"{EMMC}\", \"--quick\", \"--only\", \"rand-read-4k\"]");
+    let part = "[[part]]\nname = \"card\"\ntargets = [\"local\"]\n";
+    fs::write(&file, format!("command = {words}\n{part}")).expect("a file");
+    let ended = Running::start(&mut command_of(bed, store, &["campaign", text(&file)])).end();
+    ended.assert_code(0);
+    let local = measured_into(bed, store);
+    let [here, there] = [text(&local), store].map(|store| {
+        let run = printed(bed, store, &["show", "last", "--json"]);
+        serde_json::from_str::<Value>(&run).expect("JSON")
+    });
+    assert_eq!(here, there);
+    assert_eq!(there["run"]["status"], "finished");
+    let ended = Running::start(&mut command_of(bed, store, &["push"])).end();
+    ended.assert_says(&["nothing waits to be pushed"]);
+}
+
+/// A sweep that was stopped is in the file trial by trial, and in the store when it is whole.
+fn resumed(bed: &Bed, store: &str) {
+    let knob = Knob::new(bed);
+    let folder = bed.folder();
+    let words = [
+        &[
+            "sweep",
+            text(&folder),
+            "--vary",
+            &knob.vary,
+            "--rounds",
+            "4",
+        ][..],
+        &["--idle", "300ms", "--quick", "--size", "1M"],
+        &["--only", "read-cached", "--name", "stopped"],
+    ];
+    let mut running = Running::start(&mut command_of(bed, store, &words.concat()));
+    running.await_trials(3);
+    running.signal(Signal::INT);
+    running.end().assert_code(130);
+    let local = measured_into(bed, store);
+    let run = |store: &str| -> Value {
+        let shown = printed(bed, store, &["show", "stopped", "--json"]);
+        serde_json::from_str(&shown).expect("JSON")
+    };
+    let stopped = run(text(&local));
+    assert!(trials(&stopped, "read-cached").len() >= 3);
+    let id = stopped["run"]["id"].as_str().expect("an id").to_owned();
+    let is_file = text(&local) == store;
+    let expected = is_file.then(|| "interrupted".to_owned());
+    assert_eq!(status_of(bed, store, &id), expected);
+    let resume = ["sweep", "--resume", "stopped"];
+    let ended = Running::start(&mut command_of(bed, store, &resume)).end();
+    ended.assert_code(0);
+    assert_eq!(status_of(bed, store, &id), Some("finished".to_owned()));
+    let whole = run(store);
+    assert_eq!(whole, run(text(&local)));
+    assert_eq!(trials(&whole, "read-cached").len(), 10);
+    // One that has ended is never made longer.
+    let ended = Running::start(&mut command_of(bed, store, &resume)).end();
+    ended.assert_says(&["nothing is missing of run"]);
+    assert_eq!(run(store), whole);
+}
+
+#[test]
+fn runs_of_a_killed_campaign_wait_to_be_pushed() {
+    let machine = Machine::with_honest_agent();
+    let bed = &machine.bed;
+    // The second board never answers.
+    write_program(&machine.folder.join("ssh"), "#!/bin/sh\nexec sleep 5\n");
+    let nowhere = "postgres://ann@127.0.0.1:1/lab";
+    let file = bed.join("campaign.toml");
+    let folder = bed.folder();
+    let words = [
+        &["qualify", text(&folder), "--quick", "--size", "1M"][..],
+        &["--trials", "1", "--only", "read-cached"],
+    ];
+    let part = "at_once = 1\n[[part]]\nname = \"a\"\ntargets = [\"local\", \"ssh://board\"]\n";
+    fs::write(&file, format!("command = {:?}\n{part}", words.concat())).expect("a file");
+    let mut command = machine.command(&["campaign", text(&file)]);
+    let path = command.get_envs().find(|(name, _)| *name == "PATH");
+    let path = path.and_then(|(_, path)| path).expect("a path").to_owned();
+    command = command_of(bed, nowhere, &["campaign", text(&file)]);
+    let mut running = Running::start(command.env("PATH", path));
+    running.await_words("1 of 2");
+    running.kill(false);
+    let local = measured_into(bed, nowhere);
+    let waiting = with_store(bed, text(&local), &["list"]);
+    waiting.assert_says(&["1 run waits to be pushed to", nowhere]);
 }
 
 #[test]
 fn every_command_says_the_same_of_another_file() {
     let bed = measured();
     let store = bed.join("shared.sqlite");
-    every_command_says_the_same(&bed, text(&store));
+    every_command_says_the_same(&bed, text(&store), || text(&store).to_owned());
 }
 
 #[test]
 fn every_command_says_the_same_of_a_database() {
     let server = or_skip!(Postgres::shared());
     let database = server.database().expect("a database");
-    every_command_says_the_same(&measured(), &server.url(&database));
+    let reader = || reader(&server, &database);
+    every_command_says_the_same(&measured(), &server.url(&database), reader);
+}
+
+/// Address of a new user who may only read; the store is there.
+fn reader(server: &Postgres, database: &str) -> String {
+    let name = format!("reader_of_{database}");
+    server.sql(database, ROLES).expect("roles");
+    let role = format!("CREATE ROLE {name} LOGIN IN ROLE assay_reader");
+    server.sql(database, &role).expect("a role");
+    server.url_of(&name, database)
 }
 
 /// A list of a store by TCP, with settings that the test makes.
@@ -203,11 +388,7 @@ fn a_database_is_named_by_variable_and_config_file_and_read_by_readers() {
     let bed = measured();
     let url = server.url(&database);
     copy(&bed, &url);
-    let name = format!("reader_of_{database}");
-    server.sql(&database, ROLES).expect("roles");
-    let role = format!("CREATE ROLE {name} LOGIN IN ROLE assay_reader");
-    server.sql(&database, &role).expect("a role");
-    let url = server.url_of(&name, &database);
+    let url = reader(&server, &database);
     let mut by_variable = bed.command_without_store(&["show", "base"]);
     by_variable.env("ASSAY_STORE", &url);
     let mut by_file = bed.command_without_store(&["show", "base"]);

@@ -172,7 +172,16 @@ fn a_tidy_export_has_a_file_for_each_view() {
     let bed = hostile();
     let folder = exported(&bed);
     for view in [
-        "runs", "devices", "units", "jobs", "trials", "figures", "evidence", "series", "changes",
+        "runs",
+        "devices",
+        "units",
+        "jobs",
+        "trials",
+        "figures",
+        "evidence",
+        "trial_evidence",
+        "series",
+        "changes",
     ] {
         for format in formats().split(',') {
             let file = folder.join(view).with_extension(format);

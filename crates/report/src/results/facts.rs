@@ -1,5 +1,6 @@
 //! Facts of a run: its figures by series, and the circumstances that can explain a change.
 
+mod evidence;
 mod key;
 mod surroundings;
 
@@ -39,6 +40,7 @@ pub fn of(run: &Run) -> RunFacts {
             series_unit: surroundings::series_unit(header),
             surroundings: surroundings::all(run),
             figures: Vec::new(),
+            evidence: evidence::of(run),
         };
         let labelled = by_label(&run.trials);
         let figures = labelled

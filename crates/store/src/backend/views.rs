@@ -34,7 +34,7 @@ pub struct StoreView {
 use ColumnType::{Integer, Real, Text, Time};
 
 /// The views of a store.
-pub const VIEWS: [StoreView; 9] = [
+pub const VIEWS: [StoreView; 10] = [
     StoreView {
         name: "assay_runs",
         columns: &[
@@ -164,6 +164,37 @@ pub const VIEWS: [StoreView; 9] = [
             FROM {t}facts f, {each f.surroundings} e",
     },
     StoreView {
+        name: "assay_trial_evidence",
+        columns: &[
+            ("run", Text),
+            ("position", Integer),
+            ("job", Text),
+            ("trial", Integer),
+            ("condition", Text),
+            ("direction", Text),
+            ("label", Text),
+            ("latency_label", Text),
+            ("because", Text),
+            ("job_bytes", Integer),
+            ("device_bytes", Integer),
+            ("device_share", Real),
+            ("flushes", Integer),
+            ("volatile_cache", Integer),
+            ("dirty_bytes", Integer),
+            ("foreign_bytes", Integer),
+        ],
+        order: "run, position, direction",
+        body: "SELECT e.run_id AS run, {whole 0} AS position, t.job AS job, t.trial AS trial,
+                j.value ->> 1 AS condition, j.value ->> 2 AS direction, j.value ->> 3 AS label,
+                j.value ->> 4 AS latency_label, j.value ->> 5 AS because,
+                {whole 6} AS job_bytes, {whole 7} AS device_bytes,
+                CAST(j.value ->> 8 AS double precision) AS device_share,
+                {whole 9} AS flushes, {whole 10} AS volatile_cache, {whole 11} AS dirty_bytes,
+                {whole 12} AS foreign_bytes
+            FROM {t}trial_evidence e CROSS JOIN {items e.trials} j
+                JOIN {t}trials t ON t.run_id = e.run_id AND t.position = {whole 0}",
+    },
+    StoreView {
         name: "assay_series",
         columns: &[
             ("series", Text),
@@ -251,6 +282,8 @@ fn fragment(dialect: Dialect, what: &str, prefix: &str) -> String {
     let (word, of) = what.split_once(' ').unwrap_or((what, ""));
     match (dialect, word) {
         (_, "t") => prefix.to_owned(),
+        // A number of a list that `items` gave.
+        (_, "whole") => format!("CAST(j.value ->> {of} AS bigint)"),
         (Dialect::Sqlite, "time") => {
             format!("strftime('%Y-%m-%dT%H:%M:%fZ', {of} / 1000.0, 'unixepoch')")
         }
@@ -261,6 +294,8 @@ fn fragment(dialect: Dialect, what: &str, prefix: &str) -> String {
         (Dialect::Postgres, "most") => format!("(SELECT max(x) FROM unnest({of}) AS x)"),
         (Dialect::Sqlite, "list") => of.to_owned(),
         (Dialect::Postgres, "list") => format!("CAST(array_to_json({of}) AS text)"),
+        (Dialect::Sqlite, "items") => format!("json_each({of})"),
+        (Dialect::Postgres, "items") => format!("json_array_elements(CAST({of} AS json))"),
         (Dialect::Sqlite, "each") => format!("json_each({of})"),
         (Dialect::Postgres, "each") => format!("json_each_text(CAST({of} AS json))"),
         _ => what.to_owned(),

@@ -1,6 +1,6 @@
 //! Facts of runs, and the points that they add to series.
 
-use super::{DERIVED, UNCHECKED, forget, number};
+use super::{DERIVED, UNCHECKED, evidence, forget, number};
 use crate::backend::{SqlSession, Value, listed};
 use crate::error::StoreError;
 use crate::record;
@@ -85,6 +85,7 @@ pub(crate) fn save<'a>(
     save_series(t, &all)?;
     let rows: Result<Vec<Vec<Value>>, StoreError> = all.iter().map(|facts| row(facts)).collect();
     t.insert_many("facts", FACTS, rows?)?;
+    evidence::insert(t, &all)?;
     let points = all.iter().flat_map(|facts| points(facts));
     t.insert_many("points", POINTS, points)?;
     note_versions(t, &all)

@@ -3,6 +3,7 @@
 //! changes lies beside it and stays.
 
 mod changes;
+mod evidence;
 pub(crate) mod facts;
 mod opinions;
 mod pages;
@@ -30,7 +31,7 @@ impl Store {
     pub fn drop_derived(&mut self) -> Result<(), StoreError> {
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
-            for table in ["changes", "points", "series", "facts"] {
+            for table in ["changes", "points", "series", "trial_evidence", "facts"] {
                 t.execute(&format!("DELETE FROM {table}"), &[])?;
             }
             t.execute("UPDATE runs SET facts_version = 0", &[])?;
@@ -50,7 +51,7 @@ pub(crate) fn forget(t: &mut SqlSession<'_>, runs: &[&str]) -> Result<(), StoreE
          WHERE id IN (SELECT series FROM points WHERE run_id IN ({marks}))"
     );
     t.execute(&unchecked, &values)?;
-    for table in ["points", "facts"] {
+    for table in ["points", "trial_evidence", "facts"] {
         let sql = format!("DELETE FROM {table} WHERE run_id IN ({marks})");
         t.execute(&sql, &values)?;
     }

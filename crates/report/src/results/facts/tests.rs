@@ -171,3 +171,33 @@ fn a_device_without_a_name_is_followed_by_its_unit() {
     assert_eq!(of(&run).series_unit, unit);
     assert!(unit.is_some());
 }
+
+#[test]
+fn every_trial_has_its_evidence_or_says_that_it_has_none() {
+    let mut run = fixture::run();
+    let position = run
+        .trials
+        .iter()
+        .position(|trial| trial.job.name == "seq-read-1m")
+        .expect("it ran");
+    let of_job = |run: &Run| {
+        let all = of(run).evidence;
+        let wanted = run.trials[position].position;
+        let mut found = all.into_iter().filter(|row| row.position == wanted);
+        let row = found.next().expect("a row");
+        assert_eq!(found.next(), None, "it only reads");
+        row
+    };
+    let row = of_job(&run);
+    assert_eq!((&*row.direction, &*row.label), ("read", "device"));
+    let judged = assay_judge::judge(&run.trials[position]).expect("evidence");
+    let judged = judged.read.expect("it reads");
+    assert_eq!(row.because, judged.because);
+    assert_eq!(row.device_share, judged.device_share);
+    let mut layers = judged.layers.iter();
+    assert!(layers.any(|(_, bytes)| Some(*bytes) == row.device_bytes));
+    run.trials[position].evidence = None;
+    let row = of_job(&run);
+    assert_eq!((&*row.label, row.device_bytes), ("unknown", None));
+    assert!(row.job_bytes > 0);
+}

@@ -9,7 +9,7 @@ use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::args::VerdictArgs;
 use crate::judging::written;
 use crate::output::{print, print_json, say};
-use crate::stored;
+use crate::sharing::queue;
 use crate::targets::pool::{Crew, EndedTask, Event, Task};
 use crate::targets::{lab, several};
 use assay_dialects::iozone;
@@ -376,10 +376,7 @@ impl<'a> Running<'a> {
             }
             (0 | MISSED, Some(run)) => {
                 part.runs.push(run.clone());
-                // The command of the run knows the file alone, not the database that it goes on to.
-                if stored::ended::store().is_some() {
-                    stored::ended::note(self.store.path(), &run);
-                }
+                queue::wait_for_database(&mut self.store, &run)?;
                 let (there, wanted) = (part.runs.len(), part.wanted);
                 let line = format!(
                     "part {}: {} is run {run}, {there} of {wanted}",
@@ -388,8 +385,11 @@ impl<'a> Running<'a> {
                 self.crew.block.say(&clean(&line));
             }
             // A result, which one of another board is not to hide.
-            (DATA_MISMATCH, _) => {
+            (DATA_MISMATCH, run) => {
                 part.given_up.push(DATA_MISMATCH);
+                if let Some(run) = run {
+                    queue::wait_for_database(&mut self.store, &run)?;
+                }
                 self.crew.block.say(&clean(&format!(
                     "assay: {}",
                     several::ended_in_words(ended)
