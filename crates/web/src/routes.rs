@@ -3,12 +3,14 @@
 use crate::access::Names;
 use crate::asked::{Asked, Query};
 use crate::described::Described;
+use crate::kept::KeptPages;
 use crate::openapi;
+use crate::pool::Connection;
 use crate::reply::{HTML, JSON, Problem, Reply, short};
 use crate::route::{Access, Answer, Parameter, Route};
 use crate::served::Served;
 use crate::{api, files, metrics, pages};
-use assay_lang::in_english;
+use assay_lang::{current, in_english};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawPathParams, Request, State};
@@ -21,6 +23,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -233,26 +236,54 @@ async fn answer(
     let query = Query::read(head.uri.query().unwrap_or_default());
     let has = text(IF_NONE_MATCH).map(str::to_owned);
     let server = Arc::clone(served);
-    let made = served.pool.with(move |store| {
+    let address = head.uri.to_string();
+    let made = served.pool.with(move |connection| {
+        let Connection { store, kept } = connection;
         let asked = Asked {
             store,
             served: &server,
             path,
             query,
             has,
+            passing: Cell::new(false),
         };
-        let reply = match route.access {
-            Access::Page => (route.make)(&asked),
-            Access::Data => in_english(|| (route.make)(&asked)),
-        }?;
-        // Hashed here: the other thread moves the bytes of all connections.
-        let tag = asked.unless_had(reply.tag())?;
-        Ok(reply.tagged(tag))
+        match route.access {
+            Access::Page => page_at(&asked, route, address, kept),
+            Access::Data => in_english(|| made(&asked, route)),
+        }
     });
     match made.await {
         Ok(reply) => sent(served, route.access, reply),
         Err(problem) => refused(served, route.access, &problem),
     }
+}
+
+/// A page, made now or kept from before.
+fn page_at(
+    asked: &Asked<'_>,
+    route: &Route,
+    address: String,
+    kept: &mut KeptPages,
+) -> Result<Reply, Problem> {
+    let address = format!("{} {address}", current().tag());
+    if let Some(page) = kept.find(asked.store.revision()?, &address) {
+        asked.unless_had(page.tag())?;
+        return Ok(page);
+    }
+    let page = made(asked, route)?;
+    if page.kind == HTML && !asked.passing.get() {
+        kept.keep(address, &page);
+    }
+    Ok(page)
+}
+
+/// An answer with its tag, unless the client has it.
+fn made(asked: &Asked<'_>, route: &Route) -> Result<Reply, Problem> {
+    let reply = (route.make)(asked)?;
+    // Hashed here: the other thread moves the bytes of all connections.
+    let tag = reply.tag();
+    asked.unless_had(tag.clone())?;
+    Ok(reply.tagged(tag))
 }
 
 fn sent(served: &Served, access: Access, reply: Reply) -> Response<Body> {
