@@ -143,6 +143,17 @@ impl Store {
             .first(sql, &[], |row| row.get("started_unix_ms"))
     }
 
+    /// Text that differs from what it was before if the store has changed since; to compare with
+    /// others of this [`Store`] alone.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn revision(&self) -> Result<String, StoreError> {
+        let sql = self.database.dialect().revision();
+        let revision = self.database.first(sql, &[], |row| row.get("revision"))?;
+        Ok(revision.unwrap_or_default())
+    }
+
     /// Returns everything that decides how a run or an import is shown, without reading its records.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use crate::reply::{Problem, tag_of};
 use crate::served::Served;
 use assay_lang::{current, tr};
-use assay_store::Store;
+use assay_store::{Owner, Store};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Most parameters of a request, three for each run of a comparison.
@@ -23,12 +24,20 @@ pub struct Asked<'a> {
     pub query: Query,
     /// Tags of contents that the client has.
     pub has: Option<String>,
+    /// More than the store decides the answer.
+    pub passing: Cell<bool>,
 }
 
 impl Asked<'_> {
     /// A part of the path.
     pub fn part(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
+    }
+
+    /// True if the process that makes a run is alive.
+    pub fn is_alive(&self, owner: &Owner) -> bool {
+        self.passing.set(true);
+        self.served.program.is_alive(owner)
     }
 
     /// Makes a tag of parts that decide the contents; ends the request if the client has them.

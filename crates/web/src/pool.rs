@@ -1,5 +1,6 @@
 //! Connections to the store, a few of them, each used by one request at a time.
 
+use crate::kept::KeptPages;
 use crate::reply::Problem;
 use assay_store::{Store, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +16,18 @@ const TURN: Duration = Duration::from_secs(20);
 /// Opens the store once more.
 pub type Open = dyn Fn() -> Result<Store, StoreError> + Send + Sync;
 
+/// A connection to the store.
+pub struct Connection {
+    /// The store.
+    pub store: Store,
+    /// Pages that were made from it.
+    pub kept: KeptPages,
+}
+
 /// Open connections that wait for a request.
 pub struct Pool {
     open: Box<Open>,
-    idle: Mutex<Vec<Store>>,
+    idle: Mutex<Vec<Connection>>,
     turns: Arc<Semaphore>,
 }
 
@@ -35,7 +44,7 @@ impl Pool {
     /// Works with a connection on a thread of its own.
     pub async fn with<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Store) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let turn = timeout(TURN, self.turns.clone().acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
@@ -53,20 +62,26 @@ impl Pool {
 
     /// Works with a connection, and keeps it unless it failed: the file may have been replaced, the
     /// server restarted.
-    fn used<T>(&self, work: impl FnOnce(&Store) -> Result<T, Problem>) -> Result<T, Problem> {
+    fn used<T>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
         let idle = self.idle().pop();
-        let store = match idle {
-            Some(store) => store,
-            None => (self.open)()?,
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => Connection {
+                store: (self.open)()?,
+                kept: KeptPages::default(),
+            },
         };
-        let worked = work(&store);
+        let worked = work(&mut connection);
         if !matches!(worked, Err(Problem::Store(_))) {
-            self.idle().push(store);
+            self.idle().push(connection);
         }
         worked
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Store>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,7 +16,7 @@ pub const HTML: &str = "text/html; charset=utf-8";
 pub const JSON: &str = "application/json";
 
 /// An answer.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Media type.
     pub kind: &'static str,

@@ -2,12 +2,14 @@
 
 use crate::access::Names;
 use crate::asked::{Asked, Query, is_text};
+use crate::kept::KeptPages;
 use crate::openapi;
+use crate::pool::Connection;
 use crate::reply::{HTML, JSON, Problem, Reply, short};
 use crate::route::{Access, Answer, Parameter, Route};
 use crate::served::Served;
 use crate::{api, files, metrics, pages};
-use assay_lang::{in_english, tr};
+use assay_lang::{current, in_english, tr};
 use assay_report::machine::described::Described;
 use axum::Router;
 use axum::body::Body;
@@ -21,6 +23,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -233,20 +236,23 @@ async fn answer(
     let query = head.uri.query().unwrap_or_default().to_owned();
     let has = text(IF_NONE_MATCH).map(str::to_owned);
     let server = Arc::clone(served);
-    let made = served.pool.with(move |store| {
+    let address = head.uri.to_string();
+    let made = served.pool.with(move |connection| {
+        let Connection { store, kept } = connection;
         let make = || {
             let asked = Asked {
                 store,
                 served: &server,
-                query: Query::read(&query)?,
                 path,
+                query: Query::read(&query)?,
                 has,
+                passing: Cell::new(false),
             };
             check(route, &asked)?;
-            let reply = (route.make)(&asked)?;
-            // Hashed here: the other thread moves the bytes of all connections.
-            let tag = asked.unless_had(reply.tag())?;
-            Ok(reply.tagged(tag))
+            match route.access {
+                Access::Page => page_at(&asked, route, &address, kept),
+                Access::Data => made(&asked, route),
+            }
         };
         match route.access {
             Access::Page => make(),
@@ -276,6 +282,34 @@ fn check(route: &Route, asked: &Asked<'_>) -> Result<(), Problem> {
         ))),
         None => Ok(()),
     }
+}
+
+/// A page, made now or kept from before.
+fn page_at(
+    asked: &Asked<'_>,
+    route: &Route,
+    address: &str,
+    kept: &mut KeptPages,
+) -> Result<Reply, Problem> {
+    let address = format!("{} {address}", current().tag());
+    if let Some(page) = kept.find(asked.store.revision()?, &address) {
+        asked.unless_had(page.tag())?;
+        return Ok(page);
+    }
+    let page = made(asked, route)?;
+    if page.kind == HTML && !asked.passing.get() {
+        kept.keep(address, &page);
+    }
+    Ok(page)
+}
+
+/// An answer with its tag, unless the client has it.
+fn made(asked: &Asked<'_>, route: &Route) -> Result<Reply, Problem> {
+    let reply = (route.make)(asked)?;
+    // Hashed here: the other thread moves the bytes of all connections.
+    let tag = reply.tag();
+    asked.unless_had(tag.clone())?;
+    Ok(reply.tagged(tag))
 }
 
 fn sent(served: &Served, access: Access, reply: Reply) -> Response<Body> {

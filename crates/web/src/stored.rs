@@ -31,7 +31,7 @@ pub struct Named {
 pub fn found(asked: &Asked<'_>) -> Result<Named, Problem> {
     let id = asked.store.find(asked.part("id"))?;
     let state = asked.store.state_of(id.id())?;
-    let alive = |owner| asked.served.program.is_alive(&owner);
+    let alive = |owner| asked.is_alive(&owner);
     let abandoned = !state.owner.is_some_and(alive);
     Ok(Named {
         id,
@@ -63,7 +63,7 @@ pub fn listed(
     let running =
         |entry: &Listed| matches!(entry, Listed::Run(run) if run.status == RunStatus::Running);
     if page.entries.iter().any(running) {
-        let alive = |owner: &Owner| asked.served.program.is_alive(owner);
+        let alive = |owner: &Owner| asked.is_alive(owner);
         let abandoned = asked.store.abandoned_runs(alive)?;
         for entry in &mut page.entries {
             if let Listed::Run(run) = entry

@@ -29,6 +29,22 @@ impl Dialect {
         }
     }
 
+    /// A statement whose one value `revision` differs from what it was before on the same
+    /// connection if anything was committed since. It may differ without that, too.
+    pub fn revision(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "SELECT data_version || '-' || total_changes() AS revision FROM pragma_data_version"
+            }
+            // Transactions that are visible; those that only read have no number. Of a standby it
+            // does not name all, but there the log tells.
+            Self::Postgres => {
+                "SELECT CAST(pg_current_snapshot() AS text) || ' ' \
+                 || COALESCE(CAST(pg_last_wal_replay_lsn() AS text), '') AS revision"
+            }
+        }
+    }
+
     /// The tables of a step of the schema: types are written as in SQLite (TEXT, INTEGER, REAL,
     /// BLOB), `{seq}` stands before the other columns of a table that has [`Self::sequence`],
     /// `{reals}` is the type of a column with several numbers ([`super::Value::Reals`]), `{then_seq}`

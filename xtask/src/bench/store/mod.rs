@@ -2,6 +2,7 @@
 //! answers.
 
 mod options;
+mod readers;
 mod runs;
 mod server;
 
@@ -53,6 +54,7 @@ pub fn store(words: &[&str]) -> Result<()> {
     pushes(&lab, &server, &new, &mut limits, &options)?;
     derivation(&lab, &server)?;
     answers(&lab, &server, &mut limits)?;
+    readers::pages(&lab, &server, &mut limits)?;
     println!("{}", server.sql(SIZES, &[])?.trim_end());
     limits.end()
 }
@@ -60,7 +62,8 @@ pub fn store(words: &[&str]) -> Result<()> {
 /// Copies what is there until there are so many runs.
 fn fill(server: &Server, options: &FillOptions) -> Result<()> {
     let begun = Instant::now();
-    let copies = (options.runs / runs::devices()).saturating_sub(1).max(2);
+    let copies = options.runs.div_ceil(runs::devices());
+    let copies = copies.saturating_sub(1).max(2);
     let values = [("copies", copies), ("begin", BEGIN), ("span", TWO_YEARS)];
     server.sql(FILL, &values)?;
     let counts = "SELECT (SELECT count(*) FROM runs) || ' runs, ' || (SELECT count(*) FROM points) \

@@ -1,0 +1,80 @@
+//! Pages that are sent again while the store has not changed.
+//!
+//! Readers of a team look at the same few pages, and some of those count every run. A connection
+//! keeps what it made as of one revision of the store ([`assay_store::Store::revision`]), which it
+//! asks for before each page: nobody ever gets a page from before a change.
+
+use crate::reply::Reply;
+use std::collections::HashMap;
+
+/// Bytes of the pages that a connection keeps.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Pages of one revision.
+#[derive(Debug, Default)]
+pub struct KeptPages {
+    revision: String,
+    pages: HashMap<String, Reply>,
+    bytes: usize,
+}
+
+impl KeptPages {
+    /// A page that was made from this revision.
+    pub fn find(&mut self, revision: String, address: &str) -> Option<Reply> {
+        if self.revision != revision {
+            *self = Self {
+                revision,
+                ..Self::default()
+            };
+        }
+        self.pages.get(address).cloned()
+    }
+
+    /// Keeps a page of the revision that was asked for last. When there are too many, all are
+    /// forgotten: those that are wanted come again at once.
+    pub fn keep(&mut self, address: String, page: &Reply) {
+        let size = address.len() + page.body.len();
+        if self.bytes + size > MOST_BYTES {
+            self.pages.clear();
+            self.bytes = 0;
+        }
+        if size <= MOST_BYTES && self.pages.insert(address, page.clone()).is_none() {
+            self.bytes += size;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reply::HTML;
+
+    #[test]
+    fn pages_last_as_long_as_their_revision() {
+        let mut kept = KeptPages::default();
+        let found = |kept: &mut KeptPages, revision: &str| {
+            let page = kept.find(revision.to_owned(), "/");
+            page.map(|page| page.body)
+        };
+        assert_eq!(found(&mut kept, "1"), None);
+        kept.keep("/".to_owned(), &Reply::new(HTML, "first"));
+        assert_eq!(found(&mut kept, "1").unwrap(), b"first");
+        assert_eq!(found(&mut kept, "2"), None);
+        assert_eq!(found(&mut kept, "1"), None, "it was forgotten");
+    }
+
+    #[test]
+    fn pages_are_forgotten_when_there_are_too_many() {
+        let mut kept = KeptPages::default();
+        let page = Reply::new(HTML, vec![b'x'; MOST_BYTES / 3]);
+        for address in ["/a", "/b", "/c", "/c"] {
+            kept.find(String::new(), address);
+            kept.keep(address.to_owned(), &page);
+        }
+        assert!(kept.bytes <= MOST_BYTES);
+        assert_eq!(kept.find(String::new(), "/a"), None);
+        assert!(kept.find(String::new(), "/c").is_some());
+        kept.keep("/d".to_owned(), &Reply::new(HTML, vec![b'x'; MOST_BYTES]));
+        assert_eq!(kept.find(String::new(), "/d"), None, "it is too large");
+    }
+}
