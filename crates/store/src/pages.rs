@@ -1,6 +1,6 @@
 //! Lists in pages, newest first: a store may have a million runs.
 
-use crate::backend::{Row, Value, listed};
+use crate::backend::{Dialect, Row, Value, listed};
 use crate::error::StoreError;
 use crate::imports::ImportSummary;
 use crate::runs::{RunSummary, Store};
@@ -133,7 +133,7 @@ impl Placeholders {
 
 impl ListFilter {
     /// The condition of a table.
-    fn condition(&self, table: &Table, values: &mut Placeholders) -> String {
+    fn condition(&self, table: &Table, dialect: Dialect, values: &mut Placeholders) -> String {
         let mut all = Vec::new();
         if let Some(since) = self.since_unix_ms {
             all.push(format!("{} >= {}", table.time, values.add(since)));
@@ -150,10 +150,14 @@ impl ListFilter {
             let wanted = values.add(like(text));
             let noted = NOTED.iter().map(|column| fits(column, &wanted));
             let noted = noted.collect::<Vec<_>>().join(" OR ");
+            let worded = format!("{} LIKE {wanted} ESCAPE '!'", table.words);
+            let worded = match table.is_import {
+                true => worded,
+                false => dialect.by_words(&worded),
+            };
             // Each annotation is looked at once, and of the runs an index alone.
             all.push(format!(
-                "({} LIKE {wanted} ESCAPE '!' OR id IN (SELECT id FROM annotations WHERE {noted}))",
-                table.words
+                "({worded} OR id IN (SELECT id FROM annotations WHERE {noted}))"
             ));
         }
         if self.of_runs != RunsFilter::default() {
@@ -257,7 +261,7 @@ impl Store {
         let mut all = 0;
         for table in [RUNS, IMPORTS] {
             let mut values = Placeholders::default();
-            let condition = filter.condition(&table, &mut values);
+            let condition = filter.condition(&table, self.database.dialect(), &mut values);
             let name = table.name;
             let sql = format!("SELECT count(*) AS number FROM {name} WHERE {condition}");
             let read = |row: &Row<'_>| row.get::<u64>("number");
@@ -282,7 +286,7 @@ impl Store {
         let (name, time) = (table.name, table.time);
         let is_import = u8::from(table.is_import);
         let place = format!("{name}.{sequence}");
-        let mut condition = filter.condition(table, values);
+        let mut condition = filter.condition(table, self.database.dialect(), values);
         if let Some(key) = after {
             let at = values.add(key.at_unix_ms);
             // Of one millisecond the runs come first.

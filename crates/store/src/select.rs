@@ -92,8 +92,12 @@ impl Store {
         &self,
         is_alive: impl Fn(&Owner) -> bool,
     ) -> Result<Vec<RunSummary>, StoreError> {
-        // Its own word, not a value: an index has these runs.
-        let running = format!("WHERE status = '{}'", RunStatus::Running.word());
+        // Its own word, not a value: an index has these runs, which SQLite would not take to
+        // find them in their order.
+        let running = format!(
+            "WHERE id IN (SELECT id FROM runs WHERE status = '{}')",
+            RunStatus::Running.word()
+        );
         let read = |row: &Row<'_>| Ok((summary(row)?, owner(row)?));
         let runs = self.summaries(&running, &[], read)?.into_iter();
         Ok(runs

@@ -59,10 +59,12 @@ pub fn serve(listener: Listener, served: Served, stop: &Stop) -> io::Result<()> 
         .max_blocking_threads(THREADS)
         .thread_stack_size(STACK_BYTES)
         .build()?;
+    // Dropped after the runtime: within it, no connection to a database can be closed.
+    let served = Arc::new(served);
     runtime
         .block_on(async {
             let listener = TcpListener::from_std(listener)?;
-            let router = routes::router(Arc::new(served));
+            let router = routes::router(Arc::clone(&served));
             let stopped = stop.0.notified();
             let mut stopped = std::pin::pin!(stopped);
             let mut accepted = std::pin::pin!(accept(&listener, &router));

@@ -163,6 +163,20 @@ impl Bed {
 }
 
 #[test]
+fn a_page_is_sent_again_until_the_store_changes() {
+    let bed = Bed::with_run();
+    let first = bed.get("/runs");
+    assert!(first.body.contains("/runs/one"), "{}", first.body);
+    assert_eq!(bed.get("/runs").body, first.body);
+    let mut store = Store::open_existing(common::path(&bed.folder).as_path()).unwrap();
+    for (id, at) in [("two", 2_000), ("three", 3_000)] {
+        fill(&mut store, &common::header(id, at), Annotation::default());
+        let page = bed.get("/runs").body;
+        assert!(page.contains(&format!("/runs/{id}")), "{page}");
+    }
+}
+
+#[test]
 fn pages_of_a_store_are_shown_and_have_no_script() {
     let bed = Bed::with_run();
     let pages = ["/", "/runs", "/runs/one", "/devices", "/compare?run=one"];

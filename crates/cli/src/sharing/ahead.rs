@@ -7,6 +7,7 @@ use assay_lang::tr;
 use assay_report::facts;
 use assay_store::Store;
 use assay_store::exchange::{Parcel, Record, Transfer, TransferTally};
+use std::thread;
 
 /// Runs and imports to be copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +37,9 @@ pub fn copy(
         let added = tally.added.len();
         voice.show(seen, of.max(seen), &tr!("{added} copied", added));
     };
-    let mut prepare = |parcel: &mut Parcel| {
-        if let (Direction::Push, Some(Record::Run(run))) = (direction, &parcel.record) {
-            parcel.facts = run.run().ok().map(|run| facts::of(&run));
-        }
+    let mut prepare = |parcels: &mut [Parcel]| match direction {
+        Direction::Push => add_facts(parcels),
+        Direction::Pull => {}
     };
     let (from, to) = match direction {
         Direction::Push => (
@@ -63,4 +63,21 @@ pub fn copy(
     voice.clear();
     let failure = copied.err().map(|error| other.failure(error));
     (tally, failure)
+}
+
+/// Derives the facts of runs, which takes longer than to read them: on all cores.
+fn add_facts(parcels: &mut [Parcel]) {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let share = parcels.len().div_ceil(cores).max(1);
+    thread::scope(|scope| {
+        for some in parcels.chunks_mut(share) {
+            scope.spawn(move || some.iter_mut().for_each(add_facts_of));
+        }
+    });
+}
+
+fn add_facts_of(parcel: &mut Parcel) {
+    if let Some(Record::Run(run)) = &parcel.record {
+        parcel.facts = run.run().ok().map(|run| facts::of(&run));
+    }
 }

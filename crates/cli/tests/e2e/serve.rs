@@ -2,7 +2,7 @@
 
 use crate::assay::{Bed, text};
 use crate::browser::probed;
-use assay_testkit::{Process, needs, skip};
+use assay_testkit::{Postgres, Process, needs, or_skip, skip};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -122,6 +122,25 @@ fn a_store_is_served_and_the_server_ends_when_asked() {
         fs::read_to_string(csv).unwrap()
     );
     assert!(serving.page("/metrics").contains("assay_runs 2"));
+    serving.process.signal(Signal::INT);
+    assert_eq!(serving.process.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_database_is_served_and_the_server_ends_when_asked() {
+    needs!("curl");
+    let server = or_skip!(Postgres::shared());
+    let url = server.url(&server.database().expect("a database"));
+    let bed = bed_with_runs();
+    bed.run(&["push", "--all", "--to", &url]).assert_code(0);
+    let mut serving = Serving::start(&bed, &["--store", &url]);
+    for name in ["first", "second"] {
+        bed.run(&["tag", "last", "--name", name, "--store", &url])
+            .assert_code(0);
+        let page = serving.page("/");
+        assert!(page.contains(name), "{page}");
+        assert_eq!(serving.page("/"), page);
+    }
     serving.process.signal(Signal::INT);
     assert_eq!(serving.process.wait().unwrap().code(), Some(0));
 }

@@ -17,6 +17,7 @@ use assay_stats::figures::{Labelled, by_label, may_decide};
 use assay_stats::percentile::Percentile;
 use assay_stats::summary::Summary;
 use assay_stats::tails::over_trials;
+use key::JobHashes;
 
 /// Project of runs that name none.
 pub const DEFAULT_PROJECT: &str = "default";
@@ -43,16 +44,21 @@ pub fn of(run: &Run) -> RunFacts {
             evidence: evidence::of(run),
         };
         let labelled = by_label(&run.trials);
+        let mut hashes = JobHashes::new(run);
         let figures = labelled
             .iter()
-            .filter_map(|labelled| figure(run, &facts, labelled));
+            .filter_map(|labelled| figure(&mut hashes, &facts, labelled));
         facts.figures = figures.collect();
         facts
     })
 }
 
 /// One figure; `None` if its centre cannot be told.
-fn figure(run: &Run, facts: &RunFacts, labelled: &Labelled<'_>) -> Option<FigureFacts> {
+fn figure<'a>(
+    hashes: &mut JobHashes<'a>,
+    facts: &RunFacts,
+    labelled: &Labelled<'a>,
+) -> Option<FigureFacts> {
     let Figure {
         condition,
         metric,
@@ -78,7 +84,7 @@ fn figure(run: &Run, facts: &RunFacts, labelled: &Labelled<'_>) -> Option<Figure
     let mut figure = FigureFacts {
         series: String::new(),
         job: job.to_owned(),
-        job_hash: key::of_jobs(run, &labelled.trials),
+        job_hash: hashes.of(&labelled.trials),
         condition: condition.clone(),
         metric: metric.to_owned(),
         primary: *primary && may_decide(Some(&label)),

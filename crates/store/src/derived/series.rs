@@ -60,16 +60,23 @@ impl Store {
             "SELECT run_id, started_unix_ms, n, centre, samples FROM points WHERE series = ?1 \
              ORDER BY started_unix_ms, run_id",
             &[number(key).into()],
-            |row| {
-                Ok(SeriesPoint {
-                    run: row.get("run_id")?,
-                    started_unix_ms: row.get("started_unix_ms")?,
-                    n: row.get("n")?,
-                    centre: row.get("centre")?,
-                    samples: row.get("samples")?,
-                })
-            },
+            point,
         )
+    }
+
+    /// At most `most` points of a series, those of its newest runs, the oldest of them first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn newest_points(&self, key: &str, most: u32) -> Result<Vec<SeriesPoint>, StoreError> {
+        let mut points = self.database.query(
+            "SELECT run_id, started_unix_ms, n, centre, samples FROM points WHERE series = ?1 \
+             ORDER BY started_unix_ms DESC, run_id DESC LIMIT ?2",
+            &[number(key).into(), most.into()],
+            point,
+        )?;
+        points.reverse();
+        Ok(points)
     }
 
     /// The series of jobs of which at least one got or lost points since it was last checked: all
@@ -97,6 +104,16 @@ impl Store {
         let groups = all.chunk_by(|a, b| group(a) == group(b));
         Ok(groups.map(<[StoredSeries]>::to_vec).collect())
     }
+}
+
+fn point(row: &Row<'_>) -> Result<SeriesPoint, StoreError> {
+    Ok(SeriesPoint {
+        run: row.get("run_id")?,
+        started_unix_ms: row.get("started_unix_ms")?,
+        n: row.get("n")?,
+        centre: row.get("centre")?,
+        samples: row.get("samples")?,
+    })
 }
 
 pub(super) fn read(row: &Row<'_>) -> Result<StoredSeries, StoreError> {

@@ -78,8 +78,8 @@ pub struct Transfer<'a> {
     pub to: &'a mut dyn Sink,
     /// Copies also what was removed there.
     pub again: bool,
-    /// Called with each parcel before it is sent.
-    pub prepare: &'a mut dyn FnMut(&mut Parcel),
+    /// Called with the parcels of a batch before they are sent.
+    pub prepare: &'a mut dyn FnMut(&mut [Parcel]),
     /// Called after each batch.
     pub tell: &'a mut dyn FnMut(&TransferTally),
 }
@@ -163,12 +163,10 @@ impl Transfer<'_> {
             for given in given {
                 match given {
                     Given::Damaged { id, why } => tally.refused.push((id, why)),
-                    Given::Parcel(mut parcel) => {
-                        (self.prepare)(&mut parcel);
-                        parcels.push(*parcel);
-                    }
+                    Given::Parcel(parcel) => parcels.push(*parcel),
                 }
             }
+            (self.prepare)(&mut parcels);
             for taken in self.to.take(parcels, self.again)? {
                 tally.note(taken, part);
             }

@@ -20,7 +20,7 @@ use maud::{Markup, html};
 /// Rows of a page.
 const ROWS: u32 = 50;
 /// Newest runs in the chart.
-const DRAWN: usize = 400;
+const DRAWN: u32 = 400;
 /// Newest runs in a table.
 const RUNS: usize = 50;
 
@@ -98,19 +98,16 @@ pub fn of_series(caption: &str, all: &[StoredSeries]) -> Markup {
 /// One series with its changes and runs.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let series = one(asked)?;
-    let points = asked.store.points(&series.key)?;
+    let points = asked.store.newest_points(&series.key, DRAWN)?;
     let changes = asked.store.changes_of(&series.key)?;
-    let newest = points
-        .get(points.len().saturating_sub(DRAWN)..)
-        .unwrap_or_default();
-    let drawn = trend::chart(&series, newest, &shown(newest, &changes));
+    let drawn = trend::chart(&series, &points, &shown(&points, &changes));
     let newest_first = changes.iter().rev().map(|change| (&series, change));
     let main = html! {
         (section("about", tr!("Series"), &facts(asked, &series)))
         (section("course", tr!("Over time"), &html! {
             @if points.is_empty() { p { (tr!("It has no runs.")) } }
             @else { (markup(&[Block::Chart(Box::new(drawn))])) }
-            @if points.len() > DRAWN { p.soft { (tr!("The newest {n} runs are drawn.", n = DRAWN)) } }
+            @if series.runs > u64::from(DRAWN) { p.soft { (tr!("The newest {n} runs are drawn.", n = DRAWN)) } }
         }))
         (section("changes", tr!("Changes"), &html! {
             @if changes.is_empty() { p { (tr!("No change was found.")) } }

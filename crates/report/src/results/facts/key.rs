@@ -11,6 +11,7 @@ use assay_model::trial::TrialRecord;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::ptr;
 
 /// Options of a job that a figure depends on, beside its name, pattern, block size and size. The
 /// path, the seed and the width of intervals are none.
@@ -51,9 +52,37 @@ pub(super) fn of_series(facts: &RunFacts, figure: &FigureFacts) -> String {
     hash(json!(parts))
 }
 
+/// Hashes of the jobs of a run. Most of its figures are of the same few trials.
+pub(super) struct JobHashes<'a> {
+    run: &'a Run,
+    known: Vec<(Vec<&'a TrialRecord>, String)>,
+}
+
+impl<'a> JobHashes<'a> {
+    pub(super) const fn new(run: &'a Run) -> Self {
+        Self {
+            run,
+            known: Vec::new(),
+        }
+    }
+
+    /// The hash of the jobs of these trials.
+    pub(super) fn of(&mut self, trials: &[&'a TrialRecord]) -> String {
+        let same = |(known, _): &&(Vec<&TrialRecord>, String)| {
+            known.len() == trials.len() && known.iter().zip(trials).all(|(a, b)| ptr::eq(*a, *b))
+        };
+        if let Some((_, hash)) = self.known.iter().find(same) {
+            return hash.clone();
+        }
+        let hash = of_jobs(self.run, trials);
+        self.known.push((trials.to_vec(), hash.clone()));
+        hash
+    }
+}
+
 /// Hash of the resolved options of the jobs behind a figure: of one job, or of all acts of a
 /// scenario. Each name counts once.
-pub(super) fn of_jobs(run: &Run, trials: &[&TrialRecord]) -> String {
+fn of_jobs(run: &Run, trials: &[&TrialRecord]) -> String {
     let mut jobs: BTreeMap<&str, Value> = BTreeMap::new();
     for trial in trials {
         let entry = jobs.entry(&trial.job.name);
