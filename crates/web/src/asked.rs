@@ -73,7 +73,7 @@ impl Query {
         let pairs = form_urlencoded::parse(text.as_bytes()).take(PARAMETERS);
         let pairs = pairs.map(|(name, value)| {
             let value: String = value.trim().chars().take(LONGEST).collect();
-            (name.into_owned(), value)
+            (name.into_owned(), without_nul(&value))
         });
         Self(pairs.filter(|(_, value)| !value.is_empty()).collect())
     }
@@ -97,6 +97,11 @@ impl Query {
         let others = others.map(|(name, value)| (name.as_str(), value.as_str()));
         address(path, others.chain([(name, value)]))
     }
+}
+
+/// A text as PostgreSQL can take it: no text of a store has the character NUL.
+pub fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }
 
 /// An address with parameters.
@@ -134,6 +139,7 @@ mod tests {
             query.with("/runs", "run", "<\">"),
             "/runs?q=a%26b+c&run=%3C%22%3E"
         );
+        assert_eq!(Query::read("q=a%00").get("q"), Some("a\u{fffd}"));
         assert_eq!(segment("a b/../c"), "a%20b%2F..%2Fc");
         assert_eq!(Query::read(&"a=1&".repeat(1000)).0.len(), PARAMETERS);
     }

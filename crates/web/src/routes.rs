@@ -1,7 +1,7 @@
 //! Table of all addresses, and the steps before and after each answer is made.
 
 use crate::access::Names;
-use crate::asked::{Asked, Query};
+use crate::asked::{Asked, Query, without_nul};
 use crate::openapi;
 use crate::reply::{HTML, JSON, Problem, Reply, short};
 use crate::route::{Access, Answer, Parameter, Route};
@@ -228,7 +228,7 @@ async fn answer(
     }
     let path: BTreeMap<String, String> = path
         .iter()
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .map(|(name, value)| (name.to_owned(), without_nul(value)))
         .collect();
     let query = Query::read(head.uri.query().unwrap_or_default());
     let has = text(IF_NONE_MATCH).map(str::to_owned);
