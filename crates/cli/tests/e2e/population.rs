@@ -171,13 +171,8 @@ fn a_report_that_shows_no_population_does_without_its_folder() {
     let bed = measured();
     let missing = bed.join("missing");
     let report = |file: &str| {
-        let words = [
-            "report",
-            "last",
-            "-o",
-            text(&bed.join(file)),
-            "--population",
-        ];
+        let file = bed.join(file);
+        let words = ["report", "last", "-o", text(&file), "--population"];
         run(&bed, &[&words[..], &[text(&missing)]].concat())
     };
     report("run.csv").assert_code(0);
