@@ -5,7 +5,8 @@ use assay_report::population::{KinFigure, Others, Standings};
 use assay_store::{Store, StoreError};
 use std::collections::BTreeSet;
 
-/// Finds the place of a run among other units of its kind, by the newest `most` of their runs.
+/// Finds the place of a run among other units of its kind, by the newest of their runs,
+/// at most `most`.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -14,7 +15,7 @@ pub fn standings(store: &Store, facts: &RunFacts, most: u32) -> Result<Standings
     let (bus, unit) = (known(Circumstance::Bus), known(Circumstance::Unit));
     let figures = store.figures_of_kind(&facts.run, bus, unit, most)?;
     let runs: BTreeSet<&str> = figures.iter().map(|figure| figure.run.as_str()).collect();
-    let is_full = u32::try_from(runs.len()).is_ok_and(|runs| runs >= most);
+    let runs = runs.len();
     let others = figures.into_iter().map(|figure| KinFigure {
         unit: figure.unit,
         job: figure.job_hash,
@@ -23,6 +24,6 @@ pub fn standings(store: &Store, facts: &RunFacts, most: u32) -> Result<Standings
         value: figure.centre,
     });
     let mut standings = others.collect::<Others>().place(facts);
-    standings.newest_runs = is_full.then_some(most);
+    standings.newest_runs = Some(runs);
     Ok(standings)
 }

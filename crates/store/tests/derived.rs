@@ -26,6 +26,7 @@ on_both!(
     series_are_found_by_what_they_are_of,
     opinions_outlive_what_is_derived_and_the_newest_counts,
     facts_that_come_with_a_run_are_not_derived_again,
+    other_units_of_a_kind_are_found_by_their_newest_runs,
 );
 
 const KEY: &str = "00000000a001";
@@ -284,4 +285,60 @@ fn facts_that_come_with_a_run_are_not_derived_again(bed: &Bed) {
     assert_eq!(to.points(KEY).unwrap().len(), 1);
     to.save_facts(&[facts("b", 1_000)]).unwrap();
     assert_eq!(to.runs_without_facts(FACTS_VERSION, 9).unwrap(), [""; 0]);
+}
+
+fn other_units_of_a_kind_are_found_by_their_newest_runs(bed: &Bed) {
+    let mut store = bed.open();
+    let mut save = |run: &str, started: u64, edit: &dyn Fn(&mut RunFacts)| {
+        ended(&mut store, run, started);
+        let mut facts = facts(run, started);
+        let known = [("unit", run), ("bus", "HS400")];
+        let known = known.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        facts.surroundings.extend(known);
+        edit(&mut facts);
+        store.save_facts(&[facts]).unwrap();
+    };
+    for (at, run) in (1..).zip(["a", "b", "c", "d", "e"]) {
+        save(run, at * 1_000, &|_| {});
+    }
+    save("own", 9_000, &|_| {});
+    let unit = |facts: &mut RunFacts| {
+        facts
+            .surroundings
+            .insert("unit".to_owned(), "own".to_owned())
+    };
+    save("again", 9_100, &|facts| drop(unit(facts)));
+    let bus = |facts: &mut RunFacts| {
+        facts
+            .surroundings
+            .insert("bus".to_owned(), "HS200".to_owned())
+    };
+    save("slow", 9_200, &|facts| drop(bus(facts)));
+    save("nameless", 9_300, &|facts| {
+        drop(facts.surroundings.remove("unit"))
+    });
+    save("another", 9_400, &|facts| {
+        for (at, figure) in facts.figures.iter_mut().enumerate() {
+            figure.series = format!("00000000b00{at}");
+            "another".clone_into(&mut figure.job_hash);
+        }
+    });
+    let found = |bus: &str, most: u32| {
+        let figures = store.figures_of_kind("own", bus, "own", most).unwrap();
+        let primary = figures.iter().filter(|figure| figure.metric == "read_iops");
+        let mut runs: Vec<String> = primary.map(|figure| figure.unit.clone()).collect();
+        assert_eq!(figures.len(), 2 * runs.len(), "all figures of each run");
+        runs.sort();
+        runs
+    };
+    assert_eq!(found("HS400", 250), ["a", "b", "c", "d", "e"]);
+    assert_eq!(found("HS400", 2), ["d", "e"]);
+    assert_eq!(found("HS200", 250), ["slow"]);
+    assert!(found("", 250).is_empty());
+    assert!(
+        store
+            .figures_of_kind("none", "HS400", "", 9)
+            .unwrap()
+            .is_empty()
+    );
 }

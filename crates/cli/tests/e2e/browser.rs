@@ -45,7 +45,13 @@ pub fn probed(bed: &Bed, page: &Path, script: &str) -> Vec<String> {
 
 /// Lines that a script in a page has put into an element `said`.
 pub fn dumped(bed: &Bed, page: &Path) -> Vec<String> {
-    let ended = Running::start(&mut chromium(bed, &["--dump-dom"], page)).end();
+    dumped_with(bed, &[], page)
+}
+
+/// The same of a Chromium with further options.
+pub fn dumped_with(bed: &Bed, words: &[&str], page: &Path) -> Vec<String> {
+    let words = [words, &["--dump-dom"]].concat();
+    let ended = Running::start(&mut chromium(bed, &words, page)).end();
     ended.assert_code(0);
     let logged = ended.err.concat();
     assert!(!logged.contains("CONSOLE"), "{logged}");

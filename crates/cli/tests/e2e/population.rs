@@ -165,3 +165,18 @@ fn the_store_is_a_population_too_and_one_unit_is_none() {
     shown.assert_code(0);
     assert!(shown.out.contains("0 other units"), "{}", shown.out);
 }
+
+#[test]
+fn a_report_that_shows_no_population_does_without_its_folder() {
+    let bed = measured();
+    let missing = bed.join("missing");
+    let report = |file: &str| {
+        let file = bed.join(file);
+        let words = ["report", "last", "-o", text(&file), "--population"];
+        run(&bed, &[&words[..], &[text(&missing)]].concat())
+    };
+    report("run.csv").assert_code(0);
+    report("run.xml").assert_code(0);
+    let refused = report("run.html").err.concat();
+    assert!(refused.contains("missing"), "{refused}");
+}

@@ -1,14 +1,15 @@
 //! The server of the real program: asked by curl, its pages in a browser and judged by axe.
 
 use crate::assay::{Bed, text};
-use crate::browser::probed;
+use crate::browser::dumped_with;
 use assay_testkit::{Postgres, Process, needs, or_skip, skip};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 /// A server over the store of a bed.
 struct Serving {
@@ -62,7 +63,7 @@ fn bed_with_runs() -> Bed {
     for (name, seed) in [("before", "1"), ("after", "2")] {
         let words = [
             "qualify",
-            "sim:emmc-8gb-hs400,noise=3",
+            DEVICE,
             "--quick",
             "--size",
             "16M",
@@ -158,7 +159,7 @@ fn new_runs_become_points_of_series_while_it_runs() {
     };
     let mut tries = 0;
     while series().is_empty() && tries < 200 {
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(100));
         tries += 1;
     }
     let found = series();
@@ -214,65 +215,125 @@ fn a_store_that_is_missing_or_a_port_that_is_taken_is_said_at_once() {
     );
 }
 
-/// Pages of every kind.
+/// Runs of every kind that pages show: of six units of a device, a sweep, and an import.
+fn bed_with_all() -> Bed {
+    let bed = Bed::new();
+    let only = "rand-read-4k,rand-write-4k";
+    for unit in ["1", "2", "3", "4", "5", "6"] {
+        let words = [
+            "qualify", DEVICE, "--quick", "--size", "16M", "--trials", "3",
+        ];
+        let named = [
+            "--only", only, "--seed", unit, "--unit", unit, "--name", unit,
+        ];
+        bed.run(&[&words[..], &named].concat()).assert_code(0);
+    }
+    let (knob, folder) = (bed.join("knob"), bed.folder());
+    fs::write(&knob, "1\n").expect("a file");
+    let vary = format!("file:{}=5,6", text(&knob));
+    let words = [
+        "sweep",
+        text(&folder),
+        "--vary",
+        &vary,
+        "--quick",
+        "--size",
+        "1M",
+    ];
+    let named = ["--only", "read-cached", "--trials", "3", "--name", "swept"];
+    bed.run(&[&words[..], &named].concat()).assert_code(0);
+    let file = bed.join("fio.json");
+    let job = json!({"jobname": "x", "error": 0, "read": {"io_bytes": 4096, "runtime": 1000, "bw": 4, "iops": 1.0, "total_ios": 1}});
+    let result = json!({"fio version": "fio-3.33", "timestamp": 0, "jobs": [job]});
+    fs::write(&file, result.to_string()).expect("a file");
+    bed.run(&["import", text(&file), "--name", "imported"])
+        .assert_code(0);
+    bed
+}
+
+const DEVICE: &str = "sim:emmc-8gb-hs400,noise=3";
+
+/// Pages of every kind; `MODEL` and `SERIES` stand for those of the store.
+const PAGES: [&str; 24] = [
+    "/",
+    "/runs",
+    "/runs?text=swept",
+    "/runs?text=nothing",
+    "/devices",
+    "/device?model=MODEL",
+    "/unit?model=MODEL&unit=1",
+    "/series",
+    "/series?metrics=all",
+    "/series/SERIES",
+    "/changes",
+    "/changes?state=all",
+    "/runs/1",
+    "/runs/1/series",
+    "/runs/swept",
+    "/runs/imported",
+    "/compare",
+    "/compare?run=1",
+    "/compare?run=1&run=2&run=swept",
+    "/compare?a=1&b=2",
+    "/compare?a=1&a=2&a=3&b=4&b=5&b=6",
+    "/compare?a=1&b=imported",
+    "/nothing",
+    "/runs?since=yesterday",
+];
+
 fn pages(serving: &Serving) -> Vec<String> {
-    let series = serving.json("/api/v1/series?metrics=all");
-    let key = series["series"][0]["series"].as_str().map(str::to_owned);
-    let mut pages: Vec<String> = [
-        "/",
-        "/runs",
-        "/runs?text=nothing",
-        "/devices",
-        "/series",
-        "/changes?state=all",
-        "/runs/before",
-        "/runs/before/series",
-        "/compare?run=before",
-        "/compare?a=before&b=after",
-        "/nothing",
-    ]
-    .map(str::to_owned)
-    .into();
-    pages.extend(key.map(|key| format!("/series/{key}")));
-    pages
+    let series = || serving.json("/api/v1/series?device=emmc")["series"][0].clone();
+    let mut tries = 0;
+    while series().is_null() && tries < 200 {
+        std::thread::sleep(Duration::from_millis(100));
+        tries += 1;
+    }
+    let series = series();
+    let word = |name: &str| series[name].as_str().expect("a series").replace(' ', "+");
+    let (key, model) = (word("series"), word("model"));
+    let pages = PAGES.iter();
+    let pages = pages.map(|page| page.replace("SERIES", &key).replace("MODEL", &model));
+    pages.collect()
+}
+
+#[test]
+fn a_page_of_a_run_has_its_place_among_the_units_of_the_store() {
+    needs!("curl");
+    let bed = bed_with_all();
+    let serving = Serving::start(&bed, &[]);
+    pages(&serving);
+    let page = serving.page("/runs/1");
+    assert!(page.contains("of 5 units"), "{page}");
+    assert!(!serving.page("/runs/swept").contains("of 5 units"));
+    let shown = bed.run(&["show", "1", "--population", "store"]);
+    let standing = shown.out.lines().find(|line| line.contains("of 5 units"));
+    let standing = standing
+        .expect("the same")
+        .split("  ")
+        .last()
+        .expect("it")
+        .trim();
+    assert!(page.contains(standing), "{standing}");
+    // Fewer units, and the page that a browser has is an older one.
+    let tag = |words: &[&str]| serving.get("/runs/1", &[words, &["-D", "-"]].concat());
+    let (head, _) = tag(&[]);
+    let line = head.lines().find_map(|line| line.strip_prefix("etag: "));
+    let had = format!("If-None-Match: {}", line.expect("a tag"));
+    assert_eq!(tag(&["-H", &had]).1, 304);
+    bed.run(&["rm", "2"]).assert_code(0);
+    let (page, status) = tag(&["-H", &had]);
+    assert!(status == 200 && !page.contains("of 5 units"), "{page}");
 }
 
 /// A page as a file: with its style in it, so that it asks for nothing.
-fn saved(bed: &Bed, serving: &Serving, page: &str) -> PathBuf {
+fn saved(serving: &Serving, page: &str) -> String {
     let (html, _) = serving.get(page, &[]);
     let (before, rest) = html
         .split_once("<link rel=\"stylesheet\" href=\"")
         .expect("a style");
     let (style, after) = rest.split_once("\">").expect("its end");
     let sheet = serving.page(style);
-    let file = bed.join("page.html");
-    fs::write(&file, format!("{before}<style>{sheet}</style>{after}")).expect("a page");
-    file
-}
-
-#[test]
-fn pages_fit_a_telephone_and_a_desk() {
-    needs!("chromium", "curl");
-    let bed = bed_with_runs();
-    let serving = Serving::start(&bed, &[]);
-    for page in pages(&serving) {
-        let file = saved(&bed, &serving, &page);
-        for width in [375, 1280] {
-            let script = format!(
-                "const frame = document.createElement('iframe');
-                 document.documentElement.style.width = '{width}px';
-                 document.body.style.width = '{width}px';
-                 const wide = [...document.querySelectorAll('main *, header *, nav *')].filter((one) =>
-                   !one.closest('.scroll') && !one.closest('svg') && !one.closest('.skip') && one.getBoundingClientRect().right > {width} + 1);
-                 say('wide: ' + wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 120)).join(' | '));"
-            );
-            assert_eq!(
-                probed(&bed, &file, &script),
-                ["wide: "],
-                "{page} at {width}"
-            );
-        }
-    }
+    format!("{before}<style>{sheet}</style>{after}")
 }
 
 /// axe: that of ASSAY_AXE, else the one that `cargo xtask test` installs.
@@ -286,30 +347,51 @@ fn axe() -> Option<PathBuf> {
     axe.exists().then_some(axe)
 }
 
+/// What is wider than the window, and what axe finds, in words to the page around.
+const JUDGE: &str = "
+    const wide = [...document.querySelectorAll('main *, header *, nav *')].filter((one) =>
+      !one.closest('.scroll') && !one.closest('svg') && !one.closest('.skip') && one.getBoundingClientRect().right > window.innerWidth + 1);
+    const said = wide.slice(0, 3).map((one) => 'wide: ' + one.outerHTML.slice(0, 120));
+    document.querySelectorAll('details').forEach((part) => { part.open = true; });
+    const judged = window.axe ? axe.run(document, { resultTypes: ['violations'] }) : Promise.resolve({ violations: [] });
+    judged.then((found) => {
+      said.push(...found.violations.map((one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + ' ' + node.failureSummary).join(' | ')));
+      const dark = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+      parent.postMessage([window.innerWidth + ' ' + dark, ...said].join(' '), '*');
+    });";
+
+/// Frames as wide as a telephone and a desk, and what their pages say.
+const FRAMES: &str = "<meta name=\"color-scheme\" content=\"light dark\">
+    <body><pre id=\"said\"></pre><script>
+    const said = [];
+    addEventListener('message', (event) => {
+      said.push(event.data);
+      document.querySelector('#said').textContent = said.sort().join('\\n');
+    });
+    </script>
+    <iframe src=\"judged.html\" style=\"width: 1280px; border: 0; height: 900px\"></iframe>
+    <iframe src=\"judged.html\" style=\"width: 375px; border: 0; height: 900px\"></iframe>";
+
 #[test]
-fn axe_finds_nothing() {
+fn every_page_fits_a_telephone_and_a_desk_and_axe_finds_nothing() {
     needs!("chromium", "curl");
-    let Some(axe) = axe() else {
-        skip("axe is not installed: cargo xtask test does that");
-        return;
-    };
-    let axe = fs::read_to_string(axe).expect("a script");
-    let bed = bed_with_runs();
+    let axe = axe().map(|axe| fs::read_to_string(axe).expect("a script"));
+    let bed = bed_with_all();
     let serving = Serving::start(&bed, &[]);
+    let (inner, outer) = (bed.join("judged.html"), bed.join("frames.html"));
+    fs::write(&outer, FRAMES).expect("a page");
+    let script = axe.as_deref().unwrap_or_default();
+    let end = format!("<script>{script}</script><script>{JUDGE}</script></body>");
     for page in pages(&serving) {
-        let file = saved(&bed, &serving, &page);
-        let html = fs::read_to_string(&file).unwrap();
-        let run = format!(
-            "<script>{axe}</script><script>
-             document.querySelectorAll('details').forEach((part) => {{ part.open = true; }});
-             axe.run(document, {{ resultTypes: ['violations'] }}).then((found) => {{
-               const lines = document.createElement('pre'); lines.id = 'said';
-               lines.textContent = 'axe ran\\n' + found.violations.map((one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + ' ' + node.failureSummary).join(' | ')).join('\\n');
-               document.body.append(lines);
-             }});</script></body>"
-        );
-        fs::write(&file, html.replace("</body>", &run)).unwrap();
-        let said = crate::browser::dumped(&bed, &file);
-        assert_eq!(said, ["axe ran"], "{page}");
+        fs::write(&inner, saved(&serving, &page).replace("</body>", &end)).expect("a page");
+        for (dark, name) in [("0", "dark"), ("1", "light")] {
+            let scheme = format!("--blink-settings=preferredColorScheme={dark}");
+            let said = dumped_with(&bed, &[&scheme], &outer);
+            let expected = ["1280", "375"].map(|width| format!("{width} {name}"));
+            assert_eq!(said, expected, "{page}");
+        }
+    }
+    if axe.is_none() {
+        skip("axe is not installed: cargo xtask test does that");
     }
 }

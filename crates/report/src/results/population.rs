@@ -97,9 +97,9 @@ pub struct Standings {
     pub bus: String,
     /// Other units of that model on that bus, whatever they measured.
     pub units: usize,
-    /// Number of runs that were looked at, if there are more: the newest; `None`: all were.
+    /// Number of the newest runs that count, where not all may; `None`: all count.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub newest_runs: Option<u32>,
+    pub newest_runs: Option<usize>,
     /// Figures that enough other units have, in the order of the run.
     pub figures: Vec<Placed>,
 }

@@ -4,7 +4,7 @@ use crate::error::StoreError;
 use crate::runs::Store;
 
 /// Points that are looked at for each run that is wanted.
-const LOOKED_AT: u64 = 20;
+const LOOKED_AT: u64 = 10;
 
 /// A figure of a run, with what tells its unit from others.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,12 +39,13 @@ impl Store {
         most: u32,
     ) -> Result<Vec<UnitFigure>, StoreError> {
         // Series have no unit, and facts no time. So that a page is quick whatever the store holds,
-        // each of the series of its kind gives its newest points, fewer the more series there are.
+        // each of the series of its kind gives its newest points, fewer the more series there are, and
+        // no more series than points are looked at.
         let sql = "WITH kind AS (SELECT s.id AS id FROM series own JOIN series s \
              ON s.job_hash = own.job_hash AND s.model = own.model AND s.metric = own.metric \
              AND s.label = own.label AND s.condition = own.condition \
              WHERE own.id IN (SELECT series FROM points WHERE run_id = ?1) \
-             AND own.condition = '' AND own.decides = ?4), \
+             AND own.condition = '' AND own.decides = ?4 ORDER BY s.last_unix_ms DESC LIMIT ?5), \
              newest AS (SELECT p.run_id AS run_id, f.unit AS unit \
              FROM kind JOIN points p ON p.series = kind.id JOIN facts f ON f.run_id = p.run_id \
              WHERE p.started_unix_ms >= COALESCE((SELECT started_unix_ms FROM points \

@@ -133,7 +133,7 @@ fn choose(asked: &Asked<'_>, runs: &[String], why: Option<&str>) -> Result<Reply
         @if let Some(why) = why { p.note role="alert" { (clean(why)) } }
         @match chosen.as_slice() {
             [] => { p { (tr!("Choose at least two runs.")) } }
-            [_] => { p { (tr!("Choose a run to compare it with.")) } }
+            [one] => { p { (tr!("Choose a run to compare {run} with.", run = clean(one.name.as_ref().unwrap_or(&one.id)))) } }
             several => { (form(several)) }
         }
     };

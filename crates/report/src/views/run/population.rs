@@ -41,8 +41,9 @@ pub fn section(standings: &Standings) -> Section {
         Some(Tone::Soft),
     );
     if let Some(runs) = standings.newest_runs {
+        let runs = counted!(runs, "{n} run", "{n} runs");
         let said = tr!(
-            "There are more runs of this kind: the newest {runs} count.",
+            "Of the store, the newest runs on these units count: {runs}.",
             runs
         );
         section.say(said, Some(Tone::Soft));
