@@ -94,6 +94,7 @@ impl Outcome<'_> {
             under_way,
             nameless: _,
             refused,
+            opinions,
         } = self.tally;
         let of = |n: usize, text: fn(usize) -> String| (n > 0).then(|| text(n));
         [
@@ -125,6 +126,13 @@ impl Outcome<'_> {
             }),
             of(refused.len(), |n| {
                 counted!(n, "{n} was refused", "{n} were refused")
+            }),
+            of(*opinions, |n| {
+                counted!(
+                    n,
+                    "{n} newer opinion on a change",
+                    "{n} newer opinions on changes"
+                )
             }),
         ]
         .into_iter()
@@ -201,6 +209,7 @@ impl Outcome<'_> {
             "under_way": tally.under_way,
             "nameless": nameless.collect::<Vec<_>>(),
             "refused": refused.collect::<Vec<_>>(),
+            "opinions": tally.opinions,
             "error": error,
         })
     }

@@ -253,7 +253,8 @@ pub const VIEWS: [StoreView; 10] = [
                 c.effect_high AS effect_high, c.verdict AS verdict, c.p AS p,
                 c.events AS events, coalesce(o.state, 'open') AS state, o.note AS note
             FROM {t}changes c JOIN {t}series s ON s.id = c.series
-                LEFT JOIN {t}opinions o ON o.series_key = s.key AND o.run_id = c.run_id",
+                LEFT JOIN {t}opinions o ON o.series_key = s.key AND o.run_id = c.run_id
+                    AND o.state <> 'withdrawn'",
     },
 ];
 

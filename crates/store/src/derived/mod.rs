@@ -5,7 +5,7 @@
 mod changes;
 mod evidence;
 pub(crate) mod facts;
-mod opinions;
+pub(crate) mod opinions;
 mod pages;
 mod series;
 

@@ -2,7 +2,7 @@
 
 use super::frame::{receive, send};
 use super::parcel::{RawImport, RawRun, RawTrial};
-use super::{ExchangeError, Given, Offer, Parcel, Part, Record, Standing, Taken};
+use super::{ExchangeError, Given, Offer, Parcel, Part, Record, SaidOfChange, Standing, Taken};
 use assay_model::annotation::Annotation;
 use assay_model::wire::Greeting;
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,21 @@ pub enum Message {
         ids: Vec<String>,
         /// Part of each.
         part: Part,
+    },
+    /// Asks for [`super::Source::opinions`].
+    OpinionsOf {
+        /// Ids of runs.
+        ids: Vec<String>,
+    },
+    /// Answers it, and asks for [`super::Sink::take_opinions`].
+    Opinions {
+        /// The opinions.
+        opinions: Vec<SaidOfChange>,
+    },
+    /// Answers that.
+    OpinionsTaken {
+        /// Number of those that were newer.
+        newer: usize,
     },
     /// Says why something cannot be done, and ends the session.
     Refused {
