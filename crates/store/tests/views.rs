@@ -119,7 +119,8 @@ fn the_evidence_of_trials_is_a_row_each(bed: &Bed) {
     store.save_facts(&[facts.clone()]).unwrap();
     store.save_facts(&[facts]).unwrap();
     let sql = "SELECT * FROM assay_trial_evidence ORDER BY position, direction";
-    let (_, rows) = ask(&read_only(bed), sql).unwrap();
+    let reader = read_only(bed);
+    let (_, rows) = ask(&reader, sql).unwrap();
     assert_eq!(rows.len(), 3);
     let job = common::trial(0).job.name;
     let of = |row: &[Value]| row.get(4..).unwrap().to_vec();
@@ -144,7 +145,7 @@ fn the_evidence_of_trials_is_a_row_each(bed: &Bed) {
     assert_eq!(of(&rows[0]), [&begin[..], &counted[..]].concat());
     assert_eq!(of(&rows[1]).get(6..), Some(&[const { Value::Null }; 6][..]));
     store.drop_derived().unwrap();
-    assert!(ask(&read_only(bed), sql).unwrap().1.is_empty());
+    assert!(ask(&reader, sql).unwrap().1.is_empty());
 }
 
 fn more_than_one_statement_and_writing_are_refused(bed: &Bed) {

@@ -25,7 +25,8 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Shows it; the exit code. With `all`, what is under way or was removed is no failure.
+    /// Shows it to people, unless programs get it as JSON; the exit code. With `all`, what is under
+    /// way or was removed is no failure.
     ///
     /// # Errors
     /// That which ended the transfer.
@@ -35,10 +36,7 @@ impl Outcome<'_> {
         all: bool,
         failure: Option<Failure>,
     ) -> Result<ExitCode, Failure> {
-        let error = failure.as_ref().map(ToString::to_string);
-        if json {
-            print_json(&self.json(error.as_deref()))?;
-        } else if failure.is_none() || self.tally.seen() > 0 {
+        if !json && (failure.is_none() || self.tally.seen() > 0) {
             print(|out| writeln!(out, "{}", self.line()))?;
             self.say_details();
         }
@@ -185,7 +183,7 @@ impl Outcome<'_> {
         });
     }
 
-    /// The same for programs.
+    /// The same for programs: an entry of [`print_transfers`].
     pub fn json(&self, error: Option<&str>) -> Value {
         let tally = self.tally;
         let nameless = tally.nameless.iter();
@@ -194,11 +192,6 @@ impl Outcome<'_> {
         let refused = tally.refused.iter();
         let refused = refused.map(|(id, why)| json!({ "id": id, "why": why }));
         json!({
-            "schema": SCHEMA,
-            "direction": match self.direction {
-                Direction::Push => "push",
-                Direction::Pull => "pull",
-            },
             "store": self.store,
             "added": tally.added,
             "extended": tally.extended,
@@ -213,6 +206,21 @@ impl Outcome<'_> {
             "error": error,
         })
     }
+}
+
+/// Prints the transfers of a command as one document, also where there was none.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn print_transfers(direction: Direction, transfers: &[Value]) -> Result<(), Failure> {
+    print_json(&json!({
+        "schema": SCHEMA,
+        "direction": match direction {
+            Direction::Push => "push",
+            Direction::Pull => "pull",
+        },
+        "transfers": transfers,
+    }))
 }
 
 fn say_some<T>(all: &[T], line: impl Fn(&T) -> String) {
