@@ -1,11 +1,10 @@
 //! Opinions of users on changes: kept when everything derived is dropped. One that was withdrawn
 //! stays as a mark, so that a copy elsewhere does not bring it back.
 
-use super::{DERIVED, UNCHECKED, named, number};
+use super::{DERIVED, SaidOfChange, UNCHECKED, named, number};
 use crate::backend::{Row, SqlSession, listed};
 use crate::clock::now_unix_ms;
 use crate::error::StoreError;
-use crate::exchange::SaidOfChange;
 use crate::runs::Store;
 use assay_model::series::{Opinion, OpinionState};
 

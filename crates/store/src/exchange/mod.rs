@@ -17,7 +17,6 @@ mod content;
 mod extension;
 mod frame;
 mod message;
-mod opinion;
 mod parcel;
 mod peer;
 mod reading;
@@ -25,8 +24,8 @@ mod sink;
 mod source;
 mod transfer;
 
+pub use crate::derived::SaidOfChange;
 pub use answer::{AnsweringRole, answer};
-pub use opinion::SaidOfChange;
 pub use parcel::{Parcel, RawImport, RawRun, RawTrial, Record};
 pub use peer::Peer;
 pub use transfer::{Transfer, TransferTally};

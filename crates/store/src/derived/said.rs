@@ -1,4 +1,4 @@
-//! Opinions on changes, as they travel.
+//! What users said of changes, as it is stored and travels.
 
 use assay_model::annotation::parse_note;
 use assay_model::series::OpinionState;
