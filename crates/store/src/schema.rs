@@ -53,7 +53,7 @@ pub const STEPS: &[&str] = &[
         note TEXT
     );",
     // 4: what sharing a store takes. `content_sha256` (hex) is that of a whole record that will
-    // not change (`crate::exchange`), NULL until someone asks; a tombstone is of a run or an
+    // not change (`exchange::content`), NULL until someone asks; a tombstone is of a run or an
     // import that was removed; the queue holds what is still to be copied to another store.
     // `target` and `command` (a JSON list) stand in the header too, which is long. `words` is what
     // a search looks through, `facts_version` that of its facts, 0 without any: of a million

@@ -7,6 +7,7 @@
 mod common;
 
 use assay_model::run::RunStatus;
+use assay_model::series::{Opinion, OpinionState};
 use assay_model::trial::Outcome;
 use assay_store::exchange::{
     AnsweringRole, ExchangeError, Given, Parcel, Part, Peer, Record, Sink, Source, TakenAs,
@@ -26,6 +27,7 @@ on_both!(
     what_was_removed_comes_back_only_if_its_user_insists,
     a_name_that_another_has_stays_with_that_one,
     the_annotation_that_was_changed_last_counts,
+    what_was_said_last_of_a_change_counts_in_both_directions,
     several_that_push_at_once_lose_and_double_nothing,
     a_parcel_that_is_not_what_it_claims_is_refused,
 );
@@ -246,6 +248,74 @@ fn the_annotation_that_was_changed_last_counts(bed: &Bed) {
     assert_eq!(copy(&mut one, &mut two).annotated, ["run"]);
     assert!(two.annotation("run").unwrap().is_empty());
     assert_eq!(contents(&mut one), contents(&mut two));
+}
+
+const SERIES: &str = "0123456789ab";
+
+/// Says something of the change at a run.
+fn say(store: &mut Store, run: &str, state: OpinionState, at_unix_ms: u64) {
+    let opinion = Opinion {
+        series: SERIES.to_owned(),
+        run: run.to_owned(),
+        state,
+        note: format!("as of {at_unix_ms}"),
+        author: "kim".to_owned(),
+        at_unix_ms,
+    };
+    store.save_opinion(&opinion).unwrap();
+}
+
+fn said(store: &Store) -> Vec<(String, OpinionState, u64)> {
+    let all = store.opinions(None).unwrap().into_iter();
+    all.map(|said| (said.run, said.state, said.at_unix_ms))
+        .collect()
+}
+
+fn what_was_said_last_of_a_change_counts_in_both_directions(bed: &Bed) {
+    let ((_a, mut here), mut there) = (store(), bed.open());
+    for id in ["one", "two"] {
+        add(&mut here, id, 1, &RunStatus::Finished);
+    }
+    say(&mut here, "one", OpinionState::Accepted, 10);
+    say(&mut here, "two", OpinionState::False, 10);
+    say(&mut here, "nowhere", OpinionState::False, 10);
+    assert_eq!(
+        copy_some(&mut here, &mut there, &["one"], false).opinions,
+        1
+    );
+    let of_one = |state, at| ("one".to_owned(), state, at);
+    assert_eq!(said(&there), [of_one(OpinionState::Accepted, 10)]);
+    assert_eq!(copy(&mut here, &mut there).opinions, 1);
+    assert_eq!(
+        said(&there).len(),
+        2,
+        "that of a run that is not there stays"
+    );
+    assert_eq!(copy(&mut here, &mut there).opinions, 0);
+
+    say(&mut there, "one", OpinionState::False, 20);
+    assert_eq!(copy(&mut here, &mut there).opinions, 0);
+    assert!(said(&there).contains(&of_one(OpinionState::False, 20)));
+    let mut far = behind_a_stream(AnsweringRole::Send(Store::open(bed.location()).unwrap()));
+    assert_eq!(copy(&mut far, &mut here).opinions, 1);
+    assert!(said(&here).contains(&of_one(OpinionState::False, 20)));
+
+    // What was withdrawn is not brought back by those who did not hear of it.
+    let (_c, mut third) = store();
+    copy(&mut here, &mut third);
+    here.remove_opinion(SERIES, "one").unwrap();
+    let mut far = behind_a_stream(AnsweringRole::Receive(Store::open(bed.location()).unwrap()));
+    assert_eq!(copy(&mut here, &mut far).opinions, 1);
+    assert_eq!(copy(&mut third, &mut there).opinions, 0);
+    let left = ("two".to_owned(), OpinionState::False, 10);
+    assert_eq!(said(&there), [left]);
+    // Nothing is said of what was removed.
+    there
+        .remove(&[StoredId::Run("two".to_owned())], |_| false)
+        .unwrap();
+    say(&mut here, "two", OpinionState::Accepted, 90);
+    let tally = copy(&mut here, &mut there);
+    assert_eq!((tally.opinions, tally.removed), (0, vec!["two".to_owned()]));
 }
 
 fn several_that_push_at_once_lose_and_double_nothing(bed: &Bed) {

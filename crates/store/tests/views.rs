@@ -6,6 +6,8 @@
 
 mod common;
 
+use assay_model::facts::{FACTS_VERSION, RunFacts, TrialEvidence};
+use assay_model::run::RunStatus;
 use assay_store::views::{StoreView, VIEWS};
 use assay_store::{Question, Store, StoreError, Value};
 use common::{Bed, owner};
@@ -17,6 +19,7 @@ use std::time::{Duration, Instant};
 on_both!(
     each_view_has_its_columns_under_both_names,
     a_run_is_in_its_views,
+    the_evidence_of_trials_is_a_row_each,
     more_than_one_statement_and_writing_are_refused,
     a_statement_that_takes_too_long_is_ended,
 );
@@ -69,6 +72,80 @@ fn a_run_is_in_its_views(bed: &Bed) {
         panic!("{row:?}");
     };
     assert_eq!(started, "2023-11-14T22:13:20.000Z");
+}
+
+fn the_evidence_of_trials_is_a_row_each(bed: &Bed) {
+    let mut store = bed.open();
+    let id = "k3v9";
+    store
+        .begin_run(&common::header(id, 1_000), &owner())
+        .unwrap();
+    store
+        .save_trials(id, &[common::trial(0), common::trial(1)])
+        .unwrap();
+    store.finish_run(id, &RunStatus::Finished, 2_000).unwrap();
+    let row = |position, direction: &str, counted: bool| TrialEvidence {
+        position,
+        condition: "scheduler=bfq".to_owned(),
+        direction: direction.to_owned(),
+        label: "device".to_owned(),
+        latency_label: "page-cache".to_owned(),
+        because: "100 % of \"it\" reached mmcblk0; it's so".to_owned(),
+        job_bytes: u64::from(u32::MAX) + 1,
+        device_bytes: counted.then_some(5),
+        device_share: counted.then_some(0.1),
+        flushes: counted.then_some(0),
+        volatile_cache: counted.then_some(true),
+        dirty_bytes: None,
+        foreign_bytes: counted.then_some(7),
+    };
+    let rows = [
+        row(0, "read", true),
+        row(0, "write", false),
+        row(1, "read", true),
+    ];
+    let facts = RunFacts {
+        version: FACTS_VERSION,
+        run: id.to_owned(),
+        started_unix_ms: 1_000,
+        project: "default".to_owned(),
+        target: String::new(),
+        model: "card".to_owned(),
+        series_unit: None,
+        surroundings: std::collections::BTreeMap::new(),
+        figures: Vec::new(),
+        evidence: rows.into(),
+    };
+    store.save_facts(&[facts.clone()]).unwrap();
+    store.save_facts(&[facts]).unwrap();
+    let sql = "SELECT * FROM assay_trial_evidence ORDER BY position, direction";
+    let reader = read_only(bed);
+    let (_, rows) = ask(&reader, sql).unwrap();
+    assert_eq!(rows.len(), 3);
+    let job = common::trial(0).job.name;
+    let of = |row: &[Value]| row.get(4..).unwrap().to_vec();
+    assert_eq!(rows[0].first(), Some(&id.into()));
+    assert_eq!(rows[0].get(1..3), Some(&[0_i64.into(), job.into()][..]));
+    let begin: [Value; 6] = [
+        "scheduler=bfq".into(),
+        "read".into(),
+        "device".into(),
+        "page-cache".into(),
+        "100 % of \"it\" reached mmcblk0; it's so".into(),
+        4_294_967_296_i64.into(),
+    ];
+    let counted: [Value; 6] = [
+        5_i64.into(),
+        0.1.into(),
+        0_i64.into(),
+        1_i64.into(),
+        Value::Null,
+        7_i64.into(),
+    ];
+    assert_eq!(of(&rows[0]), [&begin[..], &counted[..]].concat());
+    assert_eq!(of(&rows[1]).get(6..), Some(&[const { Value::Null }; 6][..]));
+    store.drop_derived().unwrap();
+    assert!(ask(&reader, sql).unwrap().1.is_empty());
 }
 
 fn more_than_one_statement_and_writing_are_refused(bed: &Bed) {

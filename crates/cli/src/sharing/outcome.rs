@@ -25,7 +25,8 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Shows it; the exit code. With `all`, what is under way or was removed is no failure.
+    /// Shows it to people, unless programs get it as JSON; the exit code. With `all`, what is under
+    /// way or was removed is no failure.
     ///
     /// # Errors
     /// That which ended the transfer.
@@ -35,10 +36,7 @@ impl Outcome<'_> {
         all: bool,
         failure: Option<Failure>,
     ) -> Result<ExitCode, Failure> {
-        let error = failure.as_ref().map(ToString::to_string);
-        if json {
-            print_json(&self.json(error.as_deref()))?;
-        } else if failure.is_none() || self.tally.seen() > 0 {
+        if !json && (failure.is_none() || self.tally.seen() > 0) {
             print(|out| writeln!(out, "{}", self.line()))?;
             self.say_details();
         }
@@ -94,6 +92,7 @@ impl Outcome<'_> {
             under_way,
             nameless: _,
             refused,
+            opinions,
         } = self.tally;
         let of = |n: usize, text: fn(usize) -> String| (n > 0).then(|| text(n));
         [
@@ -125,6 +124,13 @@ impl Outcome<'_> {
             }),
             of(refused.len(), |n| {
                 counted!(n, "{n} was refused", "{n} were refused")
+            }),
+            of(*opinions, |n| {
+                counted!(
+                    n,
+                    "{n} newer opinion on a change",
+                    "{n} newer opinions on changes"
+                )
             }),
         ]
         .into_iter()
@@ -177,7 +183,7 @@ impl Outcome<'_> {
         });
     }
 
-    /// The same for programs.
+    /// The same for programs: an entry of [`print_transfers`].
     pub fn json(&self, error: Option<&str>) -> Value {
         let tally = self.tally;
         let nameless = tally.nameless.iter();
@@ -186,11 +192,6 @@ impl Outcome<'_> {
         let refused = tally.refused.iter();
         let refused = refused.map(|(id, why)| json!({ "id": id, "why": why }));
         json!({
-            "schema": SCHEMA,
-            "direction": match self.direction {
-                Direction::Push => "push",
-                Direction::Pull => "pull",
-            },
             "store": self.store,
             "added": tally.added,
             "extended": tally.extended,
@@ -201,9 +202,25 @@ impl Outcome<'_> {
             "under_way": tally.under_way,
             "nameless": nameless.collect::<Vec<_>>(),
             "refused": refused.collect::<Vec<_>>(),
+            "opinions": tally.opinions,
             "error": error,
         })
     }
+}
+
+/// Prints the transfers of a command as one document, also where there was none.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn print_transfers(direction: Direction, transfers: &[Value]) -> Result<(), Failure> {
+    print_json(&json!({
+        "schema": SCHEMA,
+        "direction": match direction {
+            Direction::Push => "push",
+            Direction::Pull => "pull",
+        },
+        "transfers": transfers,
+    }))
 }
 
 fn say_some<T>(all: &[T], line: impl Fn(&T) -> String) {

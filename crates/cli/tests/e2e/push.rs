@@ -80,9 +80,14 @@ fn to_and_from(there: &str) {
     );
     let ended = bed.run(&["push", "--all", "--to", there, "--json"]);
     ended.assert_code(0);
-    let outcome = ended.json();
-    assert_eq!(ids(&outcome, "there").len(), 3);
-    assert_eq!(ids(&outcome, "added").len(), 0);
+    let outcome = &ended.json()["transfers"][0];
+    assert_eq!(ids(outcome, "there").len(), 3);
+    assert_eq!(ids(outcome, "added").len(), 0);
+    let none = bed.run(&["push", "--json"]).json();
+    assert_eq!(
+        (&none["direction"], &none["transfers"]),
+        (&"push".into(), &Value::Array(vec![]))
+    );
     let here = listed(&bed, text(&bed.store()));
     assert_eq!(listed(&bed, there), here);
     let shown = with_store(&bed, there, &["show", "before", "--json"]);

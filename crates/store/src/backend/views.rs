@@ -253,7 +253,8 @@ pub const VIEWS: [StoreView; 10] = [
                 c.effect_high AS effect_high, c.verdict AS verdict, c.p AS p,
                 c.events AS events, coalesce(o.state, 'open') AS state, o.note AS note
             FROM {t}changes c JOIN {t}series s ON s.id = c.series
-                LEFT JOIN {t}opinions o ON o.series_key = s.key AND o.run_id = c.run_id",
+                LEFT JOIN {t}opinions o ON o.series_key = s.key AND o.run_id = c.run_id
+                    AND o.state <> 'withdrawn'",
     },
 ];
 
@@ -292,7 +293,8 @@ fn fragment(dialect: Dialect, what: &str, prefix: &str) -> String {
         (Dialect::Postgres, "least") => format!("(SELECT min(x) FROM unnest({of}) AS x)"),
         (Dialect::Sqlite, "most") => format!("(SELECT max(value) FROM json_each({of}))"),
         (Dialect::Postgres, "most") => format!("(SELECT max(x) FROM unnest({of}) AS x)"),
-        (Dialect::Sqlite, "list") => of.to_owned(),
+        // Whole numbers are stored with ".0", which PostgreSQL does not write.
+        (Dialect::Sqlite, "list") => format!("replace(replace({of}, '.0,', ','), '.0]', ']')"),
         (Dialect::Postgres, "list") => format!("CAST(array_to_json({of}) AS text)"),
         (Dialect::Sqlite, "items") => format!("json_each({of})"),
         (Dialect::Postgres, "items") => format!("json_array_elements(CAST({of} AS json))"),

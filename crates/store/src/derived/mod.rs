@@ -5,12 +5,14 @@
 mod changes;
 mod evidence;
 pub(crate) mod facts;
-mod opinions;
+pub(crate) mod opinions;
 mod pages;
+mod said;
 mod series;
 
 pub use changes::CheckedSeries;
 pub use pages::DeviceSummary;
+pub use said::SaidOfChange;
 pub use series::SeriesFilter;
 
 use crate::backend::{Row, SqlSession, listed};

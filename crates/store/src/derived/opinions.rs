@@ -1,10 +1,15 @@
-//! Opinions of users on changes: kept when everything derived is dropped.
+//! Opinions of users on changes: kept when everything derived is dropped. One that was withdrawn
+//! stays as a mark, so that a copy elsewhere does not bring it back.
 
-use super::{DERIVED, UNCHECKED, named, number};
-use crate::backend::{Row, SqlSession};
+use super::{DERIVED, SaidOfChange, UNCHECKED, named, number};
+use crate::backend::{Row, SqlSession, listed};
+use crate::clock::now_unix_ms;
 use crate::error::StoreError;
 use crate::runs::Store;
 use assay_model::series::{Opinion, OpinionState};
+
+/// State of an opinion that was withdrawn.
+const WITHDRAWN: &str = "withdrawn";
 
 impl Store {
     /// Stores an opinion, in place of an older one on the same change; a newer one stays. The
@@ -13,38 +18,46 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub fn save_opinion(&mut self, opinion: &Opinion) -> Result<(), StoreError> {
+        let said = SaidOfChange {
+            series: opinion.series.clone(),
+            run: opinion.run.clone(),
+            state: Some(opinion.state),
+            note: opinion.note.clone(),
+            author: opinion.author.clone(),
+            at_unix_ms: opinion.at_unix_ms,
+        };
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
-            t.execute(
-                "INSERT INTO opinions (series_key, run_id, state, note, author, at_unix_ms) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (series_key, run_id) DO UPDATE SET \
-                 state = excluded.state, note = excluded.note, author = excluded.author, \
-                 at_unix_ms = excluded.at_unix_ms WHERE opinions.at_unix_ms <= excluded.at_unix_ms",
-                &[
-                    (&opinion.series).into(),
-                    (&opinion.run).into(),
-                    opinion.state.name().into(),
-                    (&opinion.note).into(),
-                    (&opinion.author).into(),
-                    opinion.at_unix_ms.into(),
-                ],
-            )?;
-            check_again(t, &opinion.series)
+            put(t, &said, "<=")?;
+            Ok(())
         })
     }
 
-    /// Removes the opinion on a change. The series is to be checked again.
+    /// Withdraws the opinion on a change. The series is to be checked again.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub fn remove_opinion(&mut self, series: &str, run: &str) -> Result<(), StoreError> {
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
-            t.execute(
-                "DELETE FROM opinions WHERE series_key = ?1 AND run_id = ?2",
-                &[series.into(), run.into()],
-            )?;
-            check_again(t, series)
+            let sql = "SELECT at_unix_ms FROM opinions WHERE series_key = ?1 AND run_id = ?2";
+            let there = t.first(sql, &[series.into(), run.into()], |row| {
+                row.get::<u64>("at_unix_ms")
+            })?;
+            let Some(at) = there else {
+                return Ok(());
+            };
+            let withdrawn = SaidOfChange {
+                series: series.to_owned(),
+                run: run.to_owned(),
+                state: None,
+                note: String::new(),
+                author: String::new(),
+                // Later than the opinion, whatever the clock of who gave it.
+                at_unix_ms: now_unix_ms().max(at + 1),
+            };
+            put(t, &withdrawn, "<=")?;
+            Ok(())
         })
     }
 
@@ -54,28 +67,97 @@ impl Store {
     /// When the store cannot be read.
     pub fn opinions(&self, series: Option<&str>) -> Result<Vec<Opinion>, StoreError> {
         let (condition, values) = match series {
-            Some(key) => ("series_key = ?1", vec![key.into()]),
-            None => ("1 = 1", Vec::new()),
+            Some(key) => ("AND series_key = ?1", vec![key.into()]),
+            None => ("", Vec::new()),
         };
         let sql = format!(
-            "SELECT series_key, run_id, state, note, author, at_unix_ms FROM opinions \
-             WHERE {condition} ORDER BY at_unix_ms, series_key, run_id"
+            "SELECT {COLUMNS} FROM opinions WHERE state <> '{WITHDRAWN}' {condition} \
+             ORDER BY at_unix_ms, series_key, run_id"
         );
-        self.database.query(&sql, &values, read)
+        let all = self.database.query(&sql, &values, read)?.into_iter();
+        let opinions = all.filter_map(|said| {
+            Some(Opinion {
+                state: said.state?,
+                series: said.series,
+                run: said.run,
+                note: said.note,
+                author: said.author,
+                at_unix_ms: said.at_unix_ms,
+            })
+        });
+        Ok(opinions.collect())
     }
 }
 
-fn check_again(t: &mut SqlSession<'_>, series: &str) -> Result<(), StoreError> {
-    let sql = format!("UPDATE series SET checked = {UNCHECKED} WHERE id = ?1");
-    t.execute(&sql, &[number(series).into()])?;
-    Ok(())
+/// All that was said of the changes that begin with these runs, also what was withdrawn.
+pub(crate) fn said_of(
+    t: &mut SqlSession<'_>,
+    runs: &[String],
+) -> Result<Vec<SaidOfChange>, StoreError> {
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (marks, values) = listed(runs);
+    let sql = format!(
+        "SELECT {COLUMNS} FROM opinions WHERE run_id IN ({marks}) ORDER BY run_id, series_key"
+    );
+    t.query(&sql, &values, read)
 }
 
-fn read(row: &Row<'_>) -> Result<Opinion, StoreError> {
-    Ok(Opinion {
+/// Takes what was said in another store of changes that begin with runs of this one; number of
+/// those that are newer than what was said here.
+pub(crate) fn take(t: &mut SqlSession<'_>, all: &[SaidOfChange]) -> Result<usize, StoreError> {
+    if all.is_empty() {
+        return Ok(0);
+    }
+    t.lock(DERIVED)?;
+    let runs: Vec<&str> = all.iter().map(|said| said.run.as_str()).collect();
+    let (marks, values) = listed(&runs);
+    let sql = format!("SELECT id FROM runs WHERE id IN ({marks})");
+    let there: Vec<String> = t.query(&sql, &values, |row| row.get("id"))?;
+    let mut newer = 0;
+    for said in all.iter().filter(|said| there.contains(&said.run)) {
+        newer += usize::from(put(t, said, "<")?);
+    }
+    Ok(newer)
+}
+
+/// Stores what was said, unless that of the same change is newer: its time has to stand in this
+/// relation to the new one. Returns true if it was stored.
+fn put(t: &mut SqlSession<'_>, said: &SaidOfChange, older: &str) -> Result<bool, StoreError> {
+    let sql = format!(
+        "INSERT INTO opinions ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+         ON CONFLICT (series_key, run_id) DO UPDATE SET state = excluded.state, \
+         note = excluded.note, author = excluded.author, at_unix_ms = excluded.at_unix_ms \
+         WHERE opinions.at_unix_ms {older} excluded.at_unix_ms"
+    );
+    let values = [
+        (&said.series).into(),
+        (&said.run).into(),
+        said.state.map_or(WITHDRAWN, OpinionState::name).into(),
+        (&said.note).into(),
+        (&said.author).into(),
+        said.at_unix_ms.into(),
+    ];
+    let stored = t.execute(&sql, &values)? > 0;
+    if stored {
+        let sql = format!("UPDATE series SET checked = {UNCHECKED} WHERE id = ?1");
+        t.execute(&sql, &[number(&said.series).into()])?;
+    }
+    Ok(stored)
+}
+
+const COLUMNS: &str = "series_key, run_id, state, note, author, at_unix_ms";
+
+fn read(row: &Row<'_>) -> Result<SaidOfChange, StoreError> {
+    let state: String = row.get("state")?;
+    Ok(SaidOfChange {
         series: row.get("series_key")?,
         run: row.get("run_id")?,
-        state: named(row, "state", &OpinionState::ALL, OpinionState::name)?,
+        state: match &*state {
+            WITHDRAWN => None,
+            _ => Some(named(row, "state", &OpinionState::ALL, OpinionState::name)?),
+        },
         note: row.get("note")?,
         author: row.get("author")?,
         at_unix_ms: row.get("at_unix_ms")?,

@@ -93,6 +93,10 @@ fn take(
         let standings = store.compare(offers)?;
         return send(writer, &Message::Compared { standings }, &[]);
     }
+    if let (Message::Opinions { opinions }, _) = received {
+        let newer = store.take_opinions(opinions)?;
+        return send(writer, &Message::OpinionsTaken { newer }, &[]);
+    }
     let (given, Message::Sent { again }) = receive_parcels(reader, received)? else {
         return Err(not_asked());
     };
@@ -129,6 +133,11 @@ fn give(
                 send_given(writer, &given)?;
             }
             send(writer, &Message::Sent { again: false }, &[])
+        }
+        Message::OpinionsOf { ids } => {
+            few(ids.len())?;
+            let opinions = store.opinions(&ids)?;
+            send(writer, &Message::Opinions { opinions }, &[])
         }
         _ => Err(not_asked()),
     }

@@ -2,8 +2,9 @@
 
 use super::frame::{receive, send};
 use super::parcel::{RawImport, RawRun, RawTrial};
-use super::{ExchangeError, Given, Offer, Parcel, Part, Record, Standing, Taken};
+use super::{ExchangeError, Given, Offer, Parcel, Part, Record, SaidOfChange, Standing, Taken};
 use assay_model::annotation::Annotation;
+use assay_model::facts::RunFacts;
 use assay_model::wire::Greeting;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -94,6 +95,21 @@ pub enum Message {
         /// Part of each.
         part: Part,
     },
+    /// Asks for [`super::Source::opinions`].
+    OpinionsOf {
+        /// Ids of runs.
+        ids: Vec<String>,
+    },
+    /// Answers it, and asks for [`super::Sink::take_opinions`].
+    Opinions {
+        /// The opinions.
+        opinions: Vec<SaidOfChange>,
+    },
+    /// Answers that.
+    OpinionsTaken {
+        /// Number of those that were newer.
+        newer: usize,
+    },
     /// Says why something cannot be done, and ends the session.
     Refused {
         /// Reason, as a sentence.
@@ -153,38 +169,43 @@ pub fn send_given(writer: &mut impl Write, given: &Given) -> Result<(), Exchange
     }
 }
 
+/// [`Message`] of a parcel that is written without copying it.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Outgoing<'a> {
+    Parcel {
+        offer: &'a Offer,
+        /// Its trials are no part of it.
+        run: Option<&'a RawRun>,
+        import: bool,
+        annotation: &'a Annotation,
+        facts: Option<&'a RunFacts>,
+        trials: usize,
+    },
+    Trial(&'a RawTrial),
+}
+
 /// Writes a parcel and its trials.
 pub fn send_parcel(writer: &mut impl Write, parcel: &Parcel) -> Result<(), ExchangeError> {
-    let (run, import, trials, record): (_, _, &[RawTrial], &[u8]) = match &parcel.record {
-        None => (None, false, &[], &[]),
-        Some(Record::Import(import)) => (None, true, &[], &import.record),
-        Some(Record::Run(run)) => {
-            let head = RawRun {
-                header: run.header.clone(),
-                status: run.status.clone(),
-                finished_unix_ms: run.finished_unix_ms,
-                trials: Vec::new(),
-            };
-            (Some(head), false, &run.trials, &[])
-        }
+    let (run, import) = match &parcel.record {
+        None => (None, None),
+        Some(Record::Import(import)) => (None, Some(import)),
+        Some(Record::Run(run)) => (Some(run), None),
     };
-    let head = ParcelHead {
-        offer: parcel.offer.clone(),
+    let trials: &[RawTrial] = run.map_or(&[], |run| &run.trials);
+    let head = Outgoing::Parcel {
+        offer: &parcel.offer,
         run,
-        import,
-        annotation: parcel.annotation.clone(),
-        facts: parcel
-            .facts
-            .as_ref()
-            .map(serde_json::to_value)
-            .transpose()
-            .map_err(io::Error::from)?,
-        trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
+        import: import.is_some(),
+        annotation: &parcel.annotation,
+        facts: parcel.facts.as_ref(),
+        trials: trials.len(),
     };
-    send(writer, &Message::Parcel(head), record)?;
+    let record = import.map_or(&[][..], |import| &import.record);
+    send(writer, &head, record)?;
     trials
         .iter()
-        .try_for_each(|trial| send(writer, &Message::Trial(trial.clone()), &trial.record))
+        .try_for_each(|trial| send(writer, &Outgoing::Trial(trial), &trial.record))
 }
 
 /// Reads parcels up to the message after them, which begin with one that was read already.

@@ -9,6 +9,8 @@
 //! Nothing is ever overwritten by other contents of the same id, with one exception: a run that
 //! ended early is replaced by the same run after it was resumed, which has all its trials and
 //! more.
+//!
+//! Names, tags, notes, and opinions on changes lie outside the hash: what was said last counts.
 
 mod answer;
 mod content;
@@ -22,6 +24,7 @@ mod sink;
 mod source;
 mod transfer;
 
+pub use crate::derived::SaidOfChange;
 pub use answer::{AnsweringRole, answer};
 pub use parcel::{Parcel, RawImport, RawRun, RawTrial, Record};
 pub use peer::Peer;
@@ -160,6 +163,12 @@ pub trait Source {
     /// # Errors
     /// When the store cannot be read.
     fn give(&mut self, ids: &[String], part: Part) -> Result<Vec<Given>, ExchangeError>;
+
+    /// All that was said of changes that begin with these runs.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn opinions(&mut self, ids: &[String]) -> Result<Vec<SaidOfChange>, ExchangeError>;
 }
 
 /// Store that runs are copied to.
@@ -176,6 +185,13 @@ pub trait Sink {
     /// # Errors
     /// When the store cannot be written: none was taken then.
     fn take(&mut self, parcels: Vec<Parcel>, again: bool) -> Result<Vec<Taken>, ExchangeError>;
+
+    /// Takes what was said of changes that begin with runs that are there; number of those that
+    /// were newer than what was said there.
+    ///
+    /// # Errors
+    /// When the store cannot be written: none was taken then.
+    fn take_opinions(&mut self, all: Vec<SaidOfChange>) -> Result<usize, ExchangeError>;
 }
 
 /// Why a transfer ended early.

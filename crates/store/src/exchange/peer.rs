@@ -2,7 +2,9 @@
 
 use super::frame::send;
 use super::message::{Message, disagreement, expect, greeting, receive_parcels, send_parcel};
-use super::{ExchangeError, Given, Offer, Parcel, Part, Sink, Source, Standing, Taken};
+use super::{
+    ExchangeError, Given, Offer, Parcel, Part, SaidOfChange, Sink, Source, Standing, Taken,
+};
 use std::collections::HashSet;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
@@ -91,6 +93,16 @@ impl<R: Read, W: Write> Source for Peer<R, W> {
         Ok(offers)
     }
 
+    fn opinions(&mut self, ids: &[String]) -> Result<Vec<SaidOfChange>, ExchangeError> {
+        let message = Message::OpinionsOf { ids: ids.to_vec() };
+        match self.ask(&message)? {
+            Message::Opinions { opinions } if opinions.iter().all(|o| ids.contains(&o.run)) => {
+                Ok(opinions)
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
     fn give(&mut self, ids: &[String], part: Part) -> Result<Vec<Given>, ExchangeError> {
         let message = Message::Give {
             ids: ids.to_vec(),
@@ -112,6 +124,14 @@ impl<R: Read, W: Write> Source for Peer<R, W> {
 }
 
 impl<R: Read, W: Write> Sink for Peer<R, W> {
+    fn take_opinions(&mut self, all: Vec<SaidOfChange>) -> Result<usize, ExchangeError> {
+        let most = all.len();
+        match self.ask(&Message::Opinions { opinions: all })? {
+            Message::OpinionsTaken { newer } if newer <= most => Ok(newer),
+            _ => Err(unexpected()),
+        }
+    }
+
     fn compare(&mut self, offers: &[Offer]) -> Result<Vec<Standing>, ExchangeError> {
         let message = Message::Compare {
             offers: offers.to_vec(),

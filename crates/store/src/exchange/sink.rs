@@ -4,12 +4,12 @@ use super::extension::{Relation, relation};
 use super::parcel::Contents;
 use super::reading::{Known, known_of, records_of, removed_of};
 use super::{
-    ExchangeError, NameHeld, Offer, Parcel, RawImport, RawRun, Record, Sink, Standing, Taken,
-    TakenAs,
+    ExchangeError, NameHeld, Offer, Parcel, RawImport, RawRun, Record, SaidOfChange, Sink,
+    Standing, Taken, TakenAs,
 };
 use crate::annotations::put_copy;
 use crate::backend::{SqlSession, Value, listed};
-use crate::derived::facts;
+use crate::derived::{facts, opinions};
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::record;
@@ -66,6 +66,14 @@ impl Sink for Store {
             }
         }
         Ok(self.database.transaction(|t| batch.take(t))?)
+    }
+
+    fn take_opinions(&mut self, all: Vec<SaidOfChange>) -> Result<usize, ExchangeError> {
+        if !all.iter().all(SaidOfChange::is_sound) {
+            let why = "what is said of a change is not as assay writes it".to_owned();
+            return Err(ExchangeError::Protocol(why));
+        }
+        Ok(self.database.transaction(|t| opinions::take(t, &all))?)
     }
 }
 

@@ -1,7 +1,8 @@
 //! A store of this side as a source.
 
 use super::reading::{Known, annotations_of, fitting, known_after, known_of, records_of};
-use super::{ExchangeError, Given, Offer, Parcel, Part, Record, Source};
+use super::{ExchangeError, Given, Offer, Parcel, Part, Record, SaidOfChange, Source};
+use crate::derived::opinions::said_of;
 use crate::runs::Store;
 use assay_model::annotation::Annotation;
 use std::collections::HashMap;
@@ -50,6 +51,10 @@ impl Source for Store {
             Ok(given.collect())
         })?;
         Ok(given)
+    }
+
+    fn opinions(&mut self, ids: &[String]) -> Result<Vec<SaidOfChange>, ExchangeError> {
+        Ok(self.database.snapshot(|t| said_of(t, ids))?)
     }
 }
 

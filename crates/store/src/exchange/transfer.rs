@@ -4,6 +4,7 @@ use super::{
     ExchangeError, Given, MOST_OFFERS, NameHeld, Offer, Parcel, Part, Sink, Source, Standing,
     Taken, TakenAs,
 };
+use std::collections::HashSet;
 
 /// Outcome of a transfer so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct TransferTally {
     pub nameless: Vec<(String, NameHeld)>,
     /// Runs and imports that were not copied, and why.
     pub refused: Vec<(String, String)>,
+    /// Number of opinions on changes that were newer than those of the sink.
+    pub opinions: usize,
 }
 
 impl TransferTally {
@@ -41,11 +44,19 @@ impl TransferTally {
             under_way,
             refused,
             nameless: _,
+            opinions: _,
         } = self;
         let lists = [
             added, extended, annotated, there, conflicts, removed, under_way,
         ];
         lists.into_iter().map(Vec::len).sum::<usize>() + refused.len()
+    }
+
+    /// Runs that the sink does not have as the source has them.
+    fn apart(&self) -> HashSet<&String> {
+        let lists = [&self.conflicts, &self.removed, &self.under_way];
+        let refused = self.refused.iter().map(|(id, _)| id);
+        lists.into_iter().flatten().chain(refused).collect()
     }
 
     fn note(&mut self, taken: Taken, part: Part) {
@@ -145,7 +156,26 @@ impl Transfer<'_> {
         }
         self.send(&records, Part::Whole, tally)?;
         self.send(&annotations, Part::Annotation, tally)?;
+        let ended: Vec<String> = ended.into_iter().map(|offer| offer.id).collect();
+        self.send_opinions(&ended, tally)?;
         (self.tell)(tally);
+        Ok(())
+    }
+
+    /// Sends what was said of changes that begin with runs that both stores have.
+    fn send_opinions(
+        &mut self,
+        ids: &[String],
+        tally: &mut TransferTally,
+    ) -> Result<(), ExchangeError> {
+        let mut opinions = self.from.opinions(ids)?;
+        if !opinions.is_empty() {
+            let apart = tally.apart();
+            opinions.retain(|said| !apart.contains(&said.run));
+        }
+        if !opinions.is_empty() {
+            tally.opinions += self.to.take_opinions(opinions)?;
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::sharing::ahead::{Which, copy};
 use crate::sharing::connection::{Connection, Direction};
-use crate::sharing::outcome::Outcome;
+use crate::sharing::outcome::{Outcome, print_transfers};
 use crate::sharing::queue;
 use crate::stored::lookup::StoreArgs;
 use crate::ui::destination::Destination;
@@ -78,5 +78,9 @@ pub fn run(args: &PullArgs) -> Result<ExitCode, Failure> {
         store: &from.to_string(),
         tally: &tally,
     };
+    if args.json {
+        let error = failure.as_ref().map(ToString::to_string);
+        print_transfers(Direction::Pull, &[outcome.json(error.as_deref())])?;
+    }
     outcome.end(args.json, args.all, failure)
 }

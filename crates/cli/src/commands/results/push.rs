@@ -4,7 +4,7 @@ use crate::exit::{DONE, Failure};
 use crate::output::say;
 use crate::sharing::ahead::Which;
 use crate::sharing::connection::Direction;
-use crate::sharing::outcome::Outcome;
+use crate::sharing::outcome::{Outcome, print_transfers};
 use crate::sharing::queue::{self, push};
 use crate::stored::lookup::StoreArgs;
 use crate::ui::destination::Destination;
@@ -13,6 +13,7 @@ use assay_model::text::clean;
 use assay_store::Store;
 use assay_store::exchange::TransferTally;
 use clap::{Args, ValueHint};
+use serde_json::Value;
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
@@ -64,7 +65,13 @@ pub fn run(args: &PushArgs) -> Result<ExitCode, Failure> {
         Failure::usage("push to which store? Name it with --to, or in the setting push_to")
     })?;
     let which = which(&store, args)?;
-    end(args, &to, push(&mut store, &to, &which, args.again)?)
+    let pushed = push(&mut store, &to, &which, args.again)?;
+    let mut transfers = Vec::new();
+    let ended = end(args, &to, pushed, &mut transfers);
+    if args.json {
+        print_transfers(Direction::Push, &transfers)?;
+    }
+    ended
 }
 
 fn which(store: &Store, args: &PushArgs) -> Result<Which, Failure> {
@@ -93,12 +100,13 @@ fn push_waiting(
     if let Some(to) = &args.to {
         names.retain(|name| *name == to.to_string());
     }
-    if names.is_empty() {
+    if names.is_empty() && !args.json {
         say(tr!(
             "nothing waits to be pushed: assay push RUN pushes a run, --all pushes all"
         ));
     }
     let mut code = Ok(DONE);
+    let mut transfers = Vec::new();
     for name in names {
         let destination = match to {
             // It knows a password that the name does not.
@@ -106,7 +114,7 @@ fn push_waiting(
             _ => name.parse().map_err(Failure::failed)?,
         };
         let pushed = queue::push_waiting(store, &destination)?;
-        let ended = end(args, &destination, pushed);
+        let ended = end(args, &destination, pushed, &mut transfers);
         if let Err(failure) = &ended
             && code.is_err()
         {
@@ -116,19 +124,25 @@ fn push_waiting(
             code = ended;
         }
     }
+    if args.json {
+        print_transfers(Direction::Push, &transfers)?;
+    }
     code
 }
 
-/// Shows the outcome; the exit code.
+/// Shows the outcome, and adds it to those for programs; the exit code.
 fn end(
     args: &PushArgs,
     to: &Destination,
     (tally, failure): (TransferTally, Option<Failure>),
+    transfers: &mut Vec<Value>,
 ) -> Result<ExitCode, Failure> {
     let outcome = Outcome {
         direction: Direction::Push,
         store: &to.to_string(),
         tally: &tally,
     };
+    let error = failure.as_ref().map(ToString::to_string);
+    transfers.push(outcome.json(error.as_deref()));
     outcome.end(args.json, args.all, failure)
 }

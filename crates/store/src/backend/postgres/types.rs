@@ -128,27 +128,10 @@ fn timestamp(raw: &[u8]) -> Option<Value> {
         return Some(Value::Null);
     }
     let ms = micros.div_euclid(1_000) + FROM_1970;
-    let (days, ms) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
-    let (year, month, day) = civil(days);
-    let (s, ms) = (ms / 1_000, ms % 1_000);
-    let (hour, minute, second) = (s / 3_600, s / 60 % 60, s % 60);
-    Some(Value::Text(format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
-    )))
-}
-
-/// Year, month and day of a number of days since 1970
-/// (<https://howardhinnant.github.io/date_algorithms.html#civil_from_days>).
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let years = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * years + years / 4 - years / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (years + era * 400 + i64::from(month <= 2), month, day)
+    let at = jiff::Timestamp::from_millisecond(ms).ok()?;
+    Some(Value::Text(
+        at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
+    ))
 }
 
 impl ToSql for Value {
