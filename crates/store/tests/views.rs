@@ -116,7 +116,7 @@ fn the_evidence_of_trials_is_a_row_each(bed: &Bed) {
         figures: Vec::new(),
         evidence: rows.into(),
     };
-    store.save_facts(&[facts.clone()]).unwrap();
+    store.save_facts(std::slice::from_ref(&facts)).unwrap();
     store.save_facts(&[facts]).unwrap();
     let sql = "SELECT * FROM assay_trial_evidence ORDER BY position, direction";
     let reader = read_only(bed);
