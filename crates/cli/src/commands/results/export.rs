@@ -25,8 +25,8 @@ const BATCH: usize = 50_000;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Writes runs, devices, units, jobs, trials, figures, evidence of runs and of trials, series and
-changes, one row an observation, one column a variable. docs/query.md describes the columns; examples/series.ipynb
-loads the folder with polars.
+changes, one row an observation, one column a variable. docs/query.md describes the columns;
+examples/series.ipynb loads the folder with polars.
 
 Examples:
   assay export --tidy data

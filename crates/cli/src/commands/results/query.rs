@@ -23,8 +23,9 @@ use std::time::Duration;
 #[command(after_help = "\
 Views: assay_runs, assay_devices, assay_units, assay_jobs, assay_trials, assay_figures,
 assay_evidence, assay_trial_evidence, assay_series and assay_changes. --views lists their
-columns; docs/query.md describes them. One SELECT, which can neither write nor read files. While a statement reads a
-store that is a file, a run that measures into it waits before it stores its next trial.
+columns; docs/query.md describes them. One SELECT, which can neither write nor read files.
+While a statement reads a store that is a file, a run that measures into it waits before it
+stores its next trial.
 
 Examples:
   assay query --views
