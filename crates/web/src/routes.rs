@@ -248,7 +248,7 @@ async fn answer(
             passing: Cell::new(false),
         };
         match route.access {
-            Access::Page => page_at(&asked, route, address, kept),
+            Access::Page => page_at(&asked, route, &address, kept),
             Access::Data => in_english(|| made(&asked, route)),
         }
     });
@@ -262,7 +262,7 @@ async fn answer(
 fn page_at(
     asked: &Asked<'_>,
     route: &Route,
-    address: String,
+    address: &str,
     kept: &mut KeptPages,
 ) -> Result<Reply, Problem> {
     let address = format!("{} {address}", current().tag());
