@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A server over the store of a bed.
@@ -19,7 +19,10 @@ struct Serving {
 
 impl Serving {
     fn start(bed: &Bed, words: &[&str]) -> Self {
-        let mut command = bed.command(&[&["serve", "--listen", "127.0.0.1:0"], words].concat());
+        Self::of(bed.command(&[&["serve", "--listen", "127.0.0.1:0"], words].concat()))
+    }
+
+    fn of(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut process = Process::start(&mut command).expect("a server");
         let out = process.child().stdout.take().expect("a pipe");
@@ -134,10 +137,15 @@ fn a_database_is_served_and_the_server_ends_when_asked() {
     let url = server.url(&server.database().expect("a database"));
     let bed = bed_with_runs();
     bed.run(&["push", "--all", "--to", &url]).assert_code(0);
-    let mut serving = Serving::start(&bed, &["--store", &url]);
+    let of_database = |words: &[&str]| {
+        let mut command = bed.command_without_store(words);
+        command.args(["--store", &url]);
+        command
+    };
+    let mut serving = Serving::of(of_database(&["serve", "--listen", "127.0.0.1:0"]));
     for name in ["first", "second"] {
-        bed.run(&["tag", "last", "--name", name, "--store", &url])
-            .assert_code(0);
+        let mut tag = of_database(&["tag", "last", "--name", name]);
+        assert!(tag.status().expect("tag").success());
         let page = serving.page("/");
         assert!(page.contains(name), "{page}");
         assert_eq!(serving.page("/"), page);
