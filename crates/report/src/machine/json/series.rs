@@ -117,8 +117,8 @@ described! {
 }
 
 /// A text, unless it is empty.
-fn known(text: &String) -> Option<String> {
-    (!text.is_empty()).then(|| text.clone())
+fn known(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 impl SeriesEntry {
