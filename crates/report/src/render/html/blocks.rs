@@ -171,7 +171,8 @@ fn table(table: &Table) -> Markup {
                 thead {
                     tr {
                         @for (_, column) in &shown {
-                            th.n[column.right].beside[column.keep == Keep::Screen] scope="col" { (column.head) }
+                            @if column.head.is_empty() { td {} }
+                            @else { th.n[column.right].beside[column.keep == Keep::Screen] scope="col" { (column.head) } }
                         }
                     }
                 }

@@ -39,7 +39,8 @@ function sortBody(body, column, descending) {
 }
 
 function makeSortable(table) {
-  table.querySelectorAll('thead th').forEach((head, column) => {
+  table.querySelectorAll('thead th').forEach((head) => {
+    const column = head.cellIndex;
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'sort';
