@@ -209,6 +209,7 @@ pub const VIEWS: [StoreView; 10] = [
             ("label", Text),
             ("unit_of_measure", Text),
             ("better", Text),
+            ("decides", Integer),
             ("runs", Integer),
             ("first_run", Time),
             ("last_run", Time),
@@ -218,7 +219,7 @@ pub const VIEWS: [StoreView; 10] = [
                 s.target AS target, s.job_hash AS job_hash, s.job AS job,
                 s.condition AS condition, s.metric AS metric, s.label AS label,
                 s.unit_of_measure AS unit_of_measure, s.better AS better,
-                s.runs AS runs, {time s.first_unix_ms} AS first_run,
+                s.decides AS decides, s.runs AS runs, {time s.first_unix_ms} AS first_run,
                 {time s.last_unix_ms} AS last_run
             FROM {t}series s WHERE s.runs > 0",
     },
@@ -236,6 +237,7 @@ pub const VIEWS: [StoreView; 10] = [
             ("condition", Text),
             ("metric", Text),
             ("label", Text),
+            ("decides", Integer),
             ("effect", Real),
             ("effect_low", Real),
             ("effect_high", Real),
@@ -249,7 +251,7 @@ pub const VIEWS: [StoreView; 10] = [
         body: "SELECT s.key AS series, c.run_id AS run, c.before_run_id AS before_run,
                 {time c.started_unix_ms} AS started, s.project AS project, s.model AS model,
                 s.target AS target, s.job AS job, s.condition AS condition, s.metric AS metric,
-                s.label AS label, c.effect AS effect, c.effect_low AS effect_low,
+                s.label AS label, s.decides AS decides, c.effect AS effect, c.effect_low AS effect_low,
                 c.effect_high AS effect_high, c.verdict AS verdict, c.p AS p,
                 c.events AS events, coalesce(o.state, 'open') AS state, o.note AS note
             FROM {t}changes c JOIN {t}series s ON s.id = c.series
