@@ -103,20 +103,24 @@ fn begins(text: &str, scheme: &str) -> bool {
 
 /// An address that was not understood, for a message: without what may be a password in it.
 pub fn without_secrets(address: &str) -> String {
-    let (address, parameters) = match address.split_once('?') {
-        Some((address, _)) => (address, "?..."),
-        None => (address, ""),
+    let scheme = address.find(':').map_or(0, |at| at + 1);
+    let (scheme, rest) = address.split_at(scheme);
+    let slashes = rest.len() - rest.trim_start_matches('/').len();
+    let (slashes, rest) = rest.split_at(slashes);
+    let (user, place) = match rest.rsplit_once('@') {
+        Some((before, place)) => {
+            let name = before.split([':', '?']).next().unwrap_or_default();
+            (format!("{name}@"), place)
+        }
+        // A word, a colon and a word may be a name and a password.
+        None if slashes.is_empty() && rest.contains(':') => return format!("{scheme}..."),
+        None => (String::new(), rest),
     };
-    let (before, place) = match address.rsplit_once('@') {
-        Some((before, place)) => (before, format!("@{place}")),
-        None => return format!("{address}{parameters}"),
+    let (place, parameters) = match place.split_once('?') {
+        Some((place, _)) => (place, "?..."),
+        None => (place, ""),
     };
-    let scheme = before.find(':').map_or(0, |at| at + 1);
-    let (scheme, user) = before.split_at(scheme);
-    let slashes = user.len() - user.trim_start_matches('/').len();
-    let (slashes, user) = user.split_at(slashes);
-    let name = user.split(':').next().unwrap_or_default();
-    format!("{scheme}{slashes}{name}{place}{parameters}")
+    format!("{scheme}{slashes}{user}{place}{parameters}")
 }
 
 impl Server {
@@ -274,6 +278,9 @@ mod tests {
             ("mysql://ann:s3@c@db/lab", "mysql://ann@db/lab"),
             ("postgres:ann:s3@db:1/lab", "postgres:ann@db:1/lab"),
             ("ssh:/ann:s3@db", "ssh:/ann@db"),
+            ("postgres:ann:s3", "postgres:..."),
+            ("mysql://ann:s3?c@db/lab", "mysql://ann@db/lab"),
+            ("mysql://db/x?password=s3@c", "mysql://db/x@c"),
             ("mysql://db/x?user=a&password=s3", "mysql://db/x?..."),
             ("http://db/x", "http://db/x"),
         ] {

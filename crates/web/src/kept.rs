@@ -2,7 +2,7 @@
 //!
 //! Readers of a team look at the same few pages, and some of those count every run. A connection
 //! keeps what it made as of one revision of the store ([`assay_store::Store::revision`]), which it
-//! asks for before each page: nobody ever gets a page from before a change.
+//! asks for before each page: nobody gets a page from before a change.
 
 use crate::reply::Reply;
 use std::collections::HashMap;
@@ -34,11 +34,14 @@ impl KeptPages {
     /// forgotten: those that are wanted come again at once.
     pub fn keep(&mut self, address: String, page: &Reply) {
         let size = address.len() + page.body.len();
+        if size > MOST_BYTES {
+            return;
+        }
         if self.bytes + size > MOST_BYTES {
             self.pages.clear();
             self.bytes = 0;
         }
-        if size <= MOST_BYTES && self.pages.insert(address, page.clone()).is_none() {
+        if self.pages.insert(address, page.clone()).is_none() {
             self.bytes += size;
         }
     }

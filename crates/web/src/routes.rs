@@ -265,7 +265,7 @@ async fn answer(
     }
 }
 
-/// Refuses parts of a path that nothing has as its name, and parameters of `/api` that are not
+/// Refuses parts of a path that nothing has as its name, and parameters of data that are not
 /// described: without them the answer would be another one than was asked for.
 fn check(route: &Route, asked: &Asked<'_>) -> Result<(), Problem> {
     if let Some(part) = asked.path.values().find(|part| !is_text(part)) {
@@ -296,19 +296,25 @@ fn page_at(
         asked.unless_had(page.tag())?;
         return Ok(page);
     }
-    let page = made(asked, route)?;
+    let page = tagged(asked, route)?;
     if page.kind == HTML && !asked.passing.get() {
         kept.keep(address, &page);
     }
+    asked.unless_had(page.tag())?;
     Ok(page)
 }
 
 /// An answer with its tag, unless the client has it.
 fn made(asked: &Asked<'_>, route: &Route) -> Result<Reply, Problem> {
+    let reply = tagged(asked, route)?;
+    asked.unless_had(reply.tag())?;
+    Ok(reply)
+}
+
+/// An answer with its tag, which is made here: the other thread moves the bytes of all connections.
+fn tagged(asked: &Asked<'_>, route: &Route) -> Result<Reply, Problem> {
     let reply = (route.make)(asked)?;
-    // Hashed here: the other thread moves the bytes of all connections.
     let tag = reply.tag();
-    asked.unless_had(tag.clone())?;
     Ok(reply.tagged(tag))
 }
 

@@ -248,12 +248,19 @@ fn commit() -> Option<String> {
     }
     let mut changed = git();
     changed.args(["status", "--porcelain", "--untracked-files=no"]);
-    if !output(&mut changed).ok()?.trim().is_empty() {
-        println!("no commit: the source has changes that are not committed");
-        return None;
+    let clean = output(&mut changed).map(|changes| changes.trim().is_empty());
+    let commit = output(git().args(["rev-parse", "--short=8", "HEAD"]));
+    match (clean, commit) {
+        (Ok(true), Ok(commit)) => Some(commit.trim().to_owned()),
+        (Ok(false), _) => {
+            println!("no commit is named: the source has changes that are not committed");
+            None
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            println!("no commit is named: {error:#}");
+            None
+        }
     }
-    let commit = output(git().args(["rev-parse", "--short=8", "HEAD"])).ok()?;
-    Some(commit.trim().to_owned())
 }
 
 /// Git, for the repository of this source: one around an unpacked source is another one.

@@ -86,16 +86,15 @@ pub fn push_ended() {
 
 /// Queues a run that another process has ended in the local file, for the database that the runs
 /// of this command go on to, if there is one. It waits there also if this process is killed
-/// before it pushes at its end.
-///
-/// # Errors
-/// When the local file cannot be written.
-pub fn wait_for_database(store: &mut Store, run: &str) -> Result<(), Failure> {
-    if let Some(to) = ended::store() {
-        store.enqueue(run, &Destination::Store(to.clone()).to_string())?;
-        ended::note(store.path(), run);
+/// before it pushes at its end. That it cannot be queued is told, and ends nothing.
+pub fn wait_for_database(store: &mut Store, run: &str) {
+    let Some(to) = ended::store() else {
+        return;
+    };
+    if let Err(error) = store.enqueue(run, &Destination::Store(to.clone()).to_string()) {
+        say(&clean(&format!("assay: {error}")));
     }
-    Ok(())
+    ended::note(store.path(), run);
 }
 
 /// Pushes the runs that wait for a store, and those that are named; they wait on if that fails.
@@ -138,15 +137,17 @@ pub fn push(
         Ok(mut other) => copy(Direction::Push, store, &mut other, which, again),
         Err(failure) => (TransferTally::default(), Some(failure)),
     };
-    if let Destination::Store(location) = to
-        && (1..=FEW).contains(&(tally.added.len() + tally.extended.len()))
-    {
-        refresh_after_push(location);
-    }
     let settled: HashSet<&String> = settled(&tally).collect();
     let mut waiting = store.queued()?;
     waiting.retain(|queued| queued.destination == name && settled.contains(&queued.id));
     store.dequeue(waiting.iter().map(|queued| &queued.id), &name)?;
+    let new = tally.added.len() + tally.extended.len() + tally.opinions;
+    if let Destination::Store(location) = to
+        && failure.is_none()
+        && (1..=FEW).contains(&new)
+    {
+        refresh_after_push(location);
+    }
     Ok((tally, failure))
 }
 

@@ -112,10 +112,14 @@ impl OpinionArgs {
     }
 }
 
+/// Longest name of an author, in characters.
+const LONGEST_NAME: usize = 60;
+
 /// Name of the user, for others who read the opinion.
 fn author() -> String {
     let names = ["USER", "LOGNAME"].into_iter();
     let mut names = names.filter_map(|name| std::env::var(name).ok());
     let name = names.find(|name| !name.is_empty());
-    name.map_or_else(|| "unknown".to_owned(), |name| clean(&name))
+    let name = name.map_or_else(|| "unknown".to_owned(), |name| clean(&name));
+    name.chars().take(LONGEST_NAME).collect()
 }

@@ -20,7 +20,7 @@ pub fn open(args: &StoreArgs) -> Result<Store, Failure> {
     let (store, is_current) = brought_up_to_date(args)?;
     if !is_current {
         say(tr!(
-            "assay: the store may only be read, and some of its runs are in no series yet: series are as they were last"
+            "assay: the store may only be read, and some of its series are not up to date: they are as they were last"
         ));
     }
     Ok(store)
@@ -35,8 +35,8 @@ pub fn open_for_gate(args: &StoreArgs) -> Result<Store, Failure> {
     match is_current {
         true => Ok(store),
         false => Err(Failure::failed(
-            "no verdict: some runs are in no series yet, and this store may only be read: let a \
-             user who may write run assay series, or run the gate as one",
+            "no verdict: some series are not up to date, and this store may only be read: let a user \
+             who may write run assay series, or run the gate as one",
         )),
     }
 }

@@ -80,7 +80,7 @@ fn a_gate_of_who_only_reads_passes_no_run_that_is_in_no_series() {
     let told = with(&reader, &["series"]);
     told.assert_code(0);
     assert!(
-        told.err.join(" ").contains("in no series yet"),
+        told.err.join(" ").contains("not up to date"),
         "{:?}",
         told.err
     );

@@ -95,9 +95,9 @@ pub struct Standings {
     pub model: String,
     /// Mode of the bus; empty if it is not known.
     pub bus: String,
-    /// Other units of that model on that bus, whatever they measured.
+    /// Other units of that model on that bus; of a store those of the newest runs.
     pub units: usize,
-    /// Number of the newest runs that count, where not all may; `None`: all count.
+    /// Number of the newest runs that count, of a store; `None`: all runs of a folder count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_runs: Option<usize>,
     /// Figures that enough other units have, in the order of the run.

@@ -7,13 +7,13 @@ use crate::clock::now_unix_ms;
 use crate::error::StoreError;
 use crate::runs::Store;
 use assay_model::series::{Opinion, OpinionState};
+use std::collections::{BTreeSet, HashSet};
 
 /// State of an opinion that was withdrawn.
 const WITHDRAWN: &str = "withdrawn";
 
 impl Store {
-    /// Stores an opinion, in place of an older one on the same change; a newer one stays. The
-    /// series is to be checked again.
+    /// Stores an opinion, in place of one on the same change. The series is to be checked again.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -28,7 +28,8 @@ impl Store {
         };
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
-            put(t, &said, "<=")?;
+            let at_unix_ms = after_what_was_said(t, &said)?.unwrap_or(said.at_unix_ms);
+            put(t, &SaidOfChange { at_unix_ms, ..said })?;
             Ok(())
         })
     }
@@ -40,23 +41,23 @@ impl Store {
     pub fn remove_opinion(&mut self, series: &str, run: &str) -> Result<(), StoreError> {
         self.database.transaction(|t| {
             t.lock(DERIVED)?;
-            let sql = "SELECT at_unix_ms FROM opinions WHERE series_key = ?1 AND run_id = ?2";
-            let there = t.first(sql, &[series.into(), run.into()], |row| {
-                row.get::<u64>("at_unix_ms")
-            })?;
-            let Some(at) = there else {
-                return Ok(());
-            };
             let withdrawn = SaidOfChange {
                 series: series.to_owned(),
                 run: run.to_owned(),
                 state: None,
                 note: String::new(),
                 author: String::new(),
-                // Later than the opinion, whatever the clock of who gave it.
-                at_unix_ms: now_unix_ms().max(at + 1),
+                at_unix_ms: now_unix_ms(),
             };
-            put(t, &withdrawn, "<=")?;
+            if let Some(at_unix_ms) = after_what_was_said(t, &withdrawn)? {
+                put(
+                    t,
+                    &SaidOfChange {
+                        at_unix_ms,
+                        ..withdrawn
+                    },
+                )?;
+            }
             Ok(())
         })
     }
@@ -89,6 +90,18 @@ impl Store {
     }
 }
 
+/// The time of what is said now, later than what was said of the same change, whatever the clock of
+/// who said that; `None` if nothing was.
+fn after_what_was_said(
+    t: &mut SqlSession<'_>,
+    now: &SaidOfChange,
+) -> Result<Option<u64>, StoreError> {
+    let sql = "SELECT at_unix_ms FROM opinions WHERE series_key = ?1 AND run_id = ?2";
+    let of = [(&now.series).into(), (&now.run).into()];
+    let there = t.first(sql, &of, |row| row.get::<u64>("at_unix_ms"))?;
+    Ok(there.map(|at| now.at_unix_ms.max(at + 1)))
+}
+
 /// All that was said of the changes that begin with these runs, also what was withdrawn.
 pub(crate) fn said_of(
     t: &mut SqlSession<'_>,
@@ -111,25 +124,26 @@ pub(crate) fn take(t: &mut SqlSession<'_>, all: &[SaidOfChange]) -> Result<usize
         return Ok(0);
     }
     t.lock(DERIVED)?;
-    let runs: Vec<&str> = all.iter().map(|said| said.run.as_str()).collect();
+    let runs: BTreeSet<&str> = all.iter().map(|said| said.run.as_str()).collect();
+    let runs: Vec<&str> = runs.into_iter().collect();
     let (marks, values) = listed(&runs);
     let sql = format!("SELECT id FROM runs WHERE id IN ({marks})");
-    let there: Vec<String> = t.query(&sql, &values, |row| row.get("id"))?;
+    let there = t.query(&sql, &values, |row| row.get("id"))?;
+    let there: HashSet<String> = there.into_iter().collect();
     let mut newer = 0;
     for said in all.iter().filter(|said| there.contains(&said.run)) {
-        newer += usize::from(put(t, said, "<")?);
+        newer += usize::from(put(t, said)?);
     }
     Ok(newer)
 }
 
-/// Stores what was said, unless that of the same change is newer: its time has to stand in this
-/// relation to the new one. Returns true if it was stored.
-fn put(t: &mut SqlSession<'_>, said: &SaidOfChange, older: &str) -> Result<bool, StoreError> {
+/// Stores what was said, unless that of the same change is as new. Returns true if it was stored.
+fn put(t: &mut SqlSession<'_>, said: &SaidOfChange) -> Result<bool, StoreError> {
     let sql = format!(
         "INSERT INTO opinions ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
          ON CONFLICT (series_key, run_id) DO UPDATE SET state = excluded.state, \
          note = excluded.note, author = excluded.author, at_unix_ms = excluded.at_unix_ms \
-         WHERE opinions.at_unix_ms {older} excluded.at_unix_ms"
+         WHERE opinions.at_unix_ms < excluded.at_unix_ms"
     );
     let values = [
         (&said.series).into(),

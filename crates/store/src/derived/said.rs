@@ -1,12 +1,15 @@
 //! What users said of changes, as it is stored and travels.
 
+use crate::clock::now_unix_ms;
 use assay_model::annotation::parse_note;
 use assay_model::series::OpinionState;
 use assay_model::text::clean;
 use serde::{Deserialize, Serialize};
 
-/// Longest name of an author.
+/// Longest name of an author, in bytes.
 const LONGEST_NAME: usize = 256;
+/// What clocks of two machines may differ by, in milliseconds.
+const CLOCKS_MS: u64 = 86_400_000;
 
 /// What a user said of the change of a series at a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,11 +29,34 @@ pub struct SaidOfChange {
 }
 
 impl SaidOfChange {
-    /// Returns true for what a user of assay could have said: it is shown on terminals.
+    /// Returns true for what a user of assay could have said: it is shown on terminals. What was said
+    /// in the far future would count for ever.
     pub(crate) fn is_sound(&self) -> bool {
         let is_key = self.series.len() == 12 && self.series.bytes().all(|b| b.is_ascii_hexdigit());
         let is_note = parse_note(&self.note).is_ok_and(|note| note == self.note);
         let author = &self.author;
-        is_key && is_note && author.len() <= LONGEST_NAME && clean(author) == *author
+        let is_author = author.len() <= LONGEST_NAME && clean(author) == *author;
+        let is_past = self.at_unix_ms <= now_unix_ms().saturating_add(CLOCKS_MS);
+        is_key && is_note && is_author && is_past
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_in_the_far_future() {
+        let mut said = SaidOfChange {
+            series: "0123456789ab".to_owned(),
+            run: "k3v9".to_owned(),
+            state: None,
+            note: String::new(),
+            author: "ann".to_owned(),
+            at_unix_ms: now_unix_ms(),
+        };
+        assert!(said.is_sound());
+        said.at_unix_ms = u64::MAX;
+        assert!(!said.is_sound());
     }
 }

@@ -66,6 +66,9 @@ fn kinds(server: &Server) -> Result<[(&'static str, Vec<String>); 3]> {
 
 /// Lets all readers read at once; milliseconds of each page.
 fn read(address: &str, paths: &[String]) -> Result<Vec<f64>> {
+    if paths.is_empty() {
+        bail!("the store has no series to read");
+    }
     let reader = |reader: usize| -> Result<Vec<f64>> {
         let own = paths.iter().cycle().skip(reader * PAGES).take(PAGES);
         own.map(|path| ms(address, path)).collect()

@@ -113,9 +113,16 @@ impl<'a> Failures<'a> {
         if state.code().starts_with("28") {
             return self.denied(&reason);
         }
-        // Classes 22 and 42: a parameter of the address, such as options, that the server does not
-        // know or does not take.
-        if state.code().starts_with("22") || state.code().starts_with("42") {
+        if *state == SqlState::INSUFFICIENT_PRIVILEGE {
+            return self.denied(&reason);
+        }
+        // A parameter of the address, such as options, that the server does not know or take.
+        let parameter = [
+            SqlState::INVALID_PARAMETER_VALUE,
+            SqlState::UNDEFINED_OBJECT,
+            SqlState::SYNTAX_ERROR,
+        ];
+        if parameter.contains(state) {
             return StoreError::BadAddress { store, reason };
         }
         StoreError::Unreachable { store, reason }

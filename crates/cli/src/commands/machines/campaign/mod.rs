@@ -376,7 +376,7 @@ impl<'a> Running<'a> {
             }
             (0 | MISSED, Some(run)) => {
                 part.runs.push(run.clone());
-                queue::wait_for_database(&mut self.store, &run)?;
+                queue::wait_for_database(&mut self.store, &run);
                 let (there, wanted) = (part.runs.len(), part.wanted);
                 let line = format!(
                     "part {}: {} is run {run}, {there} of {wanted}",
@@ -388,7 +388,7 @@ impl<'a> Running<'a> {
             (DATA_MISMATCH, run) => {
                 part.given_up.push(DATA_MISMATCH);
                 if let Some(run) = run {
-                    queue::wait_for_database(&mut self.store, &run)?;
+                    queue::wait_for_database(&mut self.store, &run);
                 }
                 self.crew.block.say(&clean(&format!(
                     "assay: {}",
