@@ -5,6 +5,7 @@ use crate::commands::language::localized;
 use crate::exit::Failure;
 use crate::output::print;
 use assay_dialects::nearest;
+use assay_store::{is_address, without_secrets};
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;
@@ -121,10 +122,14 @@ fn of_groups(named: &str) -> String {
 /// clap's own first line, and the reason behind it where it has one.
 fn first_line(error: &Error) -> String {
     let rendered = match error.get(ContextKind::InvalidValue) {
-        // A line break of the value would cut the reason.
+        // A line break of the value would cut the reason; an address may have a password in it.
         Some(ContextValue::String(value)) => {
+            let shown = match is_address(value) {
+                true => without_secrets(value),
+                false => value.clone(),
+            };
             let rendered = error.render().to_string();
-            rendered.replace(value.as_str(), &value.escape_debug().to_string())
+            rendered.replace(value.as_str(), &shown.escape_debug().to_string())
         }
         _ => error.render().to_string(),
     };
@@ -195,6 +200,10 @@ mod tests {
             (&["sweep"], "missing: --vary <SUBJECT=VALUES> and <PATH>"),
             (&["rank", "a", "b"], "rank takes one sweep"),
             (&["tag", "last", "--name", "a\nb"], "a\\nb"),
+            (
+                &["push", "--to", "mysql://ann:s3@db"],
+                "invalid value 'mysql://ann@db' for '--to <STORE>': mysql://ann@db names no store",
+            ),
             (
                 &["import", "f", "--format", "x"],
                 "'x' is not a value of --format <FORMAT>: it takes fio-json, fio-text",
