@@ -173,7 +173,7 @@ mod tests {
     use assay_testkit::Scratch;
     use std::fs;
 
-    /// What the other side says up to the point where its store is open.
+    /// Returns the messages of the other side up to the point where its store is open.
     fn greeting(folder: &Scratch) -> Vec<u8> {
         let mut hello = Vec::new();
         assert!(Peer::greet(io::empty(), &mut hello, None).is_err());

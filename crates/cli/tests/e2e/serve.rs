@@ -355,7 +355,7 @@ fn axe() -> Option<PathBuf> {
     axe.exists().then_some(axe)
 }
 
-/// What is wider than the window, and what axe finds, in words to the page around.
+/// Script that tells the page around it which elements are wider than the window, and what axe finds.
 const JUDGE: &str = "
     const wide = [...document.querySelectorAll('main *, header *, nav *')].filter((one) =>
       !one.closest('.scroll') && !one.closest('svg') && !one.closest('.skip') && one.getBoundingClientRect().right > window.innerWidth + 1);

@@ -102,7 +102,7 @@ fn after_what_was_said(
     Ok(there.map(|at| now.at_unix_ms.max(at + 1)))
 }
 
-/// All that was said of the changes that begin with these runs, also what was withdrawn.
+/// Reads what was said of the changes that begin with these runs, also what was withdrawn.
 pub(crate) fn said_of(
     t: &mut SqlSession<'_>,
     runs: &[String],

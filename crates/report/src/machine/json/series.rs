@@ -122,7 +122,7 @@ fn known(text: &str) -> Option<String> {
 }
 
 impl SeriesEntry {
-    /// Its fields.
+    /// Makes the JSON of a series.
     pub fn of(series: &StoredSeries) -> Self {
         let better = series.better.map(|better| match better {
             Better::Higher => "higher",
@@ -152,7 +152,7 @@ impl SeriesEntry {
 }
 
 impl PointEntry {
-    /// Its fields.
+    /// Makes the JSON of a run of a series.
     pub fn of(point: &SeriesPoint) -> Self {
         Self {
             run: point.run.clone(),
@@ -174,7 +174,7 @@ impl SideEntry {
 }
 
 impl ChangeEntry {
-    /// Its fields.
+    /// Makes the JSON of a change.
     pub fn of(change: &SeriesChange) -> Self {
         Self {
             open: change.is_open(),

@@ -110,10 +110,7 @@ impl<'a> Failures<'a> {
             return StoreError::Insecure { store, reason };
         }
         // Class 28: who asks.
-        if state.code().starts_with("28") {
-            return self.denied(&reason);
-        }
-        if *state == SqlState::INSUFFICIENT_PRIVILEGE {
+        if state.code().starts_with("28") || *state == SqlState::INSUFFICIENT_PRIVILEGE {
             return self.denied(&reason);
         }
         // A parameter of the address, such as options, that the server does not know or take.
