@@ -117,7 +117,7 @@ fn of_software(storage: &Storage, machine: &str) -> Option<String> {
 
 /// Checks that a number identifies one device among others of its kind: many have none, and fill
 /// the field with zeros, an example, or the same for all.
-fn tells_apart(number: &str) -> bool {
+pub fn tells_apart(number: &str) -> bool {
     let lower = number.trim().to_ascii_lowercase();
     let prefixes = ["0x", "eui.", "naa.", "uuid."].into_iter();
     let bare = prefixes

@@ -25,7 +25,8 @@ use std::process;
 /// It looks at the device, its partitions, and everything made of them (device
 /// mapper, md, loop devices, ...); of a partition also at uses of its disk as
 /// a whole; and at everything that it is made of, with all that stands on that: a
-/// mounted device below a loop device, other loop devices on the same file. A process that keeps one of them open for writing is a use, other
+/// mounted device below a loop device, other loop devices on the same file, other paths to the
+/// same disk. A process that keeps one of them open for writing is a use, other
 /// than this process and its parent, the host that it works for; processes of
 /// other users are looked into by root only. What cannot be read otherwise
 /// counts as a reason. Mounts in other mount namespaces are not seen here: ask
@@ -192,6 +193,10 @@ impl<'a> Search<'a> {
 
     fn held(&mut self, device: &Device) {
         for name in device.holders() {
+            // By another path to a disk below the device asked about.
+            if self.path.contains(&name) {
+                continue;
+            }
             let holder = Device::named(self.roots, &name);
             let use_ = match &holder {
                 Some(holder) => holder_in_words(holder),

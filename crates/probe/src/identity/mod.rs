@@ -11,7 +11,9 @@ mod virt;
 
 use crate::attr;
 use crate::device::Device;
+use crate::roots::Roots;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
+use assay_model::unit::tells_apart;
 use assay_model::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,6 +35,35 @@ pub(crate) fn of(device: &Device) -> DeviceIdentity {
     identity.logical_block = attr::number(&queue.join("logical_block_size")).map(Bytes);
     identity.physical_block = attr::number(&queue.join("physical_block_size")).map(Bytes);
     identity
+}
+
+/// Disks that are other paths to the same medium: two ports of a drive or of an array, without
+/// a multipath driver above them.
+pub(crate) fn other_paths(roots: &Roots, disk: &Device) -> Vec<Device> {
+    let Some(id) = medium_id(disk) else {
+        return Vec::new();
+    };
+    let names = attr::entries(&roots.sys.join("class/block")).into_iter();
+    let others = names.filter_map(|name| Device::named(roots, &name));
+    others
+        .filter(|other| other.number != disk.number && !other.is_partition())
+        .filter(|other| other.size() == disk.size() && medium_id(other).as_ref() == Some(&id))
+        .collect()
+}
+
+/// Identifier of a disk's medium that every path to it reports. Serial numbers of USB devices and
+/// cards are none: all units of a reader and all partitions of an eMMC share them.
+fn medium_id(disk: &Device) -> Option<String> {
+    let unit = disk.dir.join("device");
+    let wwid = ["wwid", "device/wwid", "serial"].iter();
+    let mut wwid = wwid.filter_map(|name| attr::text(&disk.dir.join(name)));
+    // A name of the form t10 is made of the serial number.
+    let tells = |id: &String| tells_apart(id) && !id.starts_with("t10.");
+    wwid.next().filter(tells).or_else(|| {
+        let serial = scsi::unit_serial(&unit).filter(|serial| tells_apart(serial))?;
+        let name = |part| attr::text(&unit.join(part)).unwrap_or_default();
+        Some(format!("{} {} {serial}", name("vendor"), name("model")))
+    })
 }
 
 /// The kernel sets `removable` for drives that report a changed medium, which

@@ -58,7 +58,7 @@ fn sata(port: &Path, generic: DeviceIdentity) -> DeviceIdentity {
 
 /// Vital product data page 0x80: four bytes of header, then the number
 /// (SPC-4, 7.8.15).
-fn unit_serial(unit: &Path) -> Option<String> {
+pub(super) fn unit_serial(unit: &Path) -> Option<String> {
     let page = fs::read(unit.join("vpd_pg80")).ok()?;
     let number = String::from_utf8_lossy(page.get(4..)?);
     let number = number.trim_matches(|c: char| c.is_whitespace() || c == '\0');

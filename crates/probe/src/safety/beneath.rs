@@ -4,6 +4,7 @@ use super::{HELD, Search};
 use crate::attr;
 use crate::device::{Device, DeviceNumber, SECTOR_BYTES};
 use crate::files::{ExistingFile, FileKind, Files};
+use crate::identity;
 use crate::roots::Roots;
 use std::ops::Range;
 use std::path::Path;
@@ -18,6 +19,7 @@ impl Search<'_> {
         }
         self.path.push(device.name.clone());
         self.path.push(disk.name.clone());
+        self.by_other_paths(device, disk);
         for name in disk.slaves() {
             if let Some(slave) = Device::named(self.roots, &name) {
                 // Other holders have other parts of it: volumes of a group.
@@ -41,9 +43,7 @@ impl Search<'_> {
     fn below_loop(&mut self, upper: &Device, below: &Device) {
         let known = self.reasons.len();
         self.whole(below);
-        if self.reasons.len() == known && self.files.is_held(below) {
-            self.reasons.push(format!("{} {HELD}", below.name));
-        }
+        self.or_held(known, below);
         self.headed(known, || format!("{} is on {}", upper.name, below.name));
     }
 
@@ -66,15 +66,49 @@ impl Search<'_> {
             }
             let known = self.reasons.len();
             self.with_partitions(&other);
-            if self.reasons.len() == known && self.files.is_held(&other) {
-                self.reasons.push(format!("{} {HELD}", other.name));
-            }
+            self.or_held(known, &other);
             self.headed(known, || {
                 format!(
                     "the file behind {} is behind {} too",
                     device.name, other.name
                 )
             });
+        }
+    }
+
+    /// Uses of the disk by other paths to it, each of which is a disk of its own to the kernel.
+    /// Other partitions are other data there too.
+    fn by_other_paths(&mut self, device: &Device, disk: &Device) {
+        for other in identity::other_paths(self.roots, disk) {
+            if self.path.contains(&other.name) {
+                continue;
+            }
+            let known = self.reasons.len();
+            if device.is_partition() {
+                let start = |part: &Device| attr::text(&part.dir.join("start"));
+                self.alone(&other);
+                let names = other.partitions().into_iter();
+                names
+                    .filter_map(|name| Device::named(self.roots, &name))
+                    .filter(|part| start(part) == start(device))
+                    .for_each(|part| self.alone(&part));
+            } else {
+                self.with_partitions(&other);
+            }
+            // A volume on both paths holds each of them.
+            if other.holders().is_empty() {
+                self.or_held(known, &other);
+            }
+            self.headed(known, || {
+                format!("{} leads to the same disk as {}", other.name, disk.name)
+            });
+        }
+    }
+
+    /// Adds the use that shows only when the device is opened, if no other was found since.
+    pub(super) fn or_held(&mut self, since: usize, device: &Device) {
+        if self.reasons.len() == since && self.files.is_held(device) {
+            self.reasons.push(format!("{} {HELD}", device.name));
         }
     }
 
@@ -103,12 +137,12 @@ pub(super) fn loops(roots: &Roots) -> Vec<Device> {
 /// By file system and inode number; one that is not seen from here, or was
 /// removed, by its name.
 fn is_same_file(files: &dyn Files, one: &Path, other: &Path) -> bool {
-    let found = |path: &Path| files.look(path).ok().map(|found| identity(&found));
-    one == other || found(one).is_some_and(|identity| found(other) == Some(identity))
+    let found = |path: &Path| files.look(path).ok().map(|found| inode_of(&found));
+    one == other || found(one).is_some_and(|inode| found(other) == Some(inode))
 }
 
 /// Returns the device and inode numbers, which identify a file under any name.
-pub(super) fn identity(file: &ExistingFile) -> (DeviceNumber, u64) {
+pub(super) fn inode_of(file: &ExistingFile) -> (DeviceNumber, u64) {
     (file.device, file.inode)
 }
 

@@ -1,8 +1,8 @@
 //! Why a regular file must not be written: to the kernel it is a device or
 //! memory.
 
-use super::beneath::{identity, loops};
-use super::{HELD, Search, swaps};
+use super::beneath::{inode_of, loops};
+use super::{Search, swaps};
 use crate::device::Device;
 use crate::files::{ExistingFile, Files, KernelFiles};
 use crate::roots::Roots;
@@ -75,7 +75,7 @@ impl<'a> KernelOwned<'a> {
         let Ok(found) = self.files.look(path) else {
             return Vec::new();
         };
-        self.uses(|file| identity(file) == identity(&found))
+        self.uses(|file| inode_of(file) == inode_of(&found))
     }
 
     /// The uses of files below this folder.
@@ -112,9 +112,7 @@ impl<'a> KernelOwned<'a> {
         let mut search = Search::new(self.roots, self.files);
         search.begin(name);
         search.with_partitions(device);
-        if search.reasons.is_empty() && self.files.is_held(device) {
-            search.reasons.push(format!("{name} {HELD}"));
-        }
+        search.or_held(0, device);
         search.reasons
     }
 }

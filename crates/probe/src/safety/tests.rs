@@ -315,3 +315,98 @@ fn a_partition_of_a_loop_device_is_guarded_by_its_file() {
     mount(&machine, "28 27 7:1 / /mnt rw - ext4 /dev/loop1 rw");
     assert_eq!(uses_with(&machine, &files, "loop2p1").len(), 2);
 }
+
+/// sda and sdb of [`machine`] with an identifier each, both of the same size.
+fn two_paths(ids: [&str; 2]) -> Machine {
+    let machine = machine();
+    for (disk, id) in ["sda", "sdb"].iter().zip(ids) {
+        machine.file(&format!("sys/devices/pci/block/{disk}/device/wwid"), id);
+    }
+    machine
+}
+
+#[test]
+fn a_disk_is_guarded_by_its_other_path() {
+    let mounted = "28 27 8:0 / /srv rw - ext4 /dev/sda rw";
+    let same = [
+        "sda leads to the same disk as sdb",
+        "sda is mounted on /srv",
+    ];
+    let machine = two_paths(["naa.5000c5001234abcd\n"; 2]);
+    assert_eq!(uses(&machine, "sdb"), [""; 0]);
+    mount(&machine, mounted);
+    assert_eq!(uses(&machine, "sdb"), same);
+    for ids in [
+        ["naa.5000c5001234abcd", "naa.5000c5001234abce"],
+        ["naa.0000000000000000"; 2],
+        ["t10.Generic Flash Disk"; 2],
+    ] {
+        let machine = two_paths(ids);
+        mount(&machine, mounted);
+        assert_eq!(uses(&machine, "sdb"), [""; 0], "{ids:?}");
+    }
+}
+
+#[test]
+fn paths_are_told_by_the_serial_number_where_there_is_no_world_wide_name() {
+    let machine = machine();
+    for disk in ["sda", "sdb"] {
+        let unit = format!("sys/devices/pci/block/{disk}/device");
+        machine.files(&unit, &[("vendor", "IBM\n"), ("model", "2145\n")]);
+        machine.file(&format!("{unit}/vpd_pg80"), "\0\u{80}\0\u{8}60A98000");
+    }
+    mount(&machine, "28 27 8:1 / /srv rw - ext4 /dev/sda1 rw");
+    let same = [
+        "sda leads to the same disk as sdb",
+        "sda1 is mounted on /srv",
+    ];
+    assert_eq!(uses(&machine, "sdb"), same);
+}
+
+#[test]
+fn other_controllers_and_what_is_built_on_them_guard_a_namespace() {
+    let machine = machine();
+    for (name, number) in [("nvme0n1", "259:11"), ("nvme1n1", "259:12")] {
+        machine.disk(&format!("pci/block/{name}"), number, 1000);
+        let wwid = format!("sys/devices/pci/block/{name}/wwid");
+        machine.file(&wwid, "eui.0025385b71b0c1d2\n");
+    }
+    machine.partition("pci/block/nvme0n1", "nvme0n1p1", "259:3", 400);
+    machine.disk("virtual/block/md0", "9:0", 1000);
+    machine.file("sys/devices/virtual/block/md0/md/level", "raid1\n");
+    machine.hold("md0", "nvme0n1p1");
+    let expected = [
+        "nvme0n1 leads to the same disk as nvme1n1",
+        "nvme0n1p1 is a member of the raid1 array md0",
+    ];
+    assert_eq!(uses(&machine, "nvme1n1"), expected);
+    machine.partition("pci/block/nvme1n1", "nvme1n1p1", "259:4", 400);
+    machine.partition("pci/block/nvme1n1", "nvme1n1p2", "259:5", 400);
+    for (part, start) in [
+        ("nvme0n1/nvme0n1p1", "8"),
+        ("nvme1n1/nvme1n1p1", "8"),
+        ("nvme1n1/nvme1n1p2", "400"),
+    ] {
+        machine.file(&format!("sys/devices/pci/block/{part}/start"), start);
+    }
+    assert_eq!(uses(&machine, "nvme1n1p1"), expected);
+    assert_eq!(uses(&machine, "nvme1n1p2"), [""; 0]);
+}
+
+#[test]
+fn a_multipath_device_is_no_use_of_its_own_paths() {
+    let machine = two_paths(["naa.5000c5001234abcd"; 2]);
+    machine.disk("pci/block/sdc", "8:32", 1000);
+    machine.file(
+        "sys/devices/pci/block/sdc/device/wwid",
+        "naa.5000c5001234abcd",
+    );
+    machine.disk("virtual/block/dm-0", "253:0", 1000);
+    let dm = "sys/devices/virtual/block/dm-0/dm";
+    machine.files(dm, &[("name", "mpatha\n"), ("uuid", "mpath-3500\n")]);
+    machine.hold("dm-0", "sda");
+    machine.hold("dm-0", "sdb");
+    assert_eq!(uses(&machine, "dm-0"), [""; 0]);
+    mount(&machine, "28 27 8:32 / /srv rw - ext4 /dev/sdc rw");
+    assert!(uses(&machine, "dm-0").contains(&"sdc is mounted on /srv".to_owned()));
+}
