@@ -10,7 +10,7 @@ mod offered;
 mod put_back;
 mod restore;
 
-pub(crate) use abandoned::undo_abandoned;
+pub(crate) use abandoned::{ENDING, undo_abandoned};
 pub(crate) use journal::folder as journals;
 pub(crate) use offered::offers;
 pub(crate) use restore::{before_trial, can_restore};

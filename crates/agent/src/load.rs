@@ -10,11 +10,13 @@ use crate::frame::FrameError;
 use crate::held_by_name;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
+use crate::workspace::Workspace;
 use assay_engine::held::named;
 use assay_engine::load::{Controls, adopt};
 use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
-use assay_model::wire::FromAgent;
+use assay_model::plan::Place;
+use assay_model::wire::{FromAgent, Refusal};
 use assay_probe::roots::Roots;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -28,14 +30,16 @@ pub(crate) fn run(
     load: &Load,
     controls: &Controls,
 ) -> Result<(), FrameError> {
-    let warnings = match admit::admit(roots, load) {
-        Ok(warnings) => warnings,
+    let mut load = load.clone();
+    let folder = private_folder(&mut load);
+    let admitted = folder.and_then(|folder| Ok((folder, admit::admit(roots, &load)?)));
+    let (folder, warnings) = match admitted {
+        Ok(admitted) => admitted,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
     };
     for text in warnings {
         outbox.warn(text)?;
     }
-    let mut load = load.clone();
     // Until all is over.
     let adopted = adopt(&mut load).map_err(|error| refuse(error.to_string()));
     let _held = match adopted.and_then(|()| held_by_name::of_load(&mut load)) {
@@ -44,7 +48,24 @@ pub(crate) fn run(
     };
     let mut watch = LoadWatch::new(roots, outbox, &load);
     let report = assay_engine::load::run(&load, controls, &mut watch);
+    if let Some(problem) = folder.and_then(Workspace::clear) {
+        outbox.warn(problem)?;
+    }
     watch.close(report)
+}
+
+/// Makes the folder for the file that a load makes, where the next start finds it after a kill.
+fn private_folder(load: &mut Load) -> Result<Option<Workspace>, Refusal> {
+    let mut redirected = load.streams.iter_mut();
+    let file = redirected.find_map(|stream| stream.trace.redirect.as_mut());
+    let (Some(run_id), Some(file)) = (&load.made_for, file) else {
+        return Ok(None);
+    };
+    let path = file.clone();
+    let made = Workspace::new(&Place::Directory { path }, run_id);
+    let made = made.map_err(|error| refuse(format!("{}: {error}", file.display())))?;
+    *file = made.data();
+    Ok(Some(made))
 }
 
 /// Sends a report, stream by stream.

@@ -171,7 +171,11 @@ impl Session {
             ToAgent::Undo => FromAgent::Undone {
                 // Before: they undo their own.
                 agents: self.folder.as_deref().map_or(0, end_abandoned),
-                settings: conditions::undo_abandoned(&self.roots, &conditions::journals()),
+                settings: conditions::undo_abandoned(
+                    &self.roots,
+                    &conditions::journals(),
+                    conditions::ENDING,
+                ),
             },
             ToAgent::Devices => FromAgent::Devices(Box::new(devices::list(&self.roots))),
             ToAgent::Checkup { path } => match checkup(&self.roots, path.as_deref()) {

@@ -1,5 +1,7 @@
 //! Duration of a whole scenario: the sum of its stages.
 
+use assay_model::job::Job;
+use assay_model::plan::Plan;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 
@@ -35,15 +37,34 @@ pub fn total_ns(trials: &[&TrialRecord]) -> Option<u64> {
     (total_ns > 0).then_some(total_ns)
 }
 
-/// The repetitions of scenarios in a run: the name of each, and its acts in their order.
-pub fn repetitions(trials: &[TrialRecord]) -> Vec<(&str, Vec<&TrialRecord>)> {
+/// The complete repetitions of scenarios in a run: the name of each, and its acts in their order.
+/// One that was cut short lacks acts of the plan, and its duration is not that of the scenario.
+pub fn repetitions<'a>(
+    plan: &Plan,
+    trials: &'a [TrialRecord],
+) -> Vec<(&'a str, Vec<&'a TrialRecord>)> {
     let counted: Vec<&TrialRecord> = trials.iter().filter(|trial| trial.counts()).collect();
     let same = |a: &TrialRecord, b: &TrialRecord| {
         (a.trial, &a.condition) == (b.trial, &b.condition) && scenario_of(a) == scenario_of(b)
     };
     let parts = counted.chunk_by(|a, b| same(a, b));
     let named = parts.filter_map(|acts| Some((scenario_of(acts.first()?)?, acts.to_vec())));
-    named.collect()
+    let complete = named.filter(|(scenario, acts)| acts.len() >= planned(plan, scenario, acts));
+    complete.collect()
+}
+
+/// Number of acts that a plan has of a scenario. Their names begin with its name where other jobs
+/// are in the plan too.
+fn planned(plan: &Plan, scenario: &str, acts: &[&TrialRecord]) -> usize {
+    let is_own = |job: &Job| {
+        job.name
+            .strip_prefix(scenario)
+            .is_some_and(|act| act.starts_with('.'))
+    };
+    let are_named = acts.iter().all(|act| is_own(&act.job));
+    let jobs = plan.jobs.iter();
+    jobs.filter(|planned| !are_named || is_own(&planned.job))
+        .count()
 }
 
 /// The scenario that a trial is an act of.

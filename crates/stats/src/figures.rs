@@ -6,6 +6,7 @@ use assay_judge::{Measured, judge};
 use assay_lang::{tr, translated};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::metric::{Metric, Unit};
+use assay_model::plan::Plan;
 use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::{BTreeSet, HashMap};
@@ -85,7 +86,7 @@ pub const fn better(unit: Unit) -> Option<Better> {
 /// decide are exploratory. Places are those in the session, which two runs share that
 /// took turns.
 pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
-    let gathered = gather(trials, Labels::Together, |position| {
+    let gathered = gather(&header.plan, trials, Labels::Together, |position| {
         header.place_of(position)
     });
     let mut figures: Vec<Figure> = gathered.into_iter().map(Growing::end).collect();
@@ -108,8 +109,8 @@ pub struct Labelled<'a> {
 
 /// The figures of a run's completed trials, where trials of different labels are figures of their
 /// own.
-pub fn by_label(trials: &[TrialRecord]) -> Vec<Labelled<'_>> {
-    let gathered = gather(trials, Labels::Apart, |position| position);
+pub fn by_label<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Vec<Labelled<'a>> {
+    let gathered = gather(plan, trials, Labels::Apart, |position| position);
     let labelled = gathered.into_iter().map(|mut growing| Labelled {
         trials: std::mem::take(&mut growing.trials),
         figure: growing.end(),
@@ -117,27 +118,29 @@ pub fn by_label(trials: &[TrialRecord]) -> Vec<Labelled<'_>> {
     labelled.collect()
 }
 
-fn gather(
-    trials: &[TrialRecord],
+fn gather<'a>(
+    plan: &Plan,
+    trials: &'a [TrialRecord],
     labels: Labels,
     place_of: impl Fn(u32) -> u32,
-) -> Vec<Growing<'_>> {
+) -> Vec<Growing<'a>> {
     let mut figures = Gathered {
         labels,
         ..Gathered::default()
     };
     each_metric(trials, &mut figures, &place_of);
-    whole_scenarios(trials, &mut figures, &place_of);
+    whole_scenarios(plan, trials, &mut figures, &place_of);
     figures.list
 }
 
 /// Adds the total duration of scenarios, one figure for each condition.
 fn whole_scenarios<'a>(
+    plan: &Plan,
     trials: &'a [TrialRecord],
     figures: &mut Gathered<'a>,
     place_of: impl Fn(u32) -> u32,
 ) {
-    for (scenario, acts) in acts::repetitions(trials) {
+    for (scenario, acts) in acts::repetitions(plan, trials) {
         let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
             continue;
         };
@@ -289,7 +292,9 @@ impl Growing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::condition::Restore;
     use assay_model::job::{Job, Rw};
+    use assay_model::plan::Place;
     use assay_model::trial::{DirectionTotals, Measurement};
     use assay_model::units::Bytes;
 
@@ -323,7 +328,17 @@ mod tests {
         let mut failed = trial(1, 7);
         failed.outcome = Outcome::Interrupted;
         let trials = [trial(0, 100), failed, trial(4, 120)];
-        let figures = gather(&trials, Labels::Together, |at| 2 * at);
+        let plan = Plan {
+            run_id: String::new(),
+            seed: 1,
+            place: Place::Memory,
+            file_size: Bytes(0),
+            jobs: Vec::new(),
+            conditions: Vec::new(),
+            restore: Restore::default(),
+            order: Vec::new(),
+        };
+        let figures = gather(&plan, &trials, Labels::Together, |at| 2 * at);
         let figures: Vec<Figure> = figures.into_iter().map(Growing::end).collect();
         let iops = figures.iter().find(|f| f.metric == "rand: read_iops");
         let iops = iops.expect("it decides");

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 
 on_both!(
     facts_become_points_of_series_and_are_not_asked_for_again,
+    figures_that_cannot_be_points_of_their_own_spoil_no_other_run,
     saving_again_replaces_and_a_resumed_run_is_derived_again,
     changes_stand_until_the_points_differ,
     a_check_of_points_that_are_older_than_the_series_does_not_count,
@@ -153,6 +154,38 @@ fn facts_become_points_of_series_and_are_not_asked_for_again(bed: &Bed) {
     let known = store.surroundings(&["a", "gone"]).unwrap();
     assert_eq!(known.len(), 1);
     assert_eq!(known["a"]["kernel"], "6.1");
+}
+
+/// A damaged, foreign or future run has whatever it has: it is there, and no other run suffers.
+fn figures_that_cannot_be_points_of_their_own_spoil_no_other_run(bed: &Bed) {
+    let mut store = bed.open();
+    for (run, started) in [("a", 1_000), ("b", 2_000), ("c", 3_000)] {
+        ended(&mut store, run, started);
+    }
+    let mut odd = facts("b", 2_000);
+    odd.figures.push(figure(KEY, "same as the first", 6.0));
+    odd.figures.push(figure("no number", "nothing", 1.0));
+    odd.figures.push(figure("nor this", "nothing", 2.0));
+    odd.figures
+        .push(figure("00000000a003", "infinite", f64::INFINITY));
+    let mut nan = figure("00000000a004", "no number in it", 1.0);
+    nan.samples.push(f64::NAN);
+    odd.figures.push(nan);
+    odd.model = "eMMC\0".to_owned();
+    for all in [
+        &[facts("a", 1_000), odd.clone(), facts("c", 3_000)][..],
+        &[odd],
+    ] {
+        store.save_facts(all).unwrap();
+        let points = store.points(KEY).unwrap();
+        let centres: Vec<f64> = points.iter().map(|point| point.centre).collect();
+        assert_eq!(centres, [5.0, 5.0, 5.0], "the first counts");
+        for series in store.unchecked_series().unwrap().iter().flatten() {
+            store.points(&series.key).unwrap();
+        }
+        let none = store.runs_without_facts(FACTS_VERSION, 9).unwrap();
+        assert!(none.is_empty(), "{none:?}");
+    }
 }
 
 fn saving_again_replaces_and_a_resumed_run_is_derived_again(bed: &Bed) {

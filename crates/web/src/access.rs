@@ -1,7 +1,7 @@
 //! Who may ask: the token of scripts, and names by which the server may be called.
 
 use sha2::{Digest, Sha256};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Fewest characters of a token: 64 bits in hexadecimal digits.
 const SHORTEST: usize = 16;
@@ -56,19 +56,17 @@ impl Names {
             "::1".to_owned(),
             address.ip().to_string(),
         ];
-        let further = further.iter().map(|name| bare(name).to_ascii_lowercase());
+        let further = further.iter();
+        let further = further.map(|name| bare(name).unwrap_or(name).to_ascii_lowercase());
         Self::These(own.into_iter().chain(further).collect())
     }
 
     /// True if the server may be called so; `None`: without a name.
     pub fn allow(&self, host: Option<&str>) -> bool {
-        match (self, host) {
-            (Self::Any, _) => true,
-            (Self::These(_), None) => false,
-            (Self::These(names), Some(host)) => {
-                let host = bare(host).to_ascii_lowercase();
-                names.contains(&host)
-            }
+        match (self, host.map(bare)) {
+            (Self::Any, None | Some(Some(_))) => true,
+            (Self::These(names), Some(Some(host))) => names.contains(&host.to_ascii_lowercase()),
+            (Self::These(_), None) | (_, Some(None)) => false,
         }
     }
 }
@@ -78,16 +76,24 @@ pub fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// A host without its port, an address without brackets.
-fn bare(host: &str) -> &str {
-    if let Some(address) = host.strip_prefix('[') {
-        return address.split(']').next().unwrap_or_default();
-    }
-    match host.split_once(':') {
-        // More colons are of an address.
-        Some((name, port)) if !port.contains(':') => name,
-        _ => host,
-    }
+/// A host without its port, an address without brackets; `None` for what is not a host
+/// (<https://www.rfc-editor.org/rfc/rfc9110#section-7.2>).
+fn bare(host: &str) -> Option<&str> {
+    let (name, port, is_host) = match host.strip_prefix('[') {
+        Some(rest) => {
+            let (address, port) = rest.split_once(']')?;
+            (address, port, address.parse::<Ipv6Addr>().is_ok())
+        }
+        None => {
+            let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+            (name, port, !name.is_empty() && name.bytes().all(is_plain))
+        }
+    };
+    let digits = port.strip_prefix(':').unwrap_or(port);
+    let is_port = port.is_empty()
+        || port.len() > digits.len() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    (is_host && is_port).then_some(name)
 }
 
 #[cfg(test)]
@@ -120,13 +126,30 @@ mod tests {
         for host in ["localhost:8080", "127.0.0.1", "[::1]:8080", "LOCALHOST"] {
             assert!(local.allow(Some(host)), "{host}");
         }
-        for host in ["evil.example", "localhost.evil.example:8080", "", "[::2]"] {
+        let others = ["evil.example", "localhost.evil.example:8080", "", "[::2]"];
+        let odd = [
+            "[localhost]",
+            "[::1]evil.example",
+            "[::1",
+            "localhost:80:80",
+            "localhost:evil",
+        ];
+        let odder = [
+            "localhost:80@evil",
+            "localhost:+80",
+            "localhost ",
+            "::1",
+            "[::1]8080",
+        ];
+        for host in others.into_iter().chain(odd).chain(odder) {
             assert!(!local.allow(Some(host)), "{host}");
         }
         assert!(!local.allow(None));
         let behind = Names::of(address("[::1]:80"), &["Results.example:443".to_owned()]);
         assert!(behind.allow(Some("results.example")));
-        assert_eq!(Names::of(address("192.0.2.1:80"), &[]), Names::Any);
+        let any = Names::of(address("192.0.2.1:80"), &[]);
+        assert_eq!(any, Names::Any);
+        assert!(any.allow(None) && any.allow(Some("results.example:")) && !any.allow(Some("a b")));
         let mapped = Names::of(address("[::ffff:127.0.0.1]:80"), &[]);
         assert!(!mapped.allow(Some("evil.example")));
     }

@@ -21,8 +21,6 @@ use tokio::time::{sleep, timeout};
 const HEAD: Duration = Duration::from_secs(15);
 /// Time limit of a connection: its client makes another one.
 const WHOLE: Duration = Duration::from_secs(600);
-/// Largest head of a request.
-const HEAD_BYTES: usize = 32 << 10;
 /// Header lines of a request.
 const HEADERS: usize = 64;
 /// Connections at a time; further ones wait in the queue of the system.
@@ -111,7 +109,7 @@ async fn answer(stream: TcpStream, router: Router) -> Result<(), hyper::Error> {
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
-        .max_buf_size(HEAD_BYTES)
+        .max_buf_size(routes::HEAD_BYTES)
         .max_headers(HEADERS)
         .serve_connection(io, TowerToHyperService::new(router))
         .await

@@ -44,7 +44,7 @@ impl Pool {
     /// Works with a connection on a thread of its own.
     pub async fn with<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&mut Connection) -> Result<T, Problem> + Send + 'static,
+        work: impl FnMut(&mut Connection) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let turn = timeout(TURN, self.turns.clone().acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
@@ -60,25 +60,31 @@ impl Pool {
         worked.await.unwrap_or_else(|_| Err(Problem::Broken))
     }
 
-    /// Works with a connection, and keeps it unless it failed: the file may have been replaced, the
-    /// server restarted.
+    /// Works with a connection, and keeps it unless it failed. Where the file of one that was open
+    /// was replaced, the work is done again with the one that is there now.
     fn used<T>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, Problem>,
+        mut work: impl FnMut(&mut Connection) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
-        let idle = self.idle().pop();
-        let mut connection = match idle {
-            Some(connection) => connection,
-            None => Connection {
-                store: (self.open)()?,
-                kept: KeptPages::default(),
-            },
-        };
-        let worked = work(&mut connection);
-        if !matches!(worked, Err(Problem::Store(_))) {
-            self.idle().push(connection);
+        loop {
+            let idle = self.idle().pop();
+            let was_open = idle.is_some();
+            let mut connection = match idle {
+                Some(connection) => connection,
+                None => Connection {
+                    store: (self.open)()?,
+                    kept: KeptPages::default(),
+                },
+            };
+            match work(&mut connection) {
+                Err(Problem::Store(StoreError::Replaced { .. })) if was_open => {}
+                Err(Problem::Store(error)) => return Err(Problem::Store(error)),
+                worked => {
+                    self.idle().push(connection);
+                    return worked;
+                }
+            }
         }
-        worked
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {

@@ -19,13 +19,16 @@ use axum::http::header::{
     IF_NONE_MATCH, REFERRER_POLICY, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Largest head of a request.
+pub const HEAD_BYTES: usize = 32 << 10;
 
 const fn parameter(name: &'static str, about: &'static str) -> Parameter {
     Parameter { name, about }
@@ -177,11 +180,20 @@ pub fn router(served: Arc<Served>) -> Router {
 
 /// Checks the name by which the server is called; adds what every response has.
 async fn around(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response<Body> {
-    let mut response = match is_called_right(&served.names, request.headers()) {
+    let (head, uri) = (request.headers(), request.uri());
+    let lines = head.iter();
+    let lines = lines.map(|(name, value)| name.as_str().len() + value.len() + 4);
+    // The buffer of the connection takes more at once than its limit.
+    let is_too_long = uri.to_string().len() + lines.sum::<usize>() > HEAD_BYTES;
+    let plain = |status, text: String| short(status, "text/plain; charset=utf-8", text);
+    let mut response = match is_called_right(&served.names, head, uri) {
+        _ if is_too_long => plain(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            format!("The head of a request has at most {} KiB.\n", HEAD_BYTES >> 10),
+        ),
         true => next.run(request).await,
-        false => short(
+        false => plain(
             StatusCode::FORBIDDEN,
-            "text/plain; charset=utf-8",
             "This server is not called by that name: assay serve --allow-host NAME permits another one.\n"
                 .to_owned(),
         ),
@@ -206,13 +218,16 @@ const ALWAYS: [(HeaderName, &str); 5] = [
     (VARY, "Authorization"),
 ];
 
-/// A request with several names of the host is for none of them.
-fn is_called_right(names: &Names, headers: &HeaderMap) -> bool {
+/// A request with several names of the host is for none of them; one with a whole address must be
+/// for a host that is allowed as well.
+fn is_called_right(names: &Names, headers: &HeaderMap, uri: &Uri) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (host, None) => names.allow(host.and_then(|host| host.to_str().ok())),
-        _ => false,
-    }
+    let (host, another) = (hosts.next(), hosts.next());
+    let host = host.map(|host| host.to_str().unwrap_or_default());
+    let whole = uri
+        .authority()
+        .is_none_or(|host| names.allow(Some(host.as_str())));
+    another.is_none() && names.allow(host) && whole
 }
 
 /// Makes the answer of a route.
@@ -239,13 +254,13 @@ async fn answer(
     let address = head.uri.to_string();
     let made = served.pool.with(move |connection| {
         let Connection { store, kept } = connection;
-        let make = || {
+        let mut make = || {
             let asked = Asked {
                 store,
                 served: &server,
-                path,
+                path: path.clone(),
                 query: Query::read(&query)?,
-                has,
+                has: has.clone(),
                 passing: Cell::new(false),
             };
             check(route, &asked)?;

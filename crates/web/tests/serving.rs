@@ -404,6 +404,91 @@ fn a_name_that_leads_here_is_not_ours() {
 }
 
 #[test]
+fn odd_hosts_and_whole_addresses_of_others_are_refused() {
+    let bed = Bed::with_run();
+    for host in [
+        "[localhost]",
+        "[::1]x",
+        "localhost:80:80",
+        "localhost:x",
+        "user@localhost",
+    ] {
+        let answer = bed.ask("GET", "/runs", &format!("Host: {host}\r\n"));
+        assert!(
+            matches!(answer.status, 400 | 403),
+            "{host}: {}",
+            answer.status
+        );
+    }
+    let whole = bed.get("http://evil.example/runs");
+    assert_eq!(whole.status, 403);
+    assert_eq!(bed.get("http://localhost/runs").status, 200);
+}
+
+#[test]
+fn a_head_is_as_long_as_the_page_of_documentation_says() {
+    let bed = Bed::with_run();
+    let with = |bytes: usize| {
+        let padding = "x".repeat(bytes);
+        bed.ask(
+            "GET",
+            "/healthz",
+            &format!("Host: localhost\r\nX-A: {padding}\r\n"),
+        )
+    };
+    assert_eq!(with(24 << 10).status, 200);
+    assert_eq!(with(40 << 10).status, 431);
+}
+
+#[test]
+fn a_store_that_is_removed_or_replaced_is_not_shown_as_it_was() {
+    let bed = Bed::with_run();
+    let path = common::path(&bed.folder);
+    let kept = bed.folder.path().join("kept");
+    assert!(bed.get("/runs").body.contains("/runs/one"));
+    let data = "/api/v1/runs";
+    assert!(bed.get(data).body.contains("\"one\""));
+    std::fs::rename(&path, &kept).unwrap();
+    for target in ["/healthz", "/runs", data, "/metrics"] {
+        let answer = bed.get(target);
+        assert_eq!(answer.status, 503, "{target}: {}", answer.body);
+        assert!(
+            answer.body.contains("no store at"),
+            "{target}: {}",
+            answer.body
+        );
+    }
+    let mut other = Store::open(path.as_path()).unwrap();
+    fill(
+        &mut other,
+        &common::header("two", 2_000),
+        Annotation::default(),
+    );
+    for target in ["/runs", data] {
+        let answer = bed.get(target);
+        assert_eq!(answer.status, 200, "{target}: {}", answer.body);
+        assert!(
+            answer.body.contains("two") && !answer.body.contains("/runs/one"),
+            "{target}"
+        );
+    }
+    // While nobody asks, one more takes its place.
+    drop(other);
+    std::fs::rename(&kept, &path).unwrap();
+    assert_eq!(bed.get("/healthz").status, 200);
+    assert!(bed.get("/runs").body.contains("/runs/one"));
+    std::fs::write(&kept, "not a store at all").unwrap();
+    std::fs::rename(&kept, &path).unwrap();
+    let answer = bed.get("/healthz");
+    assert_eq!(answer.status, 503);
+    assert!(
+        answer.body.contains("not an SQLite database"),
+        "{}",
+        answer.body
+    );
+}
+
+#[test]
 fn scripts_need_the_token_where_there_is_one() {
     let bed = Bed::start(Some("0123456789abcdef"), &[], |_| ());
     let with = |target: &str, token: &str| {

@@ -1,13 +1,15 @@
 //! Undoing what killed runs had set.
 
 use super::Turned;
-use super::journal::{JournalLine, abandoned, boot_id, lines};
+use super::journal::{JournalLine, abandoned, boot_id, lines, orphaned};
 use super::put_back::put_one_back;
 use assay_model::condition::{Knob, Undone};
 use assay_probe::conditions::{holds, read};
 use assay_probe::roots::Roots;
 use std::fs;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A knob of a journal, with everything it may have been set to.
 struct Left {
@@ -16,19 +18,30 @@ struct Left {
     with: Option<Knob>,
 }
 
-/// Undoes what killed runs left, newest change first, and removes their journals.
+/// Time limit for an agent whose host was killed to undo its own settings.
+pub(crate) const ENDING: Duration = Duration::from_secs(30);
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// Undoes what killed runs left, newest change first, and removes their journals. Agents whose host
+/// was killed do so themselves: what these have in force after the time limit is told.
 /// What somebody else has changed meanwhile stays as it is. After a reboot nothing
 /// is left to undo.
-pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path) -> Vec<Undone> {
-    let mut all = Vec::new();
+pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path, limit: Duration) -> Vec<Undone> {
+    let since = Instant::now();
+    let mut held = orphaned(roots, folder);
+    while !held.is_empty() && since.elapsed() < limit {
+        sleep(LOOKS);
+        held = orphaned(roots, folder);
+    }
+    let mut all: Vec<Undone> = held
+        .into_iter()
+        .flat_map(|lines| undo(roots, lines, true))
+        .collect();
     let boot = boot_id();
     for (path, file) in abandoned(folder) {
         let lines = lines(&file);
-        if lines.iter().all(|line| line.boot_id == boot)
-            && let Some(first) = lines.first()
-        {
-            let run_id = first.run_id.clone();
-            all.extend(undo(roots, &run_id, &knobs(lines)));
+        if lines.iter().all(|line| line.boot_id == boot) {
+            all.extend(undo(roots, lines, false));
         }
         // Told once, whatever became of it.
         let _ = fs::remove_file(path);
@@ -59,7 +72,12 @@ fn knobs(lines: Vec<JournalLine>) -> Vec<Left> {
     all
 }
 
-fn undo(roots: &Roots, run_id: &str, knobs: &[Left]) -> Vec<Undone> {
+/// Undoes the changes of a journal, unless a process that still has it is to do so.
+fn undo(roots: &Roots, lines: Vec<JournalLine>, is_held: bool) -> Vec<Undone> {
+    let Some((run_id, pid)) = lines.first().map(|line| (line.run_id.clone(), line.pid)) else {
+        return Vec::new();
+    };
+    let knobs = knobs(lines);
     let mut undone = Vec::new();
     let mut kept: Vec<&Knob> = Vec::new();
     for left in knobs.iter().rev() {
@@ -70,6 +88,9 @@ fn undo(roots: &Roots, run_id: &str, knobs: &[Left]) -> Vec<Undone> {
         }
         let problem = match state(roots, left) {
             KnobState::AsBefore | KnobState::Gone => continue,
+            KnobState::AsSet if is_held => Some(format!(
+                "its agent, process {pid}, has set it and does not end: end it, then measure again"
+            )),
             KnobState::AsSet => put_one_back(roots, &left.turned).err(),
             KnobState::Changed(now) => {
                 kept.push(knob);
@@ -77,7 +98,7 @@ fn undo(roots: &Roots, run_id: &str, knobs: &[Left]) -> Vec<Undone> {
             }
         };
         undone.push(Undone {
-            run_id: run_id.to_owned(),
+            run_id: run_id.clone(),
             knob: knob.to_string(),
             old: left.turned.old.clone(),
             problem,

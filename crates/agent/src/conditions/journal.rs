@@ -6,8 +6,10 @@
 //! synced before the change is made.
 
 use assay_model::condition::Knob;
+use assay_probe::processes::descendants;
+use assay_probe::roots::Roots;
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid, getpid, getppid, getsid};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -65,6 +67,9 @@ pub(super) struct JournalLine {
     pub(super) boot_id: String,
     /// For people; the lock says whether it still lives.
     pub(super) pid: u32,
+    /// Process that started it; `None`: it outlives that one.
+    #[serde(default)]
+    pub(super) host: Option<i32>,
     #[serde(flatten)]
     pub(super) entry: KnobChange,
 }
@@ -155,6 +160,7 @@ impl Journal {
                 run_id: self.run_id.clone(),
                 boot_id: self.boot_id.clone(),
                 pid: std::process::id(),
+                host: host(),
                 entry: entry.clone(),
             };
             serde_json::to_writer(&mut text, &line).map_err(|error| error.to_string())?;
@@ -237,6 +243,25 @@ pub(super) fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
         there.then_some((path, file))
     };
     paths(folder).into_iter().filter_map(open).collect()
+}
+
+/// The process that started this one, unless this is an agent that is kept when it is lost.
+fn host() -> Option<i32> {
+    let is_kept = getsid(None).is_ok_and(|session| session == getpid());
+    getppid().filter(|_| !is_kept).map(Pid::as_raw_pid)
+}
+
+/// Journals of processes that live although the one that started them is gone.
+pub(super) fn orphaned(roots: &Roots, folder: &Path) -> Vec<Vec<JournalLine>> {
+    let is_orphan = |line: &JournalLine| {
+        let host = line.host.and_then(|host| u32::try_from(host).ok());
+        host.is_some_and(|host| !descendants(roots, host).contains(&line.pid))
+    };
+    let journals = paths(folder).into_iter().filter(|_| is_ours_alone(folder));
+    let lines = journals.filter_map(|path| live(&path));
+    lines
+        .filter(|lines| lines.first().is_some_and(is_orphan))
+        .collect()
 }
 
 /// Returns the paths of all journals, in the order of their names.

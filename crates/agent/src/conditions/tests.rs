@@ -8,6 +8,7 @@ use assay_model::units::Bytes;
 use rustix::fs::{FlockOperation, flock};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 /// A file, and where journals go.
 struct Bench {
@@ -79,7 +80,7 @@ impl Bench {
     }
 
     fn next_start(&self) -> Vec<assay_model::condition::Undone> {
-        undo_abandoned(&Roots::default(), &self.journals())
+        undo_abandoned(&Roots::default(), &self.journals(), Duration::from_secs(30))
     }
 }
 
@@ -206,6 +207,61 @@ fn the_next_start_undoes_what_a_killed_run_left() {
     );
     assert!(bench.left().is_empty());
     assert!(bench.next_start().is_empty(), "told once");
+}
+
+/// As a host that was killed leaves its agent: it lives, holds its journal, and has no parent left.
+fn orphan(conditions: &Conditions<'_>) {
+    let path = &conditions.journal.as_ref().unwrap().path;
+    let text = fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| {
+        let mut line: journal::JournalLine = serde_json::from_str(line).unwrap();
+        line.host = Some(i32::MAX);
+        serde_json::to_string(&line).unwrap() + "\n"
+    });
+    fs::write(path, lines.collect::<String>()).unwrap();
+}
+
+#[test]
+fn the_next_start_waits_for_an_agent_that_is_about_to_undo_its_settings() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    assert!(bench.next_start().is_empty(), "its host lives");
+    assert_eq!(bench.value("a"), "5");
+    orphan(&conditions);
+    std::thread::scope(|scope| {
+        let (looks, asked) = std::sync::mpsc::channel();
+        let next = scope.spawn(|| {
+            let all = bench.next_start();
+            looks.send(()).unwrap();
+            (all, bench.value("a"))
+        });
+        let early = asked.recv_timeout(Duration::from_millis(300));
+        assert!(early.is_err(), "it did not wait");
+        assert!(conditions.leave().is_empty());
+        let (undone, value) = next.join().unwrap();
+        assert_eq!(
+            (undone.len(), value.as_str()),
+            (0, "1"),
+            "the agent did it itself"
+        );
+    });
+}
+
+#[test]
+fn settings_of_an_agent_that_does_not_end_are_told() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    orphan(&conditions);
+    let told = undo_abandoned(&roots, &bench.journals(), Duration::ZERO);
+    assert_eq!((told.len(), told[0].old.as_deref()), (1, Some("1")));
+    let problem = told[0].problem.as_deref().unwrap();
+    let process = format!("process {}", std::process::id());
+    assert!(problem.contains(&process), "{problem}");
+    assert_eq!(bench.value("a"), "5", "it is the other's");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -30,12 +30,29 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
+/// Longest text that is read: a job file with 100 000 jobs has a few MB.
+const LONGEST: u64 = 64 << 20;
+
+/// Reads all content, up to a limit.
+///
+/// # Errors
+/// When it cannot be read, or is longer.
+pub fn all(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    source.take(LONGEST + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        let why = format!("it is longer than {} MiB", LONGEST >> 20);
+        return Err(io::Error::other(why));
+    }
+    Ok(text)
+}
+
 /// The text of such a file.
 ///
 /// # Errors
-/// As [`open`], and when it is no text.
+/// As [`open`] and [`all`], and when it is no text.
 pub fn text(path: &Path) -> Result<String, Failure> {
-    let read = || io::read_to_string(open(path)?);
+    let read = || String::from_utf8(all(open(path)?)?).map_err(io::Error::other);
     read().map_err(|error| Failure::in_file(path, error))
 }
 

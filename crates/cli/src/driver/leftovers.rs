@@ -11,19 +11,35 @@ use assay_model::wire::Leftover;
 use assay_store::{RunSummary, Store};
 use assay_target::Target;
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Time limit for the agent of a killed host to end.
+const ENDING: Duration = Duration::from_secs(30);
+const LOOKS: Duration = Duration::from_millis(50);
 
 /// Removes leftover test files where this run and the unfinished ones worked,
 /// and marks unfinished runs as what they are.
 pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Failure> {
     let abandoned = store.abandoned_runs(owner::is_alive)?;
-    let mut leftovers = Vec::new();
+    let mut leftovers: Vec<Leftover> = Vec::new();
     let is_here = |run: &&RunSummary| run.target.as_deref() == host.target();
     let here: Vec<&RunSummary> = abandoned.iter().filter(is_here).collect();
-    for directory in directories(place, &here) {
-        leftovers.extend(host.sweep(&directory)?);
-    }
     // What runs elsewhere now is none of this start's business.
     let is_ours = |leftover: &Leftover| here.iter().any(|run| run.id == leftover.run_id);
+    let since = Instant::now();
+    loop {
+        leftovers.retain(|leftover| !leftover.locked);
+        for directory in directories(place, &here) {
+            leftovers.extend(host.sweep(&directory)?);
+        }
+        // An agent outlives its host by the end of what it does.
+        let is_ending = |leftover: &Leftover| leftover.locked && is_ours(leftover);
+        if !leftovers.iter().any(is_ending) || since.elapsed() > ENDING {
+            break;
+        }
+        sleep(LOOKS);
+    }
     leftovers.retain(|leftover| !leftover.locked || is_ours(leftover));
     for run in &abandoned {
         let locked = |leftover: &Leftover| leftover.locked && leftover.run_id == run.id;

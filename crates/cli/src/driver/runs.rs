@@ -231,7 +231,6 @@ fn rescue(store: &Path, run: &Run) -> Result<PathBuf, StoreError> {
         // Made for its user alone, never found: others may write where it is.
         match DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => write_whole(&folder.join("runs.sqlite"), run).inspect_err(|_| {
-                // It stays if a part of the run is in it.
                 let _ = std::fs::remove_dir(&folder);
             }),
             Err(_) => Err(error),
@@ -239,13 +238,20 @@ fn rescue(store: &Path, run: &Run) -> Result<PathBuf, StoreError> {
     })
 }
 
+/// Writes a run into a new store, which goes again unless it has all trials.
 fn write_whole(path: &Path, run: &Run) -> Result<PathBuf, StoreError> {
-    let id = &run.header.id;
-    let mut store = Store::open(path)?;
-    store.begin_run(&run.header, &owner::this_process())?;
-    store.save_trials(id, &run.trials)?;
-    store.finish_run(id, &run.status, run.finished_unix_ms.unwrap_or_default())?;
-    Ok(store.path().to_owned())
+    let (id, is_new) = (&run.header.id, !path.exists());
+    let written = Store::open(path).and_then(|mut store| {
+        store.begin_run(&run.header, &owner::this_process())?;
+        store.save_trials(id, &run.trials)?;
+        // Without its end it is one that was cut off.
+        let _ = store.finish_run(id, &run.status, run.finished_unix_ms.unwrap_or_default());
+        Ok(store.path().to_owned())
+    });
+    if written.is_err() && is_new {
+        let _ = std::fs::remove_file(path);
+    }
+    written
 }
 
 /// The run on standard output: a summary, or all of it as JSON.

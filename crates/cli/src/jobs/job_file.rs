@@ -1,5 +1,6 @@
 //! Answers to a job file's questions about this machine.
 
+use crate::checks::input;
 use crate::child;
 use crate::driver::host::Host;
 use crate::driver::runs::random;
@@ -9,7 +10,7 @@ use assay_model::system::System;
 use assay_model::text::clean;
 use assay_model::units::MIB;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 /// This machine.
@@ -21,8 +22,8 @@ impl Environment for Machine {
             true if child::this().is_some() => Err(io::Error::other(
                 "several targets cannot read one standard input: name a file",
             )),
-            true => read_some(io::stdin().lock()),
-            false => read_some(File::open(path)?),
+            true => input::all(io::stdin().lock()),
+            false => input::all(File::open(path)?),
         }
     }
 
@@ -112,22 +113,6 @@ impl Environment for Elsewhere {
     fn is_special(&self, path: &Path) -> bool {
         path.starts_with("/dev")
     }
-}
-
-/// Longest file that is read: a job file with 100 000 jobs has a few MB.
-const LONGEST: u64 = 64 << 20;
-
-/// Reads all content, up to a limit.
-fn read_some(source: impl Read) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    source.take(LONGEST + 1).read_to_end(&mut text)?;
-    if u64::try_from(text.len()).is_ok_and(|length| length <= LONGEST) {
-        return Ok(text);
-    }
-    Err(io::Error::other(format!(
-        "it is longer than {} MiB",
-        LONGEST >> 20
-    )))
 }
 
 /// Function that prints a message that is no result.

@@ -2,14 +2,16 @@
 
 use crate::checks::admission;
 use crate::driver::host::Host;
+use crate::driver::leftovers;
 use crate::driver::loads;
-use crate::driver::notes::Repeats;
+use crate::driver::notes::{self, Repeats};
 use crate::driver::plans::interleaved;
 use crate::driver::runs::{Done, Ending, header, unix_ms};
 use crate::driver::trials::{Listener, Trials};
 use crate::exit::Failure;
 use crate::interrupt::Interrupts;
 use crate::jobs::records::{Repetition, ReportedJob};
+use crate::output::say;
 use crate::stored::owner;
 use crate::ui::progress::{Voice, in_brief};
 use assay_model::load::report::{LoadProgress, LoadReport};
@@ -22,6 +24,7 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, LoadNote, RunEnd};
 use assay_model::work::replay::ReplayStep;
 use assay_store::Store;
+use assay_target::Target;
 use std::process::ExitCode;
 
 /// A load that is to be repeated.
@@ -32,6 +35,8 @@ pub struct RepeatedLoad {
     pub entries: Vec<ReportedJob>,
     /// The trace that it replays.
     pub replay: Option<ReplayStep>,
+    /// Its file is made in a private folder, and removed.
+    pub is_private: bool,
     /// Inspection of the place.
     pub inspection: Inspection,
     /// Number of repetitions.
@@ -42,17 +47,19 @@ pub struct RepeatedLoad {
 
 impl RepeatedLoad {
     /// Repeats it, stores each repetition, and shows the run.
-    pub fn carry_out(self, host: &mut Host, mut store: Store) -> Result<ExitCode, Failure> {
-        let header = header(
-            plan(
-                &self.load,
-                &self.entries,
-                self.trials,
-                admission::of(&self.inspection),
-            ),
-            self.inspection,
-            host.origin(),
-        );
+    pub fn carry_out(
+        mut self,
+        target: &mut dyn Target,
+        host: &mut Host,
+        mut store: Store,
+    ) -> Result<ExitCode, Failure> {
+        let place = admission::of(&self.inspection);
+        if self.is_private {
+            leftovers::clear(host, &mut store, &place)?;
+        }
+        let plan = plan(&self.load, &self.entries, self.trials, place);
+        let header = header(plan, self.inspection, host.origin());
+        self.load.made_for = self.is_private.then(|| header.id.clone());
         // Whatever is killed is found by the next start.
         let begun = store.begin_run(&header, &owner::this_process());
         begun.map_err(Failure::failed)?;
@@ -67,6 +74,12 @@ impl RepeatedLoad {
             voice: Voice::new(),
         };
         let ending = runner.run(host).unwrap_or_else(Ending::of_failure);
+        if ending.agent_lost && self.is_private {
+            let RunHeader { plan, id, .. } = &runner.header;
+            for leftover in leftovers::clear_after_loss(target, &plan.place, id) {
+                say(&notes::note_in_words(&notes::of_leftover(&leftover)));
+            }
+        }
         let trials = runner.trials.all;
         // A load that is refused leaves no run behind.
         let forget = trials.is_empty();

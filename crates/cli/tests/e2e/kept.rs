@@ -1,6 +1,7 @@
 //! Steps that are told are stored, and a run whose store goes away is not lost.
 
-use crate::assay::{Bed, Ended, text};
+use crate::assay::{Bed, Ended, start_with_store, text};
+use assay_testkit::{Mount, needs, or_skip};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -133,4 +134,33 @@ fn a_store_behind_another_link_is_another_store() {
         fs::copy(&held, &other).unwrap();
         symlink(&other, bed.store()).unwrap();
     });
+}
+
+#[test]
+fn a_full_file_system_keeps_no_part_of_a_run_beside_its_store() {
+    needs!(root);
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let memory = or_skip!(Mount::tmpfs(2, &bed.join("memory")));
+    let store = memory.point().join("s.sqlite");
+    let words = ["qualify", text(&folder), "--quick", "--only", "read-cached"];
+    let words = [&words[..], &["--size", "1M", "--trials", "200"]].concat();
+    let mut running = start_with_store(&bed, text(&store), &words);
+    running.await_words("1/200]");
+    // To the last byte.
+    let filled = fs::write(memory.point().join("full"), vec![1; 4 << 20]);
+    assert!(filled.is_err(), "there was room");
+    let ended = running.end();
+    ended.assert_code(1);
+    let line = ended.err.last().expect("a reason");
+    assert!(line.contains("no space left"), "{line}");
+    let (_, kept) = line.split_once("--store ").expect("it is kept elsewhere");
+    assert!(!Path::new(kept).starts_with(memory.point()), "{line}");
+    let entries = fs::read_dir(memory.point()).expect("a folder");
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["full", "s.sqlite"]);
+    fs::remove_dir_all(Path::new(kept).parent().expect("a folder of its own")).expect("ours");
 }

@@ -2,6 +2,7 @@
 //! start says so and cleans up.
 
 use crate::assay::{Bed, Ended, Running, lives, test_folders, text, until};
+use crate::kinds;
 use assay_model::rng::SplitMix64;
 use assay_testkit::signal_to;
 use rustix::process::Signal;
@@ -221,4 +222,39 @@ fn the_folder_of_a_work_goes_although_its_agent_is_killed() {
     ended.assert_code(5);
     ended.assert_says(&["removed the leftover test file"]);
     assert!(test_folders(&folder).is_empty());
+}
+
+#[test]
+fn the_file_of_a_killed_replay_goes_with_the_next_start() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let trace = bed.join("trace");
+    std::fs::write(&trace, kinds::trace()).unwrap();
+    let started = || {
+        let running = bed.start(&["replay", text(&trace), text(&folder), "--trials", "900"]);
+        let has_file = |folder: &PathBuf| folder.join("data").exists();
+        until("it has begun", || {
+            test_folders(&folder).iter().any(has_file)
+        });
+        running
+    };
+    let entries = || std::fs::read_dir(&folder).unwrap().count();
+    let running = started();
+    running.signal(Signal::STOP);
+    running.kill(true);
+    let left = test_folders(&folder);
+    assert_eq!((left.len(), entries()), (1, 1));
+    let next = bed.short_run(&bed.folder_named("elsewhere"));
+    next.assert_says(&["removed the leftover test file", text(&left[0])]);
+    assert_eq!(entries(), 0);
+
+    // Of an agent that is killed alone another one removes it.
+    let running = started();
+    signal_to(running.agent(), Signal::KILL);
+    let ended = running.end();
+    ended.assert_code(5);
+    ended.assert_says(&["removed the leftover test file"]);
+    assert_eq!(entries(), 0);
+    started().kill(false);
+    until("its agent has removed it", || entries() == 0);
 }

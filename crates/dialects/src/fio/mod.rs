@@ -190,6 +190,7 @@ fn invocation(
             status_interval: arguments.status_interval,
             bandwidth_log: arguments.bandwidth_log,
             entropy: env.entropy(),
+            made_for: None,
         },
         jobs: builder.texts,
         global_options: builder.global.texts,

@@ -55,6 +55,10 @@ pub struct Load {
     pub bandwidth_log: bool,
     /// Seed of everything that is not repeatable (`randrepeat=0`).
     pub entropy: u64,
+    /// Run in whose private folder the file that a trace is redirected to is made and removed: the
+    /// stream names the folder above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_for: Option<String>,
 }
 
 impl Load {

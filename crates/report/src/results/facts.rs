@@ -43,7 +43,7 @@ pub fn of(run: &Run) -> RunFacts {
             figures: Vec::new(),
             evidence: evidence::of(run),
         };
-        let labelled = by_label(&run.trials);
+        let labelled = by_label(&header.plan, &run.trials);
         let mut hashes = JobHashes::new(run);
         let figures = labelled
             .iter()
@@ -84,7 +84,7 @@ fn figure<'a>(
     let mut figure = FigureFacts {
         series: String::new(),
         job: job.to_owned(),
-        job_hash: hashes.of(&labelled.trials),
+        job_hash: hashes.of(job, &labelled.trials),
         condition: condition.clone(),
         metric: metric.to_owned(),
         primary: *primary && may_decide(Some(&label)),

@@ -150,10 +150,22 @@ const POINTS: &[&str] = &[
     "samples",
 ];
 
+/// Figures that become points, each with the number of its series. Of figures that share a series,
+/// which those of a foreign run can, the first counts; one that is no number is left out: no run
+/// keeps the tables of the others from being made.
+fn figures(facts: &RunFacts) -> impl Iterator<Item = (i64, &FigureFacts)> {
+    let mut seen = HashSet::new();
+    let figures = facts.figures.iter().filter(|figure| {
+        figure.centre.is_finite() && figure.samples.iter().all(|value| value.is_finite())
+    });
+    let numbered = figures.map(|figure| (number(&figure.series), figure));
+    numbered.filter(move |(series, _)| seen.insert(*series))
+}
+
 fn points(facts: &RunFacts) -> impl Iterator<Item = Vec<Value>> + '_ {
-    facts.figures.iter().map(|figure| {
+    figures(facts).map(|(series, figure)| {
         vec![
-            number(&figure.series).into(),
+            series.into(),
             facts.started_unix_ms.into(),
             (&facts.run).into(),
             figure.n.into(),
@@ -168,8 +180,7 @@ fn save_series(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreErr
     // Each once and in one order, whoever else does the same.
     let mut series: BTreeMap<i64, (&RunFacts, &FigureFacts)> = BTreeMap::new();
     for &facts in all {
-        let figures = facts.figures.iter();
-        series.extend(figures.map(|figure| (number(&figure.series), (facts, figure))));
+        series.extend(figures(facts).map(|(id, figure)| (id, (facts, figure))));
     }
     let series = series.into_iter();
     let rows: Vec<Vec<Value>> = series

@@ -81,11 +81,12 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         load,
         entries,
         replay: None,
+        is_private: false,
         inspection,
         trials: config::trials(args.trials, config::TRIALS),
         json: args.json,
     };
-    asked.carry_out(&mut host, store)
+    asked.carry_out(target, &mut host, store)
 }
 
 /// The first device of a load, or the folder that its first file is or will be in.

@@ -1,5 +1,6 @@
 //! `assay query`: a SELECT over the views of the store.
 
+use crate::checks::input;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say, show};
 use crate::stored::lookup::{StoreArgs, write_file};
@@ -135,7 +136,8 @@ fn wanted(args: &QueryArgs) -> Result<QueryFormat, Failure> {
 
 fn statement(words: &str) -> Result<String, Failure> {
     let sql = match words {
-        "-" => io::read_to_string(io::stdin().lock())
+        "-" => input::all(io::stdin().lock())
+            .and_then(|text| String::from_utf8(text).map_err(io::Error::other))
             .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?,
         words => words.to_owned(),
     };

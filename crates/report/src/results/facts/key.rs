@@ -55,7 +55,7 @@ pub(super) fn of_series(facts: &RunFacts, figure: &FigureFacts) -> String {
 /// Hashes of the jobs of a run. Most of its figures are of the same few trials.
 pub(super) struct JobHashes<'a> {
     run: &'a Run,
-    known: Vec<(Vec<&'a TrialRecord>, String)>,
+    known: Vec<(String, Vec<&'a TrialRecord>, String)>,
 }
 
 impl<'a> JobHashes<'a> {
@@ -66,29 +66,35 @@ impl<'a> JobHashes<'a> {
         }
     }
 
-    /// The hash of the jobs of these trials.
-    pub(super) fn of(&mut self, trials: &[&'a TrialRecord]) -> String {
-        let same = |(known, _): &&(Vec<&TrialRecord>, String)| {
-            known.len() == trials.len() && known.iter().zip(trials).all(|(a, b)| ptr::eq(*a, *b))
+    /// The hash of a job, or a scenario as a whole, of these trials.
+    pub(super) fn of(&mut self, of: &str, trials: &[&'a TrialRecord]) -> String {
+        let same = |(name, known, _): &&(String, Vec<&TrialRecord>, String)| {
+            let all = known.iter().zip(trials);
+            name == of
+                && known.len() == trials.len()
+                && all.into_iter().all(|(a, b)| ptr::eq(*a, *b))
         };
-        if let Some((_, hash)) = self.known.iter().find(same) {
+        if let Some((_, _, hash)) = self.known.iter().find(same) {
             return hash.clone();
         }
-        let hash = of_jobs(self.run, trials);
-        self.known.push((trials.to_vec(), hash.clone()));
+        let hash = of_jobs(self.run, of, trials);
+        self.known
+            .push((of.to_owned(), trials.to_vec(), hash.clone()));
         hash
     }
 }
 
 /// Hash of the resolved options of the jobs behind a figure: of one job, or of all acts of a
 /// scenario. Each name counts once.
-fn of_jobs(run: &Run, trials: &[&TrialRecord]) -> String {
+fn of_jobs(run: &Run, of: &str, trials: &[&TrialRecord]) -> String {
     let mut jobs: BTreeMap<&str, Value> = BTreeMap::new();
     for trial in trials {
         let entry = jobs.entry(&trial.job.name);
         entry.or_insert_with(|| options(run, trial));
     }
-    hash(jobs.into_values().collect())
+    // A scenario of one act has the same jobs as its act.
+    let whole = (jobs.len() == 1 && !jobs.contains_key(of)).then(|| json!(of));
+    hash(jobs.into_values().chain(whole).collect())
 }
 
 /// Options of a trial's job that differ from their defaults.

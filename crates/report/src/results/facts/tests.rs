@@ -2,7 +2,10 @@ use super::*;
 use crate::testing::fixture;
 use assay_model::facts::Circumstance;
 use assay_model::figures::Better;
+use assay_model::job::Purpose;
+use assay_model::plan::PlannedJob;
 use assay_model::units::{Bytes, Nanos};
+use assay_model::work::scenario::ScenarioStep;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -123,6 +126,67 @@ fn what_does_not_change_the_work_does_not_change_the_series() {
     for edit in edits {
         assert_ne!(job(edit), own);
     }
+}
+
+/// A run of a scenario with `acts` acts, of which `done` ended before it was killed.
+fn scenario(acts: usize, done: usize) -> Run {
+    let mut run = fixture::run();
+    let trial = run.trials.swap_remove(0);
+    let of = |number: usize| {
+        let mut act = trial.clone();
+        let place = u32::try_from(number).expect("a few");
+        (act.position, act.trial) = (place, 1);
+        act.job.name = format!("act-{number}");
+        act.job.purpose = Some(Purpose::Act);
+        act.detail = Some(Box::new(StepDetail::Scenario(Box::new(ScenarioStep {
+            scenario: "boot".to_owned(),
+            ..ScenarioStep::default()
+        }))));
+        act
+    };
+    run.trials = (0..done).map(of).collect();
+    let planned = (0..acts).map(|number| PlannedJob {
+        job: of(number).job,
+        trials: 1,
+    });
+    run.header.plan.jobs = planned.collect();
+    run
+}
+
+#[test]
+fn no_two_figures_of_a_scenario_share_a_series() {
+    let keys = |run: &Run| -> Vec<String> {
+        let figures = of(run).figures.into_iter();
+        figures.map(|figure| figure.series).collect()
+    };
+    for (acts, done) in [(1, 1), (2, 1), (2, 2), (5, 3)] {
+        let keys = keys(&scenario(acts, done));
+        let each: BTreeSet<&String> = keys.iter().collect();
+        assert!(
+            !keys.is_empty() && each.len() == keys.len(),
+            "{acts} {done}: {keys:?}"
+        );
+    }
+}
+
+#[test]
+fn the_duration_of_a_scenario_is_that_of_all_its_acts() {
+    let has_total = |acts, done| {
+        let facts = of(&scenario(acts, done));
+        !figure(&facts, "boot.all", "act_time").is_empty()
+    };
+    assert!(has_total(1, 1) && has_total(3, 3));
+    assert!(!has_total(3, 1) && !has_total(3, 2), "it was cut short");
+    let mut beside = scenario(2, 2);
+    for job in &mut beside.header.plan.jobs {
+        job.job.name = format!("boot.{}", job.job.name);
+    }
+    for trial in &mut beside.trials {
+        trial.job.name = format!("boot.{}", trial.job.name);
+    }
+    let another = fixture::run().header.plan.jobs.swap_remove(0);
+    beside.header.plan.jobs.push(another);
+    assert_eq!(figure(&of(&beside), "boot.all", "act_time").len(), 1);
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub fn lines(summary: &Summary<'_>) -> Vec<ActLine> {
 /// repetitions.
 pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
     let mut found: Vec<(&str, Vec<(u32, f64)>)> = Vec::new();
-    for (scenario, acts) in acts::repetitions(&summary.run.trials) {
+    for (scenario, acts) in acts::repetitions(&summary.run.header.plan, &summary.run.trials) {
         let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
             continue;
         };

@@ -147,7 +147,8 @@ impl ToSql for Value {
             },
             Self::Text(text) => match *kind {
                 Type::BYTEA => Err(unfit(self, kind)),
-                _ => text.to_sql(kind, out),
+                // The one character that PostgreSQL has no text with.
+                _ => text.replace('\0', "\u{fffd}").to_sql(kind, out),
             },
             Self::Blob(bytes) => match *kind {
                 Type::BYTEA => bytes.to_sql(kind, out),
@@ -218,6 +219,7 @@ fn escaped(text: &str, line: &mut Vec<u8>) {
             b'\n' => line.extend(b"\\n"),
             b'\r' => line.extend(b"\\r"),
             b'\t' => line.extend(b"\\t"),
+            0 => line.extend("\u{fffd}".bytes()),
             byte => line.push(byte),
         }
     }

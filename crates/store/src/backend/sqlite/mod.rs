@@ -123,16 +123,17 @@ impl Backend for Sqlite {
         Dialect::Sqlite
     }
 
-    /// Fails if the open file is not the one of its name any more after a write: a file that was
-    /// removed or replaced takes all that is written to it, and is gone when it is closed. SQLite
-    /// looks at the inode alone, of the name that links led to when it was opened, and only before
-    /// it writes.
+    /// Fails if the open file is not the one of its name any more, also after a write: a file that
+    /// was removed or replaced takes all that is written to it, answers as it was, takes the journal
+    /// of the other file for its own, and is gone when it is closed. SQLite looks at the inode alone,
+    /// of the name that links led to when it was opened, and only before it writes.
     fn work(
         &self,
         mode: Scope,
         work: &mut dyn FnMut(&mut dyn Statements) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let _held = RECORD_LOCKS.read().unwrap_or_else(PoisonError::into_inner);
+        self.expect_same_file()?;
         match mode {
             Scope::Read => work(&mut Open::new(&self.connection, &self.path, &self.location)),
             Scope::Snapshot => self.transact(TransactionBehavior::Deferred, work),

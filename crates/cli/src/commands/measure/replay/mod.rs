@@ -7,7 +7,6 @@ mod place;
 use crate::checks::admission::can_be_stored;
 use crate::checks::input;
 use crate::driver::host::Host;
-use crate::driver::runs;
 use crate::exit::{DONE, Failure};
 use crate::jobs::load_trials::RepeatedLoad;
 use crate::jobs::records::entries;
@@ -50,10 +49,8 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     found.admit(&described, args.destroy_data)?;
     // Paths of another machine lead nowhere here.
     if host.target().is_none() {
-        keep_apart(
-            &store_path,
-            [found.file.clone()].into_iter().chain(args.log.clone()),
-        )?;
+        let file = Some(found.file.clone()).filter(|_| !found.is_made());
+        keep_apart(&store_path, file.into_iter().chain(args.log.clone()))?;
     }
     let recorded_extent = extent(&recording);
     let size = found
@@ -85,11 +82,12 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         load,
         entries,
         replay: Some(replay),
+        is_private: found.is_made(),
         inspection: found.inspection,
         trials: args.trials,
         json: args.json,
     };
-    asked.carry_out(&mut host, args.store.open(&store_path)?)
+    asked.carry_out(target, &mut host, args.store.open(&store_path)?)
 }
 
 /// Reads a trace, which is a file of this machine.
@@ -126,9 +124,4 @@ fn counts(recording: &Recording) -> PerDirection<u64> {
         }
     }
     counts
-}
-
-/// A name for a file that is made for a replay.
-fn made_name() -> String {
-    format!("assay-replay-{}", runs::run_id())
 }

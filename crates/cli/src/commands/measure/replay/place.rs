@@ -1,6 +1,6 @@
 //! Storage that a trace is replayed on.
 
-use super::{counts, made_name};
+use super::counts;
 use crate::checks::admission::{in_use, is_storage, not_simulated};
 use crate::driver::host::Host;
 use crate::exit::Failure;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Storage that a trace is replayed on.
 pub struct ReplayTarget {
-    /// The file or device.
+    /// The file or device; the folder in which one will be made.
     pub file: PathBuf,
     /// Size in bytes; `None` if it will be made.
     pub size: Option<Bytes>,
@@ -23,48 +23,31 @@ pub struct ReplayTarget {
     pub inspection: Inspection,
 }
 
-/// Looks at a path.
+/// Looks at a path, or at the folder of one that is not there yet.
 pub fn find(host: &mut Host, path: &Path) -> Result<ReplayTarget, Failure> {
     let inspection = match host.inspect(path) {
-        Ok(inspection) => inspection,
-        Err(failure) if failure.is_lost() => return Err(failure),
-        Err(failure) => return to_be_made(host, path, failure),
+        Err(failure) if !failure.is_lost() => host.inspect(folder_of(path)).map_err(|_| failure)?,
+        inspected => inspected?,
     };
     is_storage(&inspection)?;
     let found = inspection.path.clone();
-    let (file, size) = match inspection.kind {
+    let size = match inspection.kind {
         PathKind::Directory { writable: false } => {
             return Err(Failure::usage(format!(
                 "no permission to create files in {}",
                 found.display()
             )));
         }
-        PathKind::Directory { .. } => (found.join(made_name()), None),
-        PathKind::File { length, .. } => (found, Some(length).filter(|length| length.0 > 0)),
-        PathKind::Device { size } => (found, Some(size)),
+        PathKind::Directory { .. } => None,
+        PathKind::File { length, .. } => Some(length).filter(|length| length.0 > 0),
+        PathKind::Device { size } => Some(size),
         PathKind::Simulated { .. } => return Err(not_simulated(&found)),
     };
     Ok(ReplayTarget {
-        file,
+        file: found,
         size,
         inspection,
     })
-}
-
-/// A file in a folder that is there.
-fn to_be_made(host: &mut Host, path: &Path, failure: Failure) -> Result<ReplayTarget, Failure> {
-    let Ok(inspection) = host.inspect(folder_of(path)) else {
-        return Err(failure);
-    };
-    is_storage(&inspection)?;
-    match (inspection.kind, path.file_name()) {
-        (PathKind::Directory { writable: true }, Some(name)) => Ok(ReplayTarget {
-            file: inspection.path.join(name),
-            size: None,
-            inspection,
-        }),
-        _ => Err(failure),
-    }
 }
 
 impl ReplayTarget {
