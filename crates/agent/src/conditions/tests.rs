@@ -232,7 +232,8 @@ fn the_next_start_waits_for_an_agent_that_is_about_to_undo_its_settings() {
     orphan(&conditions);
     std::thread::scope(|scope| {
         let (looks, asked) = std::sync::mpsc::channel();
-        let next = scope.spawn(|| {
+        let bench = &bench;
+        let next = scope.spawn(move || {
             let all = bench.next_start();
             looks.send(()).unwrap();
             (all, bench.value("a"))

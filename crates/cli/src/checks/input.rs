@@ -31,7 +31,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Longest text that is read: a job file with 100 000 jobs has a few MB.
-const LONGEST: u64 = 64 << 20;
+pub const LONGEST: u64 = 64 << 20;
 
 /// Reads all content, up to a limit.
 ///

@@ -141,10 +141,10 @@ mod tests {
     fn what_has_no_end_is_not_read() {
         assert!(Machine.read(Path::new("/dev/zero")).is_err());
         assert_eq!(Machine.read(Path::new("/dev/null")).unwrap(), b"");
-        let longest = usize::try_from(LONGEST).unwrap();
+        let longest = usize::try_from(input::LONGEST).unwrap();
         let text = vec![b' '; longest + 1];
-        assert_eq!(read_some(&text[1..]).unwrap().len(), longest);
-        assert!(read_some(&text[..]).is_err());
+        assert_eq!(input::all(&text[1..]).unwrap().len(), longest);
+        assert!(input::all(&text[..]).is_err());
     }
 
     #[test]

@@ -83,7 +83,10 @@ fn usable(bed: &Bed, store: &str, name: &str) {
         let series = series["series"].as_array().expect("a list").clone();
         assert!(series.len() > 50, "{}", series.len());
         for one in series.iter().step_by(series.len() / 10) {
-            ask(&["trend", one["key"].as_str().expect("a key")], &[0]);
+            ask(
+                &["trend", one["series"]["series"].as_str().expect("a key")],
+                &[0],
+            );
         }
         for view in ["runs", "trials", "figures", "evidence", "series", "changes"] {
             ask(

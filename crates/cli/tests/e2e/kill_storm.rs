@@ -140,8 +140,7 @@ fn stored(bed: &Bed) -> u64 {
     }
     let listed = bed.run(&["list", "--all", "--json"]).json();
     let runs = listed["runs"].as_array().expect("a list").iter();
-    runs.filter_map(|run| run["trials_done"].as_u64())
-        .sum()
+    runs.filter_map(|run| run["trials_done"].as_u64()).sum()
 }
 
 /// What was announced is stored; the number of steps.
@@ -190,6 +189,7 @@ fn strike(bed: &Bed, stage: &Stage, kind: &Kind, moment: Duration, victim: Victi
     told
 }
 
+#[expect(clippy::print_stdout, reason = "the figures of a test")]
 fn storm(kills: u64, seed: u64) {
     let stage = or_skip!(Stage::new());
     // A store for each command: all of it is read after every kill.
