@@ -143,7 +143,9 @@ fn a_store_of_runs_that_ended_at_every_step_stays_usable() {
         &["push", "--all", "--to", &second, "--json"],
         &[0],
     );
-    assert!(!pushed.out.contains("refused"), "{}", pushed.out);
+    let pushed = pushed.json();
+    let refused = &pushed["transfers"][0]["refused"];
+    assert_eq!(refused.as_array().map(Vec::len), Some(0), "{refused}");
     usable(&bed, &second, "the second");
     let third = bed.join("third.sqlite").display().to_string();
     asked(&bed, &third, &["pull", "--all", "--from", &second], &[0]);
