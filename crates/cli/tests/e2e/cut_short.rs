@@ -4,8 +4,7 @@ use crate::assay::{Bed, Ended, text, with_store};
 use crate::kinds::{self, Stage};
 use assay_model::run::RunStatus;
 use assay_store::{Owner, Store};
-use assay_testkit::{Postgres, Unavailable, needs, or_skip};
-use serde_json::Value;
+use assay_testkit::{Unavailable, needs, or_skip};
 use std::fs;
 
 /// More steps are cut at the first ones alone, and at the last.
@@ -146,22 +145,4 @@ fn a_store_of_runs_that_ended_at_every_step_stays_usable() {
     let pushed = pushed.json();
     let refused = &pushed["transfers"][0]["refused"];
     assert_eq!(refused.as_array().map(Vec::len), Some(0), "{refused}");
-    usable(&bed, &second, "the second");
-    let third = bed.join("third.sqlite").display().to_string();
-    asked(&bed, &third, &["pull", "--all", "--from", &second], &[0]);
-    let count = |store: &str| -> Value {
-        let words = [
-            "query",
-            "SELECT count(*) AS n FROM assay_figures",
-            "--format",
-            "json",
-        ];
-        asked(&bed, store, &words, &[0]).json()
-    };
-    assert_eq!(count(&third), count(&store));
-    let server = or_skip!(Postgres::shared());
-    let url = server.url(&or_skip!(server.database()));
-    asked(&bed, &store, &["push", "--all", "--to", &url], &[0]);
-    usable(&bed, &url, "the database");
-    assert_eq!(count(&url), count(&store));
 }
