@@ -156,7 +156,7 @@ fn facts_become_points_of_series_and_are_not_asked_for_again(bed: &Bed) {
     assert_eq!(known["a"]["kernel"], "6.1");
 }
 
-/// A damaged, foreign or future run has whatever it has: it is there, and no other run suffers.
+/// A run with damaged or foreign figures is stored, and the figures of other runs are still derived.
 fn figures_that_cannot_be_points_of_their_own_spoil_no_other_run(bed: &Bed) {
     let mut store = bed.open();
     for (run, started) in [("a", 1_000), ("b", 2_000), ("c", 3_000)] {

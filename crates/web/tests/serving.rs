@@ -472,7 +472,7 @@ fn a_store_that_is_removed_or_replaced_is_not_shown_as_it_was() {
             "{target}"
         );
     }
-    // While nobody asks, one more takes its place.
+    // Replaced between two requests.
     drop(other);
     std::fs::rename(&kept, &path).unwrap();
     assert_eq!(bed.get("/healthz").status, 200);

@@ -20,10 +20,11 @@ struct Left {
 
 /// Time limit for an agent whose host was killed to undo its own settings.
 pub(crate) const ENDING: Duration = Duration::from_secs(30);
+/// Time between two looks at the journals of such agents.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// Undoes what killed runs left, newest change first, and removes their journals. Agents whose host
-/// was killed do so themselves: what these have in force after the time limit is told.
+/// Undoes what killed runs left, newest change first, and removes their journals. An agent whose
+/// host was killed undoes its own settings; those still in force after `limit` are reported.
 /// What somebody else has changed meanwhile stays as it is. After a reboot nothing
 /// is left to undo.
 pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path, limit: Duration) -> Vec<Undone> {

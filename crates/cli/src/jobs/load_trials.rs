@@ -35,7 +35,7 @@ pub struct RepeatedLoad {
     pub entries: Vec<ReportedJob>,
     /// The trace that it replays.
     pub replay: Option<ReplayStep>,
-    /// Its file is made in a private folder, and removed.
+    /// True if the agent makes the file in a private folder, and removes it at the end.
     pub is_private: bool,
     /// Inspection of the place.
     pub inspection: Inspection,

@@ -41,7 +41,7 @@ fn set(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Whether a line tells of a step that ended.
+/// Returns true if a line reports a step that ended.
 fn is_step(line: &str) -> bool {
     line.contains(" #1: ") || line.starts_with('[')
 }
@@ -143,7 +143,7 @@ fn stored(bed: &Bed) -> u64 {
     runs.filter_map(|run| run["trials_done"].as_u64()).sum()
 }
 
-/// What was announced is stored; the number of steps.
+/// Asserts that all announced steps are stored, and returns their number.
 fn assert_kept(bed: &Bed, before: u64, ended: &Ended, context: &str) -> usize {
     let told = ended.err.iter().filter(|line| is_step(line)).count();
     let stored = stored(bed) - before;
