@@ -67,11 +67,12 @@ fn read(folder: &Path, pid: u32) -> Option<(Process, Io)> {
 struct Stat {
     name: String,
     parent: u32,
+    session: u32,
     flags: u64,
     start_ticks: u64,
 }
 
-/// Fields 2, 4, 9 and 22 of proc_pid_stat(5). The name may hold brackets and
+/// Fields 2, 4, 6, 9 and 22 of proc_pid_stat(5). The name may hold brackets and
 /// blanks, so the last bracket ends it.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (head, tail) = text.rsplit_once(')')?;
@@ -81,9 +82,19 @@ fn parse_stat(text: &str) -> Option<Stat> {
     Some(Stat {
         name: name.to_owned(),
         parent: u32::try_from(field(4)?).ok()?,
+        session: u32::try_from(field(6)?).ok()?,
         flags: field(9)?,
         start_ticks: field(22)?,
     })
+}
+
+/// Whether this process leads its session, as after setsid(2). getsid(2) is 0 where the leader is
+/// in another namespace of processes, as in a container.
+pub fn leads_session(roots: &Roots) -> bool {
+    let stat = fs::read(roots.proc.join("self/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    let pid = stat.split_whitespace().next().and_then(|pid| pid.parse().ok());
+    parse_stat(&stat).is_some_and(|stat| Some(stat.session) == pid)
 }
 
 /// The processes that a process has started, and those that they have started
@@ -183,6 +194,17 @@ mod tests {
         found.sort_unstable();
         assert_eq!(found, [3, 7, 9, 13, 5000]);
         assert!(descendants(&machine.roots, 11).is_empty());
+    }
+
+    #[test]
+    fn a_leader_in_another_namespace_is_not_this_process() {
+        let machine = Machine::new();
+        let rest = "0 ".repeat(17);
+        for (session, leads) in [(7, true), (0, false), (3, false)] {
+            let stat = format!("7 (a) (b) S 1 7 {session} 0 -1 0 {rest}");
+            machine.file("proc/self/stat", &stat);
+            assert_eq!(leads_session(&machine.roots), leads, "{session}");
+        }
     }
 
     #[test]

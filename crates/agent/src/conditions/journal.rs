@@ -6,10 +6,10 @@
 //! synced before the change is made.
 
 use assay_model::condition::Knob;
-use assay_probe::processes::descendants;
+use assay_probe::processes::{descendants, leads_session};
 use assay_probe::roots::Roots;
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, geteuid, getpid, getppid, getsid};
+use rustix::process::{Pid, geteuid, getppid};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -247,7 +247,7 @@ pub(super) fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
 
 /// The process that started this one, unless this is an agent that is kept when it is lost.
 fn host() -> Option<i32> {
-    let is_kept = getsid(None).is_ok_and(|session| session == getpid());
+    let is_kept = leads_session(&Roots::default());
     getppid().filter(|_| !is_kept).map(Pid::as_raw_pid)
 }
 
