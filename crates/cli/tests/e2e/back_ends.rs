@@ -306,7 +306,7 @@ fn every_command_says_the_same_of_a_database() {
 }
 
 /// Address of a new user who may only read; the store is there.
-fn reader(server: &Postgres, database: &str) -> String {
+pub fn reader(server: &Postgres, database: &str) -> String {
     let name = format!("reader_of_{database}");
     server.sql(database, ROLES).expect("roles");
     let role = format!("CREATE ROLE {name} LOGIN IN ROLE assay_reader");

@@ -1,10 +1,12 @@
 //! A store with runs of every kind that ended at every step is usable by every command.
 
 use crate::assay::{Bed, Ended, text, with_store};
+use crate::back_ends::reader;
 use crate::kinds::{self, Stage};
 use assay_model::run::RunStatus;
 use assay_store::{Owner, Store};
-use assay_testkit::{Unavailable, needs, or_skip};
+use assay_testkit::{Postgres, Unavailable, needs, or_skip};
+use serde_json::Value;
 use std::fs;
 
 /// More steps are cut at the first ones alone, and at the last.
@@ -65,8 +67,8 @@ fn asked(bed: &Bed, store: &str, words: &[&str], codes: &[i32]) -> Ended {
     ended
 }
 
-/// Commands about a store as a whole.
-fn usable(bed: &Bed, store: &str, name: &str) {
+/// Commands about a store as a whole; statements are asked as `reader`.
+fn usable(bed: &Bed, store: &str, reader: &str, name: &str) {
     let ask = |words: &[&str], codes: &[i32]| asked(bed, store, words, codes);
     for _ in 0..2 {
         for words in [
@@ -88,13 +90,11 @@ fn usable(bed: &Bed, store: &str, name: &str) {
             );
         }
         for view in ["runs", "trials", "figures", "evidence", "series", "changes"] {
-            ask(
-                &["query", &format!("SELECT count(*) FROM assay_{view}")],
-                &[0],
-            );
+            let statement = format!("SELECT count(*) FROM assay_{view}");
+            asked(bed, reader, &["query", &statement], &[0]);
         }
         let tables = bed.join(&format!("tables of {name}"));
-        ask(&["export", "--tidy", text(&tables)], &[0]);
+        asked(bed, reader, &["export", "--tidy", text(&tables)], &[0]);
         let _ = fs::remove_dir_all(tables);
         ask(&["store", "rebuild"], &[0]);
     }
@@ -120,7 +120,7 @@ fn a_store_of_runs_that_ended_at_every_step_stays_usable() {
     let (bed, kinds) = or_skip!(filled());
     assert!(kinds.len() > 20, "{}", kinds.len());
     let store = bed.store().display().to_string();
-    usable(&bed, &store, "the first");
+    usable(&bed, &store, &store, "the first");
     for ids in &kinds {
         let whole = &ids[0];
         for (place, id) in ids.iter().enumerate() {
@@ -145,4 +145,24 @@ fn a_store_of_runs_that_ended_at_every_step_stays_usable() {
     let pushed = pushed.json();
     let refused = &pushed["transfers"][0]["refused"];
     assert_eq!(refused.as_array().map(Vec::len), Some(0), "{refused}");
+    usable(&bed, &second, &second, "the second");
+    let count = |store: &str| -> Value {
+        let words = [
+            "query",
+            "SELECT count(*) AS n FROM assay_figures",
+            "--format",
+            "json",
+        ];
+        asked(&bed, store, &words, &[0]).json()
+    };
+    let third = bed.join("third.sqlite").display().to_string();
+    asked(&bed, &third, &["pull", "--all", "--from", &second], &[0]);
+    assert_eq!(count(&third), count(&store));
+    let server = or_skip!(Postgres::shared());
+    let database = or_skip!(server.database());
+    let url = server.url(&database);
+    asked(&bed, &store, &["push", "--all", "--to", &url], &[0]);
+    let reader = reader(&server, &database);
+    usable(&bed, &url, &reader, "the database");
+    assert_eq!(count(&reader), count(&store));
 }

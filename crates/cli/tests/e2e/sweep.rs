@@ -43,6 +43,38 @@ fn start(bed: &Bed, folder: &Path, words: &[&str]) -> Running {
     bed.start(&all)
 }
 
+/// As in a container that was not started as a session: getsid(2) is 0 there.
+#[test]
+fn a_knob_is_set_in_a_namespace_of_processes_without_a_session() {
+    needs!(root, "unshare");
+    let bed = Bed::new();
+    let (folder, knob) = (bed.folder(), Knob::new(&bed));
+    let words = [
+        "sweep",
+        text(&folder),
+        "--vary",
+        &knob.vary,
+        "--rounds",
+        "2",
+    ];
+    let sweep = bed.command(&[&words[..], &SHORT].concat());
+    for own_proc in [&["--mount-proc"][..], &[]] {
+        let mut command = assay_testkit::command("unshare");
+        command.args(["--pid", "--fork"]).args(own_proc);
+        command.arg(sweep.get_program()).args(sweep.get_args());
+        for (name, value) in sweep.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        let ended = command.output().expect("it starts");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{own_proc:?}: {said}");
+        assert_eq!(knob.value(), "1");
+        assert_eq!(journals(&bed), 0);
+    }
+}
+
 /// A sweep that does not end by itself, with some trials behind it.
 fn under_way(bed: &Bed, folder: &Path, knob: &Knob) -> Running {
     let words = ["--vary", &knob.vary, "--rounds", "500"];
