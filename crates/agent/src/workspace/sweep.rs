@@ -2,10 +2,11 @@
 
 use super::removal::take_away;
 use super::{OWNER, Owner, PREFIX};
-use assay_engine::held::{self, HeldFolder};
+use assay_engine::held::{self, HeldFolder, remove_folder};
 use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -43,7 +44,11 @@ fn sweep_one(path: &Path, run_id: &str) -> Option<Leftover> {
         return None;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(&folder, OWNER, flags, Mode::empty()).ok()?);
+    let file = match openat(&folder, OWNER, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return never_owned(folder, path, run_id),
+        Err(_) => return None,
+    };
     let mut text = Vec::new();
     let read = (&file).take(MAX_OWNER_BYTES).read_to_end(&mut text);
     let owner = read.map(|_| serde_json::from_slice::<Owner>(&text));
@@ -63,11 +68,31 @@ fn sweep_one(path: &Path, run_id: &str) -> Option<Leftover> {
     }
 }
 
-/// Killed between making the owner file and writing it. A young empty file may
-/// be that of a run which is just starting.
+/// Removes the folder of a run that was killed before it made its owner file: it is empty.
+fn never_owned(folder: impl AsFd, path: &Path, run_id: &str) -> Option<Leftover> {
+    let folder = File::from(folder.as_fd().try_clone_to_owned().ok()?);
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_ours = run_id.len() == 8 && run_id.bytes().all(is_letter);
+    let removed =
+        is_ours && is_old(&folder.metadata().ok()?) && remove_folder(folder.as_fd(), path).is_ok();
+    removed.then(|| Leftover {
+        folder: held::named(path).into_owned(),
+        run_id: run_id.to_owned(),
+        size: Bytes(0),
+        problem: None,
+        locked: false,
+    })
+}
+
+/// Killed between making the owner file and writing it.
 fn was_never_written(owner: &fs::Metadata) -> bool {
-    let age = owner.modified().ok().and_then(|time| time.elapsed().ok());
-    owner.len() == 0 && age.is_some_and(|age| age > STARTING)
+    owner.len() == 0 && is_old(owner)
+}
+
+/// A young file or folder may be that of a run that is just starting.
+fn is_old(meta: &fs::Metadata) -> bool {
+    let age = meta.modified().ok().and_then(|time| time.elapsed().ok());
+    age.is_some_and(|age| age > STARTING)
 }
 
 #[cfg(test)]
@@ -141,6 +166,36 @@ mod tests {
         let swept = sweep(parent.path());
         assert!(swept[0].problem.is_some());
         assert!(strange.join("notes").exists());
+    }
+
+    #[test]
+    fn the_empty_folder_of_a_run_that_was_killed_at_once_is_swept() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str, is_old: bool| {
+            let path = parent.path().join(name);
+            fs::create_dir(&path).unwrap();
+            let age = STARTING * if is_old { 2 } else { 0 };
+            let made = std::time::SystemTime::now() - age;
+            File::open(&path).unwrap().set_modified(made).unwrap();
+            path
+        };
+        let killed = make(".assay-abcdefgh", true);
+        let others = [
+            make(".assay-starting", false),
+            make(".assay-startin2", false),
+            make(".assay-of a user", true),
+        ];
+        let full = make(".assay-abcdefg2", true);
+        fs::write(full.join("notes"), "precious").unwrap();
+        File::open(&full)
+            .unwrap()
+            .set_modified(std::time::UNIX_EPOCH)
+            .unwrap();
+        let swept = sweep(parent.path());
+        assert_eq!(swept.len(), 1, "{swept:?}");
+        assert_eq!(swept[0].run_id, "abcdefgh");
+        assert!(!killed.exists() && full.join("notes").exists());
+        assert!(others.iter().all(|path| path.exists()));
     }
 
     #[test]
