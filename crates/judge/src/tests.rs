@@ -147,6 +147,7 @@ impl Trial {
             minor: 0,
             role,
             parent: parent.map(str::to_owned),
+            other_parents: Vec::new(),
             size: None,
             backing_file: None,
             identity: DeviceIdentity::default(),
