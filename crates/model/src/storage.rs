@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 /// Path that stands for main memory where that is measured.
 pub const MAIN_MEMORY: &str = "memory";
 
+/// Raw attribute of a loop device whose file is in memory: the type of its file system.
+pub const FILE_IN_MEMORY: &str = "backing_memory";
+
 /// The folder that holds a file: `.` for a bare name.
 ///
 /// ```
@@ -130,8 +133,7 @@ impl Storage {
         }
         let mut lowest = (self.layers.iter()).filter(|layer| self.below(layer).next().is_none());
         let (top, first) = (top?, lowest.next()?);
-        let all =
-            first.identity.kind.is_memory() && lowest.all(|layer| layer.identity.kind.is_memory());
+        let all = first.is_memory() && lowest.all(Layer::is_memory);
         let kind = &first.identity.kind;
         all.then(|| match first.name == top.name {
             true => format!("{} is memory ({kind})", top.name),
@@ -150,6 +152,12 @@ impl Storage {
     /// device: all but those beneath a loop device.
     pub fn reached_directly(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|l| l.role != LayerRole::Beneath)
+    }
+
+    /// The lowest devices that are memory, where others are not.
+    pub fn partly_memory(&self) -> impl Iterator<Item = &Layer> {
+        let part = self.memory().is_none();
+        self.leaves().filter(move |leaf| part && leaf.is_memory())
     }
 
     /// The disks that data reaches directly and that have no layer of their
@@ -254,6 +262,11 @@ impl Layer {
     /// `true` if the layer of that name stands directly on this one.
     pub fn is_below(&self, name: &str) -> bool {
         self.parent.as_deref() == Some(name) || self.other_parents.iter().any(|it| it == name)
+    }
+
+    /// `true` if the device stores its data in memory, or nowhere.
+    pub fn is_memory(&self) -> bool {
+        self.identity.kind.is_memory() || self.identity.raw.contains_key(FILE_IN_MEMORY)
     }
 
     /// The file of a loop device that reads and writes it through the page cache.

@@ -5,7 +5,7 @@ use super::holder::Holder;
 use crate::device::Device;
 use crate::files::{FileKind, Stamp};
 use crate::identity;
-use assay_model::storage::{Layer, LayerRole};
+use assay_model::storage::{FILE_IN_MEMORY, Layer, LayerRole};
 use std::collections::VecDeque;
 
 /// Layers of a device.
@@ -39,7 +39,14 @@ impl View<'_> {
                         walk.add(below, LayerRole::Beneath, Some(device.name.clone()));
                     }
                 }
-                Some(Holder::Memory { fs_type }) => in_memory.push((device.name, fs_type)),
+                Some(Holder::Memory { fs_type }) => {
+                    let mut layers = walk.layers.iter_mut();
+                    if let Some(layer) = layers.find(|layer| layer.name == device.name) {
+                        let raw = &mut layer.identity.raw;
+                        raw.insert(FILE_IN_MEMORY.to_owned(), fs_type.clone());
+                    }
+                    in_memory.push((device.name, fs_type));
+                }
                 None => {}
             }
         }
