@@ -204,7 +204,7 @@ fn boot(
                    -serial stdio -device virtio-scsi-pci,id=scsi -device nvme-subsys,id=two \
                    -device nvme,id=first,serial=two,subsys=two -device nvme,serial=two,subsys=two";
     qemu.args(machine.split(' ').filter(|word| !word.is_empty()));
-    let shared = "file.locking=off";
+    let shared = ",file.locking=off";
     for (name, option, device) in [
         ("b", "", "virtio-blk-pci,drive=b"),
         ("c", "", "virtio-blk-pci,drive=c"),
@@ -227,7 +227,7 @@ fn boot(
         let file = file.display();
         qemu.args([
             "-drive",
-            &format!("if=none,id={name},format=raw,{option},file={file}"),
+            &format!("if=none,id={name},format=raw,file={file}{option}"),
         ]);
         qemu.args(["-device", device]);
     }
