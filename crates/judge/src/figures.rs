@@ -133,50 +133,37 @@ impl Case<'_> {
     /// `true` if `write through` in the queue of a device is not what its driver found: SCSI and
     /// virtio show the setting of the device itself, and NVMe has FUA with a volatile cache only.
     pub(super) fn hides_cache(&self, leaf: &Layer) -> bool {
-        let identity = &leaf.identity;
-        let of_device = identity.raw.get("cache_type");
-        let queue = self.queue(leaf);
-        let through = queue.is_some_and(|queue| queue.write_cache == Some(WriteCache::Through));
-        let fua = queue.is_some_and(|queue| queue.fua == Some(true));
+        let (raw, kind) = (&leaf.identity.raw, &leaf.identity.kind);
+        let of_device = raw.get("cache_type");
         let back = of_device.is_some_and(|cache| cache.starts_with("write back"));
-        through && (back || (fua && identity.kind == DeviceKind::Nvme))
+        self.queue(leaf).is_some_and(|queue| {
+            let has_cache = back || (*kind == DeviceKind::Nvme && queue.fua == Some(true));
+            has_cache && queue.write_cache == Some(WriteCache::Through)
+        })
     }
 
     /// The leaves, those together that are paths to the same disk.
     pub(super) fn media(&self) -> Vec<Vec<&Layer>> {
-        let mut media: Vec<Vec<&Layer>> = Vec::new();
-        for leaf in self.evidence.storage.leaves() {
-            let is_path = leaf.role == LayerRole::Path;
-            let mut known = media.iter_mut();
-            let same = known.find(|paths| is_path && paths[0].parent == leaf.parent);
-            match same {
-                Some(paths) => paths.push(leaf),
-                None => media.push(vec![leaf]),
-            }
-        }
-        media
+        let leaves: Vec<&Layer> = self.evidence.storage.leaves().collect();
+        let same = |a: &&Layer, b: &&Layer| a.role == LayerRole::Path && a.parent == b.parent;
+        leaves.chunk_by(same).map(<[_]>::to_vec).collect()
     }
 
     /// Flushes of all leaves together.
     pub(super) fn flushes(&self) -> Option<u64> {
-        let mut sum = None;
-        for paths in self.media() {
-            sum = Some(sum.unwrap_or(0) + self.flushes_of_medium(&paths)?);
-        }
-        sum
+        let media = self.media();
+        let flushes = media.iter().map(|paths| self.flushes_of_medium(paths));
+        flushes.sum::<Option<u64>>().filter(|_| !media.is_empty())
     }
 
     /// Flushes of a disk: those counted at all paths to it, or at the multipath device above them.
     pub(super) fn flushes_of_medium(&self, paths: &[&Layer]) -> Option<u64> {
-        let mut sum = 0;
-        for path in paths {
-            sum += self.flushes_of(path)?;
-        }
+        let sum: Option<u64> = paths.iter().map(|path| self.flushes_of(path)).sum();
         let path = paths.first().filter(|path| path.role == LayerRole::Path);
         let mut layers = self.evidence.storage.layers.iter();
         let above = layers.find(|layer| path.is_some_and(|path| path.is_below(&layer.name)));
         let above = above.and_then(|layer| self.flushes_of(layer));
-        Some(sum.max(above.unwrap_or(0)))
+        Some(sum?.max(above.unwrap_or(0)))
     }
 
     fn flushes_of(&self, leaf: &Layer) -> Option<u64> {

@@ -68,7 +68,7 @@ impl Case<'_> {
                 "{name} has a volatile cache, but its queue says write through: nothing flushes it",
                 name = hidden().map_or("", |leaf| &leaf.name)
             )),
-            Some(_) if self.may_flush_by_fua() => unknown(tr!(
+            Some(_) if self.leaves_have_fua() && self.over_device_mapper() => unknown(tr!(
                 "device mapper may have replaced the flush by writes that are forced to the medium (FUA), which the kernel does not count"
             )),
             Some(0) => {
@@ -140,11 +140,10 @@ impl Case<'_> {
         )
     }
 
-    /// `true` if a target of device mapper (dm-integrity) may have forced single writes to the
-    /// medium instead of flushing it.
-    fn may_flush_by_fua(&self) -> bool {
+    /// `true` if a target of device mapper (dm-integrity) may replace flushes by writes.
+    fn over_device_mapper(&self) -> bool {
         let mut layers = self.evidence.storage.layers.iter();
-        layers.any(|layer| layer.identity.kind == DeviceKind::Dm) && self.leaves_have_fua()
+        layers.any(|layer| layer.identity.kind == DeviceKind::Dm)
     }
 
     fn leaves_have_fua(&self) -> bool {

@@ -235,6 +235,10 @@ fn bytes_that_no_lowest_device_moved_are_not_the_devices() {
     };
     read(0).reads_are("unknown");
     read(JOB).reads_are("device");
+    // A mirror counts its reads twice.
+    let twice = read(JOB / 2).read_from("dm-0", JOB);
+    twice.reads_are("unknown");
+    read(JOB).read_from("dm-0", JOB).reads_are("device");
     let zero = read(0).with(|t| t.evidence().storage.layers.truncate(1));
     zero.reads_are("unknown");
     // Its disk does not count.

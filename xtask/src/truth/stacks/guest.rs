@@ -4,7 +4,7 @@
 use super::super::claim::{Claim, Direction};
 use super::super::jobs::{JOBS, Neighbour, On, TruthJob};
 use super::super::judge::{Truth, by_share};
-use super::super::operations::{MeasuredPhase, operations};
+use super::super::operations::{MeasuredPhase, OperationKind, operations};
 use super::super::table::TruthRow;
 use super::super::topology::Storage;
 use super::super::trace::{Micros, SyscallEvent, Tracer, What};
@@ -112,7 +112,14 @@ fn cell(
     let claims = claims(&String::from_utf8_lossy(&output.stdout))?;
     let judged = claims.iter().map(|claim| {
         let phase = MeasuredPhase::of(claim, &all, job.words.contains("sync"));
-        let phase = phase.context("the calls of the job are not in the trace")?;
+        let mut phase = phase.context("the calls of the job are not in the trace")?;
+        if job.words.contains("end_fsync") {
+            // On an emulated processor it may begin late.
+            let last = phase.operations.iter().map(|one| one.end).max();
+            let mut flushes = all.iter().filter(|one| one.kind == OperationKind::Flush);
+            let flush = flushes.find(|one| Some(one.begin) >= last);
+            phase.stop = flush.context("the trace has no flush at the end")?.end;
+        }
         let mut truth = lowest.truth(claim, &phase);
         if stack.opaque {
             truth.label.push("unknown");
@@ -131,28 +138,33 @@ fn cell(
 }
 
 /// Requests of the lowest devices.
-struct Lowest(Vec<SyscallEvent>);
+struct Lowest {
+    events: Vec<SyscallEvent>,
+    /// Numbers of the drivers whose devices are all paths to one disk.
+    paths: Vec<String>,
+}
 
 impl Lowest {
     fn new(mut events: Vec<SyscallEvent>) -> Result<Self> {
         let known = fs::read_to_string("/proc/devices")?;
-        let upper: Vec<&str> = known
-            .lines()
-            .filter_map(|line| line.trim().split_once(' '))
-            .filter(|(_, name)| UPPER.contains(name))
-            .map(|(major, _)| major)
-            .collect();
+        let majors = |names: &[&str]| -> Vec<String> {
+            let lines = known.lines().filter_map(|line| line.trim().split_once(' '));
+            let named = lines.filter(|(_, name)| names.contains(name));
+            named.map(|(major, _)| major.to_owned()).collect()
+        };
+        let upper = majors(&UPPER);
         events.retain(|event| {
             let device = event.device.as_deref().and_then(|it| it.split_once(','));
-            device.is_some_and(|(major, _)| !upper.contains(&major))
+            device.is_some_and(|(major, _)| upper.iter().all(|it| it != major))
         });
-        Ok(Self(events))
+        let paths = majors(&["sd", "blkext"]);
+        Ok(Self { events, paths })
     }
 
     fn truth(&self, claim: &Claim, phase: &MeasuredPhase) -> Truth {
         let done = |event: &&SyscallEvent| event.at >= phase.start;
         let (mut reached, mut later) = (0, 0);
-        for event in self.0.iter().filter(done) {
+        for event in self.events.iter().filter(done) {
             let bytes = data(event, claim.direction);
             match event.at <= phase.stop {
                 true => reached += bytes,
@@ -187,9 +199,16 @@ impl Lowest {
     /// Bytes that were written and that no later flush, nor FUA, made safe.
     fn unsafe_bytes(&self, phase: &MeasuredPhase) -> u64 {
         let mut devices: BTreeMap<&str, Vec<&SyscallEvent>> = BTreeMap::new();
-        for event in self.0.iter().filter(|event| event.at <= phase.stop) {
+        for event in self.events.iter().filter(|event| event.at <= phase.stop) {
             let device = event.device.as_deref().unwrap_or_default();
-            devices.entry(device).or_default().push(event);
+            let (driver, _) = device.split_once(',').unwrap_or_default();
+            // A stack has one SCSI or NVMe disk, but several paths to it.
+            let disk = if self.paths.iter().any(|it| it == driver) {
+                driver
+            } else {
+                device
+            };
+            devices.entry(disk).or_default().push(event);
         }
         let left = devices.values().map(|events| {
             let (mut left, mut asked): (Vec<(Micros, u64)>, Option<Micros>) = (Vec::new(), None);

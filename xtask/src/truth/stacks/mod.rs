@@ -51,8 +51,9 @@ const PACKAGES: [&str; 16] = [
     "xfsprogs",
 ];
 /// Folders of a kernel's modules that hold those of storage.
-const MODULES: [&str; 12] = [
+const MODULES: [&str; 13] = [
     "arch",
+    "block",
     "crypto",
     "drivers/ata",
     "drivers/block",
