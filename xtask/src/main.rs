@@ -67,6 +67,9 @@ cargo xtask COMMAND
                        labels on real topologies against the kernel's tracepoints (root;
                        minutes); --against: labels of an earlier FILE; --write: the table
                        of docs/evidence.md
+  stacks [--kernel 6.1|6.12] [--only TEXT] [--assay PROGRAM] [--json FILE]
+                       labels on stacks of devices (LVM, md, multipath, bcache, ...) in a guest
+                       of QEMU with Debian's kernels; an hour, without KVM
   digests              simulated runs on aarch64, bit for bit those of this machine
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [NAME]...     build the static agents, or only some: aarch64, and
@@ -105,7 +108,7 @@ fn dispatch(words: &[String]) -> Result<()> {
     match words.as_slice() {
         ["test", rest @ ..] => test::run(rest),
         ["quick", rest @ ..] => quick::run_checks(rest),
-        ["bench" | "calibrate" | "truth", ..] => measure(&words),
+        ["bench" | "calibrate" | "stacks" | "truth", ..] => measure(&words),
         ["digests"] => digests::run_checks(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["dist", rest @ ..] => dist::run_builds(rest),
@@ -147,6 +150,7 @@ fn measure(words: &[&str]) -> Result<()> {
         ["calibrate", "--devices"] => calibrate::devices::run(),
         ["calibrate", "--traits", rest @ ..] => calibrate::traits::run(rest),
         ["truth", rest @ ..] => truth::check(rest),
+        ["stacks", rest @ ..] => truth::stacks::check(rest),
         _ => no_such_task(words),
     }
 }

@@ -79,6 +79,7 @@ pub fn storage(path: &Path) -> Result<Storage, String> {
             minor: 0,
             role: LayerRole::Top,
             parent: None,
+            other_parents: Vec::new(),
             size,
             backing_file: None,
             identity,

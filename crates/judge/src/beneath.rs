@@ -1,4 +1,4 @@
-//! Disks beneath a loop device, with a page cache in between. The label describes the loop device;
+//! Disks beneath a loop or network block device, with a page cache in between. The label describes the loop device;
 //! a caveat beside it tells what did not reach the disk.
 
 use super::share::{percent, ratio};
@@ -39,11 +39,10 @@ impl Case<'_> {
         let all = &self.evidence.storage.layers;
         let loops = all
             .iter()
-            .filter(|layer| layer.identity.kind == DeviceKind::Loop);
+            .filter(|layer| matches!(layer.identity.kind, DeviceKind::Loop | DeviceKind::Nbd));
         let shares = loops.map(|over| {
-            let mut below = all.iter().filter(|layer| {
-                layer.role == LayerRole::Beneath && layer.parent.as_ref() == Some(&over.name)
-            });
+            let below = self.evidence.storage.below(over);
+            let mut below = below.filter(|layer| layer.role == LayerRole::Beneath);
             (over, below.next())
         });
         let mut worst: Option<(f64, String)> = None;

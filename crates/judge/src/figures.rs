@@ -4,7 +4,7 @@ use super::Case;
 use assay_lang::tr;
 use assay_model::evidence::{DeviceCounters, FileCache, OwnIo, QueueSettings, WriteCache};
 use assay_model::job::Direction;
-use assay_model::storage::Layer;
+use assay_model::storage::{DeviceKind, Layer, LayerRole};
 
 impl Case<'_> {
     /// Returns the I/O that the kernel accounted to the agent while the clock ran.
@@ -69,6 +69,12 @@ impl Case<'_> {
         mount.is_some_and(|mount| mount.fs_type.starts_with("fuse"))
     }
 
+    /// `true` if the test file is on an f2fs.
+    pub(super) fn on_f2fs(&self) -> bool {
+        let mount = self.evidence.storage.mount.as_ref();
+        mount.is_some_and(|mount| mount.fs_type == "f2fs")
+    }
+
     /// `true` if the test file is on an overlay.
     pub(super) fn on_overlay(&self) -> bool {
         let mount = self.evidence.storage.mount.as_ref();
@@ -86,9 +92,15 @@ impl Case<'_> {
             .sum()
     }
 
+    /// Name of the layer that holds the file; the names of several, joined.
     pub(super) fn top_name(&self) -> String {
-        let top = self.evidence.storage.top();
-        top.map_or_else(|| tr!("the device").to_owned(), |layer| layer.name.clone())
+        let tops: Vec<&str> = (self.evidence.storage.tops())
+            .map(|layer| layer.name.as_str())
+            .collect();
+        match tops.is_empty() {
+            true => tr!("the device").to_owned(),
+            false => tops.join(" + "),
+        }
     }
 
     /// The whole disk that the top layer is on: all traffic is seen there.
@@ -106,22 +118,55 @@ impl Case<'_> {
     pub(super) fn volatile_cache(&self) -> Option<bool> {
         let mut volatile = None;
         for leaf in self.evidence.storage.leaves() {
-            let back = self.queue(leaf)?.write_cache? == WriteCache::Back;
+            let back = self.is_volatile(leaf)?;
             volatile = Some(volatile.unwrap_or(false) || back);
         }
         volatile
     }
 
-    /// Flushes of all leaves together.
-    pub(super) fn flushes(&self) -> Option<u64> {
-        let mut sum = None;
-        for leaf in self.evidence.storage.leaves() {
-            sum = Some(sum.unwrap_or(0) + self.flushes_of(leaf)?);
-        }
-        sum
+    /// `true` if a device has a volatile cache, also one that the kernel was told not to flush.
+    pub(super) fn is_volatile(&self, leaf: &Layer) -> Option<bool> {
+        let back = self.queue(leaf)?.write_cache? == WriteCache::Back;
+        Some(back || self.hides_cache(leaf))
     }
 
-    pub(super) fn flushes_of(&self, leaf: &Layer) -> Option<u64> {
+    /// `true` if `write through` in the queue of a device is not what its driver found: SCSI and
+    /// virtio show the setting of the device itself, and NVMe has FUA with a volatile cache only.
+    pub(super) fn hides_cache(&self, leaf: &Layer) -> bool {
+        let (raw, kind) = (&leaf.identity.raw, &leaf.identity.kind);
+        let of_device = raw.get("cache_type");
+        let back = of_device.is_some_and(|cache| cache.starts_with("write back"));
+        self.queue(leaf).is_some_and(|queue| {
+            let has_cache = back || (*kind == DeviceKind::Nvme && queue.fua == Some(true));
+            has_cache && queue.write_cache == Some(WriteCache::Through)
+        })
+    }
+
+    /// The leaves, those together that are paths to the same disk.
+    pub(super) fn media(&self) -> Vec<Vec<&Layer>> {
+        let leaves: Vec<&Layer> = self.evidence.storage.leaves().collect();
+        let same = |a: &&Layer, b: &&Layer| a.role == LayerRole::Path && a.parent == b.parent;
+        leaves.chunk_by(same).map(<[_]>::to_vec).collect()
+    }
+
+    /// Flushes of all leaves together.
+    pub(super) fn flushes(&self) -> Option<u64> {
+        let media = self.media();
+        let flushes = media.iter().map(|paths| self.flushes_of_medium(paths));
+        flushes.sum::<Option<u64>>().filter(|_| !media.is_empty())
+    }
+
+    /// Flushes of a disk: those counted at all paths to it, or at the multipath device above them.
+    pub(super) fn flushes_of_medium(&self, paths: &[&Layer]) -> Option<u64> {
+        let sum: Option<u64> = paths.iter().map(|path| self.flushes_of(path)).sum();
+        let path = paths.first().filter(|path| path.role == LayerRole::Path);
+        let mut layers = self.evidence.storage.layers.iter();
+        let above = layers.find(|layer| path.is_some_and(|path| path.is_below(&layer.name)));
+        let above = above.and_then(|layer| self.flushes_of(layer));
+        Some(sum?.max(above.unwrap_or(0)))
+    }
+
+    fn flushes_of(&self, leaf: &Layer) -> Option<u64> {
         if self.switched_off(leaf) {
             return None;
         }
@@ -139,6 +184,64 @@ impl Case<'_> {
             .collect()
     }
 
+    /// Bytes that the layers holding the file moved, as far as the kernel counts there.
+    pub(super) fn moved(&self, direction: Direction) -> Option<u64> {
+        let tops = self.evidence.storage.tops();
+        tops.map(|top| self.moved_by(top, direction)).sum()
+    }
+
+    /// Bytes that went through a layer.
+    pub(super) fn moved_by(&self, layer: &Layer, direction: Direction) -> Option<u64> {
+        let counted = self.counting(layer).into_iter();
+        counted
+            .map(|layer| self.delta(&layer.name, direction))
+            .sum()
+    }
+
+    /// Read requests that the layers holding the file completed.
+    pub(super) fn read_requests(&self) -> Option<u64> {
+        let tops = self.evidence.storage.tops();
+        let counted = tops.flat_map(|top| self.counting(top));
+        let requests = counted.map(|layer| {
+            let (before, after) = self.counters(&layer.name)?;
+            Some(after.read_ios.saturating_sub(before.read_ios))
+        });
+        requests.sum()
+    }
+
+    /// The layers whose counters are those of `layer`: itself or, where the kernel does not count
+    /// there, those below through which all its data goes: its disk, its only member, or its paths.
+    pub(super) fn counting<'a>(&'a self, layer: &'a Layer) -> Vec<&'a Layer> {
+        let storage = &self.evidence.storage;
+        let mut here = vec![layer];
+        // A stack is no deeper than it has layers, whatever a record says.
+        for _ in &storage.layers {
+            let below = here.iter().flat_map(|layer| storage.below(layer));
+            let below: Vec<&Layer> = below.filter(|l| l.role != LayerRole::Beneath).collect();
+            let all = below.len() == 1 || below.iter().all(|l| l.role == LayerRole::Path);
+            if below.is_empty() || !all || here.iter().all(|layer| self.counts(layer)) {
+                break;
+            }
+            here = below;
+        }
+        here
+    }
+
+    /// `true` if a layer counts its I/O. Device mapper and md of older kernels do so although
+    /// their counters are switched off; a disk with several paths, and its partitions, may not
+    /// although they are switched on.
+    fn counts(&self, layer: &Layer) -> bool {
+        let mut all = self.evidence.storage.layers.iter();
+        let over_paths = layer.role != LayerRole::Path && all.any(|l| l.role == LayerRole::Path);
+        self.has_moved(layer) || !(over_paths || self.switched_off(layer))
+    }
+
+    /// `true` if the counters of a layer moved while the clock ran.
+    pub(super) fn has_moved(&self, layer: &Layer) -> bool {
+        let both = [Direction::Read, Direction::Write].map(|way| self.delta(&layer.name, way));
+        both.into_iter().flatten().any(|bytes| bytes > 0)
+    }
+
     /// Bytes that a layer moved while the clock ran.
     pub(super) fn delta(&self, layer: &str, direction: Direction) -> Option<u64> {
         let (before, after) = self.counters(layer)?;
@@ -146,12 +249,6 @@ impl Case<'_> {
             Direction::Read => after.read_bytes.saturating_sub(before.read_bytes),
             Direction::Write => after.write_bytes.saturating_sub(before.write_bytes),
         })
-    }
-
-    /// Read requests that a layer completed while the clock ran.
-    pub(super) fn read_requests(&self, layer: &str) -> Option<u64> {
-        let (before, after) = self.counters(layer)?;
-        Some(after.read_ios.saturating_sub(before.read_ios))
     }
 
     /// Bytes that a layer discarded while the clock ran (Linux 4.18).

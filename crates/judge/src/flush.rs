@@ -2,9 +2,9 @@
 
 use super::{Case, Measured};
 use assay_lang::tr;
-use assay_model::evidence::{Evidence, WriteCache};
+use assay_model::evidence::Evidence;
 use assay_model::job::{Direction, EngineKind, OpenSync};
-use assay_model::storage::Layer;
+use assay_model::storage::DeviceKind;
 use assay_model::work::androbench::DatabaseStep;
 
 /// Mount options with which a file system never tells the device to flush.
@@ -54,6 +54,7 @@ impl Case<'_> {
             ));
         }
         let asked = self.flushes_needed();
+        let hidden = || self.evidence.storage.leaves().find(|l| self.hides_cache(l));
         match self.flushes_seen() {
             None => {
                 let why = self.why_no_flush_count();
@@ -63,6 +64,13 @@ impl Case<'_> {
             Some(_) if self.forced_to_medium() => {
                 device(tr!("each write was forced to the medium (FUA)"))
             }
+            Some(_) if hidden().is_some() => unflushed(tr!(
+                "{name} has a volatile cache, but its queue says write through: nothing flushes it",
+                name = hidden().map_or("", |leaf| &leaf.name)
+            )),
+            Some(_) if self.leaves_have_fua() && self.over_device_mapper() => unknown(tr!(
+                "device mapper may have replaced the flush by writes that are forced to the medium (FUA), which the kernel does not count"
+            )),
             Some(0) => {
                 unflushed(tr!("a flush was asked for, but none reached the device").to_owned())
             }
@@ -92,7 +100,11 @@ impl Case<'_> {
             _ => u64::from(job.numjobs) * u64::from(job.iodepth),
         };
         let commits = self.database.map_or(0, DatabaseStep::least_flushes);
-        let calls = self.measured.flush.count + self.synchronous_writes();
+        let mut calls = self.measured.flush.count + self.synchronous_writes();
+        if self.on_f2fs() {
+            // A checkpoint that is written anyway makes the flush of a call needless.
+            calls = calls.saturating_sub(1);
+        }
         calls.div_ceil(together.max(1)).max(commits).max(1)
     }
 
@@ -100,9 +112,18 @@ impl Case<'_> {
     /// written to saw none.
     fn flushes_seen(&self) -> Option<u64> {
         let mut sum = 0;
-        for leaf in self.evidence.storage.leaves().filter(|l| self.volatile(l)) {
-            let flushes = self.flushes_of(leaf)?;
-            let written = self.delta(&leaf.name, Direction::Write)?;
+        for paths in self.media() {
+            if !paths
+                .iter()
+                .any(|leaf| self.is_volatile(leaf) == Some(true))
+            {
+                continue;
+            }
+            let flushes = self.flushes_of_medium(&paths)?;
+            let written: Option<u64> = (paths.iter())
+                .map(|leaf| self.delta(&leaf.name, Direction::Write))
+                .sum();
+            let written = written?;
             if flushes == 0 && written > 0 {
                 return Some(0);
             }
@@ -119,9 +140,21 @@ impl Case<'_> {
         )
     }
 
-    fn volatile(&self, leaf: &Layer) -> bool {
-        let queue = self.queue(leaf);
-        queue.is_some_and(|queue| queue.write_cache == Some(WriteCache::Back))
+    /// `true` if a target of device mapper (dm-integrity) may replace flushes by writes.
+    fn over_device_mapper(&self) -> bool {
+        let mut layers = self.evidence.storage.layers.iter();
+        layers.any(|layer| layer.identity.kind == DeviceKind::Dm)
+    }
+
+    fn leaves_have_fua(&self) -> bool {
+        let leaves = self.evidence.storage.leaves();
+        let mut volatile = leaves.filter(|leaf| self.is_volatile(leaf) == Some(true));
+        volatile.all(|leaf| {
+            let fua = self
+                .queue(leaf)
+                .is_some_and(|queue| queue.fua == Some(true));
+            fua && !self.hides_cache(leaf)
+        })
     }
 
     fn without_barriers(&self) -> Option<&'static str> {
@@ -152,8 +185,6 @@ impl Case<'_> {
             OpenSync::Dsync => true,
             OpenSync::Sync => self.evidence.storage.mount.is_none(),
         };
-        let fua = |leaf| self.queue(leaf).is_some_and(|q| q.fua == Some(true));
-        let mut volatile = self.evidence.storage.leaves().filter(|l| self.volatile(l));
-        by_flag && self.job.direct && volatile.all(fua)
+        by_flag && self.job.direct && self.leaves_have_fua()
     }
 }

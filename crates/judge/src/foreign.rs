@@ -2,6 +2,7 @@
 
 use super::{Case, ForeignIo};
 use assay_model::job::{Direction, OpenSync};
+use assay_model::storage::Layer;
 use assay_model::units::{KIB, MIB};
 use assay_model::work::androbench::DatabaseStep;
 
@@ -16,12 +17,13 @@ const USUAL_BYTES_PER_COMMIT: u64 = 32 * KIB;
 
 impl Case<'_> {
     pub(super) fn foreign(&self) -> Option<ForeignIo> {
-        if self
-            .evidence
-            .storage
-            .device()
-            .is_some_and(|d| self.switched_off(d))
-        {
+        let storage = &self.evidence.storage;
+        let uncounted = |layer: &Layer| {
+            let mut counted = self.counting(layer).into_iter();
+            counted.any(|layer| self.switched_off(layer) && !self.has_moved(layer))
+        };
+        // Of several devices, a file system may write the same to each.
+        if storage.device().is_some_and(uncounted) || storage.tops().nth(1).is_some() {
             return None;
         }
         Some(ForeignIo {
@@ -36,7 +38,7 @@ impl Case<'_> {
     /// seen to have moved meanwhile is believed to have gone here as far as
     /// the disk moved that much beyond the usual overhead.
     fn foreign_bytes(&self, direction: Direction) -> Option<u64> {
-        let disk_bytes = self.delta(self.disk_name()?, direction)?;
+        let disk_bytes = self.moved_by(self.evidence.storage.device()?, direction)?;
         let own = self.own_moved(direction);
         let beyond = disk_bytes.saturating_sub(own);
         let unexplained = beyond.saturating_sub(self.overhead(direction, own));

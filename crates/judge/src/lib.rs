@@ -362,7 +362,9 @@ impl Case<'_> {
     /// of the way. Maps know no `O_DIRECT`.
     fn reads_past_the_cache(&self) -> bool {
         let maps = self.job.ioengine == EngineKind::Mmap;
-        self.job.direct && !maps && self.evidence.storage.memory().is_none()
+        let storage = &self.evidence.storage;
+        let memory = storage.memory().is_some() || storage.partly_memory().next().is_some();
+        self.job.direct && !maps && !memory
     }
 
     fn judge_write(&self, share: Result<Share, String>) -> DirectionEvidence {

@@ -181,11 +181,11 @@ impl Case<'_> {
         if needed == 0 {
             return None;
         }
-        let made = self.read_requests(&self.top_name())?;
+        let made = self.read_requests()?;
         let foreign = match self.own_io() {
             // Each at least a page.
             Some(own) => {
-                let device = self.delta(&self.top_name(), Direction::Read)?;
+                let device = self.moved(Direction::Read)?;
                 device.saturating_sub(own.read_bytes) / PAGE_BYTES
             }
             None if self.foreign_traffic(Direction::Read) => made,

@@ -16,7 +16,7 @@ use assay_model::evidence::{
     WriteCache,
 };
 use assay_model::job::{CacheState, EngineKind, FlushCall, OpenSync, Rw};
-use assay_model::storage::{Backing, DeviceIdentity, Layer, LayerRole, Mount, Storage};
+use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::trial::DirectionTotals;
 use assay_model::units::{Bytes, KIB, MIB};
 
@@ -25,6 +25,7 @@ const JOB: u64 = 256 * MIB;
 
 /// A trial in the making: a job of [`JOB`] bytes in blocks of 1 MiB on `sda`,
 /// a write-back disk of a recent kernel.
+#[derive(Clone)]
 struct Trial(TrialRecord);
 
 impl Trial {
@@ -147,6 +148,7 @@ impl Trial {
             minor: 0,
             role,
             parent: parent.map(str::to_owned),
+            other_parents: Vec::new(),
             size: None,
             backing_file: None,
             identity: DeviceIdentity::default(),
@@ -158,6 +160,29 @@ impl Trial {
             ..QueueSettings::default()
         });
         self
+    }
+
+    /// Another layer that stands directly on `name`.
+    fn also_below(self, name: &str, parent: &str) -> Self {
+        self.layer_with(name, |layer| layer.other_parents.push(parent.to_owned()))
+    }
+
+    fn kind(self, name: &str, kind: DeviceKind) -> Self {
+        self.layer_with(name, |layer| layer.identity.kind = kind)
+    }
+
+    fn layer_with(self, name: &str, change: impl FnOnce(&mut Layer)) -> Self {
+        self.with(|t| {
+            let mut layers = t.evidence().storage.layers.iter_mut();
+            change(layers.find(|layer| layer.name == name).unwrap());
+        })
+    }
+
+    fn queue(self, name: &str, change: impl FnOnce(&mut QueueSettings)) -> Self {
+        self.with(|t| {
+            let mut queues = t.evidence().queues.iter_mut();
+            change(queues.find(|queue| queue.name == name).unwrap());
+        })
     }
 
     /// Without any layer, to build another stack.

@@ -84,9 +84,7 @@ impl Case<'_> {
     /// requests of their own size. A request for a page cannot be smaller.
     pub(super) fn fetched_as_asked(&self, device_bytes: u64) -> bool {
         const PAGE_BYTES: u64 = 4096;
-        let Some((block, requests)) =
-            (self.touched.apart).zip(self.read_requests(&self.top_name()))
-        else {
+        let Some((block, requests)) = (self.touched.apart).zip(self.read_requests()) else {
             return false;
         };
         let block = block.max(PAGE_BYTES);
@@ -110,10 +108,9 @@ impl Case<'_> {
         let dirty = beyond(after, |cache| {
             cache.dirty_bytes.unwrap_or(0) + cache.writeback_bytes.unwrap_or(0)
         });
-        let top = self.top_name();
         let written = dirty
             .unwrap_or(0)
-            .saturating_add(self.delta(&top, Direction::Write).unwrap_or(0));
+            .saturating_add(self.moved(Direction::Write).unwrap_or(0));
         // Others' processes that cannot be seen, or have ended, show in what they moved.
         let reads = self.read_by_others().min(self.others(Direction::Read));
         let reads = reads.max(self.read_by_nobody_seen());
@@ -125,7 +122,7 @@ impl Case<'_> {
 
     /// Returns the bytes that the device read beyond those this process had asked for.
     fn read_by_nobody_seen(&self) -> u64 {
-        let device = self.delta(&self.top_name(), Direction::Read);
+        let device = self.moved(Direction::Read);
         let both = device.zip(self.own_io());
         both.map_or(0, |(device, own)| device.saturating_sub(own.read_bytes))
     }
@@ -134,7 +131,7 @@ impl Case<'_> {
     /// asked for, and what may still be under way of that.
     fn read_by_others(&self) -> u64 {
         let top = self.top_name();
-        let device = self.delta(&top, Direction::Read);
+        let device = self.moved(Direction::Read);
         let Some((device, own)) = device.zip(self.own_io()) else {
             return u64::MAX;
         };

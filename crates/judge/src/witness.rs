@@ -1,10 +1,10 @@
 //! The two witnesses of a share, the device's counters and the kernel's
 //! account of the agent: how far each may be believed.
 
-use super::share::{Range, ratio};
+use super::share::{Range, percent, ratio};
 use super::{Case, DEVICE_SHARE};
 use assay_model::job::Direction;
-use assay_model::storage::{Backing, Layer};
+use assay_model::storage::{Backing, DeviceKind, Layer};
 
 impl Case<'_> {
     /// Returns the bytes that the device moved, whoever caused it; `None` when there is no device
@@ -18,9 +18,54 @@ impl Case<'_> {
         }
         let top = self.top_name();
         let moved = self
-            .delta(&top, direction)
+            .moved(direction)
             .ok_or_else(|| format!("the kernel has no counters for {top}"))?;
-        self.count_on(moved, direction).map(Some)
+        let moved = self.count_on(moved, direction)?;
+        self.confirmed(moved, direction).map(Some)
+    }
+
+    /// What the lowest devices confirm of `moved` bytes, those that are memory apart. A layer of
+    /// software may make data up (a fresh thin volume), keep it in memory, or drop it.
+    fn confirmed(&self, moved: u64, direction: Direction) -> Result<u64, String> {
+        let storage = &self.evidence.storage;
+        let top = self.top_name();
+        let little = ratio(moved, self.job_bytes(direction)) <= 1.0 - DEVICE_SHARE;
+        let software = |leaf: &Layer| leaf.identity.kind == DeviceKind::Dm;
+        if little
+            || storage
+                .tops()
+                .all(|top| storage.below(top).next().is_none() && !software(top))
+        {
+            return Ok(moved);
+        }
+        let lowest = self.moved_by_lowest(direction)?;
+        // Mirrors of device mapper count their reads twice (Linux 6.12).
+        let share = ratio(lowest, moved.min(self.job_bytes(direction)));
+        if share < DEVICE_SHARE && storage.partly_memory().next().is_none() {
+            return Err(format!(
+                "the devices below {top} moved only {} % of what {top} did: it made up the rest, \
+                 kept it in memory or dropped it",
+                percent(share)
+            ));
+        }
+        Ok(moved.min(lowest))
+    }
+
+    /// Bytes that the lowest devices moved, those that are memory and those that are only software
+    /// apart.
+    fn moved_by_lowest(&self, direction: Direction) -> Result<u64, String> {
+        let mut sum = 0;
+        for leaf in self.evidence.storage.leaves() {
+            if leaf.is_memory() || leaf.identity.kind == DeviceKind::Dm {
+                continue;
+            }
+            let moved = self.delta(&leaf.name, direction);
+            match moved.filter(|_| self.has_moved(leaf) || !self.switched_off(leaf)) {
+                Some(moved) => sum += moved,
+                None => return Err(self.not_counted(&leaf.name)),
+            }
+        }
+        Ok(sum)
     }
 
     /// `true` if the storage is memory; otherwise its device is known, or an error says why not.
@@ -34,11 +79,18 @@ impl Case<'_> {
         }
     }
 
-    /// Returns `words`, or that the storage is only memory.
+    /// Returns `words`, or that the storage is only memory, or which part of it is.
     pub(super) fn said(&self, words: String) -> String {
-        match self.evidence.storage.memory() {
-            Some(memory) => format!("{memory}: there is no device behind it"),
-            None => words,
+        let storage = &self.evidence.storage;
+        if let Some(memory) = storage.memory() {
+            return format!("{memory}: there is no device behind it");
+        }
+        let parts: Vec<String> = (storage.partly_memory())
+            .map(|leaf| format!("{} ({})", leaf.name, leaf.identity.kind))
+            .collect();
+        match parts.is_empty() {
+            true => words,
+            false => format!("{words}; {} below it is memory", parts.join(", ")),
         }
     }
 
@@ -60,23 +112,32 @@ impl Case<'_> {
     /// more than the job can have caused.
     pub(super) fn foreign_traffic(&self, direction: Direction) -> bool {
         let job = self.job_bytes(direction);
-        let device = self.delta(&self.top_name(), direction).unwrap_or(0);
+        let device = self.moved(direction).unwrap_or(0);
         self.others(direction) > job / 20
             || device > job.saturating_add(self.overhead(direction, job))
     }
 
     /// Counters that are switched off may vouch for the device (device mapper
     /// and md of older kernels count nonetheless), but prove nothing when they
-    /// stood still.
+    /// stood still, unless the lowest devices did so too.
     fn count_on(&self, moved: u64, direction: Direction) -> Result<u64, String> {
-        let top = self.evidence.storage.top();
-        let off = top.filter(|layer| self.switched_off(layer));
-        match off {
-            Some(layer) if ratio(moved, self.job_bytes(direction)) < DEVICE_SHARE => {
-                Err(self.not_counted(&layer.name))
+        let storage = &self.evidence.storage;
+        let share = |bytes| ratio(bytes, self.job_bytes(direction));
+        for top in storage.tops() {
+            let counted = self.counting(top);
+            let doubtful = |layer: &&Layer| match storage.below(layer).next().is_none() {
+                true => share(moved) < DEVICE_SHARE,
+                false => {
+                    let below = || self.moved_by_lowest(direction).map_or(1.0, share);
+                    !self.has_moved(layer) && below() > 1.0 - DEVICE_SHARE
+                }
+            };
+            let mut off = counted.iter().filter(|layer| self.switched_off(layer));
+            if off.any(doubtful) {
+                return Err(self.not_counted(&top.name));
             }
-            _ => Ok(moved),
         }
+        Ok(moved)
     }
 
     /// `true` if the kernel was told not to count a layer's I/O.
@@ -108,7 +169,9 @@ impl Case<'_> {
         } else {
             1.0 - DEVICE_SHARE
         };
-        if own >= DEVICE_SHARE && device < missed {
+        // What is in memory is accounted too.
+        let partly_memory = self.evidence.storage.partly_memory().next().is_some();
+        if own >= DEVICE_SHARE && device < missed && !partly_memory {
             return Err(format!(
                 "the evidence contradicts itself: the kernel says that assay moved {:.0} % of \
                  the bytes to or from a device, but {} counted {:.0} %",

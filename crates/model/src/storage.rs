@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 /// Path that stands for main memory where that is measured.
 pub const MAIN_MEMORY: &str = "memory";
 
+/// Raw attribute of a loop device whose file is in memory: the type of its file system.
+pub const FILE_IN_MEMORY: &str = "backing_memory";
+
 /// The folder that holds a file: `.` for a bare name.
 ///
 /// ```
@@ -80,18 +83,28 @@ impl Storage {
         }
     }
 
-    /// The layer that holds the file directly: the device under test.
+    /// The layer that holds the file directly: the device under test. Of a file system on several
+    /// devices, the one that it is mounted from.
     pub fn top(&self) -> Option<&Layer> {
         self.layers.first()
+    }
+
+    /// The layers that hold the file directly: several where a file system is on several devices.
+    pub fn tops(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.iter().filter(|l| l.role == LayerRole::Top)
+    }
+
+    /// The layers directly below a layer.
+    pub fn below<'a>(&'a self, layer: &'a Layer) -> impl Iterator<Item = &'a Layer> {
+        self.layers.iter().filter(|l| l.is_below(&layer.name))
     }
 
     /// The layer that tells what the device under test is: the disk of a
     /// partition, else the top itself.
     pub fn device(&self) -> Option<&Layer> {
         let top = self.top()?;
-        let disk = self.layers.iter().find(|layer| {
-            layer.role == LayerRole::Disk && layer.parent.as_deref() == Some(top.name.as_str())
-        });
+        let mut layers = self.layers.iter();
+        let disk = layers.find(|l| l.role == LayerRole::Disk && l.is_below(&top.name));
         Some(disk.unwrap_or(top))
     }
 
@@ -118,13 +131,9 @@ impl Storage {
                 |top| format!("{} is in memory ({fs_type})", top.name),
             ));
         }
-        let mut lowest = self.layers.iter().filter(|layer| {
-            let mut all = self.layers.iter();
-            !all.any(|below| below.parent.as_deref() == Some(layer.name.as_str()))
-        });
+        let mut lowest = (self.layers.iter()).filter(|layer| self.below(layer).next().is_none());
         let (top, first) = (top?, lowest.next()?);
-        let all =
-            first.identity.kind.is_memory() && lowest.all(|layer| layer.identity.kind.is_memory());
+        let all = first.is_memory() && lowest.all(Layer::is_memory);
         let kind = &first.identity.kind;
         all.then(|| match first.name == top.name {
             true => format!("{} is memory ({kind})", top.name),
@@ -133,7 +142,7 @@ impl Storage {
     }
 
     /// Returns the caveats to show beside every label of this storage, one sentence each: loop
-    /// devices whose file the machine caches (`loop/dio`).
+    /// devices whose file the machine caches (`loop/dio`), and network block devices.
     pub fn caveats(&self) -> Vec<String> {
         let layers = self.layers.iter();
         layers.filter_map(Layer::caveat).collect()
@@ -145,13 +154,19 @@ impl Storage {
         self.layers.iter().filter(|l| l.role != LayerRole::Beneath)
     }
 
+    /// The lowest devices that are memory, where others are not.
+    pub fn partly_memory(&self) -> impl Iterator<Item = &Layer> {
+        let part = self.memory().is_none();
+        self.leaves().filter(move |leaf| part && leaf.is_memory())
+    }
+
     /// The disks that data reaches directly and that have no layer of their
     /// own below them there; it is their flushes and their cache that count.
     pub fn leaves(&self) -> impl Iterator<Item = &Layer> {
         self.reached_directly().filter(|layer| {
-            !self
-                .reached_directly()
-                .any(|below| below.parent.as_deref() == Some(layer.name.as_str()))
+            // A disk beneath a loop device may be reached directly on another way.
+            let mut below = self.below(layer).filter(|l| l.role != LayerRole::Beneath);
+            layer.backing_file.is_some() || below.next().is_none()
         })
     }
 }
@@ -211,6 +226,9 @@ pub enum LayerRole {
     Disk,
     /// Below a device-mapper or md device.
     Member,
+    /// One of the ways to the disk above it: of a multipath device, or of an NVMe drive with
+    /// several controllers.
+    Path,
     /// Below a loop device: another page cache stands between.
     Beneath,
 }
@@ -226,8 +244,11 @@ pub struct Layer {
     pub minor: u32,
     /// Relation to the device under test.
     pub role: LayerRole,
-    /// The layer directly above; `None` for the top.
+    /// The layer directly above by which it was found first; `None` for the top.
     pub parent: Option<String>,
+    /// Other layers directly above; empty in records before this field existed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_parents: Vec<String>,
     /// Size.
     pub size: Option<Bytes>,
     /// File behind a loop device.
@@ -238,6 +259,16 @@ pub struct Layer {
 }
 
 impl Layer {
+    /// `true` if the layer of that name stands directly on this one.
+    pub fn is_below(&self, name: &str) -> bool {
+        self.parent.as_deref() == Some(name) || self.other_parents.iter().any(|it| it == name)
+    }
+
+    /// `true` if the device stores its data in memory, or nowhere.
+    pub fn is_memory(&self) -> bool {
+        self.identity.kind.is_memory() || self.identity.raw.contains_key(FILE_IN_MEMORY)
+    }
+
     /// The file of a loop device that reads and writes it through the page cache.
     pub fn cached_file(&self) -> Option<&Path> {
         let is_loop = self.identity.kind == DeviceKind::Loop;
@@ -247,6 +278,13 @@ impl Layer {
     }
 
     fn caveat(&self) -> Option<String> {
+        if self.identity.kind == DeviceKind::Nbd {
+            return Some(format!(
+                "{name} is a network block device: \"device\" means {name}, not the disk of its \
+                 server, which may be this machine.",
+                name = self.name
+            ));
+        }
         let file = self.cached_file()?;
         Some(format!(
             "{name} is a loop device over {}, which this machine caches: \"device\" means {name}, \

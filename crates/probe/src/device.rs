@@ -60,6 +60,11 @@ impl FromStr for DeviceNumber {
     }
 }
 
+/// `true` for the folder of a disk that the kernel uses only itself, as a path to another one.
+pub(crate) fn is_hidden(dir: &Path) -> bool {
+    attr::flag(&dir.join("hidden")) == Some(true)
+}
+
 /// A block device that exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
@@ -83,9 +88,12 @@ impl Device {
 
     fn at(roots: &Roots, entry: &Path) -> Option<Self> {
         let dir = fs::canonicalize(entry).ok()?;
+        // A path to an NVMe drive with several controllers has no number.
+        let hidden = DeviceNumber { major: 0, minor: 0 };
+        let number = attr::number(&dir.join("dev"));
         Some(Self {
             name: dir.file_name()?.to_str()?.to_owned(),
-            number: attr::number(&dir.join("dev"))?,
+            number: number.or_else(|| is_hidden(&dir).then_some(hidden))?,
             sys: fs::canonicalize(&roots.sys).ok()?,
             dir,
         })
@@ -118,6 +126,35 @@ impl Device {
     /// Devices it is made of (device mapper, md, bcache).
     pub(crate) fn slaves(&self) -> Vec<String> {
         attr::entries(&self.dir.join("slaves"))
+    }
+
+    /// `true` if each device it is made of leads to the same disk. Only multipath makes
+    /// device-mapper devices with queues of requests.
+    pub(crate) fn is_multipath(&self) -> bool {
+        let uuid = attr::text(&self.dir.join("dm/uuid")).unwrap_or_default();
+        let has_queues = || self.dir.join("dm").exists() && self.dir.join("mq").exists();
+        uuid.starts_with("mpath-") || has_queues() || !self.hidden_paths().is_empty()
+    }
+
+    /// Paths to an NVMe drive with several controllers: of nvme0n1, nvme0c0n1 and nvme0c1n1.
+    pub(crate) fn hidden_paths(&self) -> Vec<String> {
+        let drive = self
+            .name
+            .strip_prefix("nvme")
+            .and_then(|it| it.split_once('n'));
+        let Some((drive, namespace)) = drive else {
+            return Vec::new();
+        };
+        let (drive, namespace) = (format!("nvme{drive}c"), format!("n{namespace}"));
+        let folder = self.sys.join("class/block");
+        let mut names = attr::entries(&folder);
+        names.retain(|name| {
+            let controller = name.strip_prefix(&drive);
+            let controller = controller.and_then(|rest| rest.strip_suffix(&namespace));
+            controller.is_some_and(|number| number.parse::<u32>().is_ok())
+                && is_hidden(&folder.join(name))
+        });
+        names
     }
 
     /// Devices that are made of it.

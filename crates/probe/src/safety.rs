@@ -12,7 +12,7 @@ use crate::files::{FileKind, Files, KernelFiles};
 use crate::mounts::{self, MountEntry};
 use crate::openers::{self, Opener};
 use crate::roots::Roots;
-use crate::stack::btrfs;
+use crate::stack::several;
 use beneath::loops;
 use std::io;
 use std::os::unix::process::parent_id;
@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
         self.seen.push(device.name.clone());
         self.mounted(device);
         self.swap(device);
-        self.btrfs(device);
+        self.spread(device);
         self.under_loop(device);
         self.open(device);
         true
@@ -179,9 +179,39 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Mountinfo names only one device of several.
-    fn btrfs(&mut self, device: &Device) {
-        for (uuid, members) in btrfs::file_systems(self.roots) {
+    /// File systems on several devices: mountinfo names one of them as the source.
+    fn spread(&mut self, device: &Device) {
+        for entry in &self.mounts {
+            let mount = &entry.mount;
+            let options = mount.super_options.iter();
+            let mut xfs = options.filter_map(|option| {
+                let (name, path) = option.split_once('=')?;
+                let part = match name {
+                    "logdev" => "the log",
+                    "rtdev" => "the realtime device",
+                    _ => return None,
+                };
+                self.leads_to(Path::new(path), device).then_some(part)
+            });
+            let part = match mount.fs_type.as_str() {
+                "xfs" => xfs.next(),
+                "f2fs" => Device::numbered(self.roots, entry.device).and_then(|first| {
+                    let all = several::of_f2fs(self.roots, self.files, first);
+                    let mut others = all.iter().skip(1);
+                    others.any(|it| it.name == device.name).then_some("a part")
+                }),
+                _ => None,
+            };
+            self.reasons.extend(part.map(|part| {
+                format!(
+                    "{} is {part} of the {} file system mounted on {}",
+                    device.name,
+                    mount.fs_type,
+                    mount.point.display()
+                )
+            }));
+        }
+        for (uuid, members) in several::file_systems(self.roots) {
             if members.contains(&device.name) {
                 let name = &device.name;
                 self.reasons.push(format!(

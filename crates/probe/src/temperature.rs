@@ -94,6 +94,7 @@ mod tests {
                 minor: 0,
                 role: LayerRole::Top,
                 parent: None,
+                other_parents: Vec::new(),
                 size: None,
                 backing_file: None,
                 identity: DeviceIdentity::default(),

@@ -2,7 +2,7 @@
 
 use crate::attr;
 use crate::counters::disk_stat;
-use crate::device::Device;
+use crate::device::{Device, is_hidden};
 use crate::roots::Roots;
 use assay_model::work::watch::{DiskCounters, Memory, Paging, Processor};
 
@@ -85,12 +85,12 @@ pub fn dirty_page_age_ns(roots: &Roots) -> Option<u64> {
 }
 
 /// The block devices of the machine by their kernel names: none that has no
-/// size, as a loop device without a file.
+/// size, as a loop device without a file, and no hidden path to another one.
 pub fn devices(roots: &Roots) -> Vec<String> {
     let names = attr::entries(&roots.sys.join("class/block")).into_iter();
     let size = |name: &String| attr::number::<u64>(&roots.block(name).join("size"));
     names
-        .filter(|name| size(name).is_some_and(|size| size > 0))
+        .filter(|name| size(name).is_some_and(|size| size > 0) && !is_hidden(&roots.block(name)))
         .collect()
 }
 

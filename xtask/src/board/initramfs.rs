@@ -209,7 +209,7 @@ fn name_of(path: &str) -> Option<String> {
 }
 
 /// Packs all files below `root`, owned by root, into a compressed cpio archive.
-fn pack(root: &Path, host: &Path, image: &Path) -> Result<()> {
+pub fn pack(root: &Path, host: &Path, image: &Path) -> Result<()> {
     let mut find = Command::new("find")
         .arg(".")
         .current_dir(root)

@@ -4,7 +4,7 @@
 //!
 //! `assay_testkit::Board` starts it.
 
-mod initramfs;
+pub mod initramfs;
 pub mod programs;
 
 use crate::packages::{self, Packages, launcher, unpack};
@@ -75,7 +75,7 @@ fn make(folder: &Path) -> Result<()> {
 }
 
 /// A program of a tree of unpacked packages, or the system's own.
-fn program(host: &Path, paths: &[&str]) -> PathBuf {
+pub fn program(host: &Path, paths: &[&str]) -> PathBuf {
     let unpacked = paths.iter().map(|path| host.join(path));
     unpacked
         .into_iter()

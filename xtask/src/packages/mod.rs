@@ -59,8 +59,12 @@ impl Packages {
 
     /// The board's kernel: the package that its metapackage asks for.
     pub fn newest_kernel(&self) -> Result<String> {
-        let meta = format!("linux-image-arm64:{BOARD}");
-        let depends = output(self.apt("apt-cache").args(["depends", &meta]))?;
+        self.kernel_of(&format!("linux-image-arm64:{BOARD}"))
+    }
+
+    /// The kernel that a metapackage asks for.
+    pub fn kernel_of(&self, meta: &str) -> Result<String> {
+        let depends = output(self.apt("apt-cache").args(["depends", meta]))?;
         let images = depends
             .lines()
             .filter_map(|line| line.trim().strip_prefix("Depends: "))
@@ -74,12 +78,17 @@ impl Packages {
 
     /// The file of one of the board's packages.
     pub fn download(&self, package: &str) -> Result<PathBuf> {
+        self.download_of(BOARD, package)
+    }
+
+    /// The file of a package for an architecture.
+    pub fn download_of(&self, architecture: &str, package: &str) -> Result<PathBuf> {
         let folder = self.folder.join("board");
         let mut download = self.apt("apt-get");
         download
             .args(["--quiet=2", "download"])
             .current_dir(&folder);
-        run(download.arg(format!("{package}:{BOARD}")))?;
+        run(download.arg(format!("{package}:{architecture}")))?;
         let start = format!("{package}_");
         let found = files(&folder)?.into_iter().find(|file| {
             let name = file.file_name().map(|name| name.to_string_lossy());
@@ -90,13 +99,18 @@ impl Packages {
 
     /// Files of one of the board's packages and of all that it depends on.
     pub fn all_of_board(&self, package: &str) -> Result<Vec<PathBuf>> {
+        self.all_of(BOARD, &[package])
+    }
+
+    /// Files of packages for an architecture and of all that they depend on.
+    pub fn all_of(&self, architecture: &str, packages: &[&str]) -> Result<Vec<PathBuf>> {
         let (status, archives) = (self.folder.join("nothing-installed"), "board/archives");
         fs::write(&status, "")?;
         fs::create_dir_all(self.folder.join(archives).join("partial"))?;
         let mut install = self.apt("apt-get");
         install.args(["--quiet=2", "--yes", "--download-only"]);
         for setting in [
-            format!("APT::Architecture={BOARD}"),
+            format!("APT::Architecture={architecture}"),
             format!("Dir::State::status={}", status.display()),
             format!(
                 "Dir::Cache::Archives={}",
@@ -105,7 +119,7 @@ impl Packages {
         ] {
             install.args(["--option", &setting]);
         }
-        run(install.args(["install", package]))?;
+        run(install.arg("install").args(packages))?;
         files(&self.folder.join(archives))
     }
 

@@ -81,7 +81,7 @@ pub fn truth(claim: &Claim, phase: &MeasuredPhase, scene: &Scene<'_>) -> Truth {
 }
 
 /// The labels of a share, of which `reached` are those of the device.
-fn by_share(share: f64, reached: &[&'static str]) -> Vec<&'static str> {
+pub fn by_share(share: f64, reached: &[&'static str]) -> Vec<&'static str> {
     let mut labels = Vec::new();
     if share >= DEVICE - NEAR {
         labels.extend(reached);

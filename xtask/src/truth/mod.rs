@@ -9,6 +9,7 @@ mod claim;
 mod jobs;
 mod judge;
 mod operations;
+pub mod stacks;
 mod table;
 mod topology;
 mod trace;

@@ -275,7 +275,8 @@ const BEGIN: &str = "<!-- truth: written by `cargo xtask truth --write` -->";
 const END: &str = "<!-- truth: end -->";
 
 impl TruthRow {
-    fn json(&self) -> Value {
+    /// The row as it is kept for a later comparison.
+    pub fn json(&self) -> Value {
         json!({
             "name": self.name(),
             "label": self.label,

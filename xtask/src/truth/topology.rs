@@ -166,6 +166,22 @@ pub const TOPOLOGIES: [Topology; 24] = [
 ];
 
 impl Storage {
+    /// A file whose devices are known to somebody else.
+    pub fn of_file(file: PathBuf) -> Self {
+        Self {
+            is_memory: false,
+            ..memory(file)
+        }
+    }
+
+    /// A device whose lowest devices are known to somebody else.
+    pub fn of_device(node: PathBuf) -> Self {
+        Self {
+            node: Some(node.clone()),
+            ..Self::of_file(node)
+        }
+    }
+
     /// Things in the order in which they are undone.
     fn undone_by(mut self, undo: Undo) -> Self {
         self._undo = undo;

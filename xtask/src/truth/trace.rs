@@ -51,6 +51,8 @@ pub struct SyscallEvent {
     pub thread: u32,
     /// The thread is a worker of io_uring: its number is not that of who asked.
     pub is_ring_worker: bool,
+    /// Number of the device of a request: `7,0`.
+    pub device: Option<String>,
     pub what: What,
 }
 
@@ -150,11 +152,11 @@ impl Tracer {
             }
         }
         for event in RING {
-            put(
-                &tracer.calls,
-                &format!("events/io_uring/{event}/enable"),
-                "1",
-            )?;
+            let path = format!("events/io_uring/{event}/enable");
+            // The first one has another name before Linux 6.4.
+            if tracer.calls.join(&path).exists() {
+                put(&tracer.calls, &path, "1")?;
+            }
         }
         Ok(tracer)
     }
@@ -186,6 +188,13 @@ impl Tracer {
             }
         }
         Ok(())
+    }
+
+    /// Listens to the requests of all devices.
+    pub fn listen_to_all(&self) -> Result<()> {
+        let events = BLOCK.iter();
+        let mut enabled = events.map(|event| format!("events/block/{event}/enable"));
+        enabled.try_for_each(|path| put(&self.device, &path, "1"))
     }
 
     /// Forgets what was, and begins with the device.
@@ -275,6 +284,10 @@ fn event(line: &str) -> Option<SyscallEvent> {
         at: seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?,
         thread: thread.parse().ok()?,
         is_ring_worker: name.starts_with("iou-wrk-"),
+        device: rest
+            .strip_prefix("block_")
+            .and_then(|rest| rest.split(' ').nth(1))
+            .map(str::to_owned),
         what: what(rest)?,
     })
 }

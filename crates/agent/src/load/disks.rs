@@ -22,8 +22,7 @@ impl Disks {
     /// From now on the disks of this storage count.
     pub(super) fn add(&mut self, roots: &Roots, storage: &Storage) {
         let Some(top) = storage.device() else { return };
-        let members = storage.layers.iter();
-        let members = members.filter(|layer| layer.role == LayerRole::Member);
+        let members = storage.layers.iter().filter(|layer| is_member(layer));
         for disk in std::iter::once(top).chain(members) {
             self.add_disk(roots, storage, disk);
         }
@@ -36,9 +35,7 @@ impl Disks {
         let Some(before) = disk_stat(roots, &disk.name) else {
             return;
         };
-        let below = storage.layers.iter().filter(|layer| {
-            layer.role == LayerRole::Member && layer.parent.as_deref() == Some(&disk.name)
-        });
+        let below = storage.below(disk).filter(|layer| is_member(layer));
         self.0.push(Disk {
             name: disk.name.clone(),
             below: below.map(|layer| layer.name.clone()).collect(),
@@ -53,6 +50,10 @@ impl Disks {
         seen.filter_map(|disk| Some(disk.since_then(&disk_stat(roots, &disk.name)?)))
             .collect()
     }
+}
+
+fn is_member(layer: &Layer) -> bool {
+    matches!(layer.role, LayerRole::Member | LayerRole::Path)
 }
 
 impl Disk {
@@ -91,6 +92,7 @@ mod tests {
             minor: 0,
             role,
             parent: parent.map(str::to_owned),
+            other_parents: Vec::new(),
             size: None,
             backing_file: None,
             identity: DeviceIdentity::default(),

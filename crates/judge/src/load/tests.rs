@@ -176,6 +176,7 @@ fn storage(name: &str) -> Storage {
             minor: 0,
             role: LayerRole::Top,
             parent: None,
+            other_parents: Vec::new(),
             size: None,
             backing_file: None,
             identity: DeviceIdentity::default(),

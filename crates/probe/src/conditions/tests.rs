@@ -54,6 +54,7 @@ fn layer(name: &str, role: LayerRole, parent: Option<&str>) -> Layer {
         minor: 0,
         role,
         parent: parent.map(str::to_owned),
+        other_parents: Vec::new(),
         size: None,
         backing_file: None,
         identity: DeviceIdentity::default(),

@@ -46,7 +46,9 @@ pub(crate) fn other_paths(roots: &Roots, disk: &Device) -> Vec<Device> {
     let names = attr::entries(&roots.sys.join("class/block")).into_iter();
     let others = names.filter_map(|name| Device::named(roots, &name));
     others
-        .filter(|other| other.number != disk.number && !other.is_partition())
+        .filter(|other| {
+            other.number != disk.number && !other.is_partition() && !other.number.is_anonymous()
+        })
         .filter(|other| other.size() == disk.size() && medium_id(other).as_ref() == Some(&id))
         .collect()
 }

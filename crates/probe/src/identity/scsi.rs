@@ -11,6 +11,9 @@ use std::path::Path;
 pub(super) fn identity(device: &Device, unit: &Path) -> DeviceIdentity {
     let mut raw = Raw::default();
     raw.take(unit, &["vendor", "model", "rev", "queue_depth", "wwid"]);
+    for name in attr::entries(&unit.join("scsi_disk")) {
+        raw.take(&unit.join("scsi_disk").join(name), &["cache_type"]);
+    }
     let generic = DeviceIdentity {
         kind: DeviceKind::Scsi,
         model: raw.text("model"),

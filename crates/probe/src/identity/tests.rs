@@ -296,8 +296,11 @@ fn another_scsi_disk_is_just_that() {
     let unit = "pci/virtio3/host1/target1:0:0/1:0:0:0";
     disk_on(&machine, unit, "scsi", "sda");
     machine.file(&format!("sys/devices/{unit}/vendor"), "QEMU    \n");
+    let cache = format!("sys/devices/{unit}/scsi_disk/1:0:0:0/cache_type");
+    machine.file(&cache, "write back\n");
     let id = identity(&machine, "sda");
     assert_eq!(id.kind, DeviceKind::Scsi);
+    assert_eq!(id.raw["cache_type"], "write back");
     assert_eq!(id.vendor.as_deref(), Some("QEMU"));
 }
 
@@ -411,6 +414,18 @@ fn devices_made_of_software_are_told_by_their_names() {
     machine.file(&format!("{folder}/md127/md/level"), "raid1\n");
     assert_eq!(identity(&machine, "dm-0").model.as_deref(), Some("vg-root"));
     assert_eq!(identity(&machine, "md127").model.as_deref(), Some("raid1"));
+    machine.file(
+        &format!("{folder}/bcache0/bcache/backing_dev_uuid"),
+        "5-a\n",
+    );
+    let bcache = identity(&machine, "bcache0");
+    assert_eq!(bcache.model.as_deref(), Some("bcache"));
+    assert_eq!(bcache.raw["backing_dev_uuid"], "5-a");
+    machine.disk("virtual/block/pmem0", "259:3", 8);
+    machine.file(&format!("{folder}/pmem0/device/uuid"), "7-b\n");
+    let pmem = identity(&machine, "pmem0");
+    assert_eq!(pmem.model.as_deref(), Some("persistent memory"));
+    assert_eq!(pmem.raw["uuid"], "7-b");
 }
 
 #[test]

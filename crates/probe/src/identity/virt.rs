@@ -56,6 +56,15 @@ pub(super) fn identity(device: &Device) -> DeviceIdentity {
             raw.take(&device.dir, &["backend", "pid"]);
             None
         }
+        _ if attr::numbered(&device.name, "bcache").is_some() => {
+            let names = ["backing_dev_uuid", "cache_mode", "label", "state"];
+            raw.take(&device.dir.join("bcache"), &names);
+            Some("bcache".to_owned())
+        }
+        _ if device.name.starts_with("pmem") => {
+            raw.take(&device.dir.join("device"), &["mode", "sector_size", "uuid"]);
+            Some("persistent memory".to_owned())
+        }
         _ => None,
     };
     DeviceIdentity {

@@ -87,6 +87,21 @@ fn the_second_device_of_a_btrfs_is_guarded_too() {
 }
 
 #[test]
+fn the_log_of_an_xfs_is_guarded() {
+    let machine = machine();
+    mount(
+        &machine,
+        "28 27 8:1 / /x rw - xfs /dev/sda1 rw,logdev=/dev/sdb",
+    );
+    let files = MadeUp::default().node("/dev/sdb", "8:16");
+    let found = uses_with(&machine, &files, "sdb");
+    assert_eq!(
+        found,
+        ["sdb is the log of the xfs file system mounted on /x"]
+    );
+}
+
+#[test]
 fn swap_is_guarded_even_when_its_node_is_gone() {
     let machine = machine();
     machine.disk("virtual/block/zram0", "252:0", 1000);

@@ -1,14 +1,17 @@
-//! Holder of a file's bytes: a block device or memory.
+//! Holder of a file's bytes: block devices or memory.
 
-use super::{View, btrfs, overlay};
+use super::{View, overlay, several};
 use crate::device::Device;
 use crate::files::ExistingFile;
 use assay_model::storage::Mount;
 
 /// Holder of a file's bytes.
 pub(super) enum Holder {
-    Device(Device),
-    Memory { fs_type: String },
+    /// The first is the one that the file system is mounted from.
+    Devices(Vec<Device>),
+    Memory {
+        fs_type: String,
+    },
 }
 
 /// Overlays on overlays: the kernel allows two
@@ -38,15 +41,20 @@ impl View<'_> {
                 fs_type: fs_type.to_owned(),
             }),
             Some((mount, "btrfs")) => {
-                btrfs::only_device(self.roots, self.files, mount).map(Holder::Device)
+                several::of_btrfs(self.roots, self.files, mount).map(Holder::Devices)
             }
             Some((mount, "xfs")) if has_realtime_device(mount) => Err(
                 "this XFS has a realtime device, and which of the two holds a file cannot be told"
                     .to_owned(),
             ),
-            _ if !found.device.is_anonymous() => Device::numbered(self.roots, found.device)
-                .map(Holder::Device)
-                .ok_or_else(|| format!("/sys shows no block device {}", found.device)),
+            known if !found.device.is_anonymous() => {
+                let device = Device::numbered(self.roots, found.device)
+                    .ok_or_else(|| format!("/sys shows no block device {}", found.device))?;
+                Ok(Holder::Devices(match known {
+                    Some((_, "f2fs")) => several::of_f2fs(self.roots, self.files, device),
+                    _ => vec![device],
+                }))
+            }
             Some((_, fs_type)) => Err(no_device(fs_type)),
             None => Err("/proc/self/mountinfo does not show its mount".to_owned()),
         }

@@ -5,12 +5,12 @@ use super::holder::Holder;
 use crate::device::Device;
 use crate::files::{FileKind, Stamp};
 use crate::identity;
-use assay_model::storage::{Layer, LayerRole};
+use assay_model::storage::{FILE_IN_MEMORY, Layer, LayerRole};
 use std::collections::VecDeque;
 
 /// Layers of a device.
 pub(super) struct Stack {
-    /// Top first; each device once.
+    /// Top first; each device once, with all its parents.
     pub(super) layers: Vec<Layer>,
     /// The type of the file system in memory that holds the files of loop
     /// devices, when these are all that the stack ends in.
@@ -18,24 +18,35 @@ pub(super) struct Stack {
 }
 
 impl View<'_> {
-    /// The stack of `top`.
-    pub(super) fn stack(&self, top: Device) -> Stack {
+    /// The stack of `tops`.
+    pub(super) fn stack(&self, tops: Vec<Device>) -> Stack {
         let mut walk = Walk {
             view: self,
             layers: Vec::new(),
             loops: VecDeque::new(),
         };
-        walk.add(top, LayerRole::Top, None);
+        for top in tops {
+            walk.add(top, LayerRole::Top, None);
+        }
         let mut in_memory = Vec::new();
         // Last, so that a disk reached both directly and beneath a loop
-        // device counts as reached directly. Each device is added once, so
+        // device counts as reached directly. Each device is followed once, so
         // this ends.
         while let Some(device) = walk.loops.pop_front() {
             match self.below_loop(&device) {
-                Some(Holder::Device(below)) => {
-                    walk.add(below, LayerRole::Beneath, Some(device.name));
+                Some(Holder::Devices(below)) => {
+                    for below in below {
+                        walk.add(below, LayerRole::Beneath, Some(device.name.clone()));
+                    }
                 }
-                Some(Holder::Memory { fs_type }) => in_memory.push((device.name, fs_type)),
+                Some(Holder::Memory { fs_type }) => {
+                    let mut layers = walk.layers.iter_mut();
+                    if let Some(layer) = layers.find(|layer| layer.name == device.name) {
+                        let raw = &mut layer.identity.raw;
+                        raw.insert(FILE_IN_MEMORY.to_owned(), fs_type.clone());
+                    }
+                    in_memory.push((device.name, fs_type));
+                }
                 None => {}
             }
         }
@@ -51,7 +62,7 @@ impl View<'_> {
         let found = self.files.look(&device.backing_file()?).ok()?;
         match found.kind {
             FileKind::BlockDevice(number) => {
-                Device::numbered(self.roots, number).map(Holder::Device)
+                Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]))
             }
             FileKind::Regular if covers(&found.stamp, device) => self.holder(&found).ok(),
             _ => None,
@@ -62,10 +73,7 @@ impl View<'_> {
 /// The file system in memory, when each layer that has none below it is a loop
 /// device on a file there.
 fn only_memory(layers: &[Layer], in_memory: Vec<(String, String)>) -> Option<String> {
-    let has_layer_below = |layer: &Layer| {
-        let mut all = layers.iter();
-        all.any(|below| below.parent.as_deref() == Some(&layer.name))
-    };
+    let has_layer_below = |layer: &Layer| layers.iter().any(|below| below.is_below(&layer.name));
     let mut lowest = layers.iter().filter(|layer| !has_layer_below(layer));
     let all = lowest.all(|layer| in_memory.iter().any(|(name, _)| *name == layer.name));
     let (_, fs_type) = in_memory.into_iter().next()?;
@@ -86,7 +94,11 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn add(&mut self, device: Device, role: LayerRole, parent: Option<String>) {
-        if self.layers.iter().any(|layer| layer.name == device.name) {
+        let mut known = self.layers.iter_mut();
+        if let Some(known) = known.find(|layer| layer.name == device.name) {
+            // A loop device on its own file system is not below itself.
+            let parent = parent.filter(|name| *name != device.name && !known.is_below(name));
+            known.other_parents.extend(parent);
             return;
         }
         self.layers.push(layer(&device, role, parent));
@@ -96,10 +108,13 @@ impl Walk<'_> {
         if let Some(disk) = device.parent_disk(roots) {
             self.add(disk, or_beneath(LayerRole::Disk), Some(device.name.clone()));
         }
-        for slave in device.slaves() {
-            if let Some(member) = Device::named(roots, &slave) {
-                let parent = Some(device.name.clone());
-                self.add(member, or_beneath(LayerRole::Member), parent);
+        let role = match device.is_multipath() {
+            true => LayerRole::Path,
+            false => LayerRole::Member,
+        };
+        for name in device.slaves().into_iter().chain(device.hidden_paths()) {
+            if let Some(member) = Device::named(roots, &name) {
+                self.add(member, or_beneath(role), Some(device.name.clone()));
             }
         }
         if device.backing_file().is_some() {
@@ -115,6 +130,7 @@ pub(crate) fn layer(device: &Device, role: LayerRole, parent: Option<String>) ->
         minor: device.number.minor,
         role,
         parent,
+        other_parents: Vec::new(),
         size: device.size(),
         backing_file: device.backing_file(),
         identity: identity::of(device),

@@ -1,9 +1,9 @@
 //! From a path to the storage that holds it.
 
-pub(crate) mod btrfs;
 mod holder;
 pub(crate) mod layers;
 mod overlay;
+pub(crate) mod several;
 
 #[cfg(test)]
 mod tests;
@@ -91,7 +91,7 @@ impl<'a> View<'a> {
                 let device = Device::numbered(self.roots, number)
                     .ok_or_else(|| format!("/sys shows no block device {number}"));
                 let size = device.as_ref().ok().and_then(Device::size);
-                Ok(self.storage(found.path, device.map(Holder::Device), size))
+                Ok(self.storage(found.path, device.map(|it| Holder::Devices(vec![it])), size))
             }
             FileKind::Directory | FileKind::Regular => Ok(self.on_file_system(path, found)),
             FileKind::Other => Err(ResolveError::NotStorage(found.path)),
@@ -116,9 +116,11 @@ impl<'a> View<'a> {
         total: Option<Bytes>,
     ) -> Storage {
         let (backing, layers) = match holder {
-            Ok(Holder::Device(device)) => {
-                let name = device.name.clone();
-                let stack = self.stack(device);
+            Ok(Holder::Devices(devices)) => {
+                let name = devices
+                    .first()
+                    .map_or_else(String::new, |it| it.name.clone());
+                let stack = self.stack(devices);
                 let backing = match stack.memory {
                     Some(fs_type) => Backing::Memory {
                         fs_type: format!("file on {fs_type}"),

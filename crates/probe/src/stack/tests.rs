@@ -14,6 +14,15 @@ fn shape(storage: &Storage) -> Vec<(&str, LayerRole, Option<&str>)> {
         .collect()
 }
 
+fn leaves(storage: &Storage) -> Vec<&str> {
+    storage.leaves().map(|layer| layer.name.as_str()).collect()
+}
+
+fn other_parents<'a>(storage: &'a Storage, name: &str) -> &'a [String] {
+    let mut layers = storage.layers.iter();
+    &layers.find(|l| l.name == name).unwrap().other_parents
+}
+
 fn resolve(machine: &Machine, files: &MadeUp, path: &str) -> Storage {
     View::new(&machine.roots, files)
         .resolve(Path::new(path))
@@ -68,8 +77,7 @@ fn a_partition_stands_on_its_disk() {
         (8, 1, Some(Bytes::mib(50)))
     );
     assert_eq!(top.identity.kind, DeviceKind::Partition);
-    let leaves: Vec<&str> = storage.leaves().map(|l| l.name.as_str()).collect();
-    assert_eq!(leaves, ["sda"]);
+    assert_eq!(leaves(&storage), ["sda"]);
 }
 
 #[test]
@@ -109,6 +117,117 @@ fn a_volume_on_two_partitions_of_a_disk_has_that_disk_once() {
             ("sdb", LayerRole::Disk, Some("sdb1")),
         ]
     );
+    assert_eq!(other_parents(&storage, "sda"), ["sda2"]);
+    assert_eq!(leaves(&storage), ["sda", "sdb"]);
+}
+
+/// A thin volume: data and metadata of its pool are volumes on one partition.
+#[test]
+fn a_device_that_is_reached_on_two_ways_is_no_leaf_because_of_the_second() {
+    let machine = two_disks();
+    for number in 0..4 {
+        let name = format!("virtual/block/dm-{number}");
+        machine.disk(&name, &format!("253:{number}"), 80 * MIB_SECTORS);
+    }
+    for (upper, lower) in [
+        ("dm-3", "dm-2"),
+        ("dm-2", "dm-0"),
+        ("dm-2", "dm-1"),
+        ("dm-0", "sda1"),
+        ("dm-1", "sda1"),
+    ] {
+        machine.hold(upper, lower);
+    }
+    let storage = resolve(&machine, &directory("/srv", "253:3"), "/srv");
+    assert_eq!(other_parents(&storage, "sda1"), ["dm-1"]);
+    assert_eq!(leaves(&storage), ["sda"]);
+}
+
+#[test]
+fn a_circle_of_devices_ends() {
+    let machine = two_disks();
+    add_loop(&machine);
+    machine.disk("virtual/block/dm-0", "253:0", 20 * MIB_SECTORS);
+    machine.hold("dm-0", "loop0");
+    let files = directory("/mnt", "253:0")
+        .with("/data/image", FileKind::Regular, "253:0")
+        .stamp("/data/image", 10 << 20);
+    let storage = resolve(&machine, &files, "/mnt");
+    assert_eq!(storage.layers.len(), 2);
+    assert_eq!(leaves(&storage), ["loop0"]);
+    assert_eq!(storage.memory(), None);
+}
+
+#[test]
+fn an_nvme_drive_with_two_controllers_has_two_paths() {
+    let machine = Machine::new();
+    machine.disk("virtual/nvme-subsystem/nvme-subsys0/nvme0n1", "259:0", 100);
+    machine.partition(
+        "virtual/nvme-subsystem/nvme-subsys0/nvme0n1",
+        "nvme0n1p1",
+        "259:1",
+        90,
+    );
+    for name in ["nvme0c0n1", "nvme0c1n1", "nvme0c1n2", "nvme1c0n1"] {
+        let folder = format!("sys/devices/pci/nvme/{name}");
+        machine.files(&folder, &[("size", "100\n"), ("hidden", "1\n")]);
+        machine.link(&format!("sys/class/block/{name}"), &folder);
+    }
+    let storage = resolve(&machine, &directory("/mnt", "259:1"), "/mnt");
+    assert_eq!(
+        shape(&storage),
+        [
+            ("nvme0n1p1", LayerRole::Top, None),
+            ("nvme0n1", LayerRole::Disk, Some("nvme0n1p1")),
+            ("nvme0c0n1", LayerRole::Path, Some("nvme0n1")),
+            ("nvme0c1n1", LayerRole::Path, Some("nvme0n1")),
+        ]
+    );
+    assert!(!device_gone(&machine.roots, &storage));
+    assert_eq!(crate::watch::disks(&machine.roots), ["nvme0n1"]);
+}
+
+#[test]
+fn the_disks_of_a_multipath_device_are_paths() {
+    let machine = two_disks();
+    machine.disk("virtual/block/dm-0", "253:0", 80 * MIB_SECTORS);
+    machine.file("sys/devices/virtual/block/dm-0/dm/uuid", "mpath-1\n");
+    machine.hold("dm-0", "sda");
+    machine.hold("dm-0", "sdb");
+    let roles = |machine: &Machine| {
+        let storage = resolve(machine, &directory("/srv", "253:0"), "/srv");
+        let roles = storage.layers.iter().map(|layer| layer.role);
+        roles.skip(1).collect::<Vec<_>>()
+    };
+    assert_eq!(roles(&machine), [LayerRole::Path; 2]);
+    machine.file("sys/devices/virtual/block/dm-0/dm/uuid", "LVM-1\n");
+    assert_eq!(roles(&machine), [LayerRole::Member; 2]);
+    machine.file("sys/devices/virtual/block/dm-0/mq/0/nr_tags", "64\n");
+    assert_eq!(roles(&machine), [LayerRole::Path; 2], "made by hand");
+}
+
+#[test]
+fn an_f2fs_on_two_devices_is_on_both() {
+    let machine = two_disks();
+    machine.mountinfo("27 1 8:1 / /x rw - f2fs /dev/sda1 rw\n");
+    let files = directory("/x", "8:1")
+        .node("/dev/sda1", "8:1")
+        .node("/dev/sdb", "8:16");
+    let shape_with = |paths: [&str; 2]| {
+        let mut block = vec![0_u8; 8192];
+        block[1024..1028].copy_from_slice(&[0x10, 0x20, 0xf5, 0xf2]);
+        for (path, at) in paths.iter().zip([1024 + 2201, 1024 + 2201 + 68]) {
+            block[at..at + path.len()].copy_from_slice(path.as_bytes());
+        }
+        std::fs::create_dir_all(machine.roots.root.join("dev")).unwrap();
+        std::fs::write(machine.roots.root.join("dev/sda1"), block).unwrap();
+        let storage = resolve(&machine, &files, "/x");
+        let tops: Vec<String> = storage.tops().map(|top| top.name.clone()).collect();
+        tops
+    };
+    assert_eq!(shape_with(["/dev/sda1", "/dev/sdb"]), ["sda1", "sdb"]);
+    assert_eq!(shape_with(["", ""]), ["sda1"]);
+    assert_eq!(shape_with(["/dev/sda1", "/dev/gone"]), ["sda1"]);
 }
 
 #[test]
@@ -254,11 +373,21 @@ fn btrfs_on_one_device_is_on_that_device() {
 }
 
 #[test]
-fn btrfs_on_two_devices_is_on_neither() {
+fn btrfs_on_two_devices_is_on_both() {
     let machine = two_disks();
-    let files = btrfs(&machine, &["sda2", "sdb1"]);
+    let files = btrfs(&machine, &["sda1", "sda2", "sdb1"]);
     let storage = resolve(&machine, &files, "/srv/x");
-    assert!(why(&storage).contains("2 devices (sda2, sdb1)"));
+    assert_eq!(
+        shape(&storage),
+        [
+            ("sda2", LayerRole::Top, None),
+            ("sda", LayerRole::Disk, Some("sda2")),
+            ("sda1", LayerRole::Top, None),
+            ("sdb1", LayerRole::Top, None),
+            ("sdb", LayerRole::Disk, Some("sdb1")),
+        ]
+    );
+    assert_eq!(other_parents(&storage, "sda"), ["sda1"]);
     assert_eq!(storage.mount.unwrap().fs_type, "btrfs");
 }
 

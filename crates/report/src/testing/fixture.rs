@@ -484,6 +484,7 @@ fn storage() -> Storage {
         minor: 2,
         role: LayerRole::Top,
         parent: None,
+        other_parents: Vec::new(),
         size: Some(Bytes::gib(27)),
         backing_file: None,
         identity: DeviceIdentity {

@@ -143,7 +143,9 @@ fn told_by(source: &ComparedSource<'_>) -> Vec<SourceFact> {
         ];
     };
     let storage = &run.header.storage;
-    let device = identity::device(storage).map_or_else(Vec::new, identity::device_facts);
+    let device = storage
+        .device()
+        .map_or_else(Vec::new, identity::device_facts);
     let parts = [
         (tr!("Run"), describe::run_facts(&Summary::of(run))),
         (tr!("Storage"), identity::path_facts(storage)),

@@ -130,6 +130,7 @@ mod tests {
                 minor: 0,
                 role: LayerRole::Top,
                 parent: None,
+                other_parents: Vec::new(),
                 size: Some(Bytes::mib(512)),
                 backing_file: None,
                 identity,

@@ -43,7 +43,7 @@ const FACTS: [FactOfRun; 9] = [
     }),
     (key!("device"), |run| {
         let storage = &run.header.storage;
-        let facts = identity::device(storage).map(identity::device_facts);
+        let facts = storage.device().map(identity::device_facts);
         let facts = facts.unwrap_or_default().into_iter();
         let wanted = [tr!("bus"), tr!("firmware"), tr!("file behind it")];
         let facts = facts.filter(|(name, _)| wanted.contains(name));

@@ -4,26 +4,15 @@ use crate::words::registers;
 use crate::words::text::{Fact, clean};
 use assay_lang::tr;
 use assay_model::run::Run;
-use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage};
+use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, Storage};
 use assay_model::units::{Bytes, Nanos};
 use std::path::Path;
-
-/// The device that a person would name: the whole disk of a partition, else
-/// the top of the stack.
-pub fn device(storage: &Storage) -> Option<&Layer> {
-    let top = storage.top()?;
-    let disk = storage
-        .layers
-        .iter()
-        .find(|l| l.role == LayerRole::Disk && l.parent.as_deref() == Some(&top.name));
-    Some(disk.unwrap_or(top))
-}
 
 /// One line that names the storage: `SanDisk DG4032, eMMC, 29.1 GiB
 /// (mmcblk0)`.
 pub fn name(storage: &Storage) -> String {
     let path = clean(&storage.path.to_string_lossy());
-    match (&storage.backing, device(storage)) {
+    match (&storage.backing, storage.device()) {
         (Backing::Simulated { part }, _) => tr!("simulated device {part}", part = clean(part)),
         (Backing::Device { .. }, Some(layer)) => {
             let identity = &layer.identity;

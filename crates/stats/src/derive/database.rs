@@ -109,6 +109,7 @@ mod tests {
             minor: 0,
             role,
             parent: parent.map(str::to_owned),
+            other_parents: Vec::new(),
             size: None,
             backing_file: None,
             identity: DeviceIdentity::default(),

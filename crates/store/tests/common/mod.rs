@@ -324,6 +324,7 @@ fn storage() -> Storage {
             minor: 0,
             role: LayerRole::Top,
             parent: None,
+            other_parents: Vec::new(),
             size: Some(Bytes::gib(29)),
             backing_file: None,
             identity: DeviceIdentity {

@@ -388,6 +388,8 @@ struct LayerPart<'a> {
     name: &'a str,
     role: LayerRole,
     parent: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    other_parents: &'a [String],
     major: u32,
     minor: u32,
     size_bytes: Option<u64>,
@@ -402,6 +404,7 @@ impl<'a> LayerPart<'a> {
             name: &layer.name,
             role: layer.role,
             parent: layer.parent.as_deref(),
+            other_parents: &layer.other_parents,
             major: layer.major,
             minor: layer.minor,
             size_bytes: layer.size.map(|size| size.0),

@@ -34,6 +34,7 @@ fn at_rest() -> Checkup {
         minor: 0,
         role: LayerRole::Top,
         parent: None,
+        other_parents: Vec::new(),
         size: Some(Bytes::gib(32)),
         backing_file: None,
         identity,

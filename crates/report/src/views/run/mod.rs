@@ -257,7 +257,7 @@ fn limits(summary: &Summary<'_>) -> Section {
 pub(super) fn origin(summary: &Summary<'_>) -> Section {
     let run = summary.run;
     let mut section = Section::new("origin", "");
-    if let Some(device) = identity::device(&run.header.storage) {
+    if let Some(device) = run.header.storage.device() {
         let facts = identity::device_facts(device);
         let wanted = [
             tr!("bus"),

@@ -1,0 +1,297 @@
+//! `cargo xtask stacks`: labels on stacks of devices, in a guest of QEMU with Debian's kernels.
+
+mod guest;
+mod list;
+
+use crate::board::initramfs::pack;
+use crate::board::program;
+use crate::packages::{self, Packages, launcher, unpack};
+use crate::run::{build_folder, run};
+use anyhow::{Context, Result, bail};
+use assay_testkit::Scratch;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// To be raised with every change of what is prepared here.
+const RECIPE: &str = "1";
+const FOLDER: &str = "stacks";
+const QEMU: &str = "qemu-system-x86_64";
+/// Begins a line of the guest with a row of the table.
+const ROW: &str = "row: ";
+/// The last line of the guest.
+const DONE: &str = "all stacks are measured";
+
+/// Kernels, each with the package that depends on its newest one.
+const KERNELS: [(&str, &str); 2] = [
+    ("6.1", "linux-image-amd64"),
+    ("6.12", "linux-image-amd64/bookworm-backports"),
+];
+const PACKAGES: [&str; 16] = [
+    "bcache-tools",
+    "btrfs-progs",
+    "busybox-static",
+    "dmsetup",
+    "e2fsprogs",
+    "f2fs-tools",
+    "fdisk",
+    "kmod",
+    "lvm2",
+    "mdadm",
+    "mount",
+    "nbd-client",
+    "nbd-server",
+    "thin-provisioning-tools",
+    "util-linux",
+    "xfsprogs",
+];
+/// Folders of a kernel's modules that hold those of storage.
+const MODULES: [&str; 13] = [
+    "arch",
+    "block",
+    "crypto",
+    "drivers/ata",
+    "drivers/block",
+    "drivers/dax",
+    "drivers/md",
+    "drivers/nvme",
+    "drivers/scsi",
+    "drivers/virtio",
+    "fs",
+    "lib",
+    "mm",
+];
+const DISK_MIB: u64 = 256;
+
+const INIT: &str = "#!/bin/busybox sh
+export PATH=/bin:/sbin:/usr/bin:/usr/sbin
+/bin/busybox mkdir -p /proc /sys /dev /tmp /mnt /below /run /var/lock /usr/sbin
+/bin/busybox --install -s 2>/dev/null
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /tmp
+exec >/dev/ttyS0 2>&1
+echo 1 > /proc/sys/kernel/printk
+ifconfig lo up
+for module in virtio_pci virtio_blk virtio_scsi sd_mod nvme ext4 btrfs f2fs xfs bcache raid0 raid1 \\
+    dm_mod dm_multipath dm_service_time dm_round_robin dm_integrity nbd zram; do
+    modprobe $module
+done
+sleep 3
+for disk in /sys/block/nvme*n1; do
+    grep -q plain $disk/device/serial && export NVME=/dev/${disk##*/}
+done
+/xtask stacks --inside \"$(sed 's/.* only=//; s/%20/ /g' /proc/cmdline)\"
+poweroff -f
+";
+
+/// Measures on all stacks and kernels, or some, and prints the table.
+pub fn check(words: &[&str]) -> Result<()> {
+    let (mut only, mut kernel, mut json, mut assay) = (String::new(), None, None, None);
+    for pair in words.chunks(2) {
+        match pair {
+            ["--inside", only] => return guest::run(only),
+            ["--only", text] => only = text.replace(' ', "%20"),
+            ["--kernel", name] => kernel = Some(*name),
+            ["--json", path] => json = Some(*path),
+            ["--assay", path] => assay = Some(PathBuf::from(path)),
+            _ => bail!("stacks has the options --kernel, --only, --json and --assay, with a value"),
+        }
+    }
+    packages::prepare(FOLDER, RECIPE, prepare).context("cannot prepare the guest")?;
+    let folder = build_folder()?.join(FOLDER);
+    let program = match assay {
+        Some(program) => program,
+        None => super::built()?,
+    };
+    let scratch = Scratch::new()?;
+    let programs = programs(&folder, &scratch, &program)?;
+    let mut rows: Vec<(&str, Value)> = Vec::new();
+    for (name, _) in KERNELS
+        .iter()
+        .filter(|(name, _)| kernel.is_none_or(|it| it == *name))
+    {
+        let measured = boot(&folder, &scratch, &programs, name, &only)?;
+        rows.extend(measured.into_iter().map(|row| (*name, row)));
+    }
+    if let Some(path) = json {
+        let rows: Vec<&Value> = rows.iter().map(|(_, row)| row).collect();
+        fs::write(path, serde_json::to_string_pretty(&rows)?)?;
+    }
+    table(&rows)
+}
+
+fn prepare(folder: &Path) -> Result<()> {
+    let work = folder.join("work");
+    let packages = Packages::update(&work.join("apt"))?;
+    let host = folder.join("host");
+    for package in packages.to_run(&["qemu-system-x86", "kmod", "cpio"])? {
+        unpack(&package, &host)?;
+    }
+    let data = "-L \"$here/usr/share/qemu\" -L \"$here/usr/share/seabios\"";
+    launcher(folder, &host, &format!("usr/bin/{QEMU}"), data)?;
+    let root = work.join("root");
+    for package in packages.all_of("amd64", &PACKAGES)? {
+        unpack(&package, &root)?;
+    }
+    for part in ["usr/share", "usr/lib/udev", "lib/udev", "var"] {
+        let _ = fs::remove_dir_all(root.join(part));
+    }
+    pack(&root, &host, &folder.join("root.gz"))?;
+    for (name, meta) in KERNELS {
+        let image = packages.kernel_of(meta)?;
+        let version = image.trim_start_matches("linux-image-");
+        let (kernel, modules) = (work.join(name), work.join(format!("modules-{name}")));
+        unpack(&packages.download_of("amd64", &image)?, &kernel)?;
+        fs::copy(
+            kernel.join(format!("boot/vmlinuz-{version}")),
+            folder.join(format!("vmlinuz-{name}")),
+        )?;
+        let from = kernel.join("lib/modules").join(version);
+        let to = modules.join("lib/modules").join(version);
+        fs::create_dir_all(&to)?;
+        let mut copy = Command::new("cp");
+        copy.args(["--recursive", "--parents"]).current_dir(&from);
+        copy.args(MODULES.map(|part| format!("kernel/{part}")));
+        run(copy.args(["modules.builtin", "modules.order"]).arg(&to))?;
+        let depmod = program(&host, &["bin/kmod", "usr/bin/kmod"]);
+        let mut depmod = Command::new(depmod);
+        depmod.arg0("depmod").arg("--basedir").arg(&modules);
+        run(depmod.arg(version))?;
+        pack(&modules, &host, &folder.join(format!("modules-{name}.gz")))?;
+    }
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+/// The part of the image that each run makes anew: assay, this program, and what starts it.
+fn programs(folder: &Path, scratch: &Scratch, assay: &Path) -> Result<PathBuf> {
+    let root = scratch.join("programs");
+    fs::create_dir(&root)?;
+    for (from, name) in [(assay, "assay"), (&std::env::current_exe()?, "xtask")] {
+        let to = root.join(name);
+        run(Command::new("strip").arg("-o").args([to.as_path(), from]))?;
+    }
+    fs::write(root.join("init"), INIT)?;
+    fs::set_permissions(root.join("init"), fs::Permissions::from_mode(0o755))?;
+    let image = scratch.join("programs.gz");
+    pack(&root, &folder.join("host"), &image)?;
+    Ok(image)
+}
+
+/// Starts the guest, and returns the rows that it prints.
+fn boot(
+    folder: &Path,
+    scratch: &Scratch,
+    programs: &Path,
+    kernel: &str,
+    only: &str,
+) -> Result<Vec<Value>> {
+    let image = scratch.join("initrd");
+    let mut all = File::create(&image)?;
+    let modules = folder.join(format!("modules-{kernel}.gz"));
+    for part in [&folder.join("root.gz"), &modules, programs] {
+        std::io::copy(&mut File::open(part)?, &mut all)?;
+    }
+    let mut qemu = Command::new(folder.join(QEMU));
+    let machine = "-accel tcg -m 2048 -nodefaults -no-user-config -display none -no-reboot \
+                   -serial stdio -device virtio-scsi-pci,id=scsi -device nvme-subsys,id=two \
+                   -device nvme,id=first,serial=two,subsys=two -device nvme,serial=two,subsys=two";
+    qemu.args(machine.split(' ').filter(|word| !word.is_empty()));
+    let shared = ",file.locking=off";
+    for (name, option, device) in [
+        ("b", "", "virtio-blk-pci,drive=b"),
+        ("c", "", "virtio-blk-pci,drive=c"),
+        (
+            "p",
+            shared,
+            "scsi-hd,drive=p,scsi-id=0,serial=p,wwn=0x5000c50012345678",
+        ),
+        (
+            "q",
+            shared,
+            "scsi-hd,drive=q,scsi-id=1,serial=p,wwn=0x5000c50012345678",
+        ),
+        ("s", "", "scsi-hd,drive=s,scsi-id=2,serial=s"),
+        ("n", "", "nvme-ns,drive=n,bus=first,shared=on,nsid=1"),
+        ("o", "", "nvme,drive=o,serial=plain"),
+    ] {
+        let file = scratch.join(if name == "q" { "p" } else { name });
+        File::create(&file)?.set_len(DISK_MIB << 20)?;
+        let file = file.display();
+        qemu.args([
+            "-drive",
+            &format!("if=none,id={name},format=raw,file={file}{option}"),
+        ]);
+        qemu.args(["-device", device]);
+    }
+    qemu.arg("-kernel")
+        .arg(folder.join(format!("vmlinuz-{kernel}")));
+    qemu.arg("-initrd").arg(&image);
+    qemu.args([
+        "-append",
+        &format!("console=ttyS0 quiet panic=-1 only={only}"),
+    ]);
+    let mut guest = qemu
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start QEMU")?;
+    let lines = BufReader::new(guest.stdout.take().context("the guest has no console")?).lines();
+    let (mut rows, mut done) = (Vec::new(), false);
+    for line in lines.map_while(Result::ok) {
+        let line = line.trim_end();
+        match line.strip_prefix(ROW) {
+            Some(row) => {
+                let row: Value = serde_json::from_str(row).context("a row of the guest")?;
+                if row["verdict"] != "right" {
+                    println!("{kernel}: {row:#}");
+                }
+                rows.push(row);
+            }
+            None => println!("{kernel}: {line}"),
+        }
+        done |= line == DONE;
+    }
+    guest.wait()?;
+    if !done {
+        bail!("the guest with Linux {kernel} ended early");
+    }
+    Ok(rows)
+}
+
+/// Prints how many labels of each stack are right, rightly unknown, unknown and wrong, and fails
+/// when one is wrong.
+fn table(rows: &[(&str, Value)]) -> Result<()> {
+    const KINDS: [&str; 4] = ["right", "rightly unknown", "unknown", "wrong"];
+    let kind = |row: &Value| match (row["verdict"].as_str(), row["label"].as_str()) {
+        (Some("right"), Some("unknown")) => 1,
+        (Some("right"), _) => 0,
+        (Some("unknown"), _) => 2,
+        _ => 3,
+    };
+    let mut counts: BTreeMap<String, [usize; 4]> = BTreeMap::new();
+    for (kernel, row) in rows {
+        let name = row["name"].as_str().unwrap_or_default();
+        let stack = name.split(" / ").next().unwrap_or_default();
+        for key in [format!("{kernel} {stack}"), "~ all".to_owned()] {
+            counts.entry(key).or_default()[kind(row)] += 1;
+        }
+    }
+    println!("| stack | {} |\n|---|---|---|---|---|", KINDS.join(" | "));
+    for (key, [right, rightly, unknown, wrong]) in &counts {
+        println!("| {key} | {right} | {rightly} | {unknown} | {wrong} |");
+    }
+    match counts.get("~ all") {
+        Some([.., 0]) => Ok(()),
+        Some([.., wrong]) => bail!("{wrong} labels are wrong"),
+        None => bail!("nothing was measured"),
+    }
+}
