@@ -44,6 +44,8 @@ cargo xtask COMMAND
                        agents of all machines, long simulations and calibrations; WORDs are
                        for cargo test
   bench overhead       cost per I/O against a bare pread loop and against fio
+  bench depth          I/Os in flight, latencies and rates of assay fio beside fio's, on zram, a
+                       loop device and a throttled one, as ratios (root; 6 minutes)
   bench dialects       assay dd and iozone against GNU dd and iozone, as ratios
   bench report         the page of a run of a million intervals: time, size, browser
   bench memory         assay mem against a loop in C (gcc) and mbw, as ratios
@@ -138,6 +140,7 @@ fn no_such_task(words: &[&str]) -> Result<()> {
 fn measure(words: &[&str]) -> Result<()> {
     match words {
         ["bench", "overhead"] => bench::overhead(),
+        ["bench", "depth"] => bench::depth(),
         ["bench", "dialects"] => bench::dialects(),
         ["bench", "report"] => bench::report(),
         ["bench", "memory"] => bench::memory(),

@@ -105,9 +105,12 @@ impl Drop for IoBuf {
 
 /// Fills `bytes` with random content.
 pub fn fill_random(bytes: &mut [u8], rng: &mut SplitMix64) {
-    for chunk in bytes.chunks_mut(8) {
-        let word = rng.next_u64().to_le_bytes();
-        chunk.copy_from_slice(&word[..chunk.len()]);
+    let (words, rest) = bytes.as_chunks_mut::<8>();
+    for word in words {
+        *word = rng.next_u64().to_le_bytes();
+    }
+    if !rest.is_empty() {
+        rest.copy_from_slice(&rng.next_u64().to_le_bytes()[..rest.len()]);
     }
 }
 

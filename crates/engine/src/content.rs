@@ -3,7 +3,7 @@
 //! The default is random data. Blocks of up to 128 KiB are changed in every byte for each write (80
 //! ns for 4 KiB): file system compressors look at that much together, in whatever order it was
 //! written, and must not find a block that resembles another. Larger blocks only get marks, to save
-//! CPU time.
+//! CPU time, unless new content is asked for.
 
 pub(crate) mod pattern;
 #[cfg(test)]
@@ -41,7 +41,7 @@ impl Filler {
         let of_loads = Loads::here().and_then(|loads| Content::of_load(content, seed, loads));
         let content = of_loads.unwrap_or_else(|| match content.zero {
             true => Content::Zero,
-            false => Content::Kept(Kept::new(largest_block, content.scramble, seed)),
+            false => Content::Kept(Kept::new(content, largest_block, seed)),
         });
         Self { content }
     }
@@ -86,8 +86,6 @@ impl Content {
             Some(Self::Fresh(Fresh::new(content, seed), loads))
         } else if !content.pattern.bytes.is_empty() {
             Some(Self::Pattern(content.pattern.clone(), loads))
-        } else if content.refill && !content.zero {
-            Some(Self::Fresh(Fresh::new(content, seed), loads))
         } else {
             None
         }
@@ -99,19 +97,22 @@ impl Content {
 struct Kept {
     base: Box<[u8]>,
     scramble: bool,
+    /// Every byte of every block is changed for each write.
+    refill: bool,
     numbers: SplitMix64,
     /// Key that separates this filler's marks from other data.
     disguise: u64,
 }
 
 impl Kept {
-    fn new(largest_block: u32, scramble: bool, seed: u64) -> Self {
+    fn new(content: &WriteContent, largest_block: u32, seed: u64) -> Self {
         let mut numbers = SplitMix64::new(seed);
-        let mut base = vec![0; CHANGED_WHOLE.min(largest_block as usize)].into_boxed_slice();
+        let mut base = vec![0; CHANGED_WHOLE.min(largest_block as usize).max(1)].into_boxed_slice();
         fill_random(&mut base, &mut numbers);
         Self {
             base,
-            scramble,
+            scramble: content.scramble,
+            refill: content.refill,
             disguise: numbers.next_u64(),
             numbers,
         }
@@ -128,13 +129,15 @@ impl Kept {
     /// Returns true if every byte of a block so long is changed for each write.
     #[inline]
     const fn is_changed_whole(&self, length: usize) -> bool {
-        self.scramble && length <= self.base.len()
+        self.refill || (self.scramble && length <= self.base.len())
     }
 
     #[inline]
     fn fill(&mut self, block: &mut [u8]) {
         if self.is_changed_whole(block.len()) {
-            combine(block, &self.base, self.numbers.next_u64());
+            for part in block.chunks_mut(self.base.len()) {
+                combine(part, &self.base, self.numbers.next_u64());
+            }
         } else {
             for sector in block.chunks_mut(SECTOR) {
                 self.mark(sector);

@@ -167,11 +167,13 @@ pub(crate) trait IoEngine {
     }
 
     /// Waits until at least `min` I/Os are done, or `timeout_ns` has passed,
-    /// and appends those that are to `done`. A `min` of 0 only looks; one that
-    /// is more than there are under way waits for all of them.
+    /// and appends those that are to `done`, at most `max`. A `min` of 0 only
+    /// looks; one that is more than there are under way waits for all of them.
+    /// An engine whose I/Os come back together may give more than `max`.
     fn reap(
         &mut self,
         _min: u32,
+        _max: u32,
         _timeout_ns: Option<u64>,
         _done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {

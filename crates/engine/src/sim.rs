@@ -297,11 +297,14 @@ impl IoEngine for Sim<'_> {
     fn reap(
         &mut self,
         min: u32,
+        max: u32,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
         let until_ns = timeout_ns.map(|ns| self.clock.now().saturating_add(ns));
-        while let Some(Reverse(next)) = self.under_way.peek() {
+        while done.len() < max as usize
+            && let Some(Reverse(next)) = self.under_way.peek()
+        {
             let end_ns = self.ns(next.end);
             if end_ns > self.clock.now() {
                 if done.len() >= min as usize {

@@ -52,6 +52,7 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `read_slat_mean` | ns | time in the submission call, of asynchronous engines |
 /// | `read_short_ios` | count | I/Os cut short by the kernel, if any |
 /// | `write_...` | | the same for writes |
+/// | `in_flight` | count | mean number of I/Os in flight, flush calls apart ([`in_flight`]) |
 /// | `flush_count`, `flush_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | count, ns | flush calls, if any |
 /// | `durable_write_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | ns | from the first of the writes that a flush follows to the end of that flush |
 /// | `longest_gap` | ns | longest time without a completion, flush calls apart |
@@ -98,6 +99,9 @@ pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric>
             (Direction::Write, &measured.write),
         ] {
             metrics.direction(direction, totals, measured.clock_ns(direction));
+        }
+        if let Some(number) = in_flight(measured, trial.job.numjobs) {
+            metrics.push("in_flight", Unit::Count, number);
         }
         metrics.flushes(&measured.flush);
         if let Some(durable) = &measured.durable {
@@ -313,6 +317,31 @@ impl Metrics {
     }
 }
 
+/// Mean number of reads and writes in flight on so many threads, by Little's law: the sum of their
+/// latencies over the time in which they could be in flight, that of flush calls left out. `None`
+/// where nothing moved or a record of latencies is damaged.
+///
+/// ```
+/// use assay_stats::derive::in_flight;
+/// use assay_stats::histogram::Histogram;
+/// let mut measured = assay_model::trial::Measurement::default();
+/// measured.elapsed_ns = 1_000;
+/// let mut latencies = Histogram::new();
+/// (0..8).for_each(|_| latencies.record(500));
+/// measured.read.latency = latencies.to_record();
+/// assert_eq!(in_flight(&measured, 1), Some(4.0));
+/// ```
+pub fn in_flight(measured: &Measurement, threads: u32) -> Option<f64> {
+    let mut sum_ns = 0.0;
+    for record in [&measured.read.latency, &measured.write.latency] {
+        Distribution::of(record).ok()?;
+        sum_ns += record.sum_ns as f64;
+    }
+    let threads = f64::from(threads.max(1));
+    let time_ns = measured.elapsed_ns as f64 - measured.flush.sum_ns as f64 / threads;
+    (sum_ns > 0.0 && time_ns > 0.0).then(|| sum_ns / time_ns)
+}
+
 /// From this share on, the tool may have been the limit: the device was waited
 /// for in less than a tenth of the clock, so that one that takes no time at all
 /// would hardly be told from it at the margin that verdicts work with.
@@ -424,12 +453,26 @@ mod tests {
                 "read_lat_p90",
                 "read_lat_p95",
                 "read_lat_p99",
+                "in_flight",
                 "cpu_user_per_io",
                 "cpu_system_per_io",
                 "cpu_per_io",
                 "context_switches",
             ]
         );
+    }
+
+    #[test]
+    fn the_number_in_flight_is_that_of_the_time_between_flushes() {
+        let mut measured = reads(100);
+        measured.write = measured.read.clone();
+        // Twice 5.05 ms of latencies.
+        measured.elapsed_ns = 3_000_000;
+        measured.flush = staircase(40);
+        // The flushes of two threads took 0.82 ms together.
+        let found = in_flight(&measured, 2).unwrap();
+        assert!((found - 10.1 / (3.0 - 0.41)).abs() < 1e-9, "{found}");
+        assert_eq!(in_flight(&Measurement::default(), 1), None);
     }
 
     #[test]

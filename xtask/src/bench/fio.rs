@@ -13,6 +13,11 @@ pub struct FioResult {
     pub iops: f64,
     /// User and system time per I/O.
     pub cpu_ns_per_io: f64,
+    /// Mean number of reads in flight, by Little's law.
+    pub in_flight: f64,
+    /// Percentiles of the completion latency.
+    pub p50_ns: f64,
+    pub p99_ns: f64,
 }
 
 /// Returns true if fio can be run.
@@ -51,8 +56,14 @@ pub fn run_with(mut command: Command, job: &Job, path: &Path, more: &[&str]) -> 
     let ios = number(&result["read"]["total_ios"])?;
     let runtime_ns = number(&result["job_runtime"])? * 1e6;
     let cpu_percent = number(&result["usr_cpu"])? + number(&result["sys_cpu"])?;
+    let read = &result["read"];
+    let percentile = |name| number(&read["clat_ns"]["percentile"][name]);
+    let iops = number(&read["iops"])?;
     Ok(FioResult {
-        iops: number(&result["read"]["iops"])?,
+        iops,
+        in_flight: iops * number(&read["lat_ns"]["mean"])? / 1e9,
+        p50_ns: percentile("50.000000")?,
+        p99_ns: percentile("99.000000")?,
         cpu_ns_per_io: cpu_percent / 100.0 * runtime_ns / ios,
     })
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: ratios, measured in one run on the same work.
 
 mod bare;
+mod depth;
 mod dialects;
 mod fio;
 mod huge;
@@ -12,6 +13,7 @@ mod scratch;
 mod store;
 mod traits;
 
+pub use depth::depth;
 pub use dialects::dialects;
 pub use memory::memory;
 pub use model::model;

@@ -147,11 +147,13 @@ fn refilled_blocks_share_no_word() {
         refill: true,
         ..WriteContent::default()
     };
-    let mut filler = Filler::new(&content, 4096, 1);
-    let all = blocks(&mut filler, 100, BLOCK).concat();
-    let (words, _) = all.as_chunks::<8>();
-    let distinct: HashSet<&[u8; 8]> = words.iter().collect();
-    assert_eq!(distinct.len(), words.len());
+    for (largest, number) in [(4096, 100), (1 << 20, 2)] {
+        let mut filler = Filler::new(&content, largest, 1);
+        let all = blocks(&mut filler, number, largest as usize).concat();
+        let (words, _) = all.as_chunks::<8>();
+        let distinct: HashSet<&[u8; 8]> = words.iter().collect();
+        assert_eq!(distinct.len(), words.len());
+    }
 }
 
 #[test]

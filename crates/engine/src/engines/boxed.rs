@@ -55,9 +55,10 @@ impl IoEngine for Boxed {
     fn reap(
         &mut self,
         min: u32,
+        max: u32,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
-        self.engine.reap(min, timeout_ns, done)
+        self.engine.reap(min, max, timeout_ns, done)
     }
 }

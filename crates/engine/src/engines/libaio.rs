@@ -10,6 +10,7 @@ use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, Engine};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const KIND: EngineKind = EngineKind::Libaio;
 const IOCB_CMD_PREAD: u16 = 0;
@@ -46,6 +47,23 @@ struct IoEvent {
     result2: i64,
 }
 
+/// Head of `struct aio_ring`, behind which the events are. The kernel maps it at the address that
+/// is a context's id, and lets the process take events out of it (`user_refill_reqs_available`).
+#[repr(C)]
+#[derive(Debug)]
+struct Ring {
+    id: u32,
+    entries: u32,
+    head: AtomicU32,
+    tail: AtomicU32,
+    magic: u32,
+    features: [u32; 2],
+    header_bytes: u32,
+}
+
+/// `AIO_RING_MAGIC`: the layout is that of [`Ring`].
+const RING_MAGIC: u32 = 0xa10a_10a1;
+
 /// `struct __kernel_old_timespec`, which `io_getevents(2)` takes on every
 /// architecture, whatever the C library thinks of time.
 #[repr(C)]
@@ -77,6 +95,26 @@ impl Context {
         // be 0 beforehand.
         let answer = unsafe { libc::syscall(libc::SYS_io_setup, depth, &raw mut id) };
         check(answer).map(|_| Self(id))
+    }
+
+    /// Takes the next event without a system call; `None` where there is none, or the kernel
+    /// maps no ring that is known.
+    #[inline]
+    fn next_event(&self) -> Option<IoEvent> {
+        let ring = self.0 as *const Ring;
+        // SAFETY: the kernel maps the ring at this address until `io_destroy`, as the C library
+        // for this interface relies on too. It writes an event before it moves `tail` past it, and
+        // uses a place again after `head` is past it; only this thread moves `head`.
+        unsafe {
+            let (head, entries) = ((*ring).head.load(Ordering::Relaxed), (*ring).entries);
+            let known = (*ring).magic == RING_MAGIC && head < entries;
+            if !known || head == (*ring).tail.load(Ordering::Acquire) {
+                return None;
+            }
+            let event = ring.add(1).cast::<IoEvent>().add(head as usize).read();
+            (*ring).head.store((head + 1) % entries, Ordering::Release);
+            Some(event)
+        }
     }
 }
 
@@ -188,7 +226,7 @@ impl Libaio {
         check(answer)
     }
 
-    fn wait(&mut self, min: usize, timeout_ns: Option<u64>) -> io::Result<usize> {
+    fn wait(&mut self, min: usize, max: usize, timeout_ns: Option<u64>) -> io::Result<usize> {
         let mut time = timeout_ns.map(KernelTimespec::new);
         let time_pointer = time
             .as_mut()
@@ -200,7 +238,7 @@ impl Libaio {
                 libc::SYS_io_getevents,
                 self.context.0,
                 min,
-                self.events.len(),
+                max.min(self.events.len()),
                 self.events.as_mut_ptr(),
                 time_pointer,
             )
@@ -220,7 +258,7 @@ impl Drop for Libaio {
     fn drop(&mut self) {
         let mut done = Vec::new();
         while self.in_kernel() > 0 {
-            if self.reap(1, None, &mut done).is_err() {
+            if self.reap(1, u32::MAX, None, &mut done).is_err() {
                 // Better to leak the buffers than to free them under the kernel.
                 self.slots.leak();
                 return;
@@ -273,11 +311,22 @@ impl IoEngine for Libaio {
     fn reap(
         &mut self,
         min: u32,
+        max: u32,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
-        let min = self.in_kernel().min(min as usize);
-        match self.wait(min, timeout_ns) {
+        let (before, min) = (done.len(), self.in_kernel().min(min as usize));
+        let max = min.max(max as usize);
+        while done.len() - before < max
+            && let Some(event) = self.context.next_event()
+        {
+            self.slots.complete(event.data, event.result, done);
+        }
+        let taken = done.len() - before;
+        if taken > 0 && taken >= min {
+            return Ok(());
+        }
+        match self.wait(min.saturating_sub(taken), max - taken, timeout_ns) {
             Ok(count) => {
                 for at in 0..count {
                     let event = self.events[at];

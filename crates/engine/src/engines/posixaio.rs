@@ -16,6 +16,9 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 const KIND: EngineKind = EngineKind::Posixaio;
+/// I/Os that are waited for, at most, as in fio: here those begun last. Of a deeper queue, several
+/// are done when the thread wakes up, for waking it for each costs more than a fast I/O.
+const WAITED_FOR: usize = 16;
 
 /// A control block: it belongs to the C library while its I/O is under way, so
 /// it has a place of its own in memory that no reference of ours points to.
@@ -91,7 +94,7 @@ impl Drop for Control {
 pub(crate) struct Posixaio {
     slots: Slots,
     controls: Vec<Control>,
-    /// Slots whose I/O is under way.
+    /// Slots whose I/O is under way, in the order in which they were begun.
     under_way: Vec<usize>,
     /// List for `aio_suspend(3)`, kept here to be allocated once.
     list: Vec<*const libc::aiocb>,
@@ -123,10 +126,10 @@ impl Posixaio {
             });
     }
 
-    /// Sleeps until one is done, or for so long.
+    /// Sleeps until one of the last is done, or for so long.
     fn suspend(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
         self.list.clear();
-        for &slot in &self.under_way {
+        for &slot in self.under_way.iter().rev().take(WAITED_FOR) {
             self.list.push(self.controls[slot].0.as_ptr());
         }
         let time = timeout_ns.map(|ns| libc::timespec {
@@ -210,6 +213,7 @@ impl IoEngine for Posixaio {
     fn reap(
         &mut self,
         min: u32,
+        _max: u32,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {

@@ -113,7 +113,7 @@ impl WithEngine for Does<'_> {
             }
             engine.commit().unwrap();
             engine
-                .reap(u32::from(under_way > 0), None, &mut came)
+                .reap(u32::from(under_way > 0), u32::MAX, None, &mut came)
                 .unwrap();
             under_way -= came.len();
             all.append(&mut came);

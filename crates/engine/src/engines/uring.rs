@@ -237,6 +237,7 @@ impl Uring {
     fn wait_by_looking(
         &mut self,
         min: usize,
+        max: usize,
         timeout_ns: u64,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
@@ -249,14 +250,16 @@ impl Uring {
             std::thread::sleep(left.min(NAP));
             match self.enter() {
                 Err(error) if error.raw_os_error() != Some(libc::EINTR) => return Err(error),
-                _ => self.take_completed(done),
+                _ => self.take_completed(max, done),
             }
         }
         Ok(())
     }
 
-    fn take_completed(&mut self, done: &mut Vec<Completion>) {
-        for event in self.ring.completion() {
+    /// Takes completions out of the ring until there are `max` in `done`; no system call.
+    fn take_completed(&mut self, max: usize, done: &mut Vec<Completion>) {
+        let room = max.saturating_sub(done.len());
+        for event in self.ring.completion().take(room) {
             self.slots
                 .complete(event.user_data(), i64::from(event.result()), done);
         }
@@ -274,7 +277,7 @@ impl Drop for Uring {
                 self.slots.leak();
                 return;
             }
-            self.take_completed(&mut done);
+            self.take_completed(usize::MAX, &mut done);
         }
         // A ring is taken apart in the background; until then it would keep
         // the file, and with it a mount, busy.
@@ -341,28 +344,30 @@ impl IoEngine for Uring {
     fn reap(
         &mut self,
         min: u32,
+        max: u32,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
         // How long `done` is then.
+        let max = done.len() + (max as usize);
         let min = done.len() + self.slots.taken().min(min as usize);
-        self.take_completed(done);
+        self.take_completed(max, done);
         for _ in 0..LOOKS_BEFORE_SLEEP {
             if done.len() >= min {
                 return Ok(());
             }
             // What fails here fails again in the wait, and is told there.
             let _ = self.enter();
-            self.take_completed(done);
+            self.take_completed(max, done);
         }
         if done.len() < min {
             let missing = u32::try_from(min - done.len()).unwrap_or(u32::MAX);
             match timeout_ns {
-                Some(ns) if !self.waits_with_timeout => self.wait_by_looking(min, ns, done),
+                Some(ns) if !self.waits_with_timeout => self.wait_by_looking(min, max, ns, done),
                 _ => self.wait(missing, timeout_ns),
             }
             .map_err(|error| EngineError::queue(KIND, "wait", error))?;
-            self.take_completed(done);
+            self.take_completed(max, done);
         }
         Ok(())
     }
@@ -406,10 +411,10 @@ mod tests {
         assert_eq!(engine.commit().unwrap(), 1);
         assert_eq!(engine.commit().unwrap(), 0, "told once");
         let mut done = Vec::new();
-        engine.reap(1, Some(1_000_000), &mut done).unwrap();
+        engine.reap(1, 1, Some(1_000_000), &mut done).unwrap();
         assert!(done.is_empty(), "nothing to read yet");
         writer.write_all(&[7; 512]).unwrap();
-        engine.reap(1, Some(u64::MAX >> 8), &mut done).unwrap();
+        engine.reap(1, 1, Some(u64::MAX >> 8), &mut done).unwrap();
         assert_eq!(done[0].result, Ok(512));
         assert_eq!(done[0].unit.remainder().1, [7; 512]);
     }

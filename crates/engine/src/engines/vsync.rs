@@ -163,6 +163,7 @@ impl IoEngine for Vsync {
     fn reap(
         &mut self,
         min: u32,
+        _max: u32,
         _timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {

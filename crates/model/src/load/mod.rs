@@ -321,6 +321,10 @@ pub struct Engine {
     /// Least number of completions to wait for (`iodepth_batch_complete_min`);
     /// 0: only look.
     pub batch_complete_min: u32,
+    /// Most completions to take at once (`iodepth_batch_complete_max`), but not
+    /// fewer than the least number.
+    #[serde(default)]
+    pub batch_complete_max: u32,
     /// When the depth is reached, drain to this many before more is queued
     /// (`iodepth_low`); 0: as soon as there is room.
     pub iodepth_low: u32,
@@ -346,6 +350,7 @@ impl Default for Engine {
             iodepth: 1,
             batch: 1,
             batch_complete_min: 1,
+            batch_complete_max: 0,
             iodepth_low: 0,
             serialize_overlap: false,
             hipri: false,

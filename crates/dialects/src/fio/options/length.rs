@@ -144,10 +144,11 @@ pub(super) static ENGINE: &[OptionDef] = &[
         "iodepth_batch_complete_max",
         (0, 1 << 16),
         "",
-        "Most completions to take at once",
-        |_, _| {},
-    )
-    .differs("it limits nothing: what is back is taken"),
+        "Most completions to take at once; not below iodepth_batch_complete_min",
+        |job, n| {
+            job.stream.engine.batch_complete_max = small(n);
+        },
+    ),
     count(
         "iodepth_low",
         (0, 1 << 16),

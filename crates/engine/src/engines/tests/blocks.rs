@@ -67,16 +67,16 @@ fn waiting_for_more_than_is_under_way_ends() {
         fn run<E: IoEngine>(self, mut engine: E) -> usize {
             let mut done = Vec::new();
             engine.opened(self.0).unwrap();
-            engine.reap(1, None, &mut done).unwrap();
+            engine.reap(1, 1, None, &mut done).unwrap();
             for offset in offsets(3) {
                 match engine.queue(self.0, unit(Ddir::Read, self.0, offset)) {
                     QueueStatus::Completed(completion) => done.push(completion),
                     status => assert!(matches!(status, QueueStatus::Queued)),
                 }
                 engine.commit().unwrap();
-                engine.reap(100, None, &mut done).unwrap();
+                engine.reap(100, 100, None, &mut done).unwrap();
             }
-            engine.reap(0, Some(0), &mut done).unwrap();
+            engine.reap(0, 0, Some(0), &mut done).unwrap();
             done.len()
         }
     }
@@ -84,6 +84,37 @@ fn waiting_for_more_than_is_under_way_ends() {
         let folder = tempfile::tempdir().unwrap();
         let file = file(&folder, "a", 0, 4 * BLOCK as usize);
         assert_eq!(with_engine(&engine, Waits(&file)).unwrap(), 3);
+    }
+}
+
+#[test]
+fn no_more_are_taken_than_asked_for() {
+    struct Takes<'a>(&'a OpenFile);
+    impl WithEngine for Takes<'_> {
+        type Output = ();
+        fn run<E: IoEngine>(self, mut engine: E) {
+            let mut done = Vec::new();
+            engine.opened(self.0).unwrap();
+            for offset in offsets(3) {
+                let status = engine.queue(self.0, unit(Ddir::Read, self.0, offset));
+                assert!(matches!(status, QueueStatus::Queued));
+            }
+            engine.commit().unwrap();
+            for taken in 1..=3 {
+                // Once three are back, and once while some may be under way.
+                engine.reap(1, 1, None, &mut done).unwrap();
+                assert_eq!(done.len(), taken);
+            }
+            engine.reap(0, 8, Some(0), &mut done).unwrap();
+            assert_eq!(done.len(), 3);
+        }
+    }
+    for engine in movers() {
+        if matches!(engine.kind, EngineKind::Libaio | EngineKind::IoUring) {
+            let folder = tempfile::tempdir().unwrap();
+            let file = file(&folder, "a", 0, 4 * BLOCK as usize);
+            with_engine(&engine, Takes(&file)).unwrap();
+        }
     }
 }
 

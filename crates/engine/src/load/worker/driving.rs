@@ -45,14 +45,17 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             true => low.min(self.depth),
             false => self.depth,
         };
+        // One is taken and one is queued, as in fio, unless the job says otherwise: the queue
+        // stays full while those that are done are handled.
         let least = options.batch_complete_min.max(1);
+        let most = options.batch_complete_max.max(least);
         loop {
             let timeout_ns = match next {
                 Starved::Until(due_ns) => Some(due_ns.saturating_sub(self.clock.now())),
                 Starved::Over | Starved::Blocked => None,
             };
             self.engine
-                .reap(least.min(self.in_flight), timeout_ns, done)?;
+                .reap(least.min(self.in_flight), most, timeout_ns, done)?;
             let now_ns = self.clock.now();
             self.depths.completed(done.len());
             let timed_out = done.is_empty();

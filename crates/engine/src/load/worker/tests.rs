@@ -79,6 +79,18 @@ fn the_clock_stops_at_the_first_completion_after_the_deadline() {
     assert_eq!(played.measured.elapsed_ns, 102 * MS);
 }
 
+/// As fio does by default: the queue is full again before the next one is taken.
+#[test]
+fn each_completion_is_followed_by_the_next_io() {
+    let script = |_| after(MS);
+    let mut job = writes(100);
+    job.iodepth = 8;
+    let log = Play::new(job, &script).asynchronous().log;
+    let (filled, drained) = log.left.split_at(100 - 7);
+    assert!(filled.iter().all(|&left| left == 7), "{filled:?}");
+    assert_eq!(drained, [6, 5, 4, 3, 2, 1, 0]);
+}
+
 #[test]
 fn a_thread_that_begins_late_has_the_whole_runtime() {
     let script = |_| after(10 * MS);
@@ -425,7 +437,7 @@ fn a_full_file_system_ends_the_job_at_once() {
     job.iodepth = 4;
     let played = Play::new(job, &script).asynchronous();
     assert_eq!(played.measured.errors.count, 1);
-    assert_eq!(played.measured.write.ios, 7);
+    assert_eq!(played.measured.write.ios, 4 + 3 + 3);
 }
 
 #[test]

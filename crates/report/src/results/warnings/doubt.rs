@@ -44,6 +44,10 @@ impl Warning {
                 "assay itself may have limited {jobs}",
                 jobs = count(jobs)
             )),
+            Self::ShallowQueue { jobs } => Doubt::Some(tr!(
+                "fewer I/Os were in flight than asked for in {jobs}",
+                jobs = count(jobs)
+            )),
             Self::Disagreement { jobs } => Doubt::Some(tr!(
                 "trials of {jobs} measured different things",
                 jobs = count(jobs)

@@ -9,12 +9,13 @@ use crate::results::write_mode::WriteMode;
 use crate::words::text::clean;
 use assay_judge::Measured;
 use assay_lang::tr;
-use assay_model::job::{Direction, Job};
+use assay_model::job::{Direction, EngineKind, Job};
+use assay_model::load::Stream;
 use assay_model::run::RunStatus;
 use assay_model::storage::Backing;
 use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
-use assay_stats::derive::{TOOL_LIMITS_FROM, processor_share};
+use assay_stats::derive::{TOOL_LIMITS_FROM, in_flight, processor_share};
 use assay_stats::steps::stalls as stalls_in;
 use assay_stats::summary::Summary as Statistics;
 
@@ -36,6 +37,7 @@ pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     found.extend(page_cache(summary));
     found.extend(mixed(summary));
     found.extend(tool_limit(summary));
+    found.extend(shallow_queue(summary));
     found.extend(disagreement(summary));
     found.extend(unknown(summary));
     found.extend(unflushed(summary));
@@ -238,6 +240,56 @@ fn tool_limit(summary: &Summary<'_>) -> Option<Warning> {
         (device && share >= limits_from(job.job)).then(|| crate::words::format::percent(share))
     });
     (!jobs.is_empty()).then_some(Warning::ToolLimit { jobs })
+}
+
+/// Below this share of the depth asked for, the queue was not kept full.
+const KEPT_DEPTH: f64 = 0.9;
+/// Fewer I/Os than this for each place of the queue, and filling and draining it counts.
+const IOS_PER_PLACE: u64 = 20;
+
+/// Returns true if a job has its queue full throughout: nothing in it asks for waits.
+fn keeps_queue_full(job: &Job) -> bool {
+    let queues = matches!(
+        job.ioengine,
+        EngineKind::Libaio | EngineKind::IoUring | EngineKind::Posixaio
+    );
+    let waits = job.rate.is_some() || job.pause.is_some() || job.flush.every.is_some();
+    // Threads that have a share each end one after the other.
+    queues && job.iodepth > 1 && !waits && (job.numjobs == 1 || job.time_based)
+}
+
+/// The same of a stream of a load, which can ask for more.
+fn stream_keeps_queue_full(stream: &Stream) -> bool {
+    let engine = &stream.engine;
+    let low = engine.iodepth_low == 0 || engine.iodepth_low >= engine.iodepth;
+    let single = engine.batch_complete_min <= 1 && engine.batch_complete_max <= 1;
+    let others = stream.verify.is_some() || stream.pace.latency_target.is_some();
+    low && single && !engine.serialize_overlap && !others && stream.trace.read.is_none()
+}
+
+/// Jobs with fewer I/Os in flight than they asked for. A device that is the limit has them all.
+fn shallow_queue(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = details(summary, |job| {
+        let asked = u64::from(job.job.iodepth) * u64::from(job.job.numjobs.max(1));
+        let trials = job.completed().filter(|trial| {
+            let waves = trial.record.wave.iter();
+            let mut streams = waves.flat_map(|wave| &wave.load.streams);
+            streams.all(stream_keeps_queue_full)
+        });
+        let measured = trials.filter_map(JudgedTrial::measured);
+        let long = measured.filter(|m| m.read.ios + m.write.ios >= asked * IOS_PER_PLACE);
+        let numbers = long.filter_map(|m| in_flight(m, job.job.numjobs));
+        let number = Statistics::of(&numbers.collect::<Vec<_>>())?.median;
+        let shallow = keeps_queue_full(job.job) && number < KEPT_DEPTH * asked as f64;
+        shallow.then(|| {
+            tr!(
+                "{number} of {asked}",
+                number = format!("{number:.1}"),
+                asked
+            )
+        })
+    });
+    (!jobs.is_empty()).then_some(Warning::ShallowQueue { jobs })
 }
 
 fn disagreement(summary: &Summary<'_>) -> Option<Warning> {

@@ -77,6 +77,11 @@ pub enum Warning {
         /// Jobs with the share of the clock.
         jobs: Vec<(String, String)>,
     },
+    /// Fewer I/Os were in flight than the job asked for.
+    ShallowQueue {
+        /// Jobs with the mean number in flight and the depth asked for.
+        jobs: Vec<(String, String)>,
+    },
     /// Trials of one job measured different things.
     Disagreement {
         /// Jobs with their labels.

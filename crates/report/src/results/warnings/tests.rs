@@ -2,11 +2,12 @@ use super::{Doubt, Warning, collect};
 use crate::results::summary::Summary;
 use crate::testing::{fixture, samples};
 use assay_model::evidence::{ProcessIo, WriteCache};
-use assay_model::job::{Direction, EngineKind};
+use assay_model::job::{Direction, EngineKind, RateLimit};
 use assay_model::run::Run;
 use assay_model::storage::{Backing, DeviceKind};
 use assay_model::trial::{IoErrorRecord, Outcome, TrialRecord};
 use assay_model::units::{Bytes, MIB, Nanos};
+use assay_stats::histogram::Histogram;
 
 fn warnings(run: &Run) -> Vec<Warning> {
     collect(&Summary::of(run))
@@ -88,8 +89,8 @@ fn threads_that_fill_the_clock_are_the_limit_of_what_claims_the_device() {
         trial.job.ioengine = EngineKind::Libaio;
         trial.job.iodepth = 32;
     }
-    assert_eq!(warnings(&queued), []);
     let is_limit = |w: &Warning| matches!(w, Warning::ToolLimit { .. });
+    assert!(!warnings(&queued).iter().any(is_limit));
     // The share is that of as many threads as there are processors.
     let mut two = busy(97);
     two.trials
@@ -107,6 +108,45 @@ fn threads_that_fill_the_clock_are_the_limit_of_what_claims_the_device() {
         };
     }
     assert!(!warnings(&cached).iter().any(is_limit));
+}
+
+#[test]
+fn a_queue_that_was_not_kept_full_is_told_with_its_depth() {
+    // So many in flight of 32.
+    let queued = |in_flight: u64| {
+        let mut run = calm();
+        for trial in &mut run.trials {
+            trial.job.ioengine = EngineKind::IoUring;
+            trial.job.iodepth = 32;
+            let measured = trial.measured.as_mut().unwrap();
+            let mut latencies = Histogram::new();
+            let ios = 100 * 32;
+            let each_ns = measured.elapsed_ns * in_flight / ios;
+            (0..ios).for_each(|_| latencies.record(each_ns));
+            measured.read.ios = ios;
+            measured.read.latency = latencies.to_record();
+        }
+        run
+    };
+    let found = warnings(&queued(16));
+    let [warning @ Warning::ShallowQueue { .. }] = &found[..] else {
+        panic!("{found:?}");
+    };
+    let text = warning.message(usize::MAX);
+    assert!(text.contains("seq-read-1m (16.0 of 32)"), "{text}");
+    assert!(warning.is_severe());
+    assert_eq!(warnings(&queued(30)), []);
+    // What the job asks for is no surprise, and a queue is not kept full by a few I/Os.
+    let mut paced = queued(16);
+    for trial in &mut paced.trials {
+        trial.job.rate = Some(RateLimit::Iops(1000));
+    }
+    assert_eq!(warnings(&paced), []);
+    let mut few = queued(16);
+    for trial in &mut few.trials {
+        trial.job.iodepth = 1024;
+    }
+    assert_eq!(warnings(&few), []);
 }
 
 #[test]

@@ -49,6 +49,10 @@ impl Warning {
                 "the tool may have been the limit, its threads used the processor for most of the clock: {jobs}",
                 jobs = list(&in_brackets(jobs))
             ),
+            Self::ShallowQueue { jobs } => tr!(
+                "fewer I/Os were in flight than asked for, so the figures are of that depth: {jobs}",
+                jobs = list(&in_brackets(jobs))
+            ),
             Self::Disagreement { jobs } => tr!(
                 "trials measured different things: {jobs}",
                 jobs = list(&in_brackets(jobs))
@@ -171,6 +175,9 @@ impl Warning {
                 "the device may be faster: take larger blocks, more threads (numjobs), or contents and \
                  checks that cost less; a faster clock of the CPU helps too (governor performance)"
             ),
+            Self::ShallowQueue { .. } => {
+                tr!("take larger blocks or more threads (numjobs), or repeat on an idle machine")
+            }
             Self::Disagreement { .. } => tr!(
                 "do not average them; see the evidence of each trial, and repeat on an idle machine"
             ),

@@ -48,6 +48,8 @@ pub(super) struct Log {
     /// Times of flushes.
     pub(super) flushes: Vec<u64>,
     pub(super) deepest: usize,
+    /// How many were still under way after each reap.
+    pub(super) left: Vec<usize>,
 }
 
 /// An engine whose I/Os run side by side for as long as the script says.
@@ -125,6 +127,7 @@ impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
     fn reap(
         &mut self,
         min: u32,
+        max: u32,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
@@ -135,11 +138,16 @@ impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
         let until = timeout_ns.map_or(first, |timeout| first.min(now_ns + timeout));
         self.clock.0.fetch_max(until, Ordering::Relaxed);
         let now_ns = self.clock.now();
-        let (ready, rest) = std::mem::take(&mut self.under_way)
-            .into_iter()
-            .partition(|&(at, _)| at <= now_ns);
-        self.under_way = rest;
-        done.extend(ready.into_iter().map(|(_, completion)| completion));
+        let mut room = max;
+        let ready = self.under_way.extract_if(.., |&mut (at, _)| {
+            let takes = at <= now_ns && room > 0;
+            room -= u32::from(takes);
+            takes
+        });
+        done.extend(ready.map(|(_, completion)| completion));
+        let mut log = self.log.take();
+        log.left.push(self.under_way.len());
+        self.log.set(log);
         Ok(())
     }
 }

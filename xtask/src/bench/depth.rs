@@ -1,0 +1,109 @@
+//! `cargo xtask bench depth`: I/Os in flight, latencies and rates beside fio's, in fio's words.
+
+use super::fio::{self, FioResult};
+use super::{median, scratch};
+use crate::limits::{Limits, in_release};
+use crate::run::shipped;
+use anyhow::{Result, bail};
+use assay_engine::layout;
+use assay_model::job::{EngineKind, Job, Rw};
+use assay_model::units::{Bytes, Nanos};
+use assay_testkit::{Undo, run};
+use rustix::fs::{major, minor};
+use std::fs::File;
+use std::os::linux::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+const SIZE: Bytes = Bytes::mib(256);
+/// Rounds of fio, assay, assay, fio.
+const ROUNDS: usize = 3;
+const DEPTHS: [u32; 4] = [1, 4, 32, 128];
+/// fio keeps its depth from this share on; elsewhere there is nothing to compare.
+const KEPT: f64 = 0.95;
+
+/// Runs all comparisons; an error when one misses its limit.
+pub fn depth() -> Result<()> {
+    if cfg!(debug_assertions) {
+        return in_release(&["bench", "depth"]);
+    }
+    if !fio::available() {
+        bail!("fio is not installed: apt-get install fio");
+    }
+    let assay = shipped()?;
+    let mut limits = Limits::default();
+    {
+        let node = run(&["zramctl", "--find", "--size", "320M"])?;
+        let _undo = Undo::by(&["zramctl", "--reset", &node]);
+        let (node, stop) = (Path::new(&node), AtomicBool::new(false));
+        let file = File::options().write(true).open(node)?;
+        layout::write(&file, node, SIZE, 1, &stop, &mut |_| {})?;
+        drop(file);
+        compare(&assay, "zram", node, &mut limits)?;
+    }
+    let device = scratch::FastDevice::new(SIZE)?;
+    compare(&assay, "loop", device.node(), &mut limits)?;
+    let _throttled = throttle(device.node())?;
+    compare(&assay, "throttled loop", device.node(), &mut limits)?;
+    limits.end()
+}
+
+/// Puts this process, and so its children, under a limit of 2000 reads a second of a device, by
+/// either version of control groups.
+fn throttle(node: &Path) -> Result<Undo> {
+    const BEGIN: &str = "set -e; cd /sys/fs/cgroup
+        if [ -d blkio ]; then cd blkio; mkdir assay-depth
+            echo $0 2000 >assay-depth/blkio.throttle.read_iops_device
+        else echo +io >cgroup.subtree_control; mkdir assay-depth
+            echo $0 riops=2000 >assay-depth/io.max; fi
+        echo $1 >assay-depth/cgroup.procs";
+    const END: &str = "cd /sys/fs/cgroup; [ ! -d blkio ] || cd blkio
+        echo $0 >cgroup.procs; rmdir assay-depth";
+    let number = std::fs::metadata(node)?.st_rdev();
+    let number = format!("{}:{}", major(number), minor(number));
+    let process = std::process::id().to_string();
+    let begin = ["sh", "-c", BEGIN, &number, &process];
+    Ok(Undo::after(&begin, &["sh", "-c", END, &process])?)
+}
+
+fn compare(assay: &Path, device: &str, node: &Path, limits: &mut Limits) -> Result<()> {
+    for (engine, depth) in [EngineKind::Libaio, EngineKind::IoUring]
+        .iter()
+        .flat_map(|engine| DEPTHS.map(|depth| (*engine, depth)))
+    {
+        let mut job = Job::new("depth", Rw::RandRead, Bytes::kib(4), SIZE);
+        (job.ioengine, job.iodepth, job.direct) = (engine, depth, true);
+        (job.time_based, job.runtime) = (true, Some(Nanos::secs(1)));
+        let (mut theirs, mut own) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            theirs.push(fio::run(&job, node)?);
+            for _ in 0..2 {
+                let mut command = Command::new(assay);
+                command.arg("fio");
+                own.push(fio::run_with(command, &job, node, &[])?);
+            }
+            theirs.push(fio::run(&job, node)?);
+        }
+        let of =
+            |all: &[FioResult], one: fn(&FioResult) -> f64| median(all.iter().map(one).collect());
+        let fios = of(&theirs, |result| result.in_flight);
+        let kept = fios >= KEPT * f64::from(depth);
+        let mut check = |what: &str, figure: fn(&FioResult) -> f64, least: f64, most: f64| {
+            let ratio = of(&own, figure) / of(&theirs, figure);
+            let what = format!("{device}, {engine}, depth {depth} (fio keeps {fios:.1}): {what}");
+            let holds = !kept || (least..=most).contains(&ratio);
+            limits.check(&what, &format!("{ratio:.3}"), holds);
+        };
+        check(
+            "in flight, within 3 % of fio's",
+            |result| result.in_flight,
+            0.97,
+            1.03,
+        );
+        check("p50, at most 10 % above", |result| result.p50_ns, 0.0, 1.1);
+        check("p99, at most 10 % above", |result| result.p99_ns, 0.0, 1.1);
+        check("IOPS, not lower", |result| result.iops, 0.98, f64::INFINITY);
+    }
+    Ok(())
+}
