@@ -22,125 +22,42 @@ enum At {
     End(u64, u64),
 }
 
-/// Magic number, with its offset, the offset and length of the UUID after the magic number's first
-/// byte (a length of 0: none), and the name. The values are those of util-linux's libblkid.
+/// Offset, magic number, distance of the UUID from it with the UUID's length (0: none), and name, as
+/// in util-linux's libblkid.
 type Entry = (At, &'static [u8], (i64, usize), &'static str);
 
 const NONE: (i64, usize) = (0, 0);
 const MD: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
 const RAID: &str = "a member of a software RAID";
-const SIGNATURES: [Entry; 36] = [
+#[rustfmt::skip]
+const SIGNATURES: [Entry; 27] = [
     (At::Start(0), b"LUKS\xba\xbe", (168, 36), "a LUKS volume"),
-    (
-        At::Start(512),
-        b"LABELONE",
-        (32, 32),
-        "a physical volume of LVM",
-    ),
+    (At::Start(3), b"-FVE-FS-", NONE, "a BitLocker volume"),
+    (At::Start(512), b"LABELONE", (32, 32), "a physical volume of LVM"),
     (At::Start(0), MD, (16, 16), RAID),
     (At::Start(4096), MD, (16, 16), RAID),
     (At::End(8192, 4096), MD, (16, 16), RAID),
     (At::End(65_536, 65_536), MD, NONE, RAID),
     (At::End(1024, 512), b"Intel Raid ISM Cfg Sig. ", NONE, RAID),
-    (At::End(512, 512), &[0xde, 0x11, 0xde, 0x11], NONE, RAID),
-    (
-        At::Start(1080),
-        &[0x53, 0xef],
-        (48, 16),
-        "an ext2, ext3 or ext4 file system",
-    ),
+    (At::Start(1080), &[0x53, 0xef], (48, 16), "an ext2, ext3 or ext4 file system"),
     (At::Start(0), b"XFSB", (32, 16), "an XFS file system"),
-    (
-        At::Start(65_600),
-        b"_BHRfS_M",
-        (-32, 16),
-        "a btrfs file system",
-    ),
-    (
-        At::Start(1024),
-        &[0x10, 0x20, 0xf5, 0xf2],
-        (108, 16),
-        "an F2FS file system",
-    ),
+    (At::Start(65_600), b"_BHRfS_M", (-32, 16), "a btrfs file system"),
+    (At::Start(1024), &[0x10, 0x20, 0xf5, 0xf2], (108, 16), "an F2FS file system"),
     (At::Start(82), b"FAT32", (-15, 4), "a FAT file system"),
     (At::Start(54), b"FAT1", (-15, 4), "a FAT file system"),
     (At::Start(3), b"EXFAT   ", (97, 4), "an exFAT file system"),
     (At::Start(3), b"NTFS    ", (69, 8), "an NTFS file system"),
-    (At::Start(4086), b"SWAPSPACE2", (-3050, 16), "swap space"),
-    (
-        At::Start(4086),
-        b"S1SUSPEND",
-        (-3050, 16),
-        "swap space with a suspended system",
-    ),
-    (
-        At::Start(16_408),
-        b"version",
-        NONE,
-        "a member of a ZFS pool",
-    ),
-    (
-        At::Start(4120),
-        b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca",
-        (16, 16),
-        "a bcache device",
-    ),
-    (
-        At::Start(4120),
-        b"\xc6\x68\x73\xf6\x4e\x1a\x45\xca",
-        (32, 16),
-        "a bcachefs file system",
-    ),
     (At::Start(32_768), b"JFS1", (136, 16), "a JFS file system"),
-    (
-        At::Start(65_588),
-        b"ReIsEr",
-        (32, 16),
-        "a ReiserFS file system",
-    ),
-    (
-        At::Start(65_536),
-        &[1, 0x16, 0x19, 0x70],
-        NONE,
-        "a GFS2 file system",
-    ),
-    (At::Start(8192), b"OCFSV2", NONE, "an OCFS2 file system"),
-    (At::Start(32), b"NXSB", (40, 16), "an APFS container"),
-    (At::Start(1024), b"H+\0\x04", NONE, "an HFS+ file system"),
-    (At::Start(3), b"-FVE-FS-", NONE, "a BitLocker volume"),
+    (At::Start(65_588), b"ReIsEr", (32, 16), "a ReiserFS file system"),
+    (At::Start(4120), b"\xc6\x68\x73\xf6\x4e\x1a\x45\xca", (32, 16), "a bcachefs file system"),
+    (At::Start(4120), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca", (16, 16), "a bcache device"),
+    (At::Start(16_408), b"version", NONE, "a member of a ZFS pool"),
+    (At::Start(4086), b"SWAPSPACE2", (-3050, 16), "swap space"),
     (At::Start(0), b"hsqs", NONE, "a SquashFS image"),
-    (
-        At::Start(1024),
-        &[0xe2, 0xe1, 0xf5, 0xe0],
-        (48, 16),
-        "an EROFS image",
-    ),
+    (At::Start(1024), &[0xe2, 0xe1, 0xf5, 0xe0], (48, 16), "an EROFS image"),
     (At::Start(32_769), b"CD001", NONE, "an ISO 9660 image"),
-    (
-        At::Start(0),
-        b"bluestore block device",
-        NONE,
-        "a BlueStore volume of Ceph",
-    ),
-    (At::Start(0), b"dmvdo001", NONE, "a VDO volume"),
-    (
-        At::Start(516),
-        b"!Stra0tis\x86\xff\x02^",
-        NONE,
-        "a Stratis pool member",
-    ),
-    (
-        At::Start(512),
-        b"EFI PART",
-        (56, 16),
-        "a GPT partition table",
-    ),
-    (
-        At::Start(4096),
-        b"EFI PART",
-        (56, 16),
-        "a GPT partition table",
-    ),
+    (At::Start(512), b"EFI PART", (56, 16), "a GPT partition table"),
+    (At::Start(4096), b"EFI PART", (56, 16), "a GPT partition table"),
 ];
 
 /// Finds what a device holds. Nothing is written; what cannot be read is not found.
