@@ -84,7 +84,8 @@ fn has_status(identity: &DeviceIdentity) -> bool {
     bytes.as_deref().and_then(SdStatus::parse).is_some()
 }
 
-fn put(identity: &mut DeviceIdentity, name: &str, register: Option<String>) {
+/// Keeps a register or another raw attribute, if there is one.
+pub(crate) fn put(identity: &mut DeviceIdentity, name: &str, register: Option<String>) {
     if let Some(register) = register {
         identity.raw.insert(name.to_owned(), register);
     }
@@ -105,7 +106,8 @@ fn fill_in(identity: &mut DeviceIdentity) {
     }
 }
 
-fn open_disk(roots: &Roots, name: &str) -> io::Result<File> {
+/// Opens a device to be read.
+pub(crate) fn open_disk(roots: &Roots, name: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let disk = rustix::fs::open(node(roots, name), flags, Mode::empty())?;
     Ok(File::from(disk))

@@ -7,12 +7,14 @@ use assay_engine::load::Controls;
 #[cfg(feature = "works")]
 use assay_model::load::Load;
 use assay_model::plan::Plan;
+use assay_model::text::no_thread;
 use assay_model::wire::ToAgent;
 #[cfg(feature = "works")]
 use assay_model::work::WorkOrder;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
 
 /// Something to react to.
 pub(crate) enum Event {
@@ -48,7 +50,10 @@ pub(crate) struct Ending {
 impl Inbox {
     /// Reads requests on a thread of its own, so that a cancel, or the end of
     /// the stream, is heard while a trial runs.
-    pub(crate) fn open(mut reader: impl Read + Send + 'static) -> (Self, Ending) {
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(crate) fn open(mut reader: impl Read + Send + 'static) -> io::Result<(Self, Ending)> {
         let (events, receiver) = channel();
         let ending = Ending {
             events,
@@ -56,15 +61,16 @@ impl Inbox {
             last_resort: LastResort::default(),
         };
         let at_end = ending.clone();
-        std::thread::spawn(move || {
+        let read = move || {
             at_end.end(listen(&mut reader, &at_end));
             at_end.last_resort.host_gone();
-        });
+        };
+        Builder::new().spawn(read).map_err(no_thread)?;
         let inbox = Self {
             events: receiver,
             ended: None,
         };
-        (inbox, ending)
+        Ok((inbox, ending))
     }
 
     /// Waits for the next request; `None` when the session is over.

@@ -5,10 +5,12 @@ use crate::simulated;
 use assay_engine::held::check_way;
 use assay_model::job::EngineKind;
 use assay_model::storage::{Backing, Storage, folder_of};
+use assay_model::unit::{FILE_ID, FS_UUID};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind, Refusal};
+use assay_probe::identity::file_id;
 use assay_probe::roots::Roots;
-use assay_probe::{safety, stack, system};
+use assay_probe::{safety, signature, stack, system};
 use rustix::fs::{Access, access};
 use std::fs::{self, File};
 use std::io;
@@ -27,6 +29,7 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
         devices::ask(roots, layer);
     }
     let kind = kind_of(&path, storage.total)?;
+    identify(roots, &path, &mut storage);
     let in_use = match (&kind, storage.top()) {
         (PathKind::Device { .. }, Some(top)) => uses(roots, &path, &top.name),
         _ => Vec::new(),
@@ -42,6 +45,22 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
             .filter(|&engine| assay_engine::usable(engine).is_ok())
             .collect(),
     })
+}
+
+/// Adds what tells the file system or the file at a path from others of its name.
+fn identify(roots: &Roots, path: &Path, storage: &mut Storage) {
+    let (Ok(meta), Some(top)) = (fs::metadata(path), storage.layers.first_mut()) else {
+        return;
+    };
+    if meta.file_type().is_block_device() {
+        return;
+    }
+    let id = meta.is_file().then(|| file_id(&meta)).flatten();
+    let found = devices::open_disk(roots, &top.name).map(|device| signature::find(&device));
+    let uuid = found.into_iter().flatten().find_map(|one| one.uuid);
+    for (name, value) in [(FILE_ID, id), (FS_UUID, uuid)] {
+        devices::put(&mut top.identity, name, value);
+    }
 }
 
 /// Every reason against writing a device.

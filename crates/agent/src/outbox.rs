@@ -3,6 +3,7 @@
 
 use crate::frame::{FrameError, encode};
 use crate::inbox::{Ending, Event, Inbox};
+use assay_model::text::no_thread;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight, ToAgent};
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -44,7 +45,7 @@ impl Outbox {
                 ending.end(Err(FrameError::Link(error)));
             }
         };
-        let writer = std::thread::Builder::new().spawn(work)?;
+        let writer = std::thread::Builder::new().spawn(work).map_err(no_thread)?;
         Ok(Self {
             shared,
             writer: Some(writer),

@@ -22,7 +22,7 @@ use assay_model::condition::Subject;
 use assay_model::wire::{Feature, FromAgent, Greeting, Refusal, ToAgent};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
@@ -81,14 +81,14 @@ fn serve_until(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
     folder: Option<PathBuf>,
-    catch: fn(Ending) -> EndingSignals,
+    catch: fn(Ending) -> io::Result<EndingSignals>,
 ) -> Result<(), FrameError> {
     // People ask a copying program how far it is; who asks the agent, or a work
     // that has nothing to say, must end nothing.
     assay_engine::survive_wakes()?;
-    let (inbox, ending) = Inbox::open(reader);
+    let (inbox, ending) = Inbox::open(reader)?;
     let last_resort = ending.last_resort();
-    let signals = catch(ending.clone());
+    let signals = catch(ending.clone())?;
     let outbox = Outbox::open(writer, ending)?;
     let mut session = Session {
         outbox,

@@ -1,39 +1,45 @@
 //! Signals that ask the agent to end.
 
 use crate::inbox::Ending;
+use assay_model::text::no_thread;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
+use std::io;
+use std::thread::Builder;
 
 /// Signals that ask the process to end. The first ends what runs, and cleans
 /// up; one that comes later is obeyed at once.
 pub(crate) struct EndingSignals(Option<Handle>);
 
 impl EndingSignals {
-    pub(crate) fn catch(ending: Ending) -> Self {
+    /// # Errors
+    /// When no thread can be started, here and below.
+    pub(crate) fn catch(ending: Ending) -> io::Result<Self> {
         Self::obey(ending, &[SIGINT, SIGTERM])
     }
 
     /// SIGINT is caught, so that it ends nothing, and is left to the host.
-    pub(crate) fn catch_but_interrupts(ending: Ending) -> Self {
+    pub(crate) fn catch_but_interrupts(ending: Ending) -> io::Result<Self> {
         Self::obey(ending, &[SIGTERM])
     }
 
     /// SIGHUP is obeyed as well, unless a run is to survive it, as under `nohup`.
-    fn obey(ending: Ending, obeyed: &'static [i32]) -> Self {
+    fn obey(ending: Ending, obeyed: &'static [i32]) -> io::Result<Self> {
         let obeys_hangup = !is_ignored(SIGHUP);
         // Cannot fail for these signals; without it the next start cleans up.
         let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else {
-            return Self(None);
+            return Ok(Self(None));
         };
         let handle = signals.handle();
-        std::thread::spawn(move || {
+        let wait = move || {
             let obeys = |signal: &i32| obeyed.contains(signal) || *signal == SIGHUP && obeys_hangup;
             for signal in signals.forever().filter(obeys) {
                 ending.last_resort().signalled(signal);
                 ending.end(Ok(()));
             }
-        });
-        Self(Some(handle))
+        };
+        Builder::new().spawn(wait).map_err(no_thread)?;
+        Ok(Self(Some(handle)))
     }
 }
 

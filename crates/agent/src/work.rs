@@ -25,6 +25,7 @@ use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
 use assay_model::condition::Condition;
+use assay_model::storage::Storage;
 use assay_model::wire::{FromAgent, NoteWeight, Refusal, RunEnd};
 use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkOrder, WorkReport, WorkSpec};
@@ -95,6 +96,7 @@ impl Workshop<'_> {
         for text in warnings {
             self.outbox.warn(text)?;
         }
+        let before = storages(roots, order);
         let kinds = kinds_of(order.work.spec());
         let mut steps = self.steps(under, &kinds);
         let mut context = Context {
@@ -122,7 +124,7 @@ impl Workshop<'_> {
         if let Some(problem) = folder.and_then(Folder::clear) {
             self.outbox.warn(problem)?;
         }
-        Ok(self.last_word(came))
+        Ok(self.last_word(came, &before))
     }
 
     fn steps<'s>(&'s mut self, under: InForceNow<'s>, kinds: &'s [Condition]) -> Steps<'s> {
@@ -131,7 +133,7 @@ impl Workshop<'_> {
         Steps::new(self.roots, (outbox, inbox), self.order, under, scratch)
     }
 
-    fn last_word(&self, came: Result<WorkReport, WorkError>) -> FromAgent {
+    fn last_word(&self, came: Result<WorkReport, WorkError>, before: &[Storage]) -> FromAgent {
         let stopped = self.controls.stop.load(Ordering::Relaxed);
         match came {
             Ok(report) => FromAgent::Done {
@@ -144,7 +146,7 @@ impl Workshop<'_> {
             },
             Err(WorkError::Refused(message)) => FromAgent::Refused(refuse(message)),
             Err(error) => FromAgent::Done {
-                end: end_of(&error, self.roots, self.order),
+                end: end_of(&error, self.roots, self.order, before),
                 report: None,
             },
         }
@@ -170,22 +172,32 @@ fn look_on(
     watching::run(roots, watch, context.stop, &mut tell).map(WorkReport::Watch)
 }
 
-/// Converts an error into the end of the run.
-fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
+/// The storage that a work reads or writes, before it begins: afterwards it may be gone. A filter
+/// names the user's files, of whose errors it tells alone.
+fn storages(roots: &Roots, order: &WorkOrder) -> Vec<Storage> {
+    let work = order.work.spec();
+    let folder = work.private_folder_in().map(Path::to_owned);
+    let paths = work.touches().into_iter().chain(folder);
+    let paths = paths.filter(|_| !work.is_filter() && work.measures_storage());
+    paths.map(|path| storage_of(roots, &path)).collect()
+}
+
+/// Converts an error into the end of the run; `before`: the storage as it was when it began.
+fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder, before: &[Storage]) -> RunEnd {
     if matches!(error, WorkError::Stopped) {
         return RunEnd::Cancelled;
     }
     let text = error.to_string();
-    let work = order.work.spec();
-    if work.is_filter() {
+    if order.work.spec().is_filter() {
         return RunEnd::Failed { error: text };
     }
-    let place = work.writes().into_iter().next();
-    let place = place.or_else(|| work.private_folder_in().map(Path::to_owned));
-    let fatal = place.and_then(|path| {
-        let storage = storage_of(roots, &path);
-        Fatal::of(&text, error.errno(), roots, &storage)
-    });
+    if matches!(error, WorkError::Gone { .. }) {
+        let device = before.first().map(Storage::words).unwrap_or_default();
+        let error = format!("{device}: {text}");
+        return RunEnd::DeviceLost { error };
+    }
+    let mut storages = before.iter();
+    let fatal = storages.find_map(|storage| Fatal::of(&text, error.errno(), roots, storage));
     fatal.map_or(RunEnd::Failed { error: text }, RunEnd::from)
 }
 

@@ -151,7 +151,8 @@ pub fn take(words: &mut Vec<OsString>) -> Result<(), Failure> {
         live,
         answers: Mutex::new(Some(answers)),
     });
-    std::thread::spawn(move || listen(&answer));
+    let listening = std::thread::Builder::new().spawn(move || listen(&answer));
+    listening.map_err(Failure::no_thread)?;
     Ok(())
 }
 

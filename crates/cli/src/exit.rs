@@ -1,6 +1,8 @@
 //! Exit codes, and the one line that explains a failure.
 
+use assay_model::text::no_thread;
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -51,6 +53,11 @@ impl Failure {
     /// Something failed on the way.
     pub fn failed(message: impl fmt::Display) -> Self {
         Self::new(FAILED, message)
+    }
+
+    /// No thread could be started.
+    pub fn no_thread(source: io::Error) -> Self {
+        Self::failed(no_thread(source))
     }
 
     /// Data read back was not what had been written.

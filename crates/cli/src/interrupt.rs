@@ -8,6 +8,7 @@ use signal_hook::iterator::Signals;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Once};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// Signals so close together are one wish: a key that bounces, a terminal that
@@ -51,7 +52,7 @@ impl Interrupt {
         if !is_ignored(SIGHUP) {
             signals.add_signal(SIGHUP).map_err(not_caught)?;
         }
-        std::thread::spawn(move || {
+        let wait = move || {
             let mut on_first = Some(on_first);
             let mut insists_from = Instant::now();
             for signal in signals.forever() {
@@ -65,7 +66,8 @@ impl Interrupt {
                     std::process::exit(code(signal).into());
                 }
             }
-        });
+        };
+        Builder::new().spawn(wait).map_err(Failure::no_thread)?;
         Ok(interrupt)
     }
 
@@ -93,24 +95,28 @@ pub fn end_links_with_this() -> Result<(), Failure> {
     let mut made = Ok(());
     CAUGHT.call_once(|| {
         let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter();
-        made = Signals::new(wanted.filter(|&signal| !is_ignored(signal))).map(|mut signals| {
-            std::thread::spawn(move || {
+        let signals = Signals::new(wanted.filter(|&signal| !is_ignored(signal)));
+        made = signals.map_err(not_caught).and_then(|mut signals| {
+            let wait = move || {
                 for signal in signals.forever() {
                     if !TAKEN_OVER.load(Ordering::Relaxed) {
                         assay_target::end_links();
                         let _ = signal_hook::low_level::emulate_default_handler(signal);
                     }
                 }
-            });
+            };
+            Builder::new().spawn(wait).map_err(Failure::no_thread)?;
+            Ok(())
         });
     });
-    made.map_err(not_caught)
+    made
 }
 
 /// From now on `act` is called for each SIGUSR1, on a thread of its own.
 pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGUSR1]).map_err(not_caught)?;
-    std::thread::spawn(move || signals.forever().for_each(|_| act()));
+    let wait = move || signals.forever().for_each(|_| act());
+    Builder::new().spawn(wait).map_err(Failure::no_thread)?;
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! Buffers that the kernel reads and fills: page-aligned, owned by exactly one
 //! operation at a time.
 
+use crate::error::EngineError;
 use assay_model::rng::SplitMix64;
+use assay_model::units::Bytes;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -28,14 +30,27 @@ pub struct IoBuf {
 unsafe impl Send for IoBuf {}
 
 impl IoBuf {
-    /// A zeroed buffer for one block.
+    /// A zeroed buffer for one block of a fixed size; without memory for it the process ends.
     pub fn zeroed(block: usize) -> Self {
-        Self::with_windows(block, 1)
+        let layout = Layout::new::<[u8; ALIGNMENT]>();
+        Self::with_windows(block, 1).unwrap_or_else(|_| handle_alloc_error(layout))
+    }
+
+    /// A zeroed buffer for one block of a size that the user chose.
+    ///
+    /// # Errors
+    /// Without memory for it.
+    pub fn of(block: u64) -> Result<Self, EngineError> {
+        let length = usize::try_from(block).map_err(|_| EngineError::Memory(Bytes(block)))?;
+        Self::with_windows(length, 1)
     }
 
     /// The same for blocks that are written, one of `siblings` buffers used in
     /// turn. Large blocks have several windows.
-    pub(crate) fn to_write(block: usize, siblings: usize) -> Self {
+    ///
+    /// # Errors
+    /// Without memory for it.
+    pub(crate) fn to_write(block: usize, siblings: usize) -> Result<Self, EngineError> {
         let windows = if block <= CHANGED_WHOLE || !block.is_multiple_of(ALIGNMENT) {
             1
         } else {
@@ -44,19 +59,18 @@ impl IoBuf {
         Self::with_windows(block, windows)
     }
 
-    fn with_windows(block: usize, windows: usize) -> Self {
-        let size = (block * windows).max(1);
-        let layout = Layout::from_size_align(size, ALIGNMENT)
-            .unwrap_or_else(|_| unreachable!("block sizes are far below isize::MAX"));
+    fn with_windows(block: usize, windows: usize) -> Result<Self, EngineError> {
+        let size = block.saturating_mul(windows).max(1);
+        let none = || EngineError::Memory(Bytes(size as u64));
+        let layout = Layout::from_size_align(size, ALIGNMENT).map_err(|_| none())?;
         // SAFETY: the layout has a non-zero size.
         let memory = unsafe { alloc_zeroed(layout) };
-        let start = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));
-        Self {
-            start,
+        Ok(Self {
+            start: NonNull::new(memory).ok_or_else(none)?,
             layout,
             window: 0,
             block,
-        }
+        })
     }
 
     /// The bytes of all windows of the buffer, one after the other.
@@ -119,6 +133,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_block_for_which_there_is_no_memory_is_an_error() {
+        for block in [1 << 62, u64::MAX] {
+            let refused = IoBuf::of(block).unwrap_err().to_string();
+            assert!(refused.contains("no memory for a buffer of"), "{refused}");
+        }
+        assert_eq!(IoBuf::of(512).unwrap().block(), [0; 512]);
+    }
+
+    #[test]
     fn every_window_is_aligned_and_holds_one_block() {
         for (block, siblings, windows) in [
             (1000, 1, 1),
@@ -127,7 +150,7 @@ mod tests {
             (256 << 10, 3, 2),
             (2 << 20, 1, 1),
         ] {
-            let mut buf = IoBuf::to_write(block, siblings);
+            let mut buf = IoBuf::to_write(block, siblings).unwrap();
             for number in 0..3 * windows {
                 let before = buf.block_mut()[block - 1];
                 assert_eq!(usize::from(before), number / windows, "{block}");

@@ -3,6 +3,7 @@
 
 use crate::held::shown;
 use assay_model::job::EngineKind;
+use assay_model::units::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -44,6 +45,9 @@ pub enum EngineError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// A buffer cannot be allocated.
+    #[error("no memory for a buffer of {0}: choose smaller blocks, or allow more (ulimit -v)")]
+    Memory(Bytes),
     /// The kernel refused to take or return I/O.
     #[error("{engine} failed to {operation}: {source}")]
     Queue {
@@ -98,7 +102,7 @@ impl EngineError {
             | Self::Unavailable { source, .. }
             | Self::Threads { source, .. }
             | Self::Queue { source, .. } => source.raw_os_error(),
-            Self::NoDirect { .. } | Self::Job { .. } | Self::Stopped => None,
+            Self::NoDirect { .. } | Self::Memory(_) | Self::Job { .. } | Self::Stopped => None,
         }
     }
 }

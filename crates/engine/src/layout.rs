@@ -49,7 +49,7 @@ pub fn write_part(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Bytes),
 ) -> Result<(), EngineError> {
-    let mut buffer = IoBuf::to_write(CHUNK, 1);
+    let mut buffer = IoBuf::to_write(CHUNK, 1)?;
     let mut filler = Filler::new(&WriteContent::default(), CHUNK_BYTES, seed);
     let size = part.end.saturating_sub(part.start);
     let mut done = 0;

@@ -5,6 +5,7 @@ use crate::state::{LinkSide, LinkTask};
 use crate::times::Times;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 /// One side of a link; all of its parts are the same side.
@@ -64,12 +65,16 @@ impl Link {
     ) -> Result<Broken, NotOfThisVersion> {
         let number = self.change(LinkSide::connect);
         let taken = std::thread::scope(|threads| {
-            let sending = threads.spawn(|| self.send(number, writer));
-            let taken = self.take(number, &mut reader);
+            let sending = Builder::new().spawn_scoped(threads, || self.send(number, writer));
+            let taken = match &sending {
+                Ok(_) => self.take(number, &mut reader),
+                // Without a thread to send with the connection is as good as off.
+                Err(_) => Ok(()),
+            };
             // Sending ends, unless another connection has begun.
             self.change(|state| state.disconnect(number));
             // It does not panic; if it did, the connection would be off as well.
-            let _ = sending.join();
+            let _ = sending.map(ScopedJoinHandle::join);
             taken
         });
         taken.map(|()| match self.lock().is_done() {

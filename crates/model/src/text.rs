@@ -1,6 +1,7 @@
 //! Text that came from a device, a path or a person, made safe to show.
 
 use std::fmt::Write as _;
+use std::io;
 
 /// Writes control characters and characters that reorder or hide text
 /// (U+202E and the like) as escapes, so that a device name can neither steer
@@ -53,6 +54,15 @@ pub fn shorten(text: &str, width: usize) -> String {
     let first: String = text.chars().take(head).collect();
     let last: String = text.chars().skip(count - tail).collect();
     format!("{first}…{last}")
+}
+
+/// Adds to the kernel's error that no thread could be started what to do about it.
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub fn no_thread(source: io::Error) -> io::Error {
+    let words = format!(
+        "cannot start a thread: {source}: allow more (ulimit -u, ulimit -v, the pids limit of the cgroup)"
+    );
+    io::Error::new(source.kind(), words)
 }
 
 #[cfg(test)]

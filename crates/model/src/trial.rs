@@ -11,6 +11,9 @@ use crate::work::StepDetail;
 use assay_lang::key;
 use serde::{Deserialize, Serialize};
 
+/// Beginning of the error of a step whose device went away; the amount of what was done follows.
+pub const WENT_AWAY: &str = "it went away after ";
+
 /// Outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]

@@ -1,9 +1,9 @@
 //! Which unit of a part a run measured: runs of one unit say nothing of another.
 
 use crate::run::RunHeader;
-use crate::storage::{Backing, DeviceKind, Layer, Storage};
+use crate::storage::{Backing, DeviceKind, Layer, LayerRole, Storage};
 use assay_lang::tr;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One unit of a part.
@@ -113,6 +113,96 @@ fn of_software(storage: &Storage, machine: &str) -> Option<String> {
             Some(format!("{files} of {machine}"))
         }),
     }
+}
+
+/// Attribute in `raw` of a top layer: UUID of the file system that holds the path.
+pub const FS_UUID: &str = "fs_uuid";
+/// Attribute in `raw`: inode number and time of birth of the file that is measured.
+pub const FILE_ID: &str = "file_id";
+/// Attribute in `raw` of a loop device: inode number and time of birth of its file.
+pub const BACKING_ID: &str = "backing_id";
+
+/// Answer to whether two looks at a path found the same medium.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Same {
+    /// An identifier that no two media share is equal.
+    Yes,
+    /// Another medium: the identifier that differs, with both values.
+    No(String),
+    /// No identifier tells the medium from others of its model and size.
+    Unknown,
+}
+
+/// Compares the storage that a run began on with the storage at its path now. Identifiers that
+/// only one side has say nothing: earlier versions stored fewer of them.
+pub fn is_same_medium(before: &Storage, now: &Storage) -> Same {
+    let (then, today) = (before.words(), now.words());
+    if then != today {
+        return Same::No(format!("it was {then}, and is {today}"));
+    }
+    let (before, now) = (identifiers(before), identifiers(now));
+    let mut same = Same::Unknown;
+    for (name, (is_unique, then)) in &before {
+        let Some((_, today)) = now.get(name) else {
+            continue;
+        };
+        if then != today {
+            let list = |values: &BTreeSet<String>| Vec::from_iter(values.clone()).join(" + ");
+            let (then, today) = (list(then), list(today));
+            return Same::No(format!("its {name} was {then}, and is {today}"));
+        }
+        if *is_unique {
+            same = Same::Yes;
+        }
+    }
+    same
+}
+
+/// Returns the identifiers of all layers by name, with `true` if equal values prove the same
+/// medium. Serial numbers of USB devices do not, because a card reader reports its own.
+fn identifiers(storage: &Storage) -> BTreeMap<&'static str, (bool, BTreeSet<String>)> {
+    let mut found: BTreeMap<&'static str, (bool, BTreeSet<String>)> = BTreeMap::new();
+    for layer in &storage.layers {
+        let identity = &layer.identity;
+        let is_usb = identity.kind == DeviceKind::Usb;
+        let raw = |name: &str| identity.raw.get(name).map(String::as_str);
+        let by_maker = |id: &&str| tells_apart(id) && !id.starts_with("t10.");
+        let is_clone = identity
+            .serial
+            .as_deref()
+            .is_some_and(|id| !tells_apart(id));
+        let named = |id: &&str| !id.starts_with("CRYPT-PLAIN");
+        let all = [
+            ("CID", !is_clone, identity.cid.as_deref().filter(by_maker)),
+            (
+                "serial number",
+                !is_usb,
+                identity.serial.as_deref().filter(by_maker),
+            ),
+            ("WWID", true, raw("wwid").filter(by_maker)),
+            ("NGUID", true, raw("nguid").filter(by_maker)),
+            ("EUI", true, raw("eui").filter(by_maker)),
+            ("UUID", true, raw("uuid").filter(named)),
+            ("first sector", false, raw("start")),
+            (
+                "file behind the loop device (inode, time of birth)",
+                true,
+                raw(BACKING_ID),
+            ),
+            ("file (inode, time of birth)", true, raw(FILE_ID)),
+            ("file system UUID", true, raw(FS_UUID)),
+        ];
+        for (name, is_unique, value) in all {
+            // Another file on the same disk is another medium.
+            let is_unique = is_unique && layer.role != LayerRole::Beneath;
+            if let Some(value) = value {
+                let (proves, values) = found.entry(name).or_default();
+                *proves |= is_unique;
+                values.insert(value.trim().to_owned());
+            }
+        }
+    }
+    found
 }
 
 /// Checks that a number identifies one device among others of its kind: many have none, and fill
@@ -251,6 +341,99 @@ mod tests {
         };
         let both = Unit::told(&storage(vec![part, disk]), None, "desk");
         assert_eq!(both.to_string(), "NVMe serial S649NX0T12");
+    }
+
+    fn of(layer: Layer) -> Storage {
+        storage(vec![layer])
+    }
+
+    #[test]
+    fn a_medium_is_another_if_any_identifier_differs() {
+        let with = |kind: DeviceKind, key: &str, value: &str| {
+            let mut layer = layer(kind, |_| ());
+            match key {
+                "serial" => layer.identity.serial = Some(value.to_owned()),
+                "cid" => layer.identity.cid = Some(value.to_owned()),
+                _ => drop(layer.identity.raw.insert(key.to_owned(), value.to_owned())),
+            }
+            of(layer)
+        };
+        let mmc = "150100444734303332";
+        for (kind, key, a, b, equal) in [
+            (
+                DeviceKind::Emmc,
+                "cid",
+                mmc,
+                "150100444734303333",
+                Same::Yes,
+            ),
+            (DeviceKind::Sata, "serial", "WD-1", "WD-2", Same::Yes),
+            // A reader has a number, whichever card is in it.
+            (DeviceKind::Usb, "serial", "2011A1", "2011B7", Same::Unknown),
+            (
+                DeviceKind::Usb,
+                "wwid",
+                "naa.5000c5001",
+                "naa.5000c5002",
+                Same::Yes,
+            ),
+            (
+                DeviceKind::Nvme,
+                "nguid",
+                "0025385b71",
+                "0025385b72",
+                Same::Yes,
+            ),
+            (DeviceKind::Dm, "uuid", "LVM-a1", "LVM-a2", Same::Yes),
+            (
+                DeviceKind::Partition,
+                "start",
+                "2048",
+                "4096",
+                Same::Unknown,
+            ),
+            (
+                DeviceKind::Loop,
+                BACKING_ID,
+                "12, 1.5",
+                "12, 1.7",
+                Same::Yes,
+            ),
+            (DeviceKind::Virtio, FS_UUID, "9f1c-1", "9f1c-2", Same::Yes),
+            (DeviceKind::Virtio, FILE_ID, "12, 1.5", "13, 1.5", Same::Yes),
+        ] {
+            let before = with(kind.clone(), key, a);
+            assert_eq!(is_same_medium(&before, &before), equal, "{key}");
+            let other = is_same_medium(&before, &with(kind.clone(), key, b));
+            let Same::No(why) = other else {
+                panic!("{key}: {other:?}");
+            };
+            assert!(why.contains(a) && why.contains(b), "{why}");
+            // A run of an earlier version lacks it.
+            let bare = of(layer(kind, |_| ()));
+            assert_eq!(is_same_medium(&bare, &before), Same::Unknown, "{key}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_all_units_share_prove_nothing() {
+        let stick = |identity: &mut DeviceIdentity| identity.serial = Some("0123456789".to_owned());
+        let stick = of(layer(DeviceKind::Scsi, stick));
+        assert_eq!(is_same_medium(&stick, &stick), Same::Unknown);
+        // The disk beneath an image does not tell one image from the next.
+        let disk = Layer {
+            role: LayerRole::Beneath,
+            ..layer(DeviceKind::Nvme, |identity| {
+                identity.serial = Some("S64".to_owned())
+            })
+        };
+        let on_disk = storage(vec![layer(DeviceKind::Loop, |_| ()), disk]);
+        assert_eq!(is_same_medium(&on_disk, &on_disk), Same::Unknown);
+        let small = Layer {
+            size: Some(crate::units::Bytes(4096)),
+            ..layer(DeviceKind::Scsi, |_| ())
+        };
+        assert!(matches!(is_same_medium(&stick, &of(small)), Same::No(_)));
     }
 
     #[test]

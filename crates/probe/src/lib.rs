@@ -19,6 +19,7 @@ mod openers;
 pub mod processes;
 pub mod roots;
 pub mod safety;
+pub mod signature;
 pub mod snapshot;
 pub mod stack;
 pub mod system;

@@ -33,7 +33,8 @@ impl Complaints {
         complaints
     }
 
-    /// Reads them on a thread of its own, until there are no more.
+    /// Reads them on a thread of its own, until there are no more; without a thread there are
+    /// none.
     pub(crate) fn listen(stderr: impl Read + Send + 'static) -> Self {
         let complaints = Self::default();
         let heard = complaints.clone();
@@ -43,7 +44,7 @@ impl Complaints {
             .reading
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(reading);
-        std::thread::spawn(move || {
+        let _ = std::thread::Builder::new().spawn(move || {
             let _until_the_end: Sender<()> = reads;
             heard.read(stderr);
         });

@@ -148,7 +148,12 @@ impl<P: Program> Remote<P> {
         let complaints = complaints.unwrap_or_default();
         let heard = complaints.clone();
         let mut session = AgentSession::over(child, Box::new(move || heard.last()), PARTING);
-        let watchdog = session.must_answer_within(patience);
+        let failed = |error: io::Error| Failed {
+            fault: Fault::Failed(error.to_string()),
+            complaints: Complaints::default(),
+            silent: false,
+        };
+        let watchdog = session.must_answer_within(patience).map_err(failed)?;
         let target = self.program.target();
         match talk(Boot::new(
             &target,
@@ -214,7 +219,14 @@ impl<P: Program> Target for Remote<P> {
         self.started = Some(started);
         Ok(match self.when_lost {
             WhenLost::Stop => session,
-            WhenLost::Wait(grace) => links::over(self, folder, grace, session),
+            WhenLost::Wait(grace) => {
+                links::over(self, folder, grace, session).map_err(|error| {
+                    TargetError::NotStarted {
+                        target: self.program.target(),
+                        why: error.to_string(),
+                    }
+                })?
+            }
         })
     }
 

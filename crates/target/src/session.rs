@@ -5,7 +5,7 @@ use crate::watchdog::{Linking, Watchdog, kill, kill_group};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::process::Child;
 use std::time::Duration;
 
@@ -96,13 +96,16 @@ impl AgentSession {
 
     /// The stream, for somebody else to talk over.
     pub(crate) fn take_streams(&mut self) -> (impl Read + Send + use<>, impl Write + Send + use<>) {
-        let reader = std::mem::replace(&mut self.reader, Box::new(std::io::empty()));
+        let reader = std::mem::replace(&mut self.reader, Box::new(io::empty()));
         let writer = self.writer.take();
-        (reader, writer.unwrap_or_else(|| Box::new(std::io::sink())))
+        (reader, writer.unwrap_or_else(|| Box::new(io::sink())))
     }
 
     /// The stream ends unless what this gives is dropped in time.
-    pub fn must_answer_within(&self, patience: Duration) -> Watchdog {
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn must_answer_within(&self, patience: Duration) -> io::Result<Watchdog> {
         let why = format!("no answer within {} s", patience.as_secs());
         Watchdog::new(patience, self.cutter_for(why))
     }
@@ -138,7 +141,7 @@ impl AgentSession {
         drop(self.writer.take());
         if self.parting.is_some() {
             self.parting = Some(CUT);
-            self.reader = Box::new(std::io::empty());
+            self.reader = Box::new(io::empty());
         }
         if let Carrier::Kept(kept) = &self.carrier {
             kept.cutter("the connection was given up".to_owned())();
@@ -153,7 +156,7 @@ impl AgentSession {
         }
         drop(self.writer.take());
         self.parting = Some(DISMISSED);
-        self.reader = Box::new(std::io::empty());
+        self.reader = Box::new(io::empty());
     }
 
     /// Returns the complaint of the link to the agent, in one line.
@@ -169,7 +172,8 @@ impl AgentSession {
 impl Drop for AgentSession {
     fn drop(&mut self) {
         drop(self.writer.take());
-        let watchdog = self.parting.map(|parting| self.must_answer_within(parting));
+        let watchdog = self.parting;
+        let watchdog = watchdog.and_then(|parting| self.must_answer_within(parting).ok());
         if let Some(watchdog) = &watchdog {
             drain(&mut self.reader, watchdog);
         }
@@ -189,7 +193,7 @@ impl Drop for AgentSession {
 fn streams(child: &mut Child) -> (Box<dyn Read + Send>, Option<Box<dyn Write + Send>>) {
     let reader: Box<dyn Read + Send> = match child.stdout.take() {
         Some(stdout) => Box::new(stdout),
-        None => Box::new(std::io::empty()),
+        None => Box::new(io::empty()),
     };
     let writer = child.stdin.take();
     (

@@ -1,9 +1,12 @@
 //! Ends what does not answer in time, and every link when this process ends.
 
+use assay_model::text::no_thread;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Duration;
 
 /// Ends a stream, as a rule by killing the process that it leads to, unless this is
@@ -17,15 +20,21 @@ pub struct Watchdog {
 impl Watchdog {
     /// Kills a process, which must not be waited for meanwhile: its number could be
     /// another's.
-    pub(crate) fn over(pid: u32, patience: Duration) -> Self {
-        Self::new(patience, move || kill(pid))
+    ///
+    /// # Errors
+    /// When no thread can be started; the process is killed then.
+    pub(crate) fn over(pid: u32, patience: Duration) -> io::Result<Self> {
+        Self::new(patience, move || kill(pid)).inspect_err(|_| kill(pid))
     }
 
-    pub(crate) fn new(patience: Duration, bite: impl FnOnce() + Send + 'static) -> Self {
+    pub(crate) fn new(
+        patience: Duration,
+        bite: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
         let barked = Arc::new(AtomicBool::new(false));
         let bark = Arc::clone(&barked);
         let (more, again) = channel::<Duration>();
-        std::thread::spawn(move || {
+        let wait = move || {
             let mut patience = patience;
             loop {
                 match again.recv_timeout(patience) {
@@ -36,8 +45,9 @@ impl Watchdog {
             }
             bark.store(true, Ordering::Relaxed);
             bite();
-        });
-        Self { barked, more }
+        };
+        Builder::new().spawn(wait).map_err(no_thread)?;
+        Ok(Self { barked, more })
     }
 
     /// Something was heard: from now on it may be silent for so long.
@@ -104,7 +114,9 @@ mod tests {
     #[test]
     fn a_stream_that_says_nothing_ends() {
         let mut session = Local::new("sleep", &["1000"]).start().unwrap();
-        let watchdog = session.must_answer_within(Duration::from_millis(1));
+        let watchdog = session
+            .must_answer_within(Duration::from_millis(1))
+            .unwrap();
         assert_eq!(session.reader.read(&mut [0]).unwrap(), 0);
         assert!(watchdog.has_barked());
     }
@@ -112,7 +124,9 @@ mod tests {
     #[test]
     fn who_answers_in_time_is_left_alone() {
         let mut session = Local::new("cat", &[]).start().unwrap();
-        let watchdog = session.must_answer_within(Duration::from_secs(1000));
+        let watchdog = session
+            .must_answer_within(Duration::from_secs(1000))
+            .unwrap();
         session.writer.as_mut().unwrap().write_all(b"x").unwrap();
         assert_eq!(session.reader.read(&mut [0]).unwrap(), 1);
         assert!(!watchdog.has_barked());
@@ -121,7 +135,9 @@ mod tests {
     #[test]
     fn the_last_word_on_patience_counts() {
         let mut session = Local::new("sleep", &["1000"]).start().unwrap();
-        let watchdog = session.must_answer_within(Duration::from_secs(1000));
+        let watchdog = session
+            .must_answer_within(Duration::from_secs(1000))
+            .unwrap();
         watchdog.restart(Duration::from_millis(1));
         assert_eq!(session.reader.read(&mut [0]).unwrap(), 0);
         assert!(watchdog.has_barked());

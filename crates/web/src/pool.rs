@@ -5,7 +5,7 @@ use crate::reply::Problem;
 use assay_store::{Store, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 /// Requests that are read and rendered at a time.
@@ -51,13 +51,18 @@ impl Pool {
             return Err(Problem::Busy);
         };
         let pool = Arc::clone(self);
-        let worked = tokio::task::spawn_blocking(move || {
+        let (tell, worked) = oneshot::channel();
+        let work = move || {
             // Until the work is done, even if nobody waits for it any more.
             let _turn = turn;
-            pool.used(work)
-        });
+            let _ = tell.send(pool.used(work));
+        };
+        // Where no thread is to be had, others use too many now.
+        std::thread::Builder::new()
+            .spawn(work)
+            .map_err(|_| Problem::Busy)?;
         // Only a panic ends it otherwise.
-        worked.await.unwrap_or_else(|_| Err(Problem::Broken))
+        worked.await.unwrap_or(Err(Problem::Broken))
     }
 
     /// Works with a connection, and keeps it unless it failed. Where the file of one that was open

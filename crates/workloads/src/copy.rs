@@ -145,7 +145,7 @@ fn interruptible<'c, T>(context: &mut Context<'c>, act: impl FnOnce(&mut Context
     let (stop, report_now) = (context.stop, context.report_now);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let watch = scope.spawn(|| {
+        let watch = std::thread::Builder::new().spawn_scoped(scope, || {
             while !over.load(Ordering::Acquire) {
                 if stop.load(Ordering::Relaxed) || report_now.load(Ordering::Relaxed) {
                     waker.wake();
@@ -155,7 +155,10 @@ fn interruptible<'c, T>(context: &mut Context<'c>, act: impl FnOnce(&mut Context
         });
         let came = act(context);
         over.store(true, Ordering::Release);
-        watch.thread().unpark();
+        // Without it the call is not interrupted.
+        if let Ok(watch) = watch {
+            watch.thread().unpark();
+        }
         came
     })
 }

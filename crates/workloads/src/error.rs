@@ -2,7 +2,9 @@
 
 use assay_engine::EngineError;
 use assay_engine::held::shown;
-use assay_model::trial::Outcome;
+use assay_model::text::no_thread;
+use assay_model::trial::{Outcome, WENT_AWAY};
+use assay_model::units::Bytes;
 use rustix::io::Errno;
 use std::io;
 use std::path::Path;
@@ -23,6 +25,12 @@ pub enum WorkError {
         /// Error number of the kernel, where it was one.
         errno: Option<i32>,
     },
+    /// The device is not there any more.
+    #[error("{WENT_AWAY}{after}")]
+    Gone {
+        /// Bytes that were read or written before.
+        after: Bytes,
+    },
     /// It was stopped from outside.
     #[error("stopped")]
     Stopped,
@@ -34,6 +42,14 @@ impl WorkError {
         Self::Failed {
             message: message.into(),
             errno: None,
+        }
+    }
+
+    /// No thread could be started.
+    pub fn no_thread(source: io::Error) -> Self {
+        Self::Failed {
+            errno: source.raw_os_error(),
+            message: no_thread(source).to_string(),
         }
     }
 
@@ -58,7 +74,7 @@ impl WorkError {
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Self::Stopped => Outcome::Interrupted,
-            Self::Refused(_) | Self::Failed { .. } => Outcome::Failed {
+            Self::Refused(_) | Self::Failed { .. } | Self::Gone { .. } => Outcome::Failed {
                 error: self.to_string(),
             },
         }
@@ -74,7 +90,7 @@ impl WorkError {
     pub const fn errno(&self) -> Option<i32> {
         match self {
             Self::Failed { errno, .. } => *errno,
-            Self::Refused(_) | Self::Stopped => None,
+            Self::Refused(_) | Self::Gone { .. } | Self::Stopped => None,
         }
     }
 }

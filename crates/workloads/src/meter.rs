@@ -1,16 +1,24 @@
 //! Measurement while the clock of a step runs.
 
+use crate::{Context, WorkError};
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Series,
 };
+use assay_model::units::Bytes;
 use assay_stats::histogram::Histogram;
+use rustix::io::Errno;
 use std::io;
 use std::time::{Duration, Instant};
 
 /// So many failed I/Os are located; all are counted.
 const ERRORS_KEPT: usize = 16;
+/// Failures in a step after which a device is watched for a moment, in which it may vanish.
+const MOMENTS: u32 = 4;
+/// Looks in such a moment, and the time between two of them.
+const LOOKS: u32 = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A time in nanoseconds; 584 years where it is longer.
 pub(crate) fn nanos(time: Duration) -> u64 {
@@ -29,6 +37,11 @@ pub(crate) struct Meter {
     /// When the first write since the last flush began.
     unflushed_since_ns: Option<u64>,
     errors: IoErrors,
+    /// Number of errors after which the device was still there.
+    excused: u64,
+    last_errno: Option<i32>,
+    /// Further times that a device is given a moment to be gone.
+    moments: u32,
     series: Series,
     last_end_ns: u64,
     longest_gap: Gap,
@@ -64,6 +77,9 @@ impl Meter {
             durable: None,
             unflushed_since_ns: None,
             errors: IoErrors::default(),
+            excused: 0,
+            last_errno: None,
+            moments: MOMENTS,
             series: Series {
                 interval_ns,
                 points: Vec::new(),
@@ -150,6 +166,7 @@ impl Meter {
         error: &io::Error,
     ) {
         self.errors.count += 1;
+        self.last_errno = error.raw_os_error();
         if self.errors.first.len() < ERRORS_KEPT {
             let at_ns = self.now_ns();
             self.errors.first.push(IoErrorRecord {
@@ -161,6 +178,30 @@ impl Meter {
                 at_ns,
             });
         }
+    }
+
+    /// Checks after I/Os of which some may have failed that the device is still there; `done` bytes
+    /// were dealt with before. The first errors of a device that is pulled come before the kernel
+    /// removes it.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub(crate) fn is_there(&mut self, context: &Context<'_>, done: u64) -> Result<(), WorkError> {
+        if self.errors.count == self.excused {
+            return Ok(());
+        }
+        self.excused = self.errors.count;
+        let errno = self.last_errno.map(Errno::from_raw_os_error);
+        let says_so = matches!(errno, Some(Errno::NODEV | Errno::NXIO | Errno::NOMEDIUM));
+        let looks = if self.moments > 0 { LOOKS } else { 1 };
+        self.moments = self.moments.saturating_sub(1);
+        for _ in 0..looks {
+            if says_so || context.observer.is_gone() {
+                return Err(WorkError::Gone { after: Bytes(done) });
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        Ok(())
     }
 
     fn gap(&mut self, now_ns: u64) {

@@ -85,6 +85,10 @@ pub trait Observer {
             self.ended(one.outcome, one.came);
         }
     }
+    /// Returns true if the storage of the step under way is not there any more.
+    fn is_gone(&self) -> bool {
+        false
+    }
     /// Makes a file system on the scratch device of the work, and mounts it; where.
     ///
     /// # Errors
@@ -124,7 +128,9 @@ pub(crate) mod recording {
     pub(crate) struct Recording {
         pub(crate) steps: Vec<(Job, Outcome, StepOutcome)>,
         pub(crate) notes: Vec<String>,
-        under_way: Option<Job>,
+        /// The device is not there any more.
+        pub(crate) gone: bool,
+        pub(crate) under_way: Option<Job>,
     }
 
     /// Runs a work without stopping it; returns its result and the details of its steps.
@@ -161,6 +167,9 @@ pub(crate) mod recording {
             let all = all.into_iter();
             self.steps
                 .extend(all.map(|one| (one.job, one.outcome, one.came)));
+        }
+        fn is_gone(&self) -> bool {
+            self.gone
         }
         fn keep(&mut self) {}
         fn note(&mut self, _weight: NoteWeight, text: String) {

@@ -15,7 +15,7 @@ use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::spawn;
+use std::thread::Builder;
 use std::time::Duration;
 
 /// A host that comes back has come within this, or its cable is still out. Who wants to
@@ -31,8 +31,8 @@ pub(super) fn run(folder: &Path, times: Times) -> io::Result<()> {
     let listener = listen(folder)?;
     let (link, reader, writer) = link(times);
     let (watched, greeted) = (link.clone(), link.clone());
-    spawn(move || watched.watch());
-    spawn(move || Door::new(greeted, times).stand(&listener));
+    Builder::new().spawn(move || watched.watch())?;
+    Builder::new().spawn(move || Door::new(greeted, times).stand(&listener))?;
     let served = serve_from(reader, writer, Some(folder.to_owned()));
     link.await_delivery();
     // Who has started it removes the folder if this cannot.
@@ -61,7 +61,8 @@ impl Door {
     fn stand(&self, listener: &UnixListener) {
         for stream in listener.incoming().flatten().filter(is_ours) {
             let door = self.clone();
-            spawn(move || door.answer(stream));
+            // Without a thread the connection is closed: whoever made it comes again.
+            let _ = Builder::new().spawn(move || door.answer(stream));
         }
     }
 
@@ -142,7 +143,7 @@ mod tests {
         let door = Door::new(link, times);
         let (relay, _cable_is_out) = UnixStream::pair().unwrap();
         let inside = door.clone();
-        spawn(move || inside.let_in(&relay));
+        std::thread::spawn(move || inside.let_in(&relay));
         let answers = answers(&door, ENDS);
         assert!(door.link.is_connected());
         assert!(answers.ends_with(&[ASK_AGAIN, ENDS]), "{answers:?}");

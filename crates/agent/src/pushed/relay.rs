@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::exit;
-use std::thread::{sleep, spawn};
+use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
@@ -20,11 +20,11 @@ pub(super) fn run(folder: &Path, patience: Duration) -> io::Result<()> {
     let mut agent = come(folder, patience)?;
     agent.write_all(&[Purpose::Relay.byte()])?;
     let to_agent = agent.try_clone()?;
-    spawn(move || {
+    Builder::new().spawn(move || {
         // However it ends: there is no link any more.
         let _ = pump(io::stdin(), to_agent);
         exit(LINK_ENDED);
-    });
+    })?;
     if pump(agent, io::stdout()).is_err() || connect(folder).is_ok() {
         exit(LINK_ENDED);
     }

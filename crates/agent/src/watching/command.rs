@@ -10,6 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// A command under way.
@@ -56,13 +57,17 @@ impl Command {
         let child = SharedChild(Arc::new(Mutex::new(child)));
         let (tell, ended) = channel();
         let waited_for = child.clone();
-        std::thread::spawn(move || {
+        let wait = move || {
             waited_for.await_end();
             let at = Instant::now();
             let status = waited_for.lock().wait();
             // Nobody there: the session is over.
             let _ = tell.send(EndedCommand { at, status });
-        });
+        };
+        Builder::new().spawn(wait).map_err(|error| {
+            child.signal(Signal::KILL);
+            WorkError::no_thread(error)
+        })?;
         Ok(Self {
             child,
             ended,

@@ -20,6 +20,7 @@ use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around, with_surroundings};
+use assay_probe::stack::device_gone;
 use assay_workloads::{ObservedStep, Observer, StepOutcome, Together, WorkError};
 use std::collections::BTreeMap;
 use std::fs;
@@ -367,6 +368,11 @@ impl Observer for Steps<'_> {
             };
             self.hand_over(record);
         }
+    }
+
+    fn is_gone(&self) -> bool {
+        let place = self.place.as_ref();
+        place.is_some_and(|(_, storage)| device_gone(self.roots, storage))
     }
 
     fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, WorkError> {

@@ -2,9 +2,12 @@
 
 use crate::exit::Failure;
 use assay_model::plan::Place;
-use assay_model::run::Run;
+use assay_model::run::RunHeader;
+use assay_model::unit::{Same, is_same_medium};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
+use clap::Args;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// Paths are kept as text; one that is not would come back as another.
@@ -15,6 +18,41 @@ pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
             "{} is not UTF-8: such a name cannot be stored; rename it, or use a path that leads there by another name",
             path.display()
         ))),
+    }
+}
+
+/// The user's word that the data on a block device may be destroyed.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DestroyArgs {
+    /// Overwrite the block device. All data on it is lost.
+    ///
+    /// To resume on a device that nothing tells from others of its model, name it.
+    #[arg(
+        long = "destroy-data",
+        value_name = "DEVICE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub destroy_data: Option<OsString>,
+}
+
+impl DestroyArgs {
+    /// `true` if the data on a device may be destroyed.
+    ///
+    /// # Errors
+    /// When another device is named than the path that is worked on.
+    pub fn allow(&self, path: &Path) -> Result<bool, Failure> {
+        match &self.destroy_data {
+            Some(name) if !name.is_empty() && path != Path::new(name) => {
+                Err(Failure::usage(format!(
+                    "--destroy-data names {}, and the path is {}",
+                    Path::new(name).display(),
+                    path.display()
+                )))
+            }
+            given => Ok(given.is_some()),
+        }
     }
 }
 
@@ -119,21 +157,35 @@ pub fn in_use(inspection: &Inspection) -> Failure {
     ))
 }
 
-/// Refuses to go on with a run on other storage than it was made on.
+/// Refuses to resume a run on other storage than it was made on, and on a device that may be
+/// another one unless the user names it.
 ///
 /// # Errors
-/// When the storage of that inspection is not the run's.
-pub fn is_that_of(run: &Run, inspection: &Inspection) -> Result<(), Failure> {
-    let (then, now) = (run.header.storage.words(), inspection.storage.words());
-    if then != now {
-        return Err(Failure::usage(format!(
-            "run {} was made on {then}, and {} is on {now} now: figures of two devices do not \
-             belong into one run",
-            run.header.id,
-            inspection.path.display()
-        )));
+/// When the storage of that inspection is not the run's, or may not be and is not named.
+pub fn is_that_of(
+    run: &RunHeader,
+    inspection: &Inspection,
+    destroy: &DestroyArgs,
+) -> Result<(), Failure> {
+    let (id, path) = (&run.id, inspection.path.display());
+    let is_device = matches!(inspection.kind, PathKind::Device { .. });
+    let is_named = destroy
+        .destroy_data
+        .as_ref()
+        .is_some_and(|name| !name.is_empty());
+    match is_same_medium(&run.storage, &inspection.storage) {
+        Same::No(why) => Err(Failure::usage(format!(
+            "{path} is on other storage than run {id} was made on: {why}; figures of two devices \
+             do not belong into one run"
+        ))),
+        Same::Unknown if is_device && !is_named => Err(Failure::usage(format!(
+            "nothing tells whether {path} is still the device that run {id} was made on ({}): it \
+             has no serial number of its own, or the run does not have it; if it is, add \
+             --destroy-data={path}",
+            run.storage.words()
+        ))),
+        Same::Yes | Same::Unknown => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses a simulated device, on which only jobs of block I/O can be run.

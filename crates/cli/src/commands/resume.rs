@@ -1,6 +1,6 @@
 //! Checks of a stored run before a command resumes it (`--resume`).
 
-use crate::checks::admission::{self, Need};
+use crate::checks::admission::{self, DestroyArgs, Need};
 use crate::commands::{Command, usage};
 use crate::driver::host::Host;
 use crate::driver::{leftovers, runs};
@@ -70,11 +70,19 @@ fn tell_of_builds(run: &Run, host: &Host) {
     }
 }
 
-/// Looks at the storage of a run again: it must be the same.
-pub fn inspect(run: &Run, destroy_data: bool, host: &mut Host) -> Result<Inspection, Failure> {
+/// Looks at the storage of a run again: it must be the same. `began`: the flags that the run was
+/// begun with, if they hold for the rest of it.
+pub fn inspect(
+    run: &Run,
+    destroy: &DestroyArgs,
+    began: Option<&DestroyArgs>,
+    host: &mut Host,
+) -> Result<Inspection, Failure> {
     let inspection = host.inspect(run.header.plan.place.path())?;
-    admission::admit(&inspection, Need::anything(destroy_data))?;
-    admission::is_that_of(run, &inspection)?;
+    let path = &inspection.path;
+    let agreed = began.map_or(Ok(false), |began| began.allow(path))?;
+    admission::admit(&inspection, Need::anything(destroy.allow(path)? || agreed))?;
+    admission::is_that_of(&run.header, &inspection, destroy)?;
     Ok(inspection)
 }
 

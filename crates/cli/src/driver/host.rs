@@ -141,6 +141,7 @@ impl Host {
         ask: fn(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let watchdog = self.session.must_answer_within(patience);
+        let watchdog = watchdog.map_err(Failure::no_thread)?;
         let answered = ask(self);
         if answered.is_err() && watchdog.has_barked() {
             let seconds = patience.as_secs();

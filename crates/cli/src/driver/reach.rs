@@ -1,11 +1,13 @@
 //! Targets that answer, and the machines that they are.
 
 use crate::driver::host::Host;
+use crate::exit::Failure;
 use crate::targets::on::{On, target};
 use assay_model::system::System;
 use assay_target::WhenLost;
 use serde_json::Value;
 use std::path::Path;
+use std::thread::Builder;
 
 /// Largest number of targets that are asked at the same time.
 const AT_A_TIME: usize = 8;
@@ -23,12 +25,16 @@ pub fn reach(targets: &[&On]) -> Vec<Option<Reached>> {
     let mut reached = Vec::new();
     for group in targets.chunks(AT_A_TIME) {
         reached.extend(std::thread::scope(|scope| {
-            let asking = group.iter().map(|on| scope.spawn(|| ask(on)));
+            let start = |on| Builder::new().spawn_scoped(scope, move || ask(on));
+            let asking = group.iter().map(|on| start(on).map_err(Failure::no_thread));
             let asking: Vec<_> = asking.collect();
-            let answers = asking.into_iter().map(|thread| thread.join());
-            answers
-                .map(|answer| answer.unwrap_or_else(|_| Some(Err(PANICKED.to_owned()))))
-                .collect::<Vec<_>>()
+            let answers = asking.into_iter().map(|thread| match thread {
+                Ok(thread) => thread
+                    .join()
+                    .unwrap_or_else(|_| Some(Err(PANICKED.to_owned()))),
+                Err(failure) => Some(Err(failure.to_string())),
+            });
+            answers.collect::<Vec<_>>()
         }));
     }
     reached

@@ -2,6 +2,7 @@
 //! `assay compare --paired-on`.
 
 use super::schedule::{Trials, USUAL};
+use crate::checks::admission::DestroyArgs;
 use crate::config;
 use crate::exit::Failure;
 use crate::jobs::suite::SuiteArgs;
@@ -46,9 +47,8 @@ pub struct RoundArgs {
     /// rand-write-4k, append-4k-fsync].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Overwrite the block device. All data on it is lost.
-    #[arg(long)]
-    pub destroy_data: bool,
+    #[command(flatten)]
+    pub destroy: DestroyArgs,
 }
 
 impl RoundArgs {

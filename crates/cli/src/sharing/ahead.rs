@@ -71,9 +71,13 @@ fn add_facts(parcels: &mut [Parcel]) {
     let share = parcels.len().div_ceil(cores).max(1);
     thread::scope(|scope| {
         for some in parcels.chunks_mut(share) {
-            scope.spawn(move || some.iter_mut().for_each(add_facts_of));
+            let derive = move || some.iter_mut().for_each(add_facts_of);
+            // What no thread is to be had for is done below.
+            let _ = thread::Builder::new().spawn_scoped(scope, derive);
         }
     });
+    let rest = parcels.iter_mut().filter(|parcel| parcel.facts.is_none());
+    rest.for_each(add_facts_of);
 }
 
 fn add_facts_of(parcel: &mut Parcel) {

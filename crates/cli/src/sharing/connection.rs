@@ -82,11 +82,12 @@ impl Connection {
         let reader = std::mem::replace(&mut session.reader, Box::new(io::empty()));
         let writer = session.writer.take();
         let writer = writer.unwrap_or_else(|| Box::new(io::sink()));
-        let watchdog = Arc::new(session.must_answer_within(Duration::MAX));
+        let watch = |patience| session.must_answer_within(patience);
+        let watchdog = Arc::new(watch(Duration::MAX).map_err(Failure::no_thread)?);
         let watched = || Arc::clone(&watchdog);
         let reader = Watched::new(reader, watched(), silence);
         let writer = Watched::new(writer, watched(), silence);
-        let of_greeting = session.must_answer_within(GREETING);
+        let of_greeting = watch(GREETING).map_err(Failure::no_thread)?;
         let greeted = Peer::greet(reader, writer, store);
         let is_silent = of_greeting.has_barked();
         drop(of_greeting);

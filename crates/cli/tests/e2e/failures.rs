@@ -1,7 +1,7 @@
 //! Storage that fills up, turns read-only or goes away ends a run in good
 //! order: with its trials, a clear line and the documented code.
 
-use crate::assay::{Bed, Running, test_folders, text, until};
+use crate::assay::{Bed, Ended, Running, test_folders, text, until};
 use assay_testkit::{
     LoopDevice, Mount, Scratch, Unavailable, Volume, needs, or_skip, run, signal_to,
 };
@@ -139,4 +139,124 @@ fn sectors_written(device: &LoopDevice) -> u64 {
     let stat = stat.expect("counters");
     let sectors = stat.split_whitespace().nth(6).expect("a column");
     sectors.parse().expect("a number")
+}
+
+/// Runs a command as a user who may have few threads and little memory.
+fn limited(bed: &Bed, limits: &[&str], words: &[&str]) -> Ended {
+    let nobody = bed.command_of_nobody(words);
+    let mut command = assay_testkit::command("prlimit");
+    command.args(limits).arg(nobody.get_program());
+    command.args(nobody.get_args());
+    for (name, value) in nobody.get_envs() {
+        command.envs(value.map(|value| (name, value)));
+    }
+    Running::start(&mut command).end()
+}
+
+#[test]
+fn where_no_thread_or_memory_is_to_be_had_it_says_so() {
+    needs!(root, "setpriv", "prlimit");
+    let bed = Bed::new();
+    let folder = bed.folder();
+    std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).expect("as root");
+    let path = text(&folder);
+    let qualify = [
+        "qualify",
+        path,
+        "--quick",
+        "--size",
+        "1M",
+        "--only",
+        "ladder-dsync",
+    ];
+    let scenario = ["scenario", "video", path, "--size", "4M"];
+    let soak = ["soak", path, "--size", "1M", "--passes", "1"];
+    let mut told = 0;
+    for words in [
+        &qualify[..],
+        &scenario,
+        &soak,
+        &["iozone", "-s", "64", "-i", "0"],
+    ] {
+        for threads in 1..=9 {
+            let ended = limited(&bed, &[&format!("--nproc={threads}")], words);
+            let said = ended.err.join("\n");
+            assert!(!said.contains("panicked"), "{words:?}, {threads}: {said}");
+            assert!(ended.code != Some(134) && ended.code != Some(101), "{said}");
+            told += usize::from(said.contains("cannot start a thread"));
+        }
+    }
+    assert!(told > 4, "{told}");
+    let large = [
+        "soak", path, "--size", "512M", "--block", "512M", "--passes", "1",
+    ];
+    let ended = limited(&bed, &["--as=400000000"], &large);
+    ended.assert_code(1);
+    ended.assert_says(&["no memory for a buffer of 512 MiB"]);
+}
+
+/// Bytes that a device has read and written, by the kernel's count.
+fn moved(device: &LoopDevice) -> u64 {
+    let stat = fs::read_to_string(format!("/sys/block/{}/stat", device.name()));
+    let stat = stat.expect("counters of the device");
+    let numbers: Vec<u64> = stat
+        .split_whitespace()
+        .map(|n| n.parse().unwrap_or(0))
+        .collect();
+    (numbers[2] + numbers[6]) * 512
+}
+
+/// Nothing is said of what was not read: no fake, no damage, no error of the data.
+#[test]
+fn a_device_that_is_pulled_is_neither_fake_nor_faulty() {
+    needs!(root);
+    for (words, gib) in [
+        (&["capacity", "--destroy-data"][..], 2),
+        (&["capacity", "--probe", "--destroy-data"], 64),
+        (
+            &[
+                "soak",
+                "--passes",
+                "1000",
+                "--block",
+                "1M",
+                "--checkpoint",
+                "1s",
+                "--destroy-data",
+            ],
+            1,
+        ),
+        (&["disks", "--samples", "200", "--sample-size", "20M"], 2),
+    ] {
+        let scratch = or_skip!(Scratch::new());
+        let device = or_skip!(LoopDevice::new(&scratch, "disk.img", gib << 10));
+        let bed = Bed::new();
+        let before = moved(&device);
+        let all = [&words[..1], &[text(device.node())], &words[1..]].concat();
+        let running = bed.start(&all);
+        until("it is under way", || moved(&device) > before + (12 << 20));
+        pull(&running, &device, &scratch.join("disk.img"));
+        let ended = running.end();
+        ended.assert_code(5);
+        ended.assert_says(&["assay:", "it went away after"]);
+        let run = bed.stored("last");
+        assert_eq!(run["run"]["status"], "failed", "{words:?}");
+        let shown = bed.run(&["show", "last"]).out;
+        for word in [
+            "ake:",
+            "FAKE",
+            "ead:",
+            "DEAD",
+            "ERRORS",
+            "efective",
+            "LOST",
+            "came back",
+        ] {
+            assert!(!shown.contains(word), "{words:?}: {word}: {shown}");
+        }
+        assert!(
+            shown.contains("It went away after") || words[0] == "disks",
+            "{shown}"
+        );
+    }
 }

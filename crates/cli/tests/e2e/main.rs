@@ -43,6 +43,7 @@ mod lost_links;
 mod machine;
 mod mails;
 mod mark;
+mod media;
 mod mem;
 mod model;
 mod names;

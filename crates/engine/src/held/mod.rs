@@ -273,25 +273,26 @@ pub fn make_folder(path: &Path, mode: Mode) -> Result<(), Errno> {
 /// # Errors
 /// The kernel's answer.
 pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
-    let made = match HeldName::of(path) {
-        Ok(Some(place)) => match mkdirat(place.folder(), place.name, mode) {
-            Err(Errno::EXIST) => {
-                openat(place.folder(), place.name, walk::FOLDER, Mode::empty()).map(drop)
-            }
-            made => made,
-        },
-        Ok(None) => {
+    let make = || -> io::Result<()> {
+        let Some(place) = HeldName::of(path)? else {
             let mut builder = DirBuilder::new();
             return builder.recursive(true).mode(mode.bits()).create(path);
+        };
+        match mkdirat(place.folder(), place.name, mode) {
+            Err(Errno::EXIST) => {
+                openat(place.folder(), place.name, walk::FOLDER, Mode::empty())?;
+                Ok(())
+            }
+            made => Ok(made?),
         }
-        Err(errno) => Err(errno),
     };
-    match (made, path.parent()) {
-        (Err(Errno::NOENT), Some(above)) => {
+    match (make(), path.parent()) {
+        // Only once more: the folder that is held may have been removed.
+        (Err(error), Some(above)) if error.kind() == io::ErrorKind::NotFound => {
             make_folders(above, mode)?;
-            make_folders(path, mode)
+            make()
         }
-        (made, _) => Ok(made?),
+        (made, _) => made,
     }
 }
 

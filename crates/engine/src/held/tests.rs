@@ -39,6 +39,14 @@ fn a_folder_is_told_from_one_of_another_user() {
 }
 
 #[test]
+fn in_a_folder_that_was_removed_no_folder_can_be_made() {
+    let (above, held) = made();
+    fs::remove_dir_all(above.path()).unwrap();
+    let refused = make_folders(&held.path().join("a/b/c"), Mode::RWXU).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
 fn names_lead_into_the_folder_whatever_has_its_name() {
     let (above, held) = made();
     let victim = tempdir().unwrap();

@@ -416,9 +416,9 @@ impl Post<'_> {
         }
         let one = |_| match self.stream.blocks.rw.write {
             true => IoBuf::to_write(bytes, count as usize),
-            false => IoBuf::zeroed(bytes),
+            false => IoBuf::of(bytes as u64),
         };
-        Ok((0..count).map(one).collect())
+        (0..count).map(one).collect()
     }
 }
 

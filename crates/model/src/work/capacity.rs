@@ -88,8 +88,12 @@ impl WorkSpec for Capacity {
         writes.then(|| self.path.clone()).into_iter().collect()
     }
 
-    fn claims(&self) -> Vec<PathBuf> {
+    fn touches(&self) -> Vec<PathBuf> {
         vec![self.path.clone()]
+    }
+
+    fn claims(&self) -> Vec<PathBuf> {
+        self.touches()
     }
 
     fn named_folder(&mut self) -> Option<&mut PathBuf> {

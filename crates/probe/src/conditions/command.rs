@@ -2,11 +2,11 @@
 
 use assay_model::units::Nanos;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread::{sleep, spawn};
+use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 /// Interval at which the command's exit is polled.
@@ -29,7 +29,7 @@ pub(super) fn run(command: &mut Command, limit: Nanos) -> Result<(), String> {
         .process_group(0)
         .spawn()
         .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
-    let said = child.stderr.take().map(first_line);
+    let said = child.stderr.take().and_then(|said| first_line(said).ok());
     let ended = wait(&mut child, Duration::from_nanos(limit.0));
     let how = match ended.map_err(|error| error.to_string())? {
         Some(status) if status.success() => return Ok(()),
@@ -44,7 +44,7 @@ pub(super) fn run(command: &mut Command, limit: Nanos) -> Result<(), String> {
 }
 
 /// Waits for the child and returns its exit status; `None` if it had to be killed.
-fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
@@ -65,16 +65,16 @@ fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus
 
 /// The first line of a stream. It is read to its end, so that nobody is stopped by
 /// a full pipe.
-fn first_line(stream: impl Read + Send + 'static) -> Receiver<String> {
+fn first_line(stream: impl Read + Send + 'static) -> io::Result<Receiver<String>> {
     let (sender, line) = channel();
-    spawn(move || {
+    Builder::new().spawn(move || {
         let mut stream = BufReader::new(stream);
         let mut first = Vec::new();
         if stream.read_until(b'\n', &mut first).is_ok() {
             // Nobody asks when all went well.
             let _ = sender.send(String::from_utf8_lossy(&first).into_owned());
         }
-        let _ = std::io::copy(&mut stream, &mut std::io::sink());
-    });
-    line
+        let _ = io::copy(&mut stream, &mut io::sink());
+    })?;
+    Ok(line)
 }

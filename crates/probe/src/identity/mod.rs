@@ -16,7 +16,10 @@ use assay_model::storage::{DeviceIdentity, DeviceKind};
 use assay_model::unit::tells_apart;
 use assay_model::units::Bytes;
 use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 /// Identity of a block device.
 ///
@@ -66,6 +69,18 @@ fn medium_id(disk: &Device) -> Option<String> {
         let name = |part| attr::text(&unit.join(part)).unwrap_or_default();
         Some(format!("{} {} {serial}", name("vendor"), name("model")))
     })
+}
+
+/// Returns what tells a file from every later one of its name, whose inode number may be the
+/// same: inode number and time of birth; `None` where the file system keeps none.
+pub fn file_id(file: &Metadata) -> Option<String> {
+    let born = file.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!(
+        "{}, {}.{:09}",
+        file.ino(),
+        born.as_secs(),
+        born.subsec_nanos()
+    ))
 }
 
 /// The kernel sets `removable` for drives that report a changed medium, which

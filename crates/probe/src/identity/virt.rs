@@ -1,9 +1,10 @@
 //! Devices that are made of software.
 
-use super::Raw;
+use super::{Raw, file_id};
 use crate::attr;
 use crate::device::Device;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
+use assay_model::unit::BACKING_ID;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -30,6 +31,9 @@ pub(super) fn identity(device: &Device) -> DeviceIdentity {
             let file = raw.get("backing_file").map(fs::metadata);
             if let Some(Ok(file)) = file {
                 raw.put("backing_inode", file.ino().to_string());
+                if let Some(id) = file_id(&file) {
+                    raw.put(BACKING_ID, id);
+                }
             }
             None
         }
@@ -44,6 +48,7 @@ pub(super) fn identity(device: &Device) -> DeviceIdentity {
                 "level",
                 "metadata_version",
                 "raid_disks",
+                "uuid",
             ];
             raw.take(&device.dir.join("md"), &names);
             raw.text("level")

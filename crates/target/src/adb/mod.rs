@@ -99,7 +99,7 @@ fn ask(command: &mut Command) -> io::Result<(String, bool, Complaints)> {
     let mut child = command.spawn()?;
     let complaints = child.stderr.take().map(Complaints::listen);
     let complaints = complaints.unwrap_or_default();
-    let watchdog = Watchdog::over(child.id(), ASKING);
+    let watchdog = Watchdog::over(child.id(), ASKING).inspect_err(|_| drop(child.wait()))?;
     let mut answer = Vec::new();
     if let Some(stdout) = child.stdout.take() {
         // What is not heard is neither a serial nor listed.

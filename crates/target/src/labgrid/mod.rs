@@ -251,6 +251,7 @@ impl Wire {
 
     fn hear<T: DeserializeOwned>(&mut self) -> Result<T, LabError> {
         let watchdog = self.session.must_answer_within(PATIENCE);
+        let watchdog = watchdog.map_err(|error| LabError::Lost(error.to_string()))?;
         let mut line = String::new();
         // An end in the middle is no answer either.
         let _ = (&mut self.lines).take(LONGEST).read_line(&mut line);

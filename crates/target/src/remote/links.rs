@@ -5,8 +5,11 @@ use crate::boot::Fault;
 use crate::kept::{Complaint, Kept};
 use crate::session::AgentSession;
 use assay_link::{Broken, Link, NotOfThisVersion, Times, link};
+use assay_model::text::no_thread;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// Time limit of one attempt to reconnect.
@@ -22,7 +25,7 @@ pub(super) fn over<P: Program>(
     folder: String,
     grace: Duration,
     first: AgentSession,
-) -> AgentSession {
+) -> io::Result<AgentSession> {
     let times = Times::within(grace);
     let (link, reader, writer) = link(times);
     let complaint = Complaint::default();
@@ -33,13 +36,15 @@ pub(super) fn over<P: Program>(
         link: link.clone(),
         complaint: Arc::clone(&complaint),
     };
-    let links = std::thread::spawn(move || links.follow(first));
+    let links = Builder::new()
+        .spawn(move || links.follow(first))
+        .map_err(no_thread)?;
     let kept = Kept {
         link,
         complaint,
         links: Some(links),
     };
-    AgentSession::kept(reader, writer, kept, PARTING)
+    Ok(AgentSession::kept(reader, writer, kept, PARTING))
 }
 
 /// Whoever goes there again.
@@ -77,12 +82,15 @@ impl<P: Program> Links<P> {
         let (ended, link) = (AtomicBool::new(false), &self.link);
         let since = Instant::now();
         let carried = std::thread::scope(|threads| {
-            let carrying = threads.spawn(|| {
+            let carrying = Builder::new().spawn_scoped(threads, || {
                 let carried = link.carry(reader, writer);
                 ended.store(true, Ordering::Relaxed);
                 link.wake();
                 carried
             });
+            let Ok(carrying) = carrying else {
+                return Ok(Broken::Off);
+            };
             if link.await_silence(since, || !ended.load(Ordering::Relaxed)) {
                 session.cut();
             }

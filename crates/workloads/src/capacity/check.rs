@@ -53,7 +53,10 @@ impl Checker {
                 return (tally, Err(WorkError::Stopped));
             }
             let chunk = usize::try_from(end - at).map_or(CHUNK, |left| left.min(CHUNK));
-            self.check_chunk(store, base, at, chunk, meter, &mut tally);
+            let around = (&mut *meter, &*context);
+            if let Err(gone) = self.check_chunk(store, base, at, chunk, around, &mut tally) {
+                return (tally, Err(gone));
+            }
             at += chunk as u64;
             self.done += chunk as u64;
             progress.report(context, self.done);
@@ -67,24 +70,27 @@ impl Checker {
         base: u64,
         at: u64,
         length: usize,
-        meter: &mut Meter,
+        (meter, context): (&mut Meter, &Context<'_>),
         tally: &mut Tally,
-    ) {
+    ) -> Result<(), WorkError> {
         if self.read(store, base, at, length, meter, tally) {
-            return;
+            return Ok(());
         }
+        meter.is_there(context, self.done)?;
         if self.patience == 0 {
             tally.unreadable(base + at, length as u64 / SECTOR_BYTES);
-            return;
+            return Ok(());
         }
         self.patience -= 1;
         for piece in (0..length).step_by(PIECE) {
             let short = PIECE.min(length - piece);
             let at = at + piece as u64;
             if !self.read(store, base, at, short, meter, tally) {
+                meter.is_there(context, self.done)?;
                 tally.unreadable(base + at, short as u64 / SECTOR_BYTES);
             }
         }
+        Ok(())
     }
 
     /// Reads and counts sectors; `false` when they cannot be read.

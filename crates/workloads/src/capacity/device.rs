@@ -207,6 +207,8 @@ pub(super) fn write_all(
         } else {
             in_vain + 1
         };
+        let there = writer.meter.is_there(context, at);
+        there.map_err(|gone| (at, gone))?;
         at += chunk as u64;
         unflushed += 1;
         if unflushed == CHUNKS_PER_FLUSH {
@@ -218,6 +220,8 @@ pub(super) fn write_all(
     if unflushed > 0 {
         writer.flush(at);
     }
+    let there = meter.is_there(context, at);
+    there.map_err(|gone| (at, gone))?;
     Ok(at)
 }
 

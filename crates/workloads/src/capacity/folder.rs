@@ -153,12 +153,14 @@ impl Growing<'_> {
             if unflushed == CHUNKS_PER_FLUSH {
                 unflushed = 0;
                 if let Err(end) = self.flush(meter) {
-                    return end;
+                    break end;
                 }
             }
             progress.report(context, before + self.written);
         };
-        self.flush(meter).err().unwrap_or(end)
+        let end = self.flush(meter).err().unwrap_or(end);
+        let there = meter.is_there(context, before + self.flushed);
+        there.map_or_else(End::Failed, |()| end)
     }
 
     /// Writes the next bytes; the end of the file if that does not work.

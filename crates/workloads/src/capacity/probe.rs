@@ -47,8 +47,9 @@ impl Probe<'_, '_> {
     /// One block more was read or written.
     ///
     /// # Errors
-    /// When the work is to end.
+    /// When the work is to end, or the device is gone.
     fn tick(&mut self) -> Result<(), WorkError> {
+        self.meter.is_there(self.context, self.done)?;
         self.done += BLOCK;
         self.progress.report(self.context, self.done);
         if self.context.stopped() {
@@ -141,12 +142,19 @@ fn search(
     rescue.save(probe, &order)?;
     let (order, unreadable): (Vec<u64>, Vec<u64>) =
         order.into_iter().partition(|at| rescue.has(*at));
+    rescue.touched = true;
     let mut held = write_and_read(probe, &marker, &order, &order)?;
     held.extend(
         unreadable
             .into_iter()
             .map(|at| (at, BlockContent::Unreadable)),
     );
+    if held.values().all(|held| *held == BlockContent::Unreadable) {
+        let tried = held.len();
+        return Err(WorkError::failed(format!(
+            "unreadable: none of the {tried} blocks that were tried can be read"
+        )));
+    }
     let bytes = probe.store.bytes();
     let lost: Vec<u64> = held
         .iter()
@@ -244,6 +252,8 @@ fn narrow(
 /// Blocks as they were.
 #[derive(Default)]
 struct Rescue {
+    /// Blocks may have been written.
+    touched: bool,
     saved: BTreeMap<u64, Box<[u8]>>,
     unreadable: BTreeSet<u64>,
 }
@@ -288,6 +298,9 @@ impl Rescue {
     /// Blocks at which a device has no memory are among them only if they held
     /// something else before: what is written to them is lost either way.
     fn put_back(&self, store: &mut dyn BlockStore, meter: &mut Meter) -> Vec<u64> {
+        if !self.touched {
+            return Vec::new();
+        }
         let mut buffer = IoBuf::zeroed(LENGTH);
         for (at, saved) in &self.saved {
             let block = buffer.block_mut();

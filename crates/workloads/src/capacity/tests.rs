@@ -332,3 +332,28 @@ fn bad_blocks_are_passed_over_and_told_apart() {
     // The chunk and the block, each way.
     assert_eq!(measured.errors.count, 4);
 }
+
+/// Where a device that works up to some offset went away: writing and reading.
+#[test]
+fn of_a_device_that_went_away_only_what_was_read_is_judged() {
+    let mut fake = Fake::new(8 * MIB, Lie::None);
+    let mut meter = Meter::start(0);
+    let mut progress = ProgressReporter::new("step", 0, None);
+    let mut observer = Recording::default();
+    with_context(&mut observer, false, |context| {
+        write_all(&mut fake, 8 * MIB, &mut meter, &mut progress, context).unwrap();
+    });
+    fake.broken.push(3 * MIB..8 * MIB);
+    observer.gone = true;
+    let (tally, read, wrote) = with_context(&mut observer, false, |context| {
+        let told = (&mut progress, &mut *context);
+        let mut checker = Checker::new();
+        let (tally, read) = checker.check(&mut fake, 0, 8 * MIB, &mut meter, told);
+        let wrote = write_all(&mut fake, 8 * MIB, &mut meter, &mut progress, context);
+        (tally, read.unwrap_err(), wrote.unwrap_err().1)
+    });
+    assert_eq!((tally.bytes(), tally.sectors.bad()), (3 * MIB, 0));
+    for error in [read, wrote] {
+        assert_eq!(error.to_string(), "it went away after 3 MiB");
+    }
+}

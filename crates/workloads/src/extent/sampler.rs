@@ -73,6 +73,8 @@ impl<'a> Sampler<'a> {
                     in_vain = 0;
                 }
                 Err(error) => {
+                    let taken = self.samples.iter().map(|sample| sample.bytes).sum();
+                    meter.is_there(context, taken)?;
                     in_vain += 1;
                     if in_vain == HOPELESS {
                         return Err(self.hopeless(offset, &error));

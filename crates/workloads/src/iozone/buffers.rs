@@ -1,6 +1,7 @@
 //! Buffers that are written, and those that are read into.
 
 use crate::WorkError;
+use assay_engine::EngineError;
 use assay_engine::buffer::{IoBuf, fill_random};
 use assay_engine::held::shown;
 use assay_model::rng::SplitMix64;
@@ -64,27 +65,27 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    pub(super) fn new(work: &Iozone, largest_kib: u64, seed: u64) -> Self {
+    pub(super) fn new(work: &Iozone, largest_kib: u64, seed: u64) -> Result<Self, EngineError> {
         let largest = bytes(largest_kib);
         let area = if work.many_buffers {
             largest.max(MANY)
         } else {
             largest
         };
-        let mut write = IoBuf::zeroed(area);
+        let mut write = IoBuf::of(area as u64)?;
         if work.verify.is_none() {
             fill_random(write.block_mut(), &mut SplitMix64::new(seed));
         }
-        Self {
+        Ok(Self {
             write,
-            read: IoBuf::zeroed(area),
+            read: IoBuf::of(area as u64)?,
             record: 0,
             windows: 1,
             area,
             verify: work.verify,
             diagnose: work.diagnose,
             many: work.many_buffers,
-        }
+        })
     }
 
     /// From here on for records of that size.

@@ -49,7 +49,7 @@ fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), W
     let mut kept = Instant::now();
     for &row in &work.rows {
         for &children in counts {
-            prepare_buffers(work, row, children, context.seed, &mut buffers);
+            prepare_buffers(work, row, children, context.seed, &mut buffers)?;
             for &test in &work.tests {
                 let step = StepSetup {
                     work,
@@ -77,7 +77,7 @@ fn prepare_buffers(
     children: u32,
     seed: u64,
     buffers: &mut Vec<Buffers>,
-) {
+) -> Result<(), WorkError> {
     for child in 0..u64::from(children) {
         match usize::try_from(child)
             .ok()
@@ -86,10 +86,12 @@ fn prepare_buffers(
             Some(buffers) => buffers.prepare(row.record_kib),
             None => {
                 let largest = work.rows.iter().map(|row| row.record_kib).max();
-                let mut new = Buffers::new(work, largest.unwrap_or(row.record_kib), seed ^ child);
+                let largest = largest.unwrap_or(row.record_kib);
+                let mut new = Buffers::new(work, largest, seed ^ child)?;
                 new.prepare(row.record_kib);
                 buffers.push(new);
             }
         }
     }
+    Ok(())
 }

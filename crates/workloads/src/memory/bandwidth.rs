@@ -19,7 +19,7 @@ use assay_model::work::memory::{
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::yield_now;
+use std::thread::{Builder, yield_now};
 use std::time::Instant;
 
 /// Arrays where the caches are not known.
@@ -117,7 +117,9 @@ fn with_threads(
                 .get(number % machine.cpus.len().max(1))
                 .copied();
             let (say, barrier) = (say.clone(), &barrier);
-            scope.spawn(move || serve(cpu, words, began, barrier, &to_do, &say));
+            let life = move || serve(cpu, words, began, barrier, &to_do, &say);
+            let started = Builder::new().spawn_scoped(scope, life);
+            started.map_err(WorkError::no_thread)?;
         }
         drop(say);
         let team = Team {

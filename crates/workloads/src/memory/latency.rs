@@ -8,6 +8,7 @@ use assay_engine::memory::{Chain, bind_to, major_faults};
 use assay_model::trial::Outcome;
 use assay_model::work::memory::{Latency, LatencyStep, MemoryStepResult, Pages, latency_job};
 use std::io;
+use std::thread::Builder;
 use std::time::Instant;
 
 /// Loads of a pass: a millisecond and more, even from the first cache.
@@ -43,18 +44,20 @@ pub(super) fn run(
                 line_bytes,
                 seed,
             };
-            let (walked, huge_bytes) = std::thread::scope(|scope| {
+            let walked = std::thread::scope(|scope| {
                 let (say, chain) = std::sync::mpsc::channel();
                 let (go, wait) = std::sync::mpsc::channel::<()>();
-                let walker = scope.spawn(move || walk.on(cpu, &say, &wait));
+                let walk = move || walk.on(cpu, &say, &wait);
+                let walker = Builder::new().spawn_scoped(scope, walk)?;
                 // Pages are looked up while the chain is there and nothing is measured.
                 let huge_bytes = chain
                     .recv()
                     .ok()
                     .and_then(|(from, to)| around.huge_bytes(from, to));
                 let _ = go.send(());
-                (walker.join(), huge_bytes)
+                Ok((walker.join(), huge_bytes))
             });
+            let (walked, huge_bytes) = walked.map_err(WorkError::no_thread)?;
             let mut step = walked
                 .map_err(|_| lost_threads())?
                 .map_err(|error| no_room(set_bytes, &error))?;

@@ -15,6 +15,7 @@ use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 /// Interval at which a stop request is noticed.
@@ -36,16 +37,22 @@ pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), Work
         .observer
         .powercut(Word::Ready { boot_id: boot_id() });
     let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    let started = std::thread::scope(|scope| {
         let (tell, told) = channel();
         for (number, writer) in (0_u32..).zip(writers) {
             let (tell, stop) = (tell.clone(), &stop);
             let kind = work.kinds[number as usize];
-            scope.spawn(move || drive(number, kind, writer, &tell, stop));
+            let write = move || drive(number, kind, writer, &tell, stop);
+            if let Err(error) = Builder::new().spawn_scoped(scope, write) {
+                stop.store(true, Ordering::Relaxed);
+                return Err(WorkError::no_thread(error));
+            }
         }
         drop(tell);
         pass_on(&told, context, &stop);
+        Ok(())
     });
+    started?;
     match context.stopped() {
         true => Err(WorkError::Stopped),
         false => Err(WorkError::failed("all writing streams have ended")),

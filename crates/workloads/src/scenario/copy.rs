@@ -94,7 +94,7 @@ impl Play for Copier<'_> {
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let extents = self.extents();
         let written: u64 = extents.iter().map(|(_, length)| length).sum();
-        let mut buffer = IoBuf::zeroed(usize::try_from(self.spec.block).unwrap_or(usize::MAX));
+        let mut buffer = IoBuf::of(self.spec.block)?;
         let mut whole = true;
         'passes: loop {
             for &extent in &extents {

@@ -56,7 +56,7 @@ impl Play for FileReader<'_> {
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let shuffled = self.spec.random.then_some(self.seed);
         let offsets = offsets(self.bytes, self.spec.block, shuffled);
-        let mut buffer = IoBuf::zeroed(usize::try_from(self.spec.block).unwrap_or(usize::MAX));
+        let mut buffer = IoBuf::of(self.spec.block)?;
         loop {
             for &at in &offsets {
                 let Some(due_ns) = turn.due()? else {

@@ -7,10 +7,11 @@ use super::{Play, prepare};
 use crate::meter::{Meter, nanos};
 use crate::observer::Together;
 use crate::{Context, ObservedStep, StepOutcome, WorkError};
+use assay_engine::StartLine;
 use assay_model::work::scenario::{Act, Action, ScenarioStep, Stage};
 use assay_model::work::{ProgressUnit, StepDetail, WorkProgress};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
@@ -123,11 +124,11 @@ fn play_all(
         let leads = !act.background && act.pace.limit_ns.is_none();
         play.total().filter(|_| leads)
     });
-    let gate = Barrier::new(plays.len());
+    let gate = StartLine::default();
     let stop = context.stop;
     thread::scope(|scope| {
         let acts = stage.acts.iter().zip(plays).zip(&counters);
-        let threads: Vec<_> = acts
+        let threads: io::Result<Vec<_>> = acts
             .map(|((act, play), done)| {
                 let signals = Signals {
                     stop,
@@ -135,8 +136,10 @@ fn play_all(
                     done,
                 };
                 let gate = &gate;
-                scope.spawn(move || {
-                    gate.wait();
+                thread::Builder::new().spawn_scoped(scope, move || {
+                    if gate.wait().is_none() {
+                        return (StepOutcome::default(), Err(WorkError::Stopped));
+                    }
                     let mut ended = play_one(act, play, signals);
                     if let Some(StepDetail::Scenario(step)) = &mut ended.0.detail {
                         scenario.clone_into(&mut step.scenario);
@@ -145,6 +148,21 @@ fn play_all(
                 })
             })
             .collect();
+        let threads = match threads {
+            Ok(threads) => threads,
+            Err(error) => {
+                gate.cancel();
+                let error = WorkError::no_thread(error);
+                let failed = |_| {
+                    (
+                        StepOutcome::default(),
+                        Err(WorkError::failed(error.to_string())),
+                    )
+                };
+                return stage.acts.iter().map(failed).collect();
+            }
+        };
+        gate.open(());
         follow(
             stage,
             &threads,

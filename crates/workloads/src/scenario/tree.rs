@@ -279,7 +279,7 @@ impl Play for Forest<'_> {
     }
 
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
-        let mut buffer = IoBuf::zeroed(usize::try_from(self.spec.block).unwrap_or(usize::MAX));
+        let mut buffer = IoBuf::of(self.spec.block)?;
         let mut done = self.pass(&mut buffer, turn)?;
         let repeats = turn.again() && self.spec.act != TreeAct::Delete;
         while repeats && done == self.order.len() && done > 0 {

@@ -52,7 +52,7 @@ impl Play for Verifier<'_> {
     }
 
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
-        let mut buffer = IoBuf::zeroed(usize::try_from(self.spec.block).unwrap_or(usize::MAX));
+        let mut buffer = IoBuf::of(self.spec.block)?;
         let mut hasher = Sha256::new();
         let mut bytes = 0;
         for (at, length) in self.recipe.extents(self.spec.block) {

@@ -94,8 +94,7 @@ impl Play for FileWriter<'_> {
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
         let shuffled = self.spec.random.then_some(self.recipe.seed);
         let offsets = offsets(self.spec.bytes, self.spec.block, shuffled);
-        let block = usize::try_from(self.spec.block).unwrap_or(usize::MAX);
-        let mut buffer = IoBuf::zeroed(block);
+        let mut buffer = IoBuf::of(self.spec.block)?;
         let mut whole = true;
         'passes: loop {
             for &at in &offsets {

@@ -1,9 +1,9 @@
 //! The blocks of a soak: reading, comparing, writing.
 
 use super::content;
-use crate::WorkError;
 use crate::capacity::store::{BlockStore, DirectFile, Use};
 use crate::meter::Meter;
+use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_engine::held::{self, shown};
 use assay_model::work::soak::order::SoakOrder;
@@ -53,15 +53,14 @@ impl Area {
                 store.bytes()
             )));
         }
-        let block = usize::try_from(work.block_bytes).unwrap_or(usize::MAX);
         Ok(Self {
             store,
             order: SoakOrder::new(work.blocks, work.seed),
             seed: work.seed,
             blocks: work.blocks,
             block_bytes: work.block_bytes,
-            found: IoBuf::zeroed(block),
-            expected: IoBuf::zeroed(block),
+            found: IoBuf::of(work.block_bytes)?,
+            expected: IoBuf::of(work.block_bytes)?,
             tolerant_until: 0,
         })
     }
@@ -74,13 +73,13 @@ impl Area {
     pub(super) fn renew(
         &mut self,
         checkpoint: &mut Checkpoint,
-        meter: &mut Meter,
+        (meter, context): (&mut Meter, &Context<'_>),
         came: &mut Came,
-    ) {
+    ) -> Result<(), WorkError> {
         let number = checkpoint.next;
         let block = self.order.block_of(number);
         if number >= self.tolerant_until && !checkpoint.suspects.contains(&block) {
-            self.check(block, false, checkpoint, meter, came);
+            self.check(block, false, checkpoint, (meter, context), came)?;
         }
         content::fill(self.expected.block_mut(), self.seed, number, block);
         let offset = block * self.block_bytes;
@@ -90,6 +89,7 @@ impl Area {
                 checkpoint.suspects.retain(|suspect| *suspect != block);
             }
             Err(_) => {
+                meter.is_there(context, checkpoint.written_bytes)?;
                 checkpoint.errors += 1;
                 if !checkpoint.suspects.contains(&block) {
                     checkpoint.suspects.push(block);
@@ -97,6 +97,7 @@ impl Area {
             }
         }
         checkpoint.next += 1;
+        Ok(())
     }
 
     /// Flushes the area; on return, everything written is durable.
@@ -104,13 +105,16 @@ impl Area {
         &mut self,
         meter: &mut Meter,
         checkpoint: &mut Checkpoint,
+        context: &Context<'_>,
     ) -> Result<(), WorkError> {
-        self.store.flush_counted(meter, 0).map_err(|error| {
-            checkpoint.errors += 1;
-            WorkError::Failed {
-                message: format!("cannot flush the written blocks: {error}"),
-                errno: error.raw_os_error(),
-            }
+        let Err(error) = self.store.flush_counted(meter, 0) else {
+            return Ok(());
+        };
+        meter.is_there(context, checkpoint.written_bytes)?;
+        checkpoint.errors += 1;
+        Err(WorkError::Failed {
+            message: format!("cannot flush the written blocks: {error}"),
+            errno: error.raw_os_error(),
         })
     }
 
@@ -121,32 +125,34 @@ impl Area {
         block: u64,
         newer: bool,
         checkpoint: &mut Checkpoint,
-        meter: &mut Meter,
+        (meter, context): (&mut Meter, &Context<'_>),
         came: &mut Came,
-    ) {
+    ) -> Result<(), WorkError> {
         let last = self.order.last_before(checkpoint.next, block);
         if (last.is_none() && !newer) || checkpoint.suspects.contains(&block) {
-            return;
+            return Ok(());
         }
         let offset = block * self.block_bytes;
         let read = (self.store).read_counted(meter, offset, self.found.block_mut());
         if let Err(error) = read {
+            meter.is_there(context, checkpoint.written_bytes)?;
             checkpoint.errors += 1;
             if let Some(number) = last {
                 came.fault(self.unreadable(block, number, &error));
             }
-            return;
+            return Ok(());
         }
         checkpoint.verified_bytes += self.block_bytes;
         if last.is_some_and(|number| self.holds(number, block)) {
-            return;
+            return Ok(());
         }
         if newer && self.is_newer(block, checkpoint, came) {
-            return;
+            return Ok(());
         }
         if let Some(number) = last {
             came.fault(self.fault(block, number));
         }
+        Ok(())
     }
 
     /// Returns true if the block read has the content of a certain write.

@@ -20,7 +20,7 @@ use assay_model::work::soak::{Checkpoint, Health, Soak, SoakStep, Stretch};
 use assay_model::work::{StepDetail, WorkReport};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 /// Width of an interval of the series.
 const INTERVAL: Nanos = Nanos::secs(1);
@@ -182,7 +182,11 @@ impl Soaker<'_> {
                 ended = Err(WorkError::Stopped);
                 break;
             }
-            self.area.renew(&mut self.checkpoint, meter, came);
+            let around = (&mut *meter, &*context);
+            ended = self.area.renew(&mut self.checkpoint, around, came);
+            if ended.is_err() {
+                break;
+            }
             if self.checkpoint.suspects.len() > MOST_SUSPECTS {
                 ended = Err(self.worn_out());
                 break;
@@ -190,8 +194,15 @@ impl Soaker<'_> {
             let written = self.checkpoint.written_bytes - began.written_bytes;
             progress.report(context, written);
         }
-        // What is not flushed is written again after a kill.
-        self.area.flush(meter, &mut self.checkpoint)?;
+        let is_gone = |ended: &Result<(), WorkError>| matches!(ended, Err(WorkError::Gone { .. }));
+        if !is_gone(&ended) {
+            let flushed = self.area.flush(meter, &mut self.checkpoint, context);
+            ended = flushed.and(ended);
+        }
+        if is_gone(&ended) {
+            // What is not flushed is written again, as after a kill.
+            self.checkpoint = began;
+        }
         ended
     }
 
@@ -226,8 +237,8 @@ impl Soaker<'_> {
                 return Err(WorkError::Stopped);
             }
             let newer = kind == StretchKind::Resuming;
-            self.area
-                .check(block, newer, &mut self.checkpoint, meter, came);
+            let around = (&mut *meter, &*context);
+            (self.area).check(block, newer, &mut self.checkpoint, around, came)?;
             progress.report(context, (block + 1) * self.work.block_bytes);
         }
         self.checkpoint.written_bytes += came.newer_writes * self.work.block_bytes;
@@ -294,7 +305,7 @@ impl Beside {
             Some(bytes) => {
                 let mut part = stress::part(bytes).map_err(|error| no_room(bytes, &error))?;
                 let counts = Arc::clone(&counts);
-                Some(std::thread::spawn(move || {
+                let run = move || {
                     let mut seed = 0;
                     while !counts.stop.load(Ordering::Relaxed) {
                         seed += 1;
@@ -302,7 +313,8 @@ impl Beside {
                         counts.flips.fetch_add(flips, Ordering::Relaxed);
                         counts.bytes.fetch_add(bytes, Ordering::Relaxed);
                     }
-                }))
+                };
+                Some(Builder::new().spawn(run).map_err(WorkError::no_thread)?)
             }
         };
         Ok(Self { counts, thread })

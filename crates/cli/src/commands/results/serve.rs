@@ -75,7 +75,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     })?;
     let address = listener.local_addr().map_err(Failure::failed)?;
     let stop = Stop::default();
-    keep_up(location.clone());
+    keep_up(location.clone())?;
     let _interrupt = Interrupt::catch({
         let stop = stop.clone();
         move || stop.now()
@@ -100,8 +100,8 @@ const LOOK: Duration = Duration::from_secs(20);
 
 /// Makes new runs points of series while the server runs. A store that may only be read shows the
 /// series that it has, which is told once; another failure is told when it begins.
-fn keep_up(location: Location) {
-    std::thread::spawn(move || {
+fn keep_up(location: Location) -> Result<(), Failure> {
+    let keep = move || {
         let mut told = None;
         loop {
             let refreshed = Store::open_existing(&location)
@@ -124,7 +124,11 @@ fn keep_up(location: Location) {
             told = words;
             std::thread::sleep(LOOK);
         }
-    });
+    };
+    std::thread::Builder::new()
+        .spawn(keep)
+        .map_err(Failure::no_thread)?;
+    Ok(())
 }
 
 fn warn(address: SocketAddr, has_token: bool) {

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Instant;
 
 /// The longest line that is taken from a process.
@@ -69,7 +70,8 @@ impl Member {
         let process = owner::of(child.id());
         let lifeline = child.stdin.take();
         let (teller, known) = (teller.clone(), Arc::clone(&pid));
-        std::thread::spawn(move || follow(child, number, &known, &teller));
+        let following = Builder::new().spawn(move || follow(child, number, &known, &teller));
+        following.map_err(Failure::no_thread)?;
         Ok(Self {
             name: task.name,
             deadline: task.limit.map(|limit| Instant::now() + limit),
@@ -148,13 +150,15 @@ impl Member {
 
 /// Tells what a process says, and how it ends.
 fn follow(mut child: Child, number: usize, pid: &Mutex<Option<Pid>>, teller: &Sender<TaskMessage>) {
-    let out = child.stdout.take().map(|mut stdout| {
-        std::thread::spawn(move || {
+    let out = child.stdout.take().and_then(|mut stdout| {
+        let read = move || {
             let mut out = Vec::new();
             // What came before it broke is kept.
             let _ = stdout.read_to_end(&mut out);
             out
-        })
+        };
+        // Without a thread its output goes nowhere, which it is told by the kernel.
+        Builder::new().spawn(read).ok()
     });
     if let Some(stderr) = child.stderr.take() {
         tell_lines(stderr, number, teller);

@@ -35,7 +35,7 @@ pub(crate) fn last_checked(run: &Run) -> Option<&CapacityStep> {
 
 /// Answers whether the storage holds what it claims; `None` if the run tested no capacity.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
-    let last = steps(summary.run).next_back()?;
+    let last = steps(summary.run).rfind(|step| step.probed.is_some() || !step.parts.is_empty())?;
     let bad = steps(summary.run).find(|step| step.differs());
     let decisive = bad.or_else(|| last_checked(summary.run));
     let step = decisive.unwrap_or(last);
@@ -76,6 +76,12 @@ fn held(checked: u64, claimed: Option<Bytes>) -> String {
 }
 
 fn defect(found: &Tally) -> String {
+    if found.sectors.unreadable == found.sectors.all() {
+        return tr!(
+            "Unreadable: nothing of {all} could be read",
+            all = Bytes(found.bytes())
+        );
+    }
     let holds = of_all(found.held_bytes(), found.bytes());
     match (is_fake(found), found.all_ok()) {
         (true, _) => tr!("Fake: holds {holds}", holds),
@@ -412,6 +418,13 @@ mod tests {
         );
         let some = answered(step(vec![part("1.h2w", 0, &[Class::Ok; 4])]));
         assert!(some.text.starts_with("No sign of a fake: all 2 KiB that"));
+        let mut lost = step(vec![part("/dev/sdx", 0, &[])]);
+        lost.parts[0].found.as_mut().unwrap().unreadable(0, 4);
+        let unreadable = answered(lost);
+        assert_eq!(
+            unreadable.text,
+            "Unreadable: nothing of 2 KiB could be read"
+        );
         let wrapped = Class::Overwritten {
             belongs_to: 1 << 30,
         };

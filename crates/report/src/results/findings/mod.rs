@@ -10,6 +10,7 @@ pub mod soak;
 use crate::results::summary::{JobSummary, JudgedTrial, Summary};
 use crate::words::text::{clean, numbered};
 use assay_lang::tr;
+use assay_model::trial::{Outcome, TrialRecord, WENT_AWAY};
 use assay_model::work::StepDetail;
 
 /// A sentence about the data of a run.
@@ -102,10 +103,22 @@ impl Topic {
 /// Answers the question that a search for faults asks, in one sentence; `None` for runs that
 /// measure rates alone.
 pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
-    capacity::answer(summary)
+    let found = capacity::answer(summary)
         .or_else(|| soak::answer(summary))
         .or_else(|| memory::answer(summary))
-        .or_else(|| powercut::answer(summary.run))
+        .or_else(|| powercut::answer(summary.run));
+    let amount = |trial: &TrialRecord| match &trial.outcome {
+        Outcome::Failed { error } => error.strip_prefix(WENT_AWAY).map(str::to_owned),
+        _ => None,
+    };
+    let Some(amount) = summary.run.trials.iter().rev().find_map(amount) else {
+        return found;
+    };
+    let gone = tr!("It went away after {amount}", amount);
+    Some(Sentence {
+        bad: true,
+        text: found.map_or_else(|| gone.clone(), |found| format!("{gone}. {}", found.text)),
+    })
 }
 
 /// Topics of a run in reading order.

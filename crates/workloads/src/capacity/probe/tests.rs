@@ -10,7 +10,14 @@ fn probed(fake: &mut Fake) -> Result<Probed, ProbeEnd> {
 }
 
 fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, ProbeEnd> {
-    let mut observer = Recording::default();
+    probed_by(fake, stop, Recording::default())
+}
+
+fn probed_by(
+    fake: &mut Fake,
+    stop: &AtomicBool,
+    mut observer: Recording,
+) -> Result<Probed, ProbeEnd> {
     let mut context = Context {
         seed: 0x1234_5678_9abc_def0,
         folder: None,
@@ -131,6 +138,28 @@ fn errors_from_some_point_on_are_the_end_of_a_fake() {
 #[test]
 fn a_device_that_keeps_nothing_is_dead() {
     assert_eq!(kind_of(64 * MIB, Lie::Limbo(0)), ProbedKind::Dead);
+}
+
+#[test]
+fn a_device_that_cannot_be_read_is_unreadable_not_dead() {
+    let mut fake = Fake::new(64 * MIB, Lie::None);
+    fake.broken.push(0..64 * MIB);
+    let ended = probed(&mut fake).unwrap_err();
+    let words = ended.error.to_string();
+    assert!(words.starts_with("unreadable: none of the"), "{words}");
+    assert_eq!(ended.not_restored, [], "nothing was written");
+}
+
+#[test]
+fn a_device_that_goes_away_is_not_judged() {
+    let mut fake = Fake::new(64 * MIB, Lie::None);
+    fake.broken.push(24 * MIB..64 * MIB);
+    let gone = Recording {
+        gone: true,
+        ..Recording::default()
+    };
+    let ended = probed_by(&mut fake, &AtomicBool::new(false), gone).unwrap_err();
+    assert!(matches!(ended.error, WorkError::Gone { .. }), "{ended:?}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ use part::{Swept, ThreadMemory};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::channel;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 use sweep::sweep_of;
 use team::{MemoryPlacement, StressReply, Team, serve};
@@ -50,10 +51,12 @@ pub(super) fn run(
             orders.push(order);
             let cpu = machine.cpus.get(number).copied();
             let (say, stop, done) = (say.clone(), &stop, &done);
-            scope.spawn(move || match ThreadMemory::new(words, cpu, thread) {
+            let life = move || match ThreadMemory::new(words, cpu, thread) {
                 Ok(part) => serve(part, &to_do, &say, stop, done),
                 Err(error) => drop(say.send(StressReply::Failed(error))),
-            });
+            };
+            let started = Builder::new().spawn_scoped(scope, life);
+            started.map_err(WorkError::no_thread)?;
         }
         drop(say);
         let team = Team {

@@ -1,6 +1,7 @@
 //! The command line of `assay powercut`.
 
 use super::cut::{Method, Words, words};
+use crate::checks::admission::DestroyArgs;
 use crate::driver::measuring::MeasureArgs;
 use crate::exit::Failure;
 use crate::ui::values::{one_of, parse_time};
@@ -73,9 +74,8 @@ pub struct PowercutArgs {
         ]
     )]
     pub resume: Option<String>,
-    /// Overwrite the block device. All data on it is lost.
-    #[arg(long)]
-    pub destroy_data: bool,
+    #[command(flatten)]
+    pub destroy: DestroyArgs,
     #[command(flatten)]
     pub shared: MeasureArgs,
 }

@@ -12,7 +12,7 @@ use assay_model::wire::{FromAgent, RunEnd};
 use assay_model::work::powercut::{CutStep, Powercut, PowercutReport, Task, Word};
 use assay_model::work::{Work, WorkOrder, WorkReport};
 use assay_target::Target;
-use std::thread::{JoinHandle, sleep, spawn};
+use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 /// Between attempts to reach a board that starts.
@@ -127,7 +127,7 @@ impl Cycles<'_> {
         planned: &Planned,
         journal: &mut Journal,
     ) -> Result<Moment, Failure> {
-        let cutting = self.cut_after(planned.delay, journal.marker()?, host.cutter());
+        let cutting = self.cut_after(planned.delay, journal.marker()?, host.cutter())?;
         let mut noted = Ok(());
         // However the link ends: what was heard counts.
         while let Ok(message) = host.hear() {
@@ -156,10 +156,10 @@ impl Cycles<'_> {
         delay: Duration,
         mut marker: Marker,
         end_link: Box<dyn FnOnce() + Send>,
-    ) -> JoinHandle<Result<Moment, Failure>> {
+    ) -> Result<JoinHandle<Result<Moment, Failure>>, Failure> {
         let switch = self.switch.clone();
         let began = Instant::now();
-        spawn(move || {
+        let cut = move || {
             sleep(delay);
             let moment = Moment {
                 after_ns: nanos(began.elapsed()),
@@ -172,7 +172,8 @@ impl Cycles<'_> {
             sleep(LAST_WORDS);
             end_link();
             done.map(|()| moment)
-        })
+        };
+        Builder::new().spawn(cut).map_err(Failure::no_thread)
     }
 
     /// Goes to the board until it is there.

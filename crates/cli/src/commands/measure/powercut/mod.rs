@@ -44,7 +44,8 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(to)?;
-    let place = admit(&inspection, Need::written(args.destroy_data))?;
+    let agreed = args.destroy.allow(&inspection.path)?;
+    let place = admit(&inspection, Need::written(agreed))?;
     if let Some(mount) = &args.mount {
         // What is tested is not there before it is mounted.
         inspection = host.inspect(&mount.device)?;
@@ -87,7 +88,7 @@ fn cycles<'a>(
         off_time: Duration::from_nanos(args.off_time.0),
         boot_timeout: Duration::from_nanos(args.boot_timeout.0),
         atomic: args.atomic.parse().unwrap_or(512),
-        destroy_data: args.destroy_data,
+        destroy_data: args.destroy.destroy_data.is_some(),
         run_id: run_id.to_owned(),
     }
 }

@@ -46,12 +46,13 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     let mut host = cycles.reach()?;
     leftovers::clear(&mut host, &mut store, &written_to)?;
     let inspection = host.inspect(written_to.path())?;
-    admission::admit(&inspection, Need::anything(began.destroy_data))?;
+    let agreed = began.destroy.allow(&inspection.path)? | args.destroy.allow(&inspection.path)?;
+    admission::admit(&inspection, Need::anything(agreed))?;
     let inspection = match &began.mount {
         Some(mount) => host.inspect(&mount.device)?,
         None => inspection,
     };
-    admission::is_that_of(&run, &inspection)?;
+    admission::is_that_of(&run.header, &inspection, &args.destroy)?;
     store.reopen_run(&id, &owner::this_process(), run.trials.len())?;
     let mut session = Session {
         cycles,

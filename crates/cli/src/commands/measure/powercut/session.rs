@@ -4,6 +4,7 @@ use super::args::PowercutArgs;
 use super::cut::Switch;
 use super::cycle::Cycles;
 use super::journal::{Journal, Planned};
+use crate::checks::admission::{DestroyArgs, is_that_of};
 use crate::driver::host::Host;
 use crate::driver::runs::{Done, Ending, unix_ms};
 use crate::exit::Failure;
@@ -11,6 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::ui::progress::Voice;
 use assay_lang::tr;
+use assay_model::plan::Place;
 use assay_model::rng::SplitMix64;
 use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
@@ -101,6 +103,7 @@ impl Session<'_> {
                     voice.show(number as usize - 1, args.cycles as usize, &text);
                 }
             }
+            self.is_same_device(&mut host)?;
             let started = unix_ms();
             let came = self.cycles.cycle(host, &planned, &mut self.journal);
             voice.clear();
@@ -109,6 +112,17 @@ impl Session<'_> {
             self.keep(args, &planned, started, step)?;
         }
         Ok(())
+    }
+
+    /// Checks that a device is the one that the run began on: names may change when a board starts.
+    fn is_same_device(&self, host: &mut Host) -> Result<(), Failure> {
+        let Place::Device { path } = &self.header.plan.place else {
+            return Ok(());
+        };
+        let named = DestroyArgs {
+            destroy_data: Some(path.into()),
+        };
+        is_that_of(&self.header, &host.inspect(path)?, &named)
     }
 
     /// Stores and tells a cycle.

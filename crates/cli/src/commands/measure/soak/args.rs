@@ -1,5 +1,6 @@
 //! The command line of `assay soak`.
 
+use crate::checks::admission::DestroyArgs;
 use crate::driver::measuring::MeasureArgs;
 use crate::ui::values::parse_time;
 use assay_model::units::{Bytes, Nanos};
@@ -62,9 +63,8 @@ pub struct SoakArgs {
         conflicts_with_all = ["path", "size", "duration", "passes", "block", "checkpoint", "memory", "keep", "seed", "name", "tag", "note"]
     )]
     pub resume: Option<String>,
-    /// Overwrite the block device. All data on it is lost.
-    #[arg(long)]
-    pub destroy_data: bool,
+    #[command(flatten)]
+    pub destroy: DestroyArgs,
     #[command(flatten)]
     pub shared: MeasureArgs,
 }

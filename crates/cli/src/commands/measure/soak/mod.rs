@@ -34,7 +34,8 @@ pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
         return Err(Failure::usage("give a folder or a device, or --resume"));
     };
     let done = command(args, path).carry_out(target, |bench| {
-        let place = admission::admit(&bench.inspection, Need::written(args.destroy_data))?;
+        let agreed = args.destroy.allow(&bench.inspection.path)?;
+        let place = admission::admit(&bench.inspection, Need::written(agreed))?;
         let work = work(args, &place, &bench.inspection, bench.seed)?;
         outlook::tell(args, &work, &bench.inspection);
         Ok(planned(place, work))
@@ -47,7 +48,7 @@ fn command<'a>(args: &'a Args, path: &'a Path) -> MeasuringCommand<'a> {
         needs: Feature::Sqlite,
         path,
         trials: 1,
-        destroy_data: args.destroy_data,
+        destroy_data: args.destroy.destroy_data.is_some(),
         shared: &args.shared,
         stopping: "stopping: progress is stored, and assay soak --resume continues",
     }

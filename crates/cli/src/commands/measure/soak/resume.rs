@@ -25,7 +25,7 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
     if run.status == RunStatus::Finished {
         return resume::nothing_missing(&run, args.shared.json);
     }
-    resume::inspect(&run, args.destroy_data || began.destroy_data, &mut host)?;
+    resume::inspect(&run, &args.destroy, Some(&began.destroy), &mut host)?;
     let work = work(&began, &run);
     tell(&run.header.id, &work);
     let place = run.header.plan.place.clone();

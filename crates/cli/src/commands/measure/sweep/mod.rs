@@ -74,7 +74,8 @@ fn begin(
     let store_path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let place = admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
+    let agreed = args.rounds.destroy.allow(&inspection.path)?;
+    let place = admission::admit(&inspection, Need::anything(agreed))?;
     let made = conditions::make_file_systems(&varied);
     let bench = conditions::bench(made, &inspection)?;
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;

@@ -90,7 +90,7 @@ fn request(
         steps,
         trials: args.rounds.number()?,
         seed,
-        destroy_data: args.rounds.destroy_data,
+        destroy_data: args.rounds.destroy.destroy_data.is_some(),
         place: bed.place.clone(),
         stopping: STOPPING,
         must_be_stored: true,

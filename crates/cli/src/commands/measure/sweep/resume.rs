@@ -97,7 +97,7 @@ fn of_command(run: &Run, read: ReadCommand) -> Result<Option<(SweepArgs, SweptWo
 /// Looks at the storage again: it must be the same.
 fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
     let id = &done.header.id;
-    let inspection = resume::inspect(done, args.rounds.destroy_data, host)?;
+    let inspection = resume::inspect(done, &args.rounds.destroy, None, host)?;
     if done.header.system.kernel != inspection.system.kernel {
         say(&format!(
             "assay: warning: run {id} began under Linux {}, and this is Linux {}",

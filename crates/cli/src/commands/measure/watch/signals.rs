@@ -12,6 +12,7 @@ use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread::Builder;
 
 /// Stop requests that end a watch.
 #[derive(Clone)]
@@ -33,11 +34,8 @@ impl Stop {
         taken_over();
         let caught = stop.clone();
         let mut signals = signals().map_err(not_caught)?;
-        std::thread::spawn(move || {
-            for signal in signals.forever() {
-                caught.obey(signal);
-            }
-        });
+        let obey = move || signals.forever().for_each(|signal| caught.obey(signal));
+        Builder::new().spawn(obey).map_err(Failure::no_thread)?;
         Ok(stop)
     }
 

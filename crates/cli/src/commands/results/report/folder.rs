@@ -13,7 +13,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{available_parallelism, scope};
+use std::thread::{Builder, available_parallelism, scope};
 
 /// Page that lists all others.
 const INDEX: &str = "index.html";
@@ -90,12 +90,14 @@ fn pages(store: &Store, folder: &OutputFolder, ids: &[String]) -> Result<Vec<Mad
     };
     let threads = available_parallelism().map_or(1, NonZero::get);
     let made: Result<Vec<_>, Failure> = scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let start = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let workers: Vec<_> = (0..threads).map_while(start).collect();
+        let alone = workers.is_empty().then(work);
         let ended = workers.into_iter().map(|worker| {
             let panicked = |_| Err(Failure::failed("a thread that writes pages panicked"));
             worker.join().unwrap_or_else(panicked)
         });
-        ended.collect()
+        ended.chain(alone).collect()
     });
     voice.clear();
     let mut made: Vec<(usize, Made)> = made?.into_iter().flatten().collect();

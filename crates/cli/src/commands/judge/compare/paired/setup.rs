@@ -131,7 +131,8 @@ impl Admitted {
         admission::can_be_stored(path)?;
         let mut host = Host::start(target)?;
         let inspection = host.inspect(path)?;
-        let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
+        let agreed = args.destroy.allow(&inspection.path)?;
+        let place = admission::admit(&inspection, Need::anything(agreed))?;
         Ok(Self {
             host,
             inspection,
