@@ -12,6 +12,18 @@ use std::str::FromStr;
 /// block size (Documentation/ABI/stable/sysfs-block).
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
+/// The node of a block device: where udev or Android puts it. The kernel writes `!`
+/// for a slash in a name.
+pub fn node(roots: &Roots, name: &str) -> PathBuf {
+    let name = name.replace('!', "/");
+    let folders = ["dev", "dev/block"].map(|folder| roots.root.join(folder).join(&name));
+    let [usual, android] = folders;
+    if !usual.exists() && android.exists() {
+        return android;
+    }
+    usual
+}
+
 /// A device number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DeviceNumber {

@@ -2,6 +2,7 @@
 
 use crate::attr;
 use crate::device::Device;
+pub use crate::device::node;
 use crate::files::{FileKind, Files, KernelFiles};
 use crate::mounts::{self, MountEntry};
 use crate::roots::Roots;
@@ -36,18 +37,6 @@ pub fn list(roots: &Roots) -> Vec<ListedDevice> {
         })
     })
     .collect()
-}
-
-/// The node of a block device: where udev or Android puts it. The kernel writes `!`
-/// for a slash in a name.
-pub fn node(roots: &Roots, name: &str) -> PathBuf {
-    let name = name.replace('!', "/");
-    let folders = ["dev", "dev/block"].map(|folder| roots.root.join(folder).join(&name));
-    let [usual, android] = folders;
-    if !usual.exists() && android.exists() {
-        return android;
-    }
-    usual
 }
 
 /// EXT_CSD of an eMMC as debugfs shows it, in hexadecimal; root only. The kernel asks

@@ -2,7 +2,7 @@
 
 use crate::attr;
 use crate::device::Device;
-use crate::devices::node;
+use crate::device::node;
 use crate::files::{FileKind, Files};
 use crate::roots::Roots;
 use assay_model::storage::Mount;
