@@ -12,7 +12,7 @@ use crate::watch::disks;
 use assay_model::device::{ListedDevice, MountedPart};
 use assay_model::storage::LayerRole;
 use rustix::fs::{Access, access};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The disks of the machine, by name, with what is mounted of them and why they may
 /// not be written. Nothing is opened; who does that should ask
