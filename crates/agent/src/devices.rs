@@ -106,8 +106,7 @@ fn fill_in(identity: &mut DeviceIdentity) {
     }
 }
 
-/// Opens a device to be read.
-pub(crate) fn open_disk(roots: &Roots, name: &str) -> io::Result<File> {
+fn open_disk(roots: &Roots, name: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let disk = rustix::fs::open(node(roots, name), flags, Mode::empty())?;
     Ok(File::from(disk))

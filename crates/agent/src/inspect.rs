@@ -30,9 +30,12 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
     }
     let kind = kind_of(&path, storage.total)?;
     identify(roots, &path, &mut storage);
-    let in_use = match (&kind, storage.top()) {
-        (PathKind::Device { .. }, Some(top)) => uses(roots, &path, &top.name),
-        _ => Vec::new(),
+    let (in_use, holds) = match (&kind, storage.top()) {
+        (PathKind::Device { .. }, Some(top)) => (
+            uses(roots, &path, &top.name),
+            signature::on_disk(roots, &top.name),
+        ),
+        _ => Default::default(),
     };
     Ok(Inspection {
         path,
@@ -40,6 +43,7 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
         system: system::system(roots),
         storage,
         in_use,
+        holds,
         async_engines: [EngineKind::IoUring, EngineKind::Libaio]
             .into_iter()
             .filter(|&engine| assay_engine::usable(engine).is_ok())
@@ -56,8 +60,8 @@ fn identify(roots: &Roots, path: &Path, storage: &mut Storage) {
         return;
     }
     let id = meta.is_file().then(|| file_id(&meta)).flatten();
-    let found = devices::open_disk(roots, &top.name).map(|device| signature::find(&device));
-    let uuid = found.into_iter().flatten().find_map(|one| one.uuid);
+    let mut found = signature::of(roots, &top.name).into_iter();
+    let uuid = found.find_map(|one| one.uuid);
     for (name, value) in [(FILE_ID, id), (FS_UUID, uuid)] {
         devices::put(&mut top.identity, name, value);
     }

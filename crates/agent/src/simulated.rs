@@ -45,6 +45,7 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, String> 
         system: system::system(roots),
         storage,
         in_use: Vec::new(),
+        holds: Vec::new(),
         async_engines: vec![EngineKind::Sim],
     })
 }

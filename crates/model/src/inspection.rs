@@ -21,6 +21,10 @@ pub struct Inspection {
     /// Why the device may not be written, one clause each ("sda1 is mounted
     /// on /home"); empty: it may. Only for block devices.
     pub in_use: Vec<String>,
+    /// What a block device and its partitions hold, in use or not: file systems, members of
+    /// arrays, partition tables, each with its article.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<String>,
     /// Asynchronous engines that work here.
     pub async_engines: Vec<EngineKind>,
 }

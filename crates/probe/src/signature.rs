@@ -1,6 +1,9 @@
 //! Signatures that file systems, volume managers and partition tables leave on a device, also when
 //! nothing uses them at the moment.
 
+use crate::device::Device;
+use crate::devices::node;
+use crate::roots::Roots;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -60,8 +63,24 @@ const SIGNATURES: [Entry; 27] = [
     (At::Start(4096), b"EFI PART", (56, 16), "a GPT partition table"),
 ];
 
+/// Lists what a device and its partitions hold, in words. What cannot be opened holds nothing.
+pub fn on_disk(roots: &Roots, name: &str) -> Vec<String> {
+    let parts = Device::named(roots, name).map(|device| device.partitions());
+    let here = of(roots, name).into_iter().map(|one| one.words.to_owned());
+    let there = parts.iter().flatten().flat_map(|part| {
+        let found = of(roots, part).into_iter();
+        found.map(move |one| format!("{} on {part}", one.words))
+    });
+    here.chain(there).collect()
+}
+
+/// Signatures on a device of that kernel name.
+pub fn of(roots: &Roots, name: &str) -> Vec<Signature> {
+    File::open(node(roots, name)).map_or_else(|_| Vec::new(), |device| find(&device))
+}
+
 /// Finds what a device holds. Nothing is written; what cannot be read is not found.
-pub fn find(mut device: &File) -> Vec<Signature> {
+fn find(mut device: &File) -> Vec<Signature> {
     let Ok(bytes) = device.seek(SeekFrom::End(0)) else {
         return Vec::new();
     };

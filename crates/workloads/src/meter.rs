@@ -199,7 +199,9 @@ impl Meter {
             if says_so || context.observer.is_gone() {
                 return Err(WorkError::Gone { after: Bytes(done) });
             }
-            std::thread::sleep(BETWEEN_LOOKS);
+            if looks > 1 {
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
         }
         Ok(())
     }

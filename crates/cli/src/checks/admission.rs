@@ -168,7 +168,7 @@ pub fn is_that_of(
     destroy: &DestroyArgs,
 ) -> Result<(), Failure> {
     let (id, path) = (&run.id, inspection.path.display());
-    let is_device = matches!(inspection.kind, PathKind::Device { .. });
+    let is_device = matches!(run.plan.place, Place::Device { .. });
     let is_named = destroy
         .destroy_data
         .as_ref()

@@ -48,8 +48,9 @@ pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, st
         conditions = counted!(sweep.conditions.len(), "{n} condition", "{n} conditions"),
         seed = request.seed
     );
-    tell(&[
-        (tr!("Storage"), storage(&request.place, &inspection.storage)),
+    let mut facts = vec![(tr!("Storage"), storage(&request.place, &inspection.storage))];
+    facts.extend(held(inspection));
+    facts.extend([
         (tr!("Writes"), clean(&writes)),
         (tr!("Sets"), clean(&sets(&sweep.conditions))),
         (tr!("Takes"), clean(&takes)),
@@ -58,6 +59,13 @@ pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, st
             clean(&keeps(tr!("step"), &sweep.run_id, store)),
         ),
     ]);
+    tell(&facts);
+}
+
+/// What a device holds that will be overwritten; `None` for other places, and if nothing is found.
+pub fn held(inspection: &Inspection) -> Option<(&'static str, String)> {
+    let all = clean(&inspection.holds.join(", "));
+    (!all.is_empty()).then(|| (tr!("Holds"), tr!("{all}: it will be overwritten", all)))
 }
 
 /// Width of the subjects.
@@ -97,10 +105,9 @@ fn facts(
         seed = plan.seed
     );
     let stores = keeps(tr!("trial"), &plan.run_id, store);
-    let mut facts = vec![
-        (tr!("Storage"), storage(&plan.place, &inspection.storage)),
-        (tr!("Writes"), writes(plan)),
-    ];
+    let mut facts = vec![(tr!("Storage"), storage(&plan.place, &inspection.storage))];
+    facts.extend(held(inspection));
+    facts.push((tr!("Writes"), writes(plan)));
     if !plan.conditions.is_empty() {
         facts.push((tr!("Sets"), clean(&sets(&plan.conditions))));
     }

@@ -1,6 +1,7 @@
 //! Commands that measure by one work: admission, the order to the agent, progress.
 
 use crate::checks::admission::can_be_stored;
+use crate::driver::announce::{held, tell};
 use crate::driver::host::Host;
 use crate::driver::runs::{self, Done};
 use crate::driver::step_progress::StepTalk;
@@ -79,6 +80,9 @@ impl MeasuringCommand<'_> {
             seed,
         };
         let request = self.request(plan(&mut bench)?, seed);
+        if self.destroy_data {
+            tell(&Vec::from_iter(held(&bench.inspection)));
+        }
         let mut talk = StepTalk::new(request.steps.len());
         let (store, found) = (&self.shared.store, bench.inspection);
         let done = execute(target, &mut bench.host, found, &request, store, &mut talk);

@@ -145,3 +145,52 @@ fn a_device_that_another_program_holds_is_left_alone() {
     assert_in_use(device.node(), &[device.name(), "is open in"]);
     drop(held);
 }
+
+/// Nothing uses it, but it is not empty.
+#[test]
+fn what_a_device_holds_is_said_before_it_is_overwritten() {
+    needs!(root, "mkfs.ext4", "addpart");
+    let scratch = or_skip!(Scratch::new());
+    let disk = or_skip!(LoopDevice::new(&scratch, "disk.img", 128));
+    let bed = Bed::new();
+    let node = text(disk.node());
+    let words = [
+        "--quick",
+        "--size",
+        "1M",
+        "--only",
+        "ladder-direct",
+        "--destroy-data",
+    ];
+    let empty = bed.run(&[&["qualify", node], &words[..]].concat());
+    empty.assert_code(0);
+    assert!(!empty.says(&["Holds"]), "{:#?}", empty.err);
+
+    let (first, known) = or_skip!(disk.partition(1, 1, 60));
+    or_skip!(make_file_system("ext4", &first));
+    let part = format!("ext4 file system on {}p1: it will", disk.name());
+    for all in [
+        &[&["qualify", node], &words[..]].concat()[..],
+        &[
+            "soak",
+            node,
+            "--passes",
+            "1",
+            "--size",
+            "1M",
+            "--destroy-data",
+        ],
+        &["capacity", node, "--limit", "1M", "--destroy-data"],
+    ] {
+        let ended = bed.run(all);
+        ended.assert_code(0);
+        ended.assert_says(&["Holds", &part, "be overwritten"]);
+    }
+    drop(known);
+    or_skip!(make_file_system("ext4", disk.node()));
+    let ended = bed.run(&[&["qualify", node], &words[..]].concat());
+    ended.assert_says(&[
+        "Holds",
+        "an ext2, ext3 or ext4 file system: it will be overwritten",
+    ]);
+}

@@ -152,6 +152,7 @@ mod tests {
                 available: None,
             },
             in_use: Vec::new(),
+            holds: Vec::new(),
             async_engines: Vec::new(),
         }
     }

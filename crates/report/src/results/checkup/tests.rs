@@ -60,6 +60,7 @@ fn at_rest() -> Checkup {
             system: system.clone(),
             storage,
             in_use: Vec::new(),
+            holds: Vec::new(),
             async_engines: Vec::new(),
         })),
         queues: vec![QueueSettings {

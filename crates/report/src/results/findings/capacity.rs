@@ -76,7 +76,8 @@ fn held(checked: u64, claimed: Option<Bytes>) -> String {
 }
 
 fn defect(found: &Tally) -> String {
-    if found.sectors.unreadable == found.sectors.all() {
+    let sectors = &found.sectors;
+    if sectors.unreadable > 0 && sectors.unreadable == sectors.all() {
         return tr!(
             "Unreadable: nothing of {all} could be read",
             all = Bytes(found.bytes())

@@ -9,6 +9,7 @@ mod resume;
 mod session;
 
 use crate::checks::admission::{Need, admit, can_be_stored};
+use crate::driver::announce::{held, tell};
 use crate::driver::host::Host;
 use crate::driver::plans::interleaved;
 use crate::driver::runs::{self, header};
@@ -46,6 +47,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let mut inspection = host.inspect(to)?;
     let agreed = args.destroy.allow(&inspection.path)?;
     let place = admit(&inspection, Need::written(agreed))?;
+    tell(&Vec::from_iter(held(&inspection)));
     if let Some(mount) = &args.mount {
         // What is tested is not there before it is mounted.
         inspection = host.inspect(&mount.device)?;

@@ -133,6 +133,7 @@ impl Admitted {
         let inspection = host.inspect(path)?;
         let agreed = args.destroy.allow(&inspection.path)?;
         let place = admission::admit(&inspection, Need::anything(agreed))?;
+        announce::tell(&Vec::from_iter(announce::held(&inspection)));
         Ok(Self {
             host,
             inspection,
