@@ -1,15 +1,20 @@
 //! End of single calls. A job as a whole may reach the device while each of its writes is only a
 //! copy into the page cache.
 
-use super::{Case, DirectionEvidence, Measured};
+use super::share::{Share, ratio};
+use super::{Case, DirectionEvidence, Measured, Touched};
 use assay_lang::tr;
-use assay_model::job::{Flush, OpenSync};
+use assay_model::evidence::Snapshot;
+use assay_model::job::{Direction, EngineKind, Flush, OpenSync};
 use assay_model::storage::Backing;
+use assay_model::trial::{Outcome, TrialRecord};
 use std::borrow::Cow;
 
 /// Mount options with which a write call waits for the device, or goes there
-/// without the page cache.
-const WRITTEN_THROUGH: [&str; 4] = ["sync", "wsync", "dax", "dax=always"];
+/// without the page cache. (`wsync` of XFS is about names, not data.)
+const WRITTEN_THROUGH: [&str; 3] = ["sync", "dax", "dax=always"];
+/// Direct writes that leave a larger part of what they wrote in the page cache went through it.
+const LEFT_BY_DIRECT: u64 = 20;
 
 /// Point that a single call has waited for when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub enum Quantity {
     Whole,
     /// Single calls, flushes apart.
     Call,
+    /// A percentile of the latencies of single calls, in parts per million.
+    Percentile(u32),
     /// Operations of several calls; the flush that the job asks for after each
     /// is one of them.
     Operation,
@@ -40,6 +47,9 @@ pub enum Quantity {
 impl DirectionEvidence {
     /// The label of one figure.
     pub fn of(&self, quantity: Quantity) -> Cow<'_, Measured> {
+        if let (Quantity::Percentile(ppm), Some(waited)) = (quantity, self.waited) {
+            return self.of_percentile(ppm, waited);
+        }
         let flush = match self.calls {
             _ if quantity == Quantity::Whole => return Cow::Borrowed(&self.measured),
             CallEnd::Whole => return Cow::Borrowed(&self.measured),
@@ -51,7 +61,7 @@ impl DirectionEvidence {
             CallEnd::PageCache(flush) => flush,
         };
         match quantity {
-            Quantity::Call => Cow::Owned(Measured::PageCache),
+            Quantity::Call | Quantity::Percentile(_) => Cow::Owned(Measured::PageCache),
             Quantity::Operation if flush == Flush::default() => Cow::Owned(Measured::PageCache),
             // Fast until memory is full of dirty pages, then as fast as the device.
             Quantity::Level if flush.every.is_none() && self.measured != Measured::PageCache => {
@@ -62,6 +72,39 @@ impl DirectionEvidence {
             _ => Cow::Borrowed(&self.measured),
         }
     }
+
+    /// The label of a percentile of reads. Those that waited for the device are the slowest: the
+    /// percentile is theirs if at least so many waited as are as slow.
+    fn of_percentile(&self, ppm: u32, waited: Share) -> Cow<'_, Measured> {
+        let as_slow = f64::from(1_000_000 - ppm.min(1_000_000)) / 1e6;
+        match self.measured {
+            Measured::Device | Measured::PageCache | Measured::Mixed { .. } => {}
+            _ => return Cow::Borrowed(&self.measured),
+        }
+        Cow::Owned(match as_slow {
+            slow if slow > waited.most => Measured::PageCache,
+            slow if slow <= waited.least => Measured::Device,
+            _ => Measured::unknown(tr!(
+                "how many of the reads waited for the device, and how many found what was read ahead, cannot be told"
+            )),
+        })
+    }
+}
+
+/// Returns the share of a trial's reads that waited for the device. `None` where each read asks it
+/// (direct I/O), and where requests are not counted.
+pub(super) fn reads_that_waited(trial: &TrialRecord, read: &DirectionEvidence) -> Option<Share> {
+    let case = Case {
+        job: &trial.job,
+        measured: trial.measured.as_ref()?,
+        evidence: trial.evidence.as_ref()?,
+        touched: Touched::directly(0),
+        completed: trial.outcome == Outcome::Completed,
+        database: None,
+        cell: None,
+    };
+    let asks = trial.job.direct && trial.job.ioengine != EngineKind::Mmap;
+    (trial.detail.is_none() && !asks).then(|| case.waited(read.device_share))?
 }
 
 impl Case<'_> {
@@ -70,6 +113,9 @@ impl Case<'_> {
         let job = self.job;
         // With data=journal, ext4 takes direct writes through the page cache.
         let direct = job.direct && !self.journals_data();
+        if direct && job.sync == OpenSync::None && self.left_pages() {
+            return CallEnd::Unclear;
+        }
         let through = WRITTEN_THROUGH
             .iter()
             .any(|option| self.mounted_with(option));
@@ -89,5 +135,55 @@ impl Case<'_> {
             true => CallEnd::Unclear,
             false => CallEnd::PageCache(job.flush),
         }
+    }
+
+    /// `true` if the job left pages of its file in the page cache, as direct writes do where the
+    /// file system takes them through it: to encrypted files, or parts of shared blocks.
+    fn left_pages(&self) -> bool {
+        let cached = |at: &Snapshot| Some(at.region_cache.or(at.file_cache)?.cached_bytes);
+        let before = cached(&self.evidence.before).unwrap_or(0);
+        let after = self.pages_at_stop().map_or(0, |cache| cache.cached_bytes);
+        let written = self.measured.write.bytes;
+        let region = match self.job.size.0 {
+            0 => written,
+            size => size.min(written),
+        };
+        after.saturating_sub(before) > region / LEFT_BY_DIRECT
+    }
+
+    /// Share of the reads that waited for the device, which delivered that share of the bytes.
+    ///
+    /// At most: a completed request ends the wait of at most one read of each place in a queue; the
+    /// other reads found what was read ahead. At least, for random reads and for those longer than
+    /// all that is read ahead: the share of the bytes. For others, the sleeps of the threads: each
+    /// read sleeps at most once for each request it spans.
+    fn waited(&self, device_share: Option<f64>) -> Option<Share> {
+        let (job, reads) = (self.job, &self.measured.read);
+        let top = self.evidence.storage.top()?;
+        if reads.ios == 0 || self.switched_off(top) {
+            return None;
+        }
+        let requests = self.read_requests(&top.name)?;
+        let places = match job.ioengine.is_asynchronous() {
+            true => job.numjobs.saturating_mul(job.iodepth),
+            false => job.numjobs,
+        };
+        let most = ratio(requests.saturating_mul(places.max(1).into()), reads.ios);
+        let length = reads.bytes / reads.ios;
+        let ahead = self.read_ahead_window();
+        let only_reads = self.measured.write.ios == 0 && self.measured.flush.count == 0;
+        let least = if job.rw.is_random() || ahead.is_some_and(|ahead| length > ahead) {
+            device_share.unwrap_or(0.0)
+        } else if only_reads && job.rate.is_none() && job.pause.is_none() {
+            let request = self.delta(&top.name, Direction::Read)? / requests.max(1);
+            let spanned = length.div_ceil(request.max(1)).max(1);
+            ratio(self.measured.cpu.voluntary_switches / spanned, reads.ios)
+        } else {
+            0.0
+        };
+        Some(Share {
+            least: least.min(most),
+            most,
+        })
     }
 }

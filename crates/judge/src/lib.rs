@@ -13,6 +13,8 @@
 //! - A write that reached the device is `device` only when none of it was left
 //!   in the page cache, and the device has no volatile cache or was seen to be
 //!   flushed as often as the job asked.
+//! - A percentile of buffered reads is the device's only if so many reads waited for it: most find
+//!   what was read ahead.
 //! - That label is of rates. A single buffered write returns when the page cache
 //!   has its bytes, however often it is flushed afterwards: each figure gets its
 //!   own label from [`DirectionEvidence::of`].
@@ -42,7 +44,7 @@ use assay_model::work::iozone::IozoneStep;
 pub use calls::{CallEnd, Quantity};
 pub use load::judge_load;
 use serde::{Deserialize, Serialize};
-use share::Share;
+pub use share::Share;
 use std::borrow::Cow;
 use std::fmt;
 use touched::Touched;
@@ -150,6 +152,9 @@ pub struct DirectionEvidence {
     pub caveat: Option<String>,
     /// Point that a single call has waited for when it returns.
     pub calls: CallEnd,
+    /// Share of the calls that waited for the device (buffered reads); `None` where that is the
+    /// same for all calls, or not known.
+    pub waited: Option<Share>,
 }
 
 impl DirectionEvidence {
@@ -166,6 +171,7 @@ impl DirectionEvidence {
             dirty_bytes_at_stop: None,
             caveat: None,
             calls: CallEnd::Whole,
+            waited: None,
         }
     }
 }
@@ -202,6 +208,15 @@ impl Judgement {
 
 /// Judges a trial; `None` when it did not start.
 pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
+    let mut judgement = judge_bytes(trial)?;
+    if let Some(read) = &mut judgement.read {
+        read.waited = calls::reads_that_waited(trial, read);
+    }
+    Some(judgement)
+}
+
+/// Judges where the bytes of a trial came from and went to.
+fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::memory) {
         return Some(memory::judge(step));
     }
@@ -314,6 +329,7 @@ impl Case<'_> {
             dirty_bytes_at_stop: None,
             caveat: None,
             calls: CallEnd::Whole,
+            waited: None,
         })
     }
 
@@ -383,6 +399,7 @@ impl Case<'_> {
             dirty_bytes_at_stop: self.dirty_at_stop(),
             caveat: None,
             calls: self.end_of_writes(),
+            waited: None,
         })
     }
 

@@ -11,9 +11,11 @@ const PAGE_BYTES: u64 = 4096;
 
 /// The device's share, 0 to 1: at least and at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Share {
-    pub(super) least: f64,
-    pub(super) most: f64,
+pub struct Share {
+    /// What is proven.
+    pub least: f64,
+    /// What the evidence allows.
+    pub most: f64,
 }
 
 impl Share {

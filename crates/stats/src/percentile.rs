@@ -45,6 +45,11 @@ impl Percentile {
         beyond >= u128::from(TAIL) * u128::from(MILLION)
     }
 
+    /// In parts per million.
+    pub(crate) const fn parts_per_million(self) -> u32 {
+        self.parts_per_million
+    }
+
     /// In percent.
     pub fn percent(self) -> f64 {
         f64::from(self.parts_per_million) / 1e4

@@ -1,7 +1,8 @@
 //! Where reads came from; and memory is never taken for a device.
 
 use crate::assay::{Bed, trials};
-use assay_testkit::{Mount, Volume, needs, or_skip};
+use assay_testkit::{Mount, Volume, needs, or_skip, text};
+use std::fs;
 
 #[test]
 fn from_the_page_cache_through_it_and_past_it() {
@@ -27,6 +28,30 @@ fn from_the_page_cache_through_it_and_past_it() {
             let before = evidence["file_cache"]["before"]["cached_bytes"].as_u64();
             assert!(cached.is_none() || before == cached, "{job}: {before:?}");
         }
+    }
+}
+
+/// Read-ahead answers most of them: their bytes come from the device, their median does not.
+#[test]
+fn the_median_of_small_sequential_reads_is_not_that_of_the_device() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 128));
+    let bed = Bed::new();
+    let file = bed.join("job.fio");
+    let job = "[a]\nfilename=f\nrw=read\nbs=4k\nsize=32M\ndirectory=";
+    fs::write(&file, format!("{job}{}", text(volume.point()))).unwrap();
+    let ended = bed.run(&["run", text(&file), "--trials", "2", "--json"]);
+    ended.assert_code(0);
+    let run = ended.json();
+    for trial in trials(&run, "a") {
+        assert_eq!(trial["evidence"]["read"]["label"], "device", "{trial}");
+        let metrics = trial["metrics"].as_array().unwrap();
+        let label = |name: &str| {
+            let metric = metrics.iter().find(|metric| metric["name"] == name);
+            metric.unwrap()["label"].clone()
+        };
+        assert_eq!(label("read_bw"), "device");
+        assert_eq!(label("read_lat_p50"), "page-cache");
     }
 }
 

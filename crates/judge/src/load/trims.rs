@@ -37,6 +37,7 @@ impl Case<'_> {
             dirty_bytes_at_stop: None,
             caveat: None,
             calls: CallEnd::Whole,
+            waited: None,
         }
     }
 

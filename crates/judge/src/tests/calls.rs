@@ -75,3 +75,88 @@ fn reads_are_judged_as_a_whole() {
     assert_eq!(read.calls, CallEnd::Whole);
     assert_ne!(CallEnd::PageCache(Flush::default()), read.calls);
 }
+
+/// Sequential reads of 4 KiB, 128 KiB a request, with so many sleeps of the thread.
+fn small_reads(sleeps: u64) -> Trial {
+    let trial = Trial::read().own_reads(JOB).read_from("sda", JOB);
+    trial.in_requests("sda", JOB >> 17).with(|t| {
+        t.measured().read.ios = JOB >> 12;
+        t.measured().cpu.voluntary_switches = sleeps;
+        for queue in &mut t.evidence().queues {
+            queue.read_ahead_kib = Some(128);
+        }
+    })
+}
+
+fn percentiles(trial: &Trial) -> [&'static str; 4] {
+    let read = trial.came();
+    [500_000, 950_000, 990_000, 999_000].map(|ppm| read.of(Quantity::Percentile(ppm)).label())
+}
+
+#[test]
+fn percentiles_of_buffered_reads_are_of_the_reads_that_waited() {
+    let cached = "page-cache";
+    // One in 32 reads can have waited: 3.1 %.
+    let read = small_reads(JOB >> 17);
+    assert_eq!(read.came().measured, Measured::Device);
+    assert_eq!(percentiles(&read), [cached, cached, "device", "device"]);
+    // Read-ahead may have been there before the reads were.
+    let seldom = small_reads(100);
+    assert_eq!(percentiles(&seldom), [cached, cached, "unknown", "device"]);
+    let paced =
+        small_reads(JOB >> 17).job(|job| job.rate = Some(assay_model::job::RateLimit::Iops(1000)));
+    assert_eq!(percentiles(&paced)[2], "unknown");
+    // Four threads may wait for the same request.
+    let several = small_reads(JOB >> 17).job(|job| job.numjobs = 4);
+    assert_eq!(percentiles(&several)[1], "unknown");
+    // A read that is longer than all that is read ahead waits.
+    let long = small_reads(0).with(|t| t.measured().read.ios = JOB >> 20);
+    assert_eq!(percentiles(&long), ["device"; 4]);
+}
+
+#[test]
+fn percentiles_of_random_reads_are_of_those_that_asked() {
+    let half = Trial::new(Rw::RandRead).cached_before(JOB / 2);
+    let half = half.own_reads(JOB / 2).read_from("sda", JOB / 2);
+    let half = half.in_requests("sda", JOB >> 13).with(|t| {
+        t.0.job.bs = Bytes(4096);
+        t.measured().read.ios = JOB >> 12;
+    });
+    assert_eq!(half.came().measured.label(), "mixed");
+    let read = half.came();
+    let label = |ppm| read.of(Quantity::Percentile(ppm)).label();
+    assert_eq!([label(400_000), label(990_000)], ["page-cache", "device"]);
+    // Without the page cache, each read asks the device.
+    let direct = Trial::read().direct().own_reads(JOB);
+    let direct = direct.read_from("sda", JOB).came();
+    assert_eq!(
+        (direct.waited, direct.of(Quantity::Percentile(1)).label()),
+        (None, "device")
+    );
+}
+
+#[test]
+fn direct_writes_that_went_through_the_page_cache_are_not_guessed_at() {
+    let direct = || Trial::write().direct().all_written().write_through();
+    assert_eq!(direct().written().of(Quantity::Call).label(), "device");
+    let through = direct().with(|t| t.moment(true).file_cache = Some(cache(JOB, 0)));
+    assert_eq!(through.written().of(Quantity::Call).label(), "unknown");
+    assert_eq!(
+        through.written().of(Quantity::Percentile(500_000)).label(),
+        "unknown"
+    );
+    // The pages were there before.
+    let before = direct().cached_before(JOB);
+    let before = before.with(|t| t.moment(true).file_cache = Some(cache(JOB, 0)));
+    assert_eq!(before.written().of(Quantity::Call).label(), "device");
+}
+
+/// XFS writes names through with it, and no data.
+#[test]
+fn wsync_does_not_make_a_write_wait() {
+    let xfs = flushed_after_each().with(|t| {
+        let mount = t.evidence().storage.mount.as_mut();
+        mount.unwrap().options.push("wsync".to_owned());
+    });
+    assert_eq!(labels(&xfs)[1], "page-cache");
+}

@@ -21,12 +21,20 @@ pub fn direction_of(metric: &str) -> Option<Direction> {
 /// use assay_judge::Quantity;
 /// use assay_stats::derive::quantity_of;
 /// assert_eq!(quantity_of("write_bw"), Quantity::Whole);
-/// assert_eq!(quantity_of("write_lat_p99"), Quantity::Call);
+/// assert_eq!(quantity_of("write_lat_mean"), Quantity::Call);
+/// assert_eq!(quantity_of("write_lat_p99"), Quantity::Percentile(990_000));
 /// assert_eq!(quantity_of("flush_lat_p99"), Quantity::Whole);
 /// ```
 pub fn quantity_of(metric: &str) -> Quantity {
     let of_calls = ["read_lat_", "read_slat_", "write_lat_", "write_slat_"];
-    if metric == "longest_gap" || of_calls.iter().any(|calls| metric.starts_with(calls)) {
+    let percentile = ["read_lat_", "write_lat_"].iter().find_map(|calls| {
+        let ending = metric.strip_prefix(calls)?;
+        let mut known = super::IO_PERCENTILES.into_iter();
+        known.find(|percentile| percentile.to_string() == ending)
+    });
+    if let Some(percentile) = percentile {
+        Quantity::Percentile(percentile.parts_per_million())
+    } else if metric == "longest_gap" || of_calls.iter().any(|calls| metric.starts_with(calls)) {
         Quantity::Call
     } else if metric.starts_with("operation_lat_") {
         Quantity::Operation
@@ -72,7 +80,8 @@ mod tests {
     /// A trap: `write_bw` and `write_lat` must not share a rule by their prefix alone.
     #[test]
     fn only_single_calls_flushes_apart_are_calls() {
-        let is_call = |name: &&str| quantity_of(name) == Quantity::Call;
+        let is_call =
+            |name: &&str| matches!(quantity_of(name), Quantity::Call | Quantity::Percentile(_));
         let names = [
             "write_bw",
             "write_iops",

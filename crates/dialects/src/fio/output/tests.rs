@@ -105,6 +105,7 @@ fn evidence(measured: Measured, because: &str, job_bytes: u64) -> DirectionEvide
         dirty_bytes_at_stop: None,
         caveat: None,
         calls: CallEnd::Whole,
+        waited: None,
     }
 }
 
