@@ -1,15 +1,16 @@
 //! End of single calls. A job as a whole may reach the device while each of its writes is only a
 //! copy into the page cache.
 
-use super::{Case, DirectionEvidence, Measured};
+use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured};
 use assay_lang::tr;
-use assay_model::job::{Flush, OpenSync};
+use assay_model::evidence::Snapshot;
+use assay_model::job::{Direction, EngineKind, Flush, OpenSync};
 use assay_model::storage::Backing;
 use std::borrow::Cow;
 
 /// Mount options with which a write call waits for the device, or goes there
 /// without the page cache.
-const WRITTEN_THROUGH: [&str; 4] = ["sync", "wsync", "dax", "dax=always"];
+const WRITTEN_THROUGH: [&str; 3] = ["sync", "dax", "dax=always"];
 
 /// Point that a single call has waited for when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,16 +66,43 @@ impl DirectionEvidence {
 }
 
 impl Case<'_> {
+    /// True if direct writes left more pages of the file cached than [`DEVICE_SHARE`] of them
+    /// allows: the file system took them through the page cache, as those of encrypted files and
+    /// of blocks that it copies on write.
+    fn left_pages(&self) -> bool {
+        let cached = |snapshot: &Snapshot| {
+            let pages = snapshot.region_cache.or(snapshot.file_cache)?;
+            Some(pages.cached_bytes)
+        };
+        let (before, after) = (&self.evidence.before, &self.evidence.after);
+        let grown = cached(after).zip(cached(before));
+        let grown = grown.map_or(0, |(after, before)| after.saturating_sub(before));
+        let only_writes = self.measured.read.bytes == 0;
+        only_writes && grown as f64 > self.measured.write.bytes as f64 * (1.0 - DEVICE_SHARE)
+    }
+
     /// Returns the point that a write of this job has waited for when it returns.
     pub(super) fn end_of_writes(&self) -> CallEnd {
         let job = self.job;
         // With data=journal, ext4 takes direct writes through the page cache.
         let direct = job.direct && !self.journals_data();
+        if direct && job.sync == OpenSync::None && self.left_pages() {
+            // Others may have read or written the file meanwhile.
+            return match self.others(Direction::Read) + self.others(Direction::Write) {
+                0 => CallEnd::PageCache(job.flush),
+                _ => CallEnd::Unclear,
+            };
+        }
         let through = WRITTEN_THROUGH
             .iter()
             .any(|option| self.mounted_with(option));
+        // So is each record of a map that iozone flushes (`-B -G`).
+        let synced_map = job.ioengine == EngineKind::Mmap
+            && matches!(job.flush.every, Some((1, _)))
+            && self.cell.is_some();
         // A transaction is judged as a whole: its flush is a part of it.
-        if job.sync != OpenSync::None || direct || through || self.database.is_some() {
+        if job.sync != OpenSync::None || direct || through || synced_map || self.database.is_some()
+        {
             return CallEnd::Whole;
         }
         let storage = &self.evidence.storage;

@@ -93,7 +93,10 @@ fn parse_stat(text: &str) -> Option<Stat> {
 pub fn leads_session(roots: &Roots) -> bool {
     let stat = fs::read(roots.proc.join("self/stat")).unwrap_or_default();
     let stat = String::from_utf8_lossy(&stat);
-    let pid = stat.split_whitespace().next().and_then(|pid| pid.parse().ok());
+    let pid = stat
+        .split_whitespace()
+        .next()
+        .and_then(|pid| pid.parse().ok());
     parse_stat(&stat).is_some_and(|stat| Some(stat.session) == pid)
 }
 

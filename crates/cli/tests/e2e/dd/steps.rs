@@ -122,6 +122,19 @@ fn a_copy_says_when_it_left_direct_io() {
 }
 
 #[test]
+fn the_end_of_the_input_is_no_read() {
+    let bed = Bed::new();
+    let data = bed.folder().join("data");
+    std::fs::write(&data, vec![7; 1 << 20]).unwrap();
+    let input = format!("if={}", text(&data));
+    let ended = bed.run(&["dd", "--json", &input, "of=/dev/null", "bs=64k"]);
+    ended.assert_code(0);
+    let run = ended.json();
+    let copy = &trials(&run, "dd")[0];
+    assert_eq!(copy["totals"]["read"]["ios"], 16, "{copy}");
+}
+
+#[test]
 fn standard_output_behind_a_device_in_use_is_left_alone() {
     needs!(root, "mkfs.ext4");
     let bed = Bed::new();
