@@ -9,30 +9,19 @@ use assay_model::work::androbench::DatabaseStep;
 
 /// Mount options with which a file system never tells the device to flush.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
-/// Mount option with which an overlay ignores each flush and synchronous write, even of the page
-/// cache (`ovl_should_sync`).
+/// Mount options with which an overlay ignores each flush call, even of the page cache
+/// (`ovl_should_sync`). Files that are opened with `O_DSYNC` are written through all the same.
 const VOLATILE: [&str; 2] = ["volatile", "fsync=volatile"];
-
-/// File systems that merge the flushes of calls which do not overlap, so that the device sees fewer
-/// (`btrfs_sync_log`).
-const MERGED: [&str; 1] = ["btrfs"];
 
 /// Returns the way writes are made durable: by the flags that the file was opened with, else by the
 /// mount (`-o sync`) or the file itself (`chattr +S`), which the kernel obeys as `O_DSYNC`
 /// (`IS_SYNC` in `iocb_is_dsync`). Stores through a map are not writes.
 pub(super) fn in_force(asked: OpenSync, engine: EngineKind, evidence: &Evidence) -> OpenSync {
-    let mount = evidence.storage.mount.as_ref();
-    let mut options = mount.iter().flat_map(|mount| &mount.super_options);
-    if options
-        .clone()
-        .any(|option| VOLATILE.contains(&option.as_str()))
-    {
-        return OpenSync::None;
-    }
     if asked != OpenSync::None || engine == EngineKind::Mmap {
         return asked;
     }
-    let mounted = options.any(|option| option == "sync");
+    let mount = evidence.storage.mount.as_ref();
+    let mounted = mount.is_some_and(|mount| mount.super_options.iter().any(|o| o == "sync"));
     match mounted || evidence.after.synchronous_files == Some(true) {
         true => OpenSync::Dsync,
         false => OpenSync::None,
@@ -58,14 +47,14 @@ impl Case<'_> {
             Some(false) => return device(tr!("it has no volatile cache")),
             Some(true) => {}
         }
+        if !self.ended_durable() {
+            return unflushed(tr!("its volatile cache was not flushed").to_owned());
+        }
         if let Some(option) = self.without_barriers() {
             return unflushed(tr!(
                 "its volatile cache was not flushed: the file system is mounted with {option}",
                 option
             ));
-        }
-        if !self.ended_durable() {
-            return unflushed(tr!("its volatile cache was not flushed").to_owned());
         }
         let asked = self.flushes_needed();
         match self.flushes_seen() {
@@ -91,10 +80,10 @@ impl Case<'_> {
     /// `true` if everything that the job wrote was flushed before the clock stopped: no write came
     /// after its last flush, or by its own description. An interrupted job skips its last flush.
     pub(super) fn ended_durable(&self) -> bool {
-        let flushed = self.job.sync != OpenSync::None
-            || self.measured.unflushed_bytes == Some(0)
-            || (self.completed && self.job.ends_durable());
-        flushed && !VOLATILE.iter().any(|option| self.mounted_with(option))
+        let flushed =
+            self.measured.unflushed_bytes == Some(0) || (self.completed && self.job.ends_durable());
+        let ignored = || VOLATILE.iter().any(|option| self.mounted_with(option));
+        self.job.sync != OpenSync::None || (flushed && !ignored())
     }
 
     /// The fewest flushes that the job can have caused: one for each call or
@@ -106,10 +95,10 @@ impl Case<'_> {
             OpenSync::None => u64::from(job.numjobs),
             _ => u64::from(job.numjobs) * u64::from(job.iodepth),
         };
-        // One commit serves the flushes of all files, and of writes that an earlier one has put on
-        // the device there is nothing to flush: one after the last write is enough.
+        // It merges commits of its log, and has nothing to flush for what an earlier one has put on
+        // the device (`btrfs_sync_log`).
         let mount = self.evidence.storage.mount.as_ref();
-        if mount.is_some_and(|mount| MERGED.contains(&mount.fs_type.as_str())) {
+        if mount.is_some_and(|mount| mount.fs_type == "btrfs") {
             return 1;
         }
         let commits = self.database.map_or(0, DatabaseStep::least_flushes);
@@ -148,7 +137,6 @@ impl Case<'_> {
     fn without_barriers(&self) -> Option<&'static str> {
         NO_BARRIERS
             .into_iter()
-            .chain(VOLATILE)
             .find(|option| self.mounted_with(option))
     }
 

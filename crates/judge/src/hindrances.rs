@@ -10,6 +10,8 @@ use serde::Serialize;
 const MUCH: f64 = 0.05;
 /// The same for time in which a control group got no processor, which an unlimited one never is.
 const MUCH_THROTTLED: f64 = 0.01;
+/// Less than this is worth no word: the kernel counts steal in ticks of 10 ms.
+const LITTLE_NS: u64 = 20_000_000;
 /// A rate so near to a limit, or above it in a burst, is that of the limit.
 const NEAR_LIMIT: f64 = 0.9;
 
@@ -29,7 +31,7 @@ pub(super) fn of(evidence: &Evidence, measured: &Measurement, threads: u32) -> V
     let mut found = Vec::new();
     let mut add = |kind, time_ns: u64, whole_ns: u64, much, words: &dyn Fn(&str) -> String| {
         let share = time_ns as f64 / whole_ns.max(1) as f64;
-        if share > much {
+        if share > much && time_ns >= LITTLE_NS {
             let words = words(&format!("{:.0} %", share.min(1.0) * 100.0));
             found.push(Hindrance {
                 kind,

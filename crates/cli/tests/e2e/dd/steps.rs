@@ -178,7 +178,7 @@ fn a_device_is_held_as_long_as_it_is_written() {
 
 /// Nothing of it was in the page cache either.
 #[test]
-fn holes_read_past_the_page_cache_are_not_the_page_caches() {
+fn holes_read_past_the_page_cache_are_made_up_by_the_kernel() {
     needs!(root, "mkfs.ext4");
     let bed = Bed::new();
     let volume = or_skip!(Volume::new("ext4", 64));
@@ -188,5 +188,5 @@ fn holes_read_past_the_page_cache_are_not_the_page_caches() {
     let words = ["dd", &of, "of=/dev/null", "bs=1M", "iflag=direct"];
     let ended = bed.run(&words);
     ended.assert_code(0);
-    ended.assert_says(&["nothing reached a device", "unknown: ", "holes"]);
+    ended.assert_says(&["nothing reached a device", "page cache: ", "holes"]);
 }
