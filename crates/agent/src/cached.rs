@@ -1,14 +1,18 @@
 //! Pages of files in the page cache.
 
-use crate::watch::is_synchronous;
+use crate::watch::{change, is_synchronous};
 use assay_engine::{held, page_cache};
-use assay_model::evidence::{CacheSource, FileCache};
-use rustix::fs::{Mode, OFlags};
+use assay_model::evidence::{CacheSource, FileCache, FileChange, FileHoles};
+use rustix::fs::{Mode, OFlags, SeekFrom, seek};
 use rustix::io::Errno;
-use std::fs::File;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
 use std::io::ErrorKind;
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
 /// The cached pages of all files together; `None` when one of them cannot be
 /// looked at, or is a folder: what is cached of the files in it is not known.
@@ -37,6 +41,82 @@ pub(crate) fn are_synchronous(files: &[impl AsRef<Path>]) -> Option<bool> {
         all = all.filter(|_| is_synchronous(&file) == Some(true));
     }
     Some(all.is_some())
+}
+
+/// Regular files that are held open from a first look to the last one: a file that loses its name
+/// meanwhile, or whose name another one gets, is still the one that is looked at.
+#[derive(Debug, Default)]
+pub(crate) struct HeldFiles(BTreeMap<PathBuf, (File, Metadata)>);
+
+impl HeldFiles {
+    /// Files held, at most; the others are looked at by their names.
+    const MOST: usize = 64;
+
+    pub(crate) fn hold<'a>(paths: impl Iterator<Item = &'a Path>) -> Self {
+        let held = paths.filter(|path| path.is_file()).filter_map(|path| {
+            let file = File::from(held::open(path, LOOKING, Mode::empty()).ok()?);
+            let metadata = file.metadata().ok()?;
+            Some((path.to_owned(), (file, metadata)))
+        });
+        Self(held.take(Self::MOST).collect())
+    }
+
+    /// A path that leads to the file that had this name when it was held.
+    pub(crate) fn path<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+        let Some((file, before)) = self.0.get(path) else {
+            return Cow::Borrowed(path);
+        };
+        // A thread may have a table of files of its own (Linux 3.17 shows it).
+        let links = ["thread-self", "self"]
+            .map(|whose| PathBuf::from(format!("/proc/{whose}/fd/{}", file.as_raw_fd())));
+        let is_it = |link: &PathBuf| {
+            let there = link.metadata();
+            there.is_ok_and(|there| (there.dev(), there.ino()) == (before.dev(), before.ino()))
+        };
+        let link = links.into_iter().find(is_it);
+        link.map_or(Cow::Borrowed(path), Cow::Owned)
+    }
+
+    pub(crate) fn change(&self) -> Option<FileChange> {
+        let mut held = self.0.values();
+        held.find_map(|(file, before)| change(before, &file.metadata().ok()?))
+    }
+}
+
+/// Holes in parts of files, each with its offset and length, 0 for all that follows.
+pub(crate) fn holes<'a>(parts: impl Iterator<Item = (&'a Path, u64, u64)>) -> Option<FileHoles> {
+    let mut sum = FileHoles::default();
+    for (path, offset, length) in parts {
+        let file = File::from(held::open(path, LOOKING, Mode::empty()).ok()?);
+        let size = file.metadata().ok().filter(Metadata::is_file)?.len();
+        let end = match length {
+            0 => size,
+            length => size.min(offset.saturating_add(length)),
+        };
+        sum.region_bytes += end.saturating_sub(offset);
+        sum.hole_bytes += hole_bytes(&file, offset..end)?;
+    }
+    Some(sum)
+}
+
+/// Bytes of a part in holes; the file's position moves. A file in very many pieces is not told.
+fn hole_bytes(file: &File, part: Range<u64>) -> Option<u64> {
+    const PIECES: usize = 1000;
+    let (mut at, mut sum) = (part.start, 0);
+    for _ in 0..PIECES {
+        let hole = match seek(file, SeekFrom::Hole(at)) {
+            Ok(hole) if hole < part.end => hole,
+            Ok(_) | Err(Errno::NXIO) => return Some(sum),
+            Err(_) => return None,
+        };
+        at = match seek(file, SeekFrom::Data(hole)) {
+            Ok(data) => data.min(part.end),
+            Err(Errno::NXIO) => part.end,
+            Err(_) => return None,
+        };
+        sum += at - hole;
+    }
+    None
 }
 
 /// One that has become a pipe since it was looked at does not block.
@@ -88,7 +168,6 @@ mod tests {
     use super::*;
     use rustix::fs::{CWD, mkfifoat};
     use std::fs;
-    use std::path::PathBuf;
 
     #[test]
     fn pages_of_files_add_up_and_missing_files_have_none() {

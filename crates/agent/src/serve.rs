@@ -18,6 +18,7 @@ use crate::simulated;
 #[cfg(feature = "works")]
 use crate::work;
 use crate::workspace::sweep;
+use assay_engine::registers::loop_file_device;
 use assay_model::condition::Subject;
 use assay_model::wire::{Feature, FromAgent, Greeting, Refusal, ToAgent};
 use assay_probe::roots::Roots;
@@ -94,7 +95,10 @@ fn serve_until(
         outbox,
         inbox,
         last_resort: last_resort.clone(),
-        roots: Roots::default(),
+        roots: Roots {
+            loop_file: loop_file_device,
+            ..Roots::default()
+        },
         folder,
     };
     let ended = session.run().and_then(|()| session.inbox.close());

@@ -2,15 +2,16 @@
 
 use crate::glances::Glances;
 use assay_engine::{Observer, Progress, Start, page_cache};
-use assay_model::evidence::{Evidence, Snapshot};
+use assay_model::evidence::{Evidence, FileChange, Snapshot};
 use assay_model::storage::Storage;
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{glance, snapshot};
 use rustix::fs::ioctl_getflags;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 
 /// Processes named in the evidence.
 const PROCESSES_KEPT: usize = 8;
@@ -22,6 +23,7 @@ pub(crate) struct TrialWatch<'a> {
     /// The file of the trial, to look at its pages.
     file: File,
     tell: &'a mut dyn FnMut(Progress),
+    metadata: Option<Metadata>,
     before: Option<Moment>,
     after: Option<Moment>,
     glances: Glances,
@@ -44,6 +46,7 @@ impl<'a> TrialWatch<'a> {
             storage,
             file,
             tell,
+            metadata: None,
             before: None,
             after: None,
             glances: Glances::default(),
@@ -98,16 +101,21 @@ impl<'a> TrialWatch<'a> {
 impl Observer for TrialWatch<'_> {
     /// The counters are read as close to the clock as can be.
     fn clock_starts(&mut self, start: Start) {
-        let moment = match start {
+        let queues = counters::queues(self.roots, self.storage);
+        let mut moment = match start {
             Start::Held => self.counters_last(),
             Start::Running => self.counters_first(),
         };
+        moment.snapshot.queues = queues;
+        self.metadata = self.file.metadata().ok();
         self.before = Some(moment);
     }
 
     fn clock_stopped(&mut self) {
         let mut after = self.counters_first();
         after.snapshot.synchronous_files = is_synchronous(&self.file);
+        let metadata = self.metadata.as_ref().zip(self.file.metadata().ok());
+        after.snapshot.file_change = metadata.and_then(|(before, now)| change(before, &now));
         self.after = Some(after);
     }
 
@@ -128,6 +136,18 @@ pub(crate) fn is_synchronous(file: impl AsFd) -> Option<bool> {
     const SYNCHRONOUS: u32 = 0x8;
     let flags = ioctl_getflags(file).ok()?;
     Some(flags.bits() & SYNCHRONOUS != 0)
+}
+
+/// What was taken from a file between two looks at its metadata.
+pub(crate) fn change(before: &Metadata, after: &Metadata) -> Option<FileChange> {
+    let filled = |data: &Metadata, length: u64| data.blocks().saturating_mul(512) >= length;
+    if after.len() < before.len() {
+        Some(FileChange::Shortened)
+    } else if filled(before, before.len()) && !filled(after, before.len()) {
+        Some(FileChange::Punched)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,21 @@
 //! Registers and logs that a device gives only when it is asked with a command of its
 //! own; all of them only read. Root may ask, others get `EPERM` or `EACCES`.
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Updater, ioctl, opcode};
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// `MMC_IOC_CMD` of `<linux/mmc/ioctl.h>`: `_IOWR(MMC_BLOCK_MAJOR, 0, …)`.
 const MMC_IOC_CMD: Opcode = opcode::read_write::<MmcCommand>(179, 0);
 /// `NVME_IOCTL_ADMIN_CMD` of `<linux/nvme_ioctl.h>`.
 const NVME_ADMIN: Opcode = opcode::read_write::<NvmeCommand>(b'N', 0x41);
+
+/// `LOOP_GET_STATUS64` of `<linux/loop.h>`, which predates numbers with a size.
+const LOOP_GET_STATUS64: Opcode = 0x4C05;
 
 /// Time limit of a command, in milliseconds; a drive that hangs does not block forever.
 const PATIENCE_MS: u32 = 5_000;
@@ -152,6 +157,20 @@ fn nvme_read(
         ))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Device number (`st_dev`) of the file behind a loop device (`lo_device`), whatever became of its
+/// name; `None` if the kernel does not tell.
+pub fn loop_file_device(node: &Path) -> Option<u64> {
+    /// Size of `struct loop_info64`, which begins with the number.
+    const WORDS: usize = 232 / 8;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let device = rustix::fs::open(node, flags, Mode::empty()).ok()?;
+    let mut info = [0_u64; WORDS];
+    // SAFETY: the call writes one `struct loop_info64`, which `info` has the size and at least the
+    // alignment of.
+    unsafe { ioctl(&device, Updater::<LOOP_GET_STATUS64, _>::new(&mut info)) }.ok()?;
+    Some(info[0])
 }
 
 fn address(bytes: &mut [u8]) -> u64 {

@@ -117,7 +117,14 @@ pub fn thread_cpu_use() -> CpuUse {
         system_ns: nanos(usage.ru_stime),
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
+        run_delay_ns: run_delay_ns().unwrap_or(0),
     }
+}
+
+/// Time for which the calling thread waited for a processor (Documentation/scheduler/sched-stats).
+fn run_delay_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Memory of the machine, in bytes.

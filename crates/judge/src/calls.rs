@@ -2,7 +2,7 @@
 //! copy into the page cache.
 
 use super::share::{Share, ratio};
-use super::{Case, DirectionEvidence, Measured, Touched};
+use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured, Touched};
 use assay_lang::tr;
 use assay_model::evidence::Snapshot;
 use assay_model::job::{Direction, EngineKind, Flush, OpenSync};
@@ -13,8 +13,6 @@ use std::borrow::Cow;
 /// Mount options with which a write call waits for the device, or goes there
 /// without the page cache. (`wsync` of XFS is about names, not data.)
 const WRITTEN_THROUGH: [&str; 3] = ["sync", "dax", "dax=always"];
-/// Direct writes that leave a larger part of what they wrote in the page cache went through it.
-const LEFT_BY_DIRECT: u64 = 20;
 
 /// Point that a single call has waited for when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,14 +111,25 @@ impl Case<'_> {
         let job = self.job;
         // With data=journal, ext4 takes direct writes through the page cache.
         let direct = job.direct && !self.journals_data();
-        if direct && job.sync == OpenSync::None && self.left_pages() {
-            return CallEnd::Unclear;
+        let left = self.left_pages();
+        if direct && job.sync == OpenSync::None && left > 1.0 - DEVICE_SHARE {
+            // Others may have read or written the file meanwhile.
+            let others = self.others(Direction::Read) + self.others(Direction::Write);
+            return match left >= DEVICE_SHARE && others == 0 {
+                true => CallEnd::PageCache(job.flush),
+                false => CallEnd::Unclear,
+            };
         }
         let through = WRITTEN_THROUGH
             .iter()
             .any(|option| self.mounted_with(option));
+        // So is each record of a map that iozone flushes (`-B -G`).
+        let synced_map = job.ioengine == EngineKind::Mmap
+            && matches!(job.flush.every, Some((1, _)))
+            && self.cell.is_some();
         // A transaction is judged as a whole: its flush is a part of it.
-        if job.sync != OpenSync::None || direct || through || self.database.is_some() {
+        if job.sync != OpenSync::None || direct || through || synced_map || self.database.is_some()
+        {
             return CallEnd::Whole;
         }
         let storage = &self.evidence.storage;
@@ -137,9 +146,10 @@ impl Case<'_> {
         }
     }
 
-    /// `true` if the job left pages of its file in the page cache, as direct writes do where the
-    /// file system takes them through it: to encrypted files, or parts of shared blocks.
-    fn left_pages(&self) -> bool {
+    /// Returns the pages that the job left in the page cache as a share of what it wrote. Direct
+    /// writes leave some where the file system takes them through the page cache: to encrypted
+    /// files, or parts of shared blocks.
+    fn left_pages(&self) -> f64 {
         let cached = |at: &Snapshot| Some(at.region_cache.or(at.file_cache)?.cached_bytes);
         let before = cached(&self.evidence.before).unwrap_or(0);
         let after = self.pages_at_stop().map_or(0, |cache| cache.cached_bytes);
@@ -148,7 +158,7 @@ impl Case<'_> {
             0 => written,
             size => size.min(written),
         };
-        after.saturating_sub(before) > region / LEFT_BY_DIRECT
+        ratio(after.saturating_sub(before), region)
     }
 
     /// Share of the reads that waited for the device, which delivered that share of the bytes.

@@ -9,6 +9,9 @@ use assay_model::work::androbench::DatabaseStep;
 
 /// Mount options with which a file system never tells the device to flush.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
+/// Mount options with which an overlay ignores each flush call, even of the page cache
+/// (`ovl_should_sync`). Files that are opened with `O_DSYNC` are written through all the same.
+const VOLATILE: [&str; 2] = ["volatile", "fsync=volatile"];
 
 /// Returns the way writes are made durable: by the flags that the file was opened with, else by the
 /// mount (`-o sync`) or the file itself (`chattr +S`), which the kernel obeys as `O_DSYNC`
@@ -85,9 +88,10 @@ impl Case<'_> {
     /// `true` if everything that the job wrote was flushed before the clock stopped: no write came
     /// after its last flush, or by its own description. An interrupted job skips its last flush.
     pub(super) fn ended_durable(&self) -> bool {
-        self.job.sync != OpenSync::None
-            || self.measured.unflushed_bytes == Some(0)
-            || (self.completed && self.job.ends_durable())
+        let flushed =
+            self.measured.unflushed_bytes == Some(0) || (self.completed && self.job.ends_durable());
+        let ignored = || VOLATILE.iter().any(|option| self.mounted_with(option));
+        self.job.sync != OpenSync::None || (flushed && !ignored())
     }
 
     /// The fewest flushes that the job can have caused: one for each call or
@@ -99,6 +103,12 @@ impl Case<'_> {
             OpenSync::None => u64::from(job.numjobs),
             _ => u64::from(job.numjobs) * u64::from(job.iodepth),
         };
+        // It merges commits of its log, and has nothing to flush for what an earlier one has put on
+        // the device (`btrfs_sync_log`).
+        let mount = self.evidence.storage.mount.as_ref();
+        if mount.is_some_and(|mount| mount.fs_type == "btrfs") {
+            return 1;
+        }
         let commits = self.database.map_or(0, DatabaseStep::least_flushes);
         let mut calls = self.measured.flush.count + self.synchronous_writes();
         if self.on_f2fs() {

@@ -24,6 +24,7 @@ mod calls;
 mod figures;
 mod flush;
 mod foreign;
+pub mod hindrances;
 mod idle;
 mod load;
 mod memory;
@@ -42,9 +43,11 @@ use assay_model::work::StepDetail;
 use assay_model::work::androbench::DatabaseStep;
 use assay_model::work::iozone::IozoneStep;
 pub use calls::{CallEnd, Quantity};
+use hindrances::Hindrance;
 pub use load::judge_load;
 use serde::{Deserialize, Serialize};
 pub use share::Share;
+use share::ratio;
 use std::borrow::Cow;
 use std::fmt;
 use touched::Touched;
@@ -198,6 +201,8 @@ pub struct Judgement {
     pub trim: Option<DirectionEvidence>,
     /// Others; `None` when the device's counters are missing or switched off.
     pub foreign: Option<ForeignIo>,
+    /// What kept the agent waiting besides the storage.
+    pub hindrances: Vec<Hindrance>,
 }
 
 impl Judgement {
@@ -230,6 +235,7 @@ fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
             write: simulated::direction(measured.write.bytes),
             trim: None,
             foreign: None,
+            hindrances: Vec::new(),
         });
     }
     let evidence = trial.evidence.as_ref()?;
@@ -256,6 +262,7 @@ fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
         write,
         trim: None,
         foreign,
+        hindrances: hindrances::of(evidence, measured, trial.job.numjobs),
     })
 }
 
@@ -264,7 +271,9 @@ fn job_as_done(trial: &TrialRecord) -> Cow<'_, Job> {
     match trial.detail.as_deref() {
         Some(StepDetail::Copy(report)) if report.left_direct && trial.job.rw.writes() => {
             let mut job = trial.job.clone();
-            job.direct = false;
+            let written = trial.measured.as_ref().map_or(0, |m| m.write.bytes);
+            // Mostly the last block alone was too short.
+            job.direct = ratio(report.direct_bytes, written) >= DEVICE_SHARE && written > 0;
             job.flush.at_end.get_or_insert(FlushCall::Fsync);
             Cow::Owned(job)
         }
@@ -354,6 +363,10 @@ impl Case<'_> {
         };
         match share.place() {
             DataLocation::Device => (Measured::Device, came),
+            DataLocation::Elsewhere(measured) if self.are_holes(share) => {
+                let clause = tr!("the rest are holes, or blocks that were never written");
+                (measured, format!("{came}: {clause}"))
+            }
             DataLocation::Elsewhere(_) if self.reads_past_the_cache() => {
                 let why = tr!(
                     "direct reads of the rest needed no device: holes, blocks that were never written, or a file system that does not read directly"
@@ -381,6 +394,16 @@ impl Case<'_> {
         let storage = &self.evidence.storage;
         let memory = storage.memory().is_some() || storage.partly_memory().next().is_some();
         self.job.direct && !maps && !memory
+    }
+
+    /// True if holes of the region explain all that direct reads did not get from the device.
+    fn are_holes(&self, share: Share) -> bool {
+        let holes = self.evidence.before.holes.filter(|_| self.job.direct);
+        holes.is_some_and(|holes| {
+            let data = 1.0 - ratio(holes.hole_bytes, holes.region_bytes);
+            let near = 1.0 - DEVICE_SHARE;
+            (data - share.least).abs() <= near && (data - share.most).abs() <= near
+        })
     }
 
     fn judge_write(&self, share: Result<Share, String>) -> DirectionEvidence {

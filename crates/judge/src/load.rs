@@ -64,6 +64,7 @@ fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
         write: unknown(Ddir::Write),
         trim: unknown(Ddir::Trim),
         foreign: None,
+        hindrances: Vec::new(),
     };
     judgement.moved_something().then_some(judgement)
 }
@@ -80,6 +81,7 @@ pub(super) fn judge_members(wave: &WaveRecord) -> Option<Judgement> {
         write: as_one(judged.iter().filter_map(|j| j.write.as_ref())),
         trim: as_one(judged.iter().filter_map(|j| j.trim.as_ref())),
         foreign: judged.first()?.foreign.clone(),
+        hindrances: judged.first()?.hindrances.clone(),
     })
 }
 

@@ -30,6 +30,7 @@ pub(super) fn judge(step: &MemoryStep) -> Judgement {
         write: None,
         trim: None,
         foreign: None,
+        hindrances: Vec::new(),
     }
 }
 

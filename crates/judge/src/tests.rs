@@ -4,6 +4,7 @@
 mod calls;
 mod databases;
 mod foreign;
+mod hindrances;
 mod idle;
 mod reads;
 mod stacks;

@@ -3,6 +3,8 @@
 
 use super::share::{Range, percent, ratio};
 use super::{Case, DEVICE_SHARE};
+use assay_lang::tr;
+use assay_model::evidence::FileChange;
 use assay_model::job::Direction;
 use assay_model::storage::{Backing, DeviceKind, Layer};
 
@@ -15,6 +17,9 @@ impl Case<'_> {
         }
         if self.is_memory()? {
             return Ok(None);
+        }
+        if let Some(why) = self.changed_meanwhile(direction) {
+            return Err(why);
         }
         let top = self.top_name();
         let moved = self
@@ -66,6 +71,37 @@ impl Case<'_> {
             }
         }
         Ok(sum)
+    }
+
+    /// Why counters and settings do not belong together: somebody changed the file or a queue while
+    /// the clock ran.
+    fn changed_meanwhile(&self, direction: Direction) -> Option<String> {
+        match self.evidence.after.file_change {
+            Some(_) if self.database.is_some() => {}
+            Some(FileChange::Shortened) => {
+                return Some(tr!("the file became shorter while the clock ran").to_owned());
+            }
+            Some(FileChange::Punched) => {
+                return Some(tr!("a hole was made in the file while the clock ran").to_owned());
+            }
+            None => {}
+        }
+        self.evidence.storage.reached_directly().find_map(|layer| {
+            let mut before = self.evidence.before.queues.iter();
+            let before = before.find(|queue| queue.name == layer.name)?;
+            let after = self.queue(layer)?;
+            let name = match direction {
+                _ if before.iostats != after.iostats => "iostats",
+                Direction::Write if before.write_cache != after.write_cache => "write_cache",
+                Direction::Write if before.fua != after.fua => "fua",
+                _ => return None,
+            };
+            Some(tr!(
+                "queue/{name} of {layer} was changed while the clock ran",
+                name,
+                layer = layer.name
+            ))
+        })
     }
 
     /// `true` if the storage is memory; otherwise its device is known, or an error says why not.

@@ -71,6 +71,17 @@ pub struct Snapshot {
     /// they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region_cache: Option<FileCache>,
+    /// Settings of each layer's queue before the clock started, to notice a change; empty in records
+    /// before this field existed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueSettings>,
+    /// Holes of the region under test, before the clock started; `None` where the file system does
+    /// not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holes: Option<FileHoles>,
+    /// Change of a test file by somebody else while the clock ran, seen after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_change: Option<FileChange>,
     /// Every test file has the attribute `S` (`chattr +S`): a write returns when it is
     /// durable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +96,38 @@ pub struct Snapshot {
     pub pressure: Option<Pressure>,
     /// Context switches of the whole system.
     pub context_switches: Option<u64>,
+    /// What may keep the agent waiting besides storage; `None` in records before this field existed,
+    /// and for steps of a few milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindrances: Option<Hindrances>,
+}
+
+/// Counters of whatever may keep the agent waiting besides storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hindrances {
+    /// Time in which the agent or its machine was stopped or suspended.
+    pub stood_still_ns: u64,
+    /// Time that a hypervisor took from all processors together (`steal` of `/proc/stat`).
+    pub steal_ns: Option<u64>,
+    /// Number of processors.
+    pub processors: u32,
+    /// Time in which a control group of the agent had used up its processor time (`cpu.stat`).
+    pub throttled_ns: u64,
+    /// Limits of its control groups, innermost first.
+    pub io_limits: Vec<IoLimit>,
+}
+
+/// Limit of a block device in a control group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoLimit {
+    /// File and group, as `io.max of cgroup /a`.
+    pub source: String,
+    /// Device number, as `8:0`.
+    pub device: String,
+    /// `rbps`, `wbps`, `riops` or `wiops`.
+    pub key: String,
+    /// Bytes or requests per second.
+    pub per_second: u64,
 }
 
 /// `/sys/class/block/NAME/stat`. Times are milliseconds, as the kernel counts.
@@ -212,6 +255,26 @@ pub struct FileCache {
     pub dirty_bytes: Option<u64>,
     /// Being written.
     pub writeback_bytes: Option<u64>,
+}
+
+/// Parts of files that the kernel reads as zeros without asking the device: holes, and extents that
+/// were reserved and never written (`SEEK_HOLE`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileHoles {
+    /// Bytes in them.
+    pub hole_bytes: u64,
+    /// Bytes of the region.
+    pub region_bytes: u64,
+}
+
+/// Change of an open file that takes data from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileChange {
+    /// It became shorter (`truncate(2)`).
+    Shortened,
+    /// A hole was made where blocks were (`fallocate(2)`).
+    Punched,
 }
 
 /// Lines of `/proc/meminfo`, in bytes.

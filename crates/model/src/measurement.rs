@@ -144,6 +144,9 @@ pub struct CpuUse {
     pub voluntary_switches: u64,
     /// Preemptions.
     pub involuntary_switches: u64,
+    /// Time spent ready to run, without a processor (`schedstat`); 0 where that is not counted.
+    #[serde(default)]
+    pub run_delay_ns: u64,
 }
 
 impl CpuUse {
@@ -159,6 +162,7 @@ impl CpuUse {
             involuntary_switches: self
                 .involuntary_switches
                 .saturating_sub(before.involuntary_switches),
+            run_delay_ns: self.run_delay_ns.saturating_sub(before.run_delay_ns),
         }
     }
 }
@@ -171,6 +175,7 @@ impl std::iter::Sum for CpuUse {
             system_ns: a.system_ns + b.system_ns,
             voluntary_switches: a.voluntary_switches + b.voluntary_switches,
             involuntary_switches: a.involuntary_switches + b.involuntary_switches,
+            run_delay_ns: a.run_delay_ns + b.run_delay_ns,
         })
     }
 }

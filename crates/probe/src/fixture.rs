@@ -139,6 +139,11 @@ impl MadeUp {
         self
     }
 
+    pub(crate) fn sectors(mut self, path: &str, sectors: u64) -> Self {
+        self.0.get_mut(Path::new(path)).unwrap().stamp.sectors = sectors;
+        self
+    }
+
     pub(crate) fn stamp(mut self, path: &str, length: u64) -> Self {
         self.0.get_mut(Path::new(path)).unwrap().stamp.length = length;
         self

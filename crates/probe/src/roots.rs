@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The folders that everything is read from; tests put folders of files in
 /// their place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Roots {
     /// `/proc`.
     pub proc: PathBuf,
@@ -12,6 +12,9 @@ pub struct Roots {
     pub sys: PathBuf,
     /// `/`, for files of the distribution such as `/etc/os-release`.
     pub root: PathBuf,
+    /// Device number (`st_dev`) of the file behind the loop device of a node; `None` where the
+    /// kernel is not asked.
+    pub loop_file: fn(&Path) -> Option<u64>,
 }
 
 impl Default for Roots {
@@ -28,6 +31,7 @@ impl Roots {
             proc: folder.join("proc"),
             sys: folder.join("sys"),
             root: folder.to_owned(),
+            loop_file: |_| None,
         }
     }
 

@@ -2,12 +2,13 @@
 
 use crate::attr;
 use crate::counters::device_counters;
+use crate::hindrances::{hindrances, time_ns};
 use crate::roots::Roots;
 use assay_model::evidence::{
     CpuState, Glance, MemoryCounters, OwnIo, Pressure, Snapshot, ThermalZone,
 };
 use assay_model::storage::Storage;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use std::path::Path;
 
 /// Takes all counters but [`Snapshot::file_cache`], which needs the open file.
@@ -24,7 +25,7 @@ pub fn snapshot(roots: &Roots, storage: &Storage) -> Snapshot {
 /// I/O, and memory. For steps so short that [`look_around`] would take longer.
 pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
     Snapshot {
-        at_ns: monotonic_ns(),
+        at_ns: time_ns(ClockId::Monotonic),
         devices: storage
             .layers
             .iter()
@@ -42,7 +43,7 @@ pub fn glance(roots: &Roots) -> Glance {
     let memory = memory(roots);
     let zones = thermal(roots).into_iter();
     Glance {
-        at_ns: monotonic_ns(),
+        at_ns: time_ns(ClockId::Monotonic),
         hottest_millicelsius: zones.map(|zone| zone.millicelsius).max(),
         dirty_bytes: memory.map(|memory| memory.dirty_bytes),
         writeback_bytes: memory.map(|memory| memory.writeback_bytes),
@@ -56,6 +57,7 @@ pub fn look_around(roots: &Roots, snapshot: &mut Snapshot) {
     snapshot.context_switches = context_switches(roots);
     snapshot.cpus = cpus(roots);
     snapshot.thermal = thermal(roots);
+    snapshot.hindrances = Some(hindrances(roots));
 }
 
 /// `counters` with what the machine was like in `around`, as [`look_around`] found it before.
@@ -65,15 +67,9 @@ pub fn with_surroundings(counters: Snapshot, around: Snapshot) -> Snapshot {
         context_switches: around.context_switches,
         cpus: around.cpus,
         thermal: around.thermal,
+        hindrances: around.hindrances,
         ..counters
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    // Both are never negative on this clock.
-    let (secs, nanos) = (u64::try_from(now.tv_sec), u64::try_from(now.tv_nsec));
-    secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
 
 /// Reads the I/O that the kernel accounts to this process and to the children it has waited for.
@@ -219,9 +215,15 @@ mod tests {
         assert!(snapshot.at_ns > 0);
         let nothing = Snapshot {
             at_ns: snapshot.at_ns,
+            hindrances: snapshot.hindrances.clone(),
             ..Snapshot::default()
         };
         assert_eq!(snapshot, nothing);
+        let hindrances = snapshot.hindrances.unwrap();
+        assert_eq!(
+            (hindrances.steal_ns, hindrances.io_limits),
+            (None, Vec::new())
+        );
     }
 
     #[test]

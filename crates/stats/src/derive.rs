@@ -558,6 +558,7 @@ mod tests {
             system_ns: 4_000,
             voluntary_switches: 4,
             involuntary_switches: 1,
+            ..CpuUse::default()
         };
         let found = derived(measured);
         assert_eq!(value(&found, "empty_intervals"), Some(3.0));

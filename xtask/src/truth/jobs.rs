@@ -8,6 +8,10 @@ pub enum Cached {
     Nothing,
     FirstHalf,
     All,
+    /// The file is one hole.
+    Hole,
+    /// The blocks of the file are reserved and were never written.
+    Unwritten,
 }
 
 /// Another process meanwhile.
@@ -20,6 +24,26 @@ pub enum Neighbour {
     WritesAnotherFile,
     /// It reads the device directly, again and again.
     ReadsTheDevice,
+    /// It changes the file once, while the job runs.
+    Unlinks,
+    Renames,
+    Replaces,
+    Truncates,
+    Punches,
+}
+
+impl Neighbour {
+    /// Command that changes the file, of which the path is `$0`.
+    pub const fn change(self) -> Option<&'static str> {
+        match self {
+            Self::Unlinks => Some("rm $0"),
+            Self::Renames => Some("mv $0 $0.moved"),
+            Self::Replaces => Some("cp $0 $0.new && mv $0.new $0"),
+            Self::Truncates => Some("truncate -s 1M $0"),
+            Self::Punches => Some("fallocate --punch-hole -o 0 -l 4M $0"),
+            _ => None,
+        }
+    }
 }
 
 /// Topologies on which a job runs.
@@ -35,6 +59,10 @@ pub enum On {
     Ext4,
     /// On XFS and btrfs.
     OtherFiles,
+    /// Where another file shares the blocks.
+    Shared,
+    /// On blocks smaller than a page.
+    Small,
 }
 
 pub struct TruthJob {
@@ -56,6 +84,11 @@ impl TruthJob {
             Neighbour::DirtiesTheFile => "; another process dirties the file",
             Neighbour::WritesAnotherFile => "; another process writes a file",
             Neighbour::ReadsTheDevice => "; another process reads the device",
+            Neighbour::Unlinks => "; the file is unlinked midway",
+            Neighbour::Renames => "; the file is renamed midway",
+            Neighbour::Replaces => "; the file is replaced midway",
+            Neighbour::Truncates => "; the file is truncated midway",
+            Neighbour::Punches => "; a hole is punched midway",
         };
         format!("{}{beside}", self.name)
     }
@@ -167,6 +200,27 @@ pub const JOBS: &[TruthJob] = jobs! {
     "read, cached"                     Main       All       ReadsTheDevice    PSYNC  "fio --rw=read --bs=64k --size=8m --invalidate=0"
     "read, cold"                       Ext4       Nothing   ReadsTheDevice    PSYNC  "fio --rw=read --bs=64k --size=8m"
     "randread 4k, direct"              Ext4       Nothing   ReadsTheDevice    PSYNC  "fio --rw=randread --bs=4k --size=1m --direct=1"
+    // Holes, and files that somebody changes midway.
+    "read, direct, hole"               Main       Hole      None              PSYNC  "fio --rw=read --bs=64k --size=8m --direct=1"
+    "read, hole"                       Main       Hole      None              PSYNC  "fio --rw=read --bs=64k --size=8m"
+    "randread 4k, direct, unwritten"   Main       Unwritten None              PSYNC  "fio --rw=randread --bs=4k --size=2m --direct=1"
+    "write, end_fsync"                 Ext4       Nothing   Unlinks           PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --end_fsync=1 --overwrite=1"
+    "write, end_fsync"                 Ext4       Nothing   Renames           PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --end_fsync=1 --overwrite=1"
+    "write, end_fsync"                 Ext4       Nothing   Replaces          PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --end_fsync=1 --overwrite=1"
+    "write, end_fsync"                 Ext4       Nothing   Truncates         PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --end_fsync=1 --overwrite=1"
+    "write, end_fsync"                 Ext4       Nothing   Punches           PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --end_fsync=1 --overwrite=1"
+    "write"                            Ext4       Nothing   Unlinks           PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --overwrite=1"
+    "write"                            Ext4       Nothing   Renames           PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --overwrite=1"
+    "write"                            Ext4       Nothing   Replaces          PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --overwrite=1"
+    "write"                            Ext4       Nothing   Truncates         PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --overwrite=1"
+    "write"                            Ext4       Nothing   Punches           PSYNC  "fio --rw=write --bs=64k --size=8m --rate=8m --overwrite=1"
+    "read, direct"                     Ext4       Nothing   Punches           PSYNC  "fio --rw=read --bs=64k --size=8m --rate=8m --direct=1"
+    "write 512, direct end_fsync"      Shared     Nothing   None              PSYNC  "fio --rw=write --bs=512 --size=128k --direct=1 --end_fsync=1"
+    "write 512, direct fdatasync=1"    Shared     Nothing   None              PSYNC  "fio --rw=randwrite --bs=512 --size=4m --io_size=64k --direct=1 --fdatasync=1"
+    "read 1k, cold"                    Small      Nothing   None              PSYNC  "fio --rw=read --bs=1k --size=4m"
+    "randwrite 1k, fsync=16"           Small      Nothing   None              PSYNC  "fio --rw=randwrite --bs=1k --size=4m --io_size=512k --fsync=16"
+    "randwrite 1k"                     Small      Nothing   None              PSYNC  "fio --rw=randwrite --bs=1k --size=4m --io_size=512k --end_fsync=1"
+    "randread 1k, direct"              Small      Nothing   None              PSYNC  "fio --rw=randread --bs=1k --size=4m --io_size=512k --direct=1"
     // The four ways of dd.
     "dd"                               Main       NoFile    None              NONE   "dd if=/dev/zero of=F bs=1M count=16"
     "dd conv=fdatasync"                Main       NoFile    None              NONE   "dd if=/dev/zero of=F bs=1M count=16 conv=fdatasync"
@@ -175,6 +229,8 @@ pub const JOBS: &[TruthJob] = jobs! {
     "dd from the file"                 Main       Nothing   None              NONE   "dd if=F of=/dev/null bs=1M count=16"
     "dd from the file, cached"         Main       All       None              NONE   "dd if=F of=/dev/null bs=1M count=16"
     "dd from the file, direct"         Main       Nothing   None              NONE   "dd if=F of=/dev/null bs=1M count=16 iflag=direct"
+    "dd oflag=direct, short last block" Main      NoFile    None              NONE   "dd if=/dev/zero of=F bs=64k count=4000000 iflag=count_bytes oflag=direct"
+    "dd from the second half"          Main       FirstHalf None              NONE   "dd if=F of=/dev/null bs=1M skip=8 count=8"
     // The jobs of qualify, on a file of its own.
     "qualify ladder-plain"             Ext4       NoFile    None              NONE   "qualify ladder-plain"
     "qualify ladder-fdatasync"         Ext4       NoFile    None              NONE   "qualify ladder-fdatasync"

@@ -16,17 +16,18 @@ mod trace;
 
 use crate::run::{build_folder, cargo, run};
 use anyhow::{Context, Result, bail};
-use assay_testkit::Scratch;
+use assay_testkit::{Scratch, text};
 use claim::{Claim, claims};
 use jobs::{Cached, FILE_MIB, JOBS, Neighbour, On, TruthJob};
 use judge::{Scene, truth};
 use operations::{MeasuredPhase, operations};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FallocateFlags, Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -39,6 +40,8 @@ const MIB: usize = 1 << 20;
 const SUBSET: usize = 40;
 /// Between two times that another process dirties the file.
 const PAUSE: Duration = Duration::from_millis(5);
+/// When a job of a second is under way.
+const MIDWAY: Duration = Duration::from_millis(600);
 /// Place on a device, outside the jobs' file, that another process reads.
 const AWAY: u64 = 64 << 20;
 /// A cell without a truth, because the machine was busy, is measured so often.
@@ -185,12 +188,18 @@ fn runs_on(job: &TruthJob, topology: &str) -> bool {
     if job.neighbour == Neighbour::DirtiesTheFile && topology == "loop device" {
         return false;
     }
+    // A device has no holes.
+    if matches!(job.cached, Cached::Hole | Cached::Unwritten) && topology == "loop device" {
+        return false;
+    }
     match job.on {
         On::All => true,
         On::Files => !["loop device", "loop device write-through", "partition"].contains(&topology),
         On::Main => ["ext4", "xfs", "btrfs", "loop device"].contains(&topology),
         On::Ext4 => topology == "ext4",
         On::OtherFiles => ["xfs", "btrfs"].contains(&topology),
+        On::Shared => topology.ends_with("shared blocks"),
+        On::Small => topology == "ext4 with 1 KiB blocks",
     }
 }
 
@@ -248,6 +257,9 @@ impl Bench {
         if let Some(files) = storage.file_system() {
             self.tracer.listen(&storage.devices(), files)?;
         }
+        // Of a file that is changed midway, as it was before.
+        let changes = job.neighbour.change().is_some();
+        let earlier = changes.then(|| (storage.inode(), storage.extents()));
         self.tracer.begin()?;
         self.fill_cache(job, storage)?;
         let output = self.beside(job, storage, || {
@@ -261,7 +273,8 @@ impl Bench {
         if let Ok(file) = File::open(&storage.real) {
             file.sync_all()?;
         }
-        let extents = storage.extents().filter(|_| !job.has_own_file());
+        let (inode, extents) = earlier.unwrap_or_else(|| (storage.inode(), storage.extents()));
+        let extents = extents.filter(|_| !job.has_own_file());
         let (calls, device) = self.tracer.end(self.keep.as_deref())?;
         let text = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
@@ -273,7 +286,7 @@ impl Bench {
         }
         let scene = Scene {
             device: &device,
-            inode: storage.inode().filter(|_| storage.file_system().is_some()),
+            inode: inode.filter(|_| storage.file_system().is_some()),
             extents,
             is_volatile: storage.is_volatile(),
             is_memory: storage.is_memory,
@@ -281,7 +294,7 @@ impl Bench {
             is_direct: job.is_direct(),
             is_random: job.words.contains("rand"),
             is_mapped: cell.engine == "mmap",
-            has_neighbour: job.neighbour != Neighbour::None,
+            has_neighbour: job.neighbour != Neighbour::None && !changes,
         };
         let all = operations(&calls);
         let judged = |claim: &Claim| {
@@ -331,8 +344,20 @@ impl Bench {
             } else {
                 File::create(&storage.file)?
             };
-            file.write_all(&self.contents)?;
+            match job.cached {
+                Cached::Hole => file.set_len(self.contents.len() as u64)?,
+                Cached::Unwritten => {
+                    let length = self.contents.len() as u64;
+                    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length)?;
+                }
+                _ => file.write_all(&self.contents)?,
+            }
             file.sync_all()?;
+        }
+        if storage.is_shared && storage.file.exists() {
+            let twin = storage.file.with_extension("twin");
+            let words = ["--reflink=always", text(&storage.file), text(&twin)];
+            run(Command::new("cp").args(words))?;
         }
         storage.drop_cache()?;
         Ok(())
@@ -342,7 +367,7 @@ impl Bench {
         let bytes = match job.cached {
             Cached::All => FILE_MIB * MIB,
             Cached::FirstHalf => FILE_MIB * MIB / 2,
-            Cached::NoFile | Cached::Nothing => 0,
+            Cached::NoFile | Cached::Nothing | Cached::Hole | Cached::Unwritten => 0,
         };
         let mut file = match bytes {
             0 => return Ok(()),
@@ -369,6 +394,13 @@ impl Bench {
                 }
                 Neighbour::ReadsTheDevice => {
                     scope.spawn(|| read_directly(storage, &is_over));
+                }
+                changes => {
+                    let script = changes.change().unwrap_or_default();
+                    scope.spawn(move || {
+                        thread::sleep(MIDWAY);
+                        run(Command::new("sh").args(["-c", script, text(&storage.file)]))
+                    });
                 }
             }
             let result = act();

@@ -4,6 +4,7 @@ use assay_testkit::{LoopDevice, Mount, Scratch, Unavailable, Volume, make_file_s
 use rustix::fs::{Advice, fadvise, major, makedev, minor};
 use std::any::Any;
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,8 @@ pub struct Storage {
     pub has_extents: bool,
     /// A program stands between the page cache of the file and the device.
     pub has_program: bool,
+    /// Another file shares the blocks of the file before each job.
+    pub is_shared: bool,
     _undo: Undo,
 }
 
@@ -44,7 +47,7 @@ const fn topology(name: &'static str, make: fn() -> Made) -> Topology {
     Topology { name, make }
 }
 
-pub const TOPOLOGIES: [Topology; 24] = [
+pub const TOPOLOGIES: [Topology; 34] = [
     topology("ext4", || volume("ext4", &[], true)),
     topology("ext4 write-through", || volume("ext4", &[], false)),
     topology("ext4 nobarrier", || {
@@ -56,6 +59,13 @@ pub const TOPOLOGIES: [Topology; 24] = [
     }),
     topology("ext4 data=journal", || {
         volume("ext4", &["-o", "data=journal"], true)
+    }),
+    topology("ext4 nobarrier by default", || by_default("nobarrier")),
+    topology("ext4 data=journal by default", || {
+        by_default("journal_data")
+    }),
+    topology("ext4 with 1 KiB blocks", || {
+        made(&["mkfs.ext4", "-q", "-b", "1024"])
     }),
     topology("ext4 on direct loop", || {
         let scratch = Scratch::new()?;
@@ -98,6 +108,17 @@ pub const TOPOLOGIES: [Topology; 24] = [
         storage.has_extents = false;
         Ok(storage)
     }),
+    topology("xfs -o wsync", || volume("xfs", &["-o", "wsync"], true)),
+    topology("xfs, shared blocks", || {
+        let mut storage = volume("xfs", &[], true)?;
+        (storage.has_extents, storage.is_shared) = (false, true);
+        Ok(storage)
+    }),
+    topology("btrfs, shared blocks", || {
+        let mut storage = volume("btrfs", &[], true)?;
+        (storage.has_extents, storage.is_shared) = (false, true);
+        Ok(storage)
+    }),
     topology("bind mount", || {
         let below = Volume::new("ext4", MIB)?;
         let scratch = Scratch::new()?;
@@ -108,18 +129,10 @@ pub const TOPOLOGIES: [Topology; 24] = [
         storage._undo.insert(0, Box::new(mount));
         Ok(storage)
     }),
-    topology("overlay on ext4", || {
-        let below = Volume::new("ext4", MIB)?;
-        let scratch = Scratch::new()?;
-        let lower = below.point().join("lower");
-        fs::create_dir(&lower).map_err(|error| Unavailable(error.to_string()))?;
-        let mount = Mount::overlay("", &lower, below.point(), &scratch.join("mnt"))?;
-        let real = below.point().join("up/f");
-        let mut storage = on_volume(below);
-        (storage.file, storage.real) = (mount.point().join("f"), real);
-        storage._undo.insert(0, Box::new(scratch));
-        storage._undo.insert(0, Box::new(mount));
-        Ok(storage)
+    topology("overlay on ext4", || overlay("", &[])),
+    topology("overlay, volatile", || overlay("volatile,", &[])),
+    topology("overlay on ext4 nobarrier", || {
+        overlay("", &["-o", "barrier=0"])
     }),
     topology("ntfs-3g", || {
         let scratch = Scratch::new()?;
@@ -153,6 +166,19 @@ pub const TOPOLOGIES: [Topology; 24] = [
         storage._undo.push(Box::new(below));
         storage._undo.push(Box::new(scratch));
         Ok(storage)
+    }),
+    topology("ext4 on loop on deleted tmpfs file", || {
+        let scratch = Scratch::new()?;
+        let below = Mount::tmpfs(MIB * 2, &scratch.join("below"))?;
+        let image = scratch.image("below/disk", MIB)?;
+        on_nameless(&image, vec![Box::new(below), Box::new(scratch)])
+    }),
+    topology("ext4 on loop on memfd", || {
+        let file = rustix::fs::memfd_create("disk", rustix::fs::MemfdFlags::empty())
+            .and_then(|file| rustix::fs::ftruncate(&file, MIB << 20).map(|()| file))
+            .map_err(|error| Unavailable(error.to_string()))?;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        on_nameless(Path::new(&path), vec![Box::new(file)])
     }),
     topology("ext4 on zram", || {
         let node = run(&["zramctl", "--find", "--size", "320M"])?;
@@ -311,6 +337,49 @@ fn volume(kind: &str, options: &[&str], is_volatile: bool) -> Made {
     Ok(on_volume(volume))
 }
 
+/// A file system made by these words and the node of its device.
+fn made(words: &[&str]) -> Made {
+    let scratch = Scratch::new()?;
+    let device = LoopDevice::new(&scratch, "disk", MIB)?;
+    run(&[words, &[text(device.node())]].concat())?;
+    let mount = Mount::new(&[], text(device.node()), &scratch.join("mnt"))?;
+    let storage = files(mount.point(), device.name(), device.node().to_owned());
+    Ok(storage.undone_by(vec![Box::new(mount), Box::new(device), Box::new(scratch)]))
+}
+
+/// An ext4 that has a mount option in its superblock.
+fn by_default(option: &str) -> Made {
+    let lazy = "lazy_itable_init=0,lazy_journal_init=0";
+    let script = format!("mkfs.ext4 -q -E {lazy} \"$0\" && tune2fs -o {option} \"$0\"");
+    made(&["sh", "-c", &script])
+}
+
+fn overlay(options: &str, of_upper: &[&str]) -> Made {
+    let below = Volume::with("ext4", MIB, of_upper, |_| Ok(()))?;
+    let scratch = Scratch::new()?;
+    let lower = below.point().join("lower");
+    fs::create_dir(&lower).map_err(|error| Unavailable(error.to_string()))?;
+    let mount = Mount::overlay(options, &lower, below.point(), &scratch.join("mnt"))?;
+    let real = below.point().join("up/f");
+    let mut storage = on_volume(below);
+    (storage.file, storage.real) = (mount.point().join("f"), real);
+    storage._undo.insert(0, Box::new(scratch));
+    storage._undo.insert(0, Box::new(mount));
+    Ok(storage)
+}
+
+/// On a loop device over a file in memory that has no name any more.
+fn on_nameless(image: &Path, below: Undo) -> Made {
+    let device = LoopDevice::over(image)?;
+    if !image.starts_with("/proc") {
+        fs::remove_file(image).map_err(|error| Unavailable(error.to_string()))?;
+    }
+    let mut storage = on_device("ext4", device, Scratch::new()?)?;
+    storage.is_memory = true;
+    storage._undo.extend(below);
+    Ok(storage)
+}
+
 fn on_volume(volume: Volume) -> Storage {
     let device = volume.device();
     let storage = files(volume.point(), device.name(), device.node().to_owned());
@@ -388,6 +457,7 @@ fn memory(file: PathBuf) -> Storage {
         is_memory: true,
         has_extents: false,
         has_program: false,
+        is_shared: false,
         _undo: Vec::new(),
     }
 }

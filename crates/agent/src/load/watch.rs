@@ -4,7 +4,7 @@
 use super::disks::Disks;
 use super::send_report;
 use super::stops::Stops;
-use crate::cached::{are_synchronous, pages, pages_of_parts};
+use crate::cached::{HeldFiles, are_synchronous, holes, pages, pages_of_parts};
 use crate::frame::FrameError;
 use crate::glances::Glances;
 use crate::inspect::storage_of;
@@ -12,8 +12,8 @@ use crate::outbox::Outbox;
 use assay_engine::held;
 use assay_engine::load::{LoadObserver, Note, Turn};
 use assay_model::evidence::{Evidence, Snapshot};
-use assay_model::load::Load;
 use assay_model::load::report::{FilePart, LoadProgress, LoadReport, WaveEvidence};
+use assay_model::load::{Load, Stream};
 use assay_model::storage::Storage;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_probe::counters;
@@ -21,6 +21,7 @@ use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{counters as counted, glance, snapshot};
 use rustix::fs::{Mode, OFlags};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
@@ -61,6 +62,7 @@ struct WatchedStorage {
     storage: Storage,
     /// The wave's files there, each from where to where it is worked on.
     files: BTreeMap<PathBuf, (u64, u64)>,
+    held: HeldFiles,
     streams: Vec<u32>,
     before: Snapshot,
     stops: Stops,
@@ -121,9 +123,9 @@ impl<'a> LoadWatch<'a> {
 
     /// Returns true if a stream on this storage asks for its disks to be shown.
     fn shows_disks(&self, place: &WatchedStorage) -> bool {
-        let streams = place.streams.iter();
-        let mut streams = streams.filter_map(|&index| self.load.streams.get(index as usize));
-        streams.any(|stream| stream.stats.disk_util)
+        place
+            .streams(self.load)
+            .any(|stream| stream.stats.disk_util)
     }
 
     /// The evidence of a wave, if it ended now. The counters are read first:
@@ -136,6 +138,9 @@ impl<'a> LoadWatch<'a> {
         for (place, after) in wave.places.iter().zip(&mut after) {
             place.look_at_files(after);
             after.synchronous_files = are_synchronous(&place.paths());
+            // Trims of a file make holes.
+            let trims = place.streams(self.load).any(|stream| stream.blocks.rw.trim);
+            after.file_change = place.held.change().filter(|_| !trims);
         }
         let processes = processes(self.roots);
         let others = busiest(&wave.processes, &processes, PROCESSES_KEPT);
@@ -181,8 +186,25 @@ impl LoadObserver for LoadWatch<'_> {
             }
         }
         let processes = processes(self.roots);
-        let cached = places.iter().map(|place| {
-            let mut cached = Snapshot::default();
+        let cached = places.iter_mut().map(|place| {
+            // The blocks of a file that is held stay when it is removed.
+            let removes = |stream: &Stream| {
+                let files = &stream.files;
+                files.unlink || files.unlink_each_loop || !stream.engine.kind.moves_data()
+            };
+            if !place.streams(self.load).any(removes) {
+                place.held = HeldFiles::hold(place.files.keys().map(PathBuf::as_path));
+            }
+            let mut cached = Snapshot {
+                holes: holes(
+                    place
+                        .parts()
+                        .iter()
+                        .map(|(path, at, length)| (&**path, *at, *length)),
+                ),
+                queues: counters::queues(self.roots, &place.storage),
+                ..Snapshot::default()
+            };
             place.look_at_files(&mut cached);
             cached
         });
@@ -191,6 +213,8 @@ impl LoadObserver for LoadWatch<'_> {
             place.before = Snapshot {
                 file_cache: cached.file_cache,
                 region_cache: cached.region_cache,
+                queues: cached.queues,
+                holes: cached.holes,
                 ..snapshot(self.roots, &place.storage)
             };
         }
@@ -250,15 +274,30 @@ impl WatchedStorage {
         *known = (known.0.min(part.offset), known.1.max(end));
     }
 
-    fn paths(&self) -> Vec<&Path> {
-        self.files.keys().map(PathBuf::as_path).collect()
+    /// Paths of the files as they were when the wave started.
+    fn paths(&self) -> Vec<Cow<'_, Path>> {
+        self.files.keys().map(|path| self.held.path(path)).collect()
+    }
+
+    /// The parts of the files that are worked on: offset and length.
+    fn parts(&self) -> Vec<(Cow<'_, Path>, u64, u64)> {
+        let parts = self.files.iter();
+        let parts = parts.map(|(path, (begin, end))| (self.held.path(path), *begin, end - begin));
+        parts.collect()
+    }
+
+    fn streams<'l>(&'l self, load: &'l Load) -> impl Iterator<Item = &'l Stream> {
+        let streams = self.streams.iter();
+        streams.filter_map(|&index| load.streams.get(index as usize))
     }
 
     /// Looks at the cached pages of the files, and of the parts that are worked on.
     fn look_at_files(&self, snapshot: &mut Snapshot) {
         snapshot.file_cache = pages(&self.paths());
-        let parts = self.files.iter();
-        let parts = parts.map(|(path, (begin, end))| (path.as_path(), *begin, end - begin));
+        let parts = self.parts();
+        let parts = parts
+            .iter()
+            .map(|(path, at, length)| (&**path, *at, *length));
         snapshot.region_cache = pages_of_parts(parts);
     }
 
@@ -293,6 +332,7 @@ fn place_of(places: &mut Vec<WatchedStorage>, storage: Storage) -> usize {
     places.push(WatchedStorage {
         storage,
         files: BTreeMap::new(),
+        held: HeldFiles::default(),
         streams: Vec::new(),
         before: Snapshot::default(),
         stops: Stops::default(),

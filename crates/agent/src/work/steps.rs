@@ -2,26 +2,27 @@
 
 use super::scratch::Scratch;
 use super::together;
-use crate::cached::{are_synchronous, pages};
+use crate::cached::{HeldFiles, are_synchronous, holes, pages, pages_of_parts};
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use crate::trial::{not_begun, unix_ms};
 use assay_model::condition::InForce;
-use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
+use assay_model::evidence::{Evidence, FileCache, QueueSettings, Snapshot};
 use assay_model::job::Job;
 use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_model::work::powercut::Word;
-use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
+use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around, with_surroundings};
 use assay_probe::stack::device_gone;
 use assay_workloads::{ObservedStep, Observer, StepOutcome, Together, WorkError};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -91,6 +92,7 @@ pub(super) struct Steps<'a> {
 struct UnderWay {
     job: Job,
     paths: Vec<PathBuf>,
+    held: HeldFiles,
     started_unix_ms: u64,
     /// When its clock started, and what was seen then.
     before: Option<(Instant, Snapshot)>,
@@ -233,6 +235,13 @@ impl<'a> Steps<'a> {
         after
     }
 
+    /// Cached pages of the region that a copy is of; other steps work on whole files.
+    fn region(&self, held: &HeldFiles, step: ObservedStep<'_>) -> Option<FileCache> {
+        let part =
+            region_of(step.job, step.paths).filter(|_| self.order.work.spec().is_filter())?;
+        pages_of_parts(std::iter::once((&*held.path(part.0), part.1, part.2)))
+    }
+
     /// Settings of a storage's queues: nobody changes them many times a second.
     fn queues(&mut self, storage: &Storage) -> Vec<QueueSettings> {
         if let Some((taken, of, known)) = &self.queues
@@ -284,6 +293,7 @@ impl Observer for Steps<'_> {
         self.step = Some(UnderWay {
             job: step.job.clone(),
             paths: Vec::new(),
+            held: HeldFiles::default(),
             started_unix_ms: unix_ms(),
             before: None,
             after: None,
@@ -299,12 +309,23 @@ impl Observer for Steps<'_> {
         let Some(storage) = self.storage(step.paths) else {
             return;
         };
-        let file_cache = pages(step.paths);
+        // Other works remove files while their clock runs.
+        let held = match self.order.work {
+            Work::Copy(_) | Work::Iozone(_) => HeldFiles::hold(step.paths.iter().copied()),
+            _ => HeldFiles::default(),
+        };
+        let queues = self.queues(&storage);
+        let (file_cache, region_cache) = (pages(step.paths), self.region(&held, step));
+        let part = (step.job.rw.reads() && step.job.direct).then_some(step);
         let before = Snapshot {
             file_cache,
+            region_cache,
+            queues,
+            holes: part.and_then(|part| holes(region_of(part.job, part.paths).into_iter())),
             ..self.before(&storage)
         };
         if let Some(under_way) = &mut self.step {
+            under_way.held = held;
             under_way.paths = step.paths.iter().map(|path| path.to_path_buf()).collect();
             under_way.before = Some((Instant::now(), before));
         }
@@ -321,9 +342,17 @@ impl Observer for Steps<'_> {
                 .as_ref()
                 .map_or_else(Instant::now, |(at, _)| *at);
             let counters = self.after(&storage, started);
+            let paths = step.paths.iter().map(|path| step.held.path(path));
+            let paths: Vec<Cow<'_, Path>> = paths.collect();
+            let observed = ObservedStep {
+                job: &step.job,
+                paths: &borrowed(&step.paths),
+            };
             step.after = Some(Snapshot {
-                file_cache: pages(&step.paths),
-                synchronous_files: are_synchronous(&step.paths),
+                file_cache: pages(&paths),
+                region_cache: self.region(&step.held, observed),
+                synchronous_files: are_synchronous(&paths),
+                file_change: step.held.change(),
                 ..counters
             });
         }
@@ -420,6 +449,14 @@ fn is_plainly_in(path: &Path, folder: &Path) -> bool {
         (Err(error), Ok(_)) => error.kind() == ErrorKind::NotFound,
         (_, Err(_)) => false,
     }
+}
+
+/// The part of its only file that a job works on: offset and length.
+fn region_of<'a>(job: &Job, paths: &[&'a Path]) -> Option<(&'a Path, u64, u64)> {
+    let [path] = paths else {
+        return None;
+    };
+    Some((path, job.offset.0, job.size.0))
 }
 
 fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {

@@ -17,7 +17,8 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Origin of runs: names that the user has for what is measured, and the programs that
 /// measure.
@@ -308,8 +309,11 @@ pub fn random() -> u64 {
     }
 }
 
-/// Milliseconds since 1970.
+/// Milliseconds since 1970, without what somebody sets the clock by while this program runs.
 pub fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    static BEGAN: LazyLock<(SystemTime, Instant)> =
+        LazyLock::new(|| (SystemTime::now(), Instant::now()));
+    let (began, since) = *BEGAN;
+    let since = (began + since.elapsed()).duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }

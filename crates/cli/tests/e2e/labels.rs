@@ -244,3 +244,21 @@ fn a_file_system_in_user_space_on_a_device() {
     );
     assert_label(&read, "read", "page-cache");
 }
+
+#[test]
+fn a_link_that_another_user_can_change_is_called_a_link() {
+    needs!(root);
+    let bed = Bed::new();
+    let folder = bed.folder_named("sticky");
+    let sticky = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
+    fs::set_permissions(&folder, sticky).unwrap();
+    fs::write(folder.join("data"), "x").unwrap();
+    let link = folder.join("link");
+    std::os::unix::fs::symlink("data", &link).unwrap();
+    std::os::unix::fs::lchown(&link, Some(65534), Some(65534)).unwrap();
+    let filename = format!("--filename={}", text(&link));
+    let words = ["fio", "--name=j", "--rw=read", "--size=4k", &filename];
+    let ended = Running::start(&mut bed.command_without_store(&words)).end();
+    ended.assert_code(1);
+    ended.assert_says(&["is a symbolic link that another user can change"]);
+}

@@ -29,6 +29,7 @@ mod fio_parity;
 mod fio_stop;
 mod gates;
 mod generate;
+mod hindrances;
 mod import;
 mod iozone;
 mod kept;

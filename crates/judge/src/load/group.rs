@@ -1,6 +1,7 @@
 //! The streams of a wave on one storage, judged together.
 
 use super::super::flush::in_force;
+use super::super::hindrances;
 use super::super::share::{Share, failed_because};
 use super::super::touched::Touched;
 use super::super::{
@@ -100,6 +101,8 @@ impl<'a> StorageGroup<'a> {
     /// The members' places in the load, each with its judgement.
     pub(super) fn judge(&self) -> Vec<(usize, Option<Judgement>)> {
         let foreign = self.foreign();
+        let threads = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
+        let hindrances = hindrances::of(&self.evidence, &self.measured, threads);
         let moments: Vec<_> = (self.stops.iter().chain([self]))
             .map(|group| {
                 let ways = [Direction::Read, Direction::Write].map(|way| group.traffic(way));
@@ -122,6 +125,7 @@ impl<'a> StorageGroup<'a> {
                 write: judge(member, Direction::Write),
                 trim: self.judge_trims(member),
                 foreign: foreign.clone(),
+                hindrances: hindrances.clone(),
             };
             let moved = judgement.moved_something();
             (member.index, moved.then_some(judgement))
@@ -379,6 +383,7 @@ fn together(
         ..Measurement::default()
     };
     measured.flush.count = sum(|member| member.flush_calls());
+    measured.cpu = members.iter().map(|member| member.came.cpu).sum();
     let unflushed = |member: &Member<'_>| match member.sync {
         OpenSync::None => member.came.unflushed_bytes,
         _ => Some(0),

@@ -136,27 +136,52 @@ fn percentiles_of_random_reads_are_of_those_that_asked() {
 }
 
 #[test]
-fn direct_writes_that_went_through_the_page_cache_are_not_guessed_at() {
-    let direct = || Trial::write().direct().all_written().write_through();
-    assert_eq!(direct().written().of(Quantity::Call).label(), "device");
-    let through = direct().with(|t| t.moment(true).file_cache = Some(cache(JOB, 0)));
-    assert_eq!(through.written().of(Quantity::Call).label(), "unknown");
-    assert_eq!(
-        through.written().of(Quantity::Percentile(500_000)).label(),
-        "unknown"
-    );
-    // The pages were there before.
-    let before = direct().cached_before(JOB);
-    let before = before.with(|t| t.moment(true).file_cache = Some(cache(JOB, 0)));
-    assert_eq!(before.written().of(Quantity::Call).label(), "device");
+fn wsync_is_of_metadata_alone() {
+    let wsync = flushed_after_each().mount_option("wsync");
+    assert_eq!(labels(&wsync)[1], "page-cache");
 }
 
-/// XFS writes names through with it, and no data.
 #[test]
-fn wsync_does_not_make_a_write_wait() {
-    let xfs = flushed_after_each().with(|t| {
-        let mount = t.evidence().storage.mount.as_mut();
-        mount.unwrap().options.push("wsync".to_owned());
-    });
-    assert_eq!(labels(&xfs)[1], "page-cache");
+fn direct_writes_that_the_file_system_took_through_the_page_cache() {
+    let fallen_back = || {
+        let trial = Trial::write().direct().all_written().fdatasync_at_end();
+        let trial = trial.flushed("sda", 1);
+        trial.with(|t| t.moment(true).file_cache = Some(cache(JOB, 0)))
+    };
+    assert_eq!(labels(&fallen_back())[..2], ["device", "page-cache"]);
+    assert_eq!(labels(&fallen_back().other_wrote(JOB))[1], "unknown");
+    let few = fallen_back().with(|t| t.moment(true).file_cache = Some(cache(JOB / 100, 0)));
+    assert_eq!(labels(&few)[1], "device");
+}
+
+#[test]
+fn a_copy_whose_last_block_was_short_wrote_directly() {
+    let copy = |direct_bytes| {
+        let report = assay_model::work::copy::CopyReport {
+            left_direct: true,
+            direct_bytes,
+            ..Default::default()
+        };
+        let trial = Trial::write().direct().all_written().flushed("sda", 1);
+        let trial = trial.with(|t| t.measured().flush.count = 1);
+        trial.with(|t| t.0.detail = Some(Box::new(StepDetail::Copy(report))))
+    };
+    assert_eq!(labels(&copy(JOB - MIB))[..2], ["device"; 2]);
+    assert_eq!(labels(&copy(JOB / 2))[1], "page-cache");
+}
+
+#[test]
+fn a_record_of_a_map_waits_for_its_msync() {
+    let step = IozoneStep {
+        test: assay_model::work::iozone::Test::Write,
+        file_kib: JOB / KIB,
+        record_kib: 1024,
+        children: Vec::new(),
+        mismatch: false,
+        parent_ns: None,
+    };
+    let mapped = flushed_after_each().job(|job| job.ioengine = EngineKind::Mmap);
+    assert_eq!(labels(&mapped)[1], "page-cache", "a job of fio's");
+    let cell = mapped.with(|t| t.0.detail = Some(Box::new(StepDetail::Iozone(step))));
+    assert_eq!(labels(&cell)[..2], ["device"; 2]);
 }

@@ -157,3 +157,25 @@ fn direct_reads_that_no_device_answered_are_not_the_page_caches() {
     cached.reads_are("unknown");
     Trial::read().reads_are("page-cache");
 }
+
+#[test]
+fn holes_are_read_without_a_device() {
+    use assay_model::evidence::FileHoles;
+    let holes = |hole_bytes, moved| {
+        let trial = Trial::read()
+            .direct()
+            .read_from("sda", moved)
+            .own_reads(moved);
+        trial.with(|t| {
+            t.moment(false).holes = Some(FileHoles {
+                hole_bytes,
+                region_bytes: JOB,
+            });
+        })
+    };
+    holes(JOB, 0).reads_are("page-cache");
+    holes(JOB / 2, JOB / 2).reads_are("mixed");
+    holes(0, JOB).reads_are("device");
+    holes(0, 0).reads_are("unknown");
+    holes(JOB, JOB / 2).reads_are("unknown");
+}

@@ -328,3 +328,72 @@ fn what_a_copy_left_to_the_page_cache_it_flushed_only_at_its_end() {
     let cut = copy().with(|t| t.0.outcome = Outcome::Interrupted);
     cut.writes_are("device-unflushed");
 }
+
+#[test]
+fn a_volatile_overlay_ignores_flushes() {
+    for option in ["volatile", "fsync=volatile"] {
+        let overlay = |trial: Trial| {
+            trial.mount_option(option).with(|t| {
+                t.evidence().storage.mount.as_mut().unwrap().fs_type = "overlay".to_owned();
+                t.moment(true).memory = Some(MemoryCounters {
+                    dirty_bytes: JOB,
+                    ..MemoryCounters::default()
+                });
+            })
+        };
+        overlay(Trial::write().fdatasync_at_end().own_writes(JOB)).writes_are("page-cache");
+        let direct = || Trial::write().direct().all_written().flushed("sda", 512);
+        overlay(direct().fdatasync_at_end()).writes_are("device-unflushed");
+        overlay(direct().sync(OpenSync::Dsync)).writes_are("device");
+    }
+}
+
+#[test]
+fn btrfs_merges_flushes() {
+    let flushed = |fs_type: &str, times| {
+        let trial = Trial::write().all_written().flushed("sda", times);
+        trial
+            .job(|job| job.flush.at_end = Some(FlushCall::Fsync))
+            .with(|t| {
+                t.measured().flush.count = 8;
+                t.evidence().storage.mount.as_mut().unwrap().fs_type = fs_type.to_owned();
+            })
+    };
+    flushed("ext4", 2).writes_are("device-unflushed");
+    flushed("btrfs", 2).writes_are("device");
+    flushed("btrfs", 0).writes_are("device-unflushed");
+}
+
+#[test]
+fn what_changes_while_the_clock_runs_is_not_judged() {
+    use assay_model::evidence::FileChange;
+    for (change, word) in [
+        (FileChange::Shortened, "shorter"),
+        (FileChange::Punched, "hole"),
+    ] {
+        let trial = Trial::write()
+            .fdatasync_at_end()
+            .all_written()
+            .flushed("sda", 1);
+        let trial = trial.with(|t| t.moment(true).file_change = Some(change));
+        trial.writes_are("unknown");
+        assert!(trial.written().because.contains(word));
+    }
+    let switched = |change: fn(&mut QueueSettings)| {
+        let trial = Trial::write().direct().all_written().write_through();
+        trial.with(|t| {
+            let mut queues = t.evidence().queues.clone();
+            queues.iter_mut().for_each(change);
+            t.moment(false).queues = queues;
+        })
+    };
+    switched(|_| {}).writes_are("device");
+    let cache = switched(|queue| queue.write_cache = Some(WriteCache::Back));
+    cache.writes_are("unknown");
+    let because = cache.written().because;
+    assert!(
+        because.contains("queue/write_cache of sda was changed"),
+        "{because}"
+    );
+    switched(|queue| queue.iostats = Some(false)).writes_are("unknown");
+}

@@ -287,6 +287,9 @@ pub struct CopyReport {
     /// through the page cache, and was flushed at the end.
     #[serde(default)]
     pub left_direct: bool,
+    /// Bytes that were written directly before.
+    #[serde(default)]
+    pub direct_bytes: u64,
     /// It was stopped from outside.
     pub stopped: bool,
     /// Nobody reads the pipe or socket that is written.

@@ -1,6 +1,7 @@
 //! Holder of a file's bytes: block devices or memory.
 
 use super::{View, overlay, several};
+use crate::attr;
 use crate::device::Device;
 use crate::files::ExistingFile;
 use assay_model::storage::Mount;
@@ -14,6 +15,17 @@ pub(super) enum Holder {
     },
 }
 
+/// Options of file systems that decide when data is durable.
+const DURABILITY: [&str; 7] = [
+    "nobarrier",
+    "barrier=0",
+    "fsync_mode=nobarrier",
+    "data=journal",
+    "sync",
+    "dax",
+    "dax=always",
+];
+
 /// Overlays on overlays: the kernel allows two
 /// (`FILESYSTEM_MAX_STACK_DEPTH`).
 const MAX_UNIONS: u32 = 4;
@@ -22,24 +34,56 @@ impl View<'_> {
     /// The holder of a file, of a new file in a directory; else why it cannot
     /// be told.
     pub(super) fn holder(&self, found: &ExistingFile) -> Result<Holder, String> {
+        self.holder_without_union(&self.real_file(found)?)
+    }
+
+    /// The file in the file system that holds its data.
+    fn real_file(&self, found: &ExistingFile) -> Result<ExistingFile, String> {
         let mut real = found.clone();
         for _ in 0..MAX_UNIONS {
             match self.mount_of(&real) {
                 Some(entry) if entry.mount.fs_type == "overlay" => {
                     real = overlay::real_file(self.files, entry, &real)?;
                 }
-                _ => return self.holder_without_union(&real),
+                _ => return Ok(real),
             }
         }
         Err("overlays are stacked too deep".to_owned())
     }
 
+    /// The mount of a file, with the options on which the durability of its data depends that
+    /// mountinfo does not show there: those of the file system below an overlay, and those that
+    /// ext4 has in its superblock.
+    pub(super) fn mount_in_force(&self, found: &ExistingFile) -> Option<Mount> {
+        let entry = self.mount_of(found)?;
+        let mut mount = entry.mount.clone();
+        let real = self.real_file(found).ok();
+        let below = real.as_ref().and_then(|real| self.mount_of(real));
+        let mut implied = below.map_or_else(Vec::new, |entry| entry.mount.super_options.clone());
+        let device = below.and_then(|entry| Device::numbered(self.roots, entry.device));
+        if let Some(device) = device {
+            let options = self
+                .roots
+                .proc
+                .join("fs/ext4")
+                .join(device.name)
+                .join("options");
+            let options = attr::whole(&options).unwrap_or_default();
+            implied.extend(options.lines().map(str::to_owned));
+        }
+        implied.retain(|option| {
+            DURABILITY.contains(&option.as_str()) && !mount.super_options.contains(option)
+        });
+        mount.super_options.extend(implied);
+        Some(mount)
+    }
+
     fn holder_without_union(&self, found: &ExistingFile) -> Result<Holder, String> {
         let mount = self.mount_of(found).map(|entry| &entry.mount);
+        if let Some(memory) = mount.and_then(|mount| in_memory(&mount.fs_type)) {
+            return Ok(memory);
+        }
         match mount.map(|mount| (mount, mount.fs_type.as_str())) {
-            Some((_, fs_type @ ("tmpfs" | "ramfs" | "devtmpfs"))) => Ok(Holder::Memory {
-                fs_type: fs_type.to_owned(),
-            }),
             Some((mount, "btrfs")) => {
                 several::of_btrfs(self.roots, self.files, mount).map(Holder::Devices)
             }
@@ -59,6 +103,13 @@ impl View<'_> {
             None => Err("/proc/self/mountinfo does not show its mount".to_owned()),
         }
     }
+}
+
+/// The holder of files of such a file system, if that is memory.
+pub(super) fn in_memory(fs_type: &str) -> Option<Holder> {
+    matches!(fs_type, "tmpfs" | "ramfs" | "devtmpfs").then(|| Holder::Memory {
+        fs_type: fs_type.to_owned(),
+    })
 }
 
 fn has_realtime_device(mount: &Mount) -> bool {

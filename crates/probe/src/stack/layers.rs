@@ -1,12 +1,13 @@
 //! From a device down to the disks it is made of.
 
 use super::View;
-use super::holder::Holder;
-use crate::device::Device;
+use super::holder::{Holder, in_memory};
+use crate::device::{Device, DeviceNumber, node};
 use crate::files::{FileKind, Stamp};
 use crate::identity;
 use assay_model::storage::{FILE_IN_MEMORY, Layer, LayerRole};
 use std::collections::VecDeque;
+use std::path::Path;
 
 /// Layers of a device.
 pub(super) struct Stack {
@@ -56,17 +57,38 @@ impl View<'_> {
         }
     }
 
-    /// Returns the holder of a loop device's backing file; `None` if the file was deleted or is not
-    /// the one visible here under that name.
+    /// Returns the holder of a loop device's backing file; `None` if the file is not the one
+    /// visible here under that name, and the kernel does not tell where it is.
     fn below_loop(&self, device: &Device) -> Option<Holder> {
-        let found = self.files.look(&device.backing_file()?).ok()?;
-        match found.kind {
-            FileKind::BlockDevice(number) => {
-                Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]))
-            }
-            FileKind::Regular if covers(&found.stamp, device) => self.holder(&found).ok(),
-            _ => None,
+        let name = device.backing_file()?;
+        match self.files.look(&name) {
+            Ok(found) => match found.kind {
+                FileKind::BlockDevice(number) => {
+                    Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]))
+                }
+                FileKind::Regular if covers(&found.stamp, device) => self.holder(&found).ok(),
+                _ => self.below_nameless(device, &name),
+            },
+            Err(_) => self.below_nameless(device, &name),
         }
+    }
+
+    /// Returns the holder of a backing file that has no name here, be it deleted or in another
+    /// mount namespace, by the device number of its file system.
+    fn below_nameless(&self, device: &Device, name: &Path) -> Option<Holder> {
+        let number = (self.roots.loop_file)(&node(self.roots, &device.name))?;
+        let number = DeviceNumber::from_raw(number);
+        if !number.is_anonymous() {
+            return Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]));
+        }
+        let mut mounts = self.mounts.iter();
+        let fs_type = match mounts.find(|entry| entry.device == number) {
+            Some(entry) => entry.mount.fs_type.as_str(),
+            // The kernel's own mount of tmpfs, which is in no namespace (memfd_create(2)).
+            None if name.to_str()?.starts_with("/memfd:") => "tmpfs",
+            None => return None,
+        };
+        in_memory(fs_type)
     }
 }
 

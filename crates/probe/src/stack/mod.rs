@@ -100,7 +100,7 @@ impl<'a> View<'a> {
 
     fn on_file_system(&self, path: &Path, found: ExistingFile) -> Storage {
         let room = self.files.room(path);
-        let mount = self.mount_of(&found).map(|entry| entry.mount.clone());
+        let mount = self.mount_in_force(&found);
         let holder = self.holder(&found);
         Storage {
             mount,

@@ -5,7 +5,7 @@
 //! another folder. So a layer counts only when it shows the very file: the
 //! overlay passes the stamp of the real file through.
 
-use crate::files::{ExistingFile, FileKind, Files};
+use crate::files::{ExistingFile, FileKind, Files, Stamp};
 use crate::mounts::MountEntry;
 use std::path::{Path, PathBuf};
 
@@ -74,13 +74,34 @@ fn layer_of(
         .chain(option(entry, "lowerdir+="))
         .chain(option(entry, "datadir+="));
     let layers: Vec<PathBuf> = option(entry, "upperdir=").chain(lower).collect();
-    layers
-        .iter()
-        .filter_map(|layer| files.look(&layer.join(inside)).ok())
-        .find(|real| same(found, real))
-        .ok_or_else(|| {
-            "none of the overlay's layers that are visible here holds the file".to_owned()
-        })
+    let there = layers.iter();
+    let there = there.filter_map(|layer| files.look(&layer.join(inside)).ok());
+    let there: Vec<ExistingFile> = there.collect();
+    let real = there.iter().find(|real| same(found, real));
+    let real = real.or_else(|| data_of(&there, found));
+    real.cloned().ok_or_else(|| {
+        "none of the overlay's layers that are visible here holds the file".to_owned()
+    })
+}
+
+/// The data of a file of which one layer has the attributes alone (`metacopy=on`), if both are on
+/// the same file system: a writer has the data copied up first.
+fn data_of<'a>(there: &'a [ExistingFile], found: &ExistingFile) -> Option<&'a ExistingFile> {
+    let Stamp {
+        length, sectors, ..
+    } = found.stamp;
+    let attributes = |real: &ExistingFile| {
+        Stamp {
+            sectors,
+            ..real.stamp
+        } == found.stamp
+    };
+    let upper = there.iter().position(attributes)?;
+    let mut lower = there.iter().skip(upper + 1);
+    lower.find(|real| {
+        real.device == there[upper].device
+            && (real.stamp.length, real.stamp.sectors) == (length, sectors)
+    })
 }
 
 fn same(shown: &ExistingFile, real: &ExistingFile) -> bool {

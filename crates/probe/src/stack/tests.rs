@@ -336,6 +336,28 @@ fn a_loop_whose_file_is_not_seen_from_here_ends_the_stack() {
 }
 
 #[test]
+fn the_kernel_tells_where_a_file_without_a_name_is() {
+    let mut machine = two_disks();
+    add_loop(&machine);
+    machine.mountinfo("41 27 0:30 / /data rw - tmpfs tmpfs rw\n");
+    let files = directory("/mnt", "7:0");
+    machine.roots.loop_file = |node| node.ends_with("dev/loop0").then_some(30);
+    let memory = Backing::Memory {
+        fs_type: "file on tmpfs".to_owned(),
+    };
+    assert_eq!(resolve(&machine, &files, "/mnt").backing, memory);
+    // Not in a mount of this namespace, and perhaps in one of btrfs.
+    machine.roots.loop_file = |_| Some(31);
+    assert_ne!(resolve(&machine, &files, "/mnt").backing, memory);
+    let backing_file = "sys/devices/virtual/block/loop0/loop/backing_file";
+    machine.file(backing_file, "/memfd:disk (deleted)\n");
+    assert_eq!(resolve(&machine, &files, "/mnt").backing, memory);
+    machine.roots.loop_file = |_| Some(8 << 8 | 1);
+    let on_disk = resolve(&machine, &files, "/mnt");
+    assert_eq!(shape(&on_disk)[1].0, "sda1");
+}
+
+#[test]
 fn a_loop_on_its_own_file_system_ends() {
     let machine = two_disks();
     add_loop(&machine);
@@ -433,6 +455,49 @@ fn an_existing_file_on_an_overlay_is_where_its_stamp_is() {
     assert_eq!(in_upper.top().unwrap().name, "sda1");
     let another = resolve(&machine, &file("/up/f", "8:1", 8), "/over/f");
     assert!(why(&another).contains("none of the overlay's layers"));
+}
+
+#[test]
+fn attributes_that_were_copied_up_alone_lead_to_the_data_below() {
+    let machine = two_disks();
+    machine.mountinfo(OVERLAY);
+    let files = |upper| {
+        let mut files = MadeUp::default();
+        for (path, device) in [
+            ("/over/f", "0:50"),
+            ("/up/f", upper),
+            ("/lower/base/f", "8:17"),
+        ] {
+            files = files
+                .with(path, FileKind::Regular, device)
+                .stamp(path, 4096);
+        }
+        files.sectors("/over/f", 8).sectors("/lower/base/f", 8)
+    };
+    let found = resolve(&machine, &files("8:17"), "/over/f");
+    assert_eq!(found.top().unwrap().name, "sdb1");
+    // A writer has the data copied to the other device.
+    let apart = resolve(&machine, &files("8:1"), "/over/f");
+    assert!(why(&apart).contains("none of the overlay's layers"));
+}
+
+#[test]
+fn options_that_mountinfo_does_not_show_are_found_elsewhere() {
+    let machine = two_disks();
+    machine.mountinfo(
+        "27 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+         41 27 0:50 / /over rw - overlay overlay rw,lowerdir=/low,upperdir=/up\n",
+    );
+    let files = directory("/over", "0:50")
+        .with("/up", FileKind::Directory, "8:1")
+        .with("/d", FileKind::Directory, "8:1");
+    let options = "rw\nbarrier\ndata=ordered\n";
+    machine.file("proc/fs/ext4/sda1/options", options);
+    let in_force = |path| resolve(&machine, &files, path).mount.unwrap().super_options;
+    assert_eq!(in_force("/d"), ["rw"]);
+    machine.file("proc/fs/ext4/sda1/options", "rw\nnobarrier\ndata=journal\n");
+    assert_eq!(in_force("/d"), ["rw", "nobarrier", "data=journal"]);
+    assert!(in_force("/over").contains(&"data=journal".to_owned()));
 }
 
 /// `cd /srv; mount -t overlay ... upperdir=o/up ... o/merged`

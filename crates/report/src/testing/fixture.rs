@@ -314,6 +314,7 @@ fn measurement(shape: &Shape, seed: u64, stall_ns: u64) -> Measurement {
             system_ns: clock_ns / 40,
             voluntary_switches: ios,
             involuntary_switches: 3,
+            run_delay_ns: 0,
         },
     }
 }
@@ -443,6 +444,10 @@ fn snapshot(at_ns: u64, crowded: bool) -> Snapshot {
         }],
         pressure: Some(Pressure::default()),
         context_switches: Some(1_804_322),
+        queues: Vec::new(),
+        holes: None,
+        file_change: None,
+        hindrances: None,
     }
 }
 

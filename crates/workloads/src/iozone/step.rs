@@ -13,7 +13,7 @@ use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job,
 use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
 use assay_model::units::Bytes;
 use assay_model::work::StepDetail;
-use assay_model::work::iozone::{Iozone, IozoneRow, IozoneStep, Test};
+use assay_model::work::iozone::{Iozone, IozoneRow, IozoneStep, MapSync, Test};
 use assay_stats::histogram::Histogram;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -153,8 +153,10 @@ impl StepSetup<'_> {
             _ if work.rsync => OpenSync::Sync,
             sync => sync,
         };
+        let synced = mapped && work.mapped == Some(MapSync::Sync) && job.rw.writes();
         job.flush = Flush {
-            every: None,
+            // msync(2) after each record.
+            every: synced.then_some((1, FlushCall::Fsync)),
             at_end: (work.flush && test.writes()).then_some(FlushCall::Fsync),
         };
         if test.creates() {

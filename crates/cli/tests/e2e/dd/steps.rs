@@ -122,6 +122,19 @@ fn a_copy_says_when_it_left_direct_io() {
 }
 
 #[test]
+fn the_end_of_the_input_is_no_read() {
+    let bed = Bed::new();
+    let data = bed.folder().join("data");
+    std::fs::write(&data, vec![7; 1 << 20]).unwrap();
+    let input = format!("if={}", text(&data));
+    let ended = bed.run(&["dd", "--json", &input, "of=/dev/null", "bs=64k"]);
+    ended.assert_code(0);
+    let run = ended.json();
+    let copy = &trials(&run, "dd")[0];
+    assert_eq!(copy["totals"]["read"]["ios"], 16, "{copy}");
+}
+
+#[test]
 fn standard_output_behind_a_device_in_use_is_left_alone() {
     needs!(root, "mkfs.ext4");
     let bed = Bed::new();
@@ -165,7 +178,7 @@ fn a_device_is_held_as_long_as_it_is_written() {
 
 /// Nothing of it was in the page cache either.
 #[test]
-fn holes_read_past_the_page_cache_are_not_the_page_caches() {
+fn holes_read_past_the_page_cache_are_made_up_by_the_kernel() {
     needs!(root, "mkfs.ext4");
     let bed = Bed::new();
     let volume = or_skip!(Volume::new("ext4", 64));
@@ -175,5 +188,5 @@ fn holes_read_past_the_page_cache_are_not_the_page_caches() {
     let words = ["dd", &of, "of=/dev/null", "bs=1M", "iflag=direct"];
     let ended = bed.run(&words);
     ended.assert_code(0);
-    ended.assert_says(&["nothing reached a device", "unknown: ", "holes"]);
+    ended.assert_says(&["nothing reached a device", "page cache: ", "holes"]);
 }

@@ -19,6 +19,7 @@ pub(super) struct EntryEvidence {
     directions: Vec<(Ddir, Conclusion)>,
     /// (read, written) by others; `None`: not known.
     foreign_bytes: Option<(u64, u64)>,
+    hindrances: Vec<String>,
     /// Longest time without a completion of a stream.
     longest_gap_ns: Option<u64>,
     /// Intervals in which a stream completed nothing.
@@ -77,6 +78,16 @@ impl EntryEvidence {
             foreign_bytes: foreign
                 .reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))))
                 .flatten(),
+            hindrances: members
+                .iter()
+                .find_map(|member| judged(member.0))
+                .map_or_else(Vec::new, |judged| {
+                    judged
+                        .hindrances
+                        .iter()
+                        .map(|found| found.words.clone())
+                        .collect()
+                }),
             longest_gap_ns: reports()
                 .filter_map(|r| r.longest_gap)
                 .map(|g| g.length_ns)
@@ -114,6 +125,9 @@ impl EntryEvidence {
             1 => write!(line, "; 1 mismatch of data"),
             many => write!(line, "; {many} mismatches of data"),
         };
+        for hindrance in &self.hindrances {
+            let _ = write!(line, "; {hindrance}");
+        }
         let cleaned = line.chars().map(|c| if c.is_control() { '?' } else { c });
         (!line.is_empty()).then(|| cleaned.collect())
     }
@@ -167,6 +181,10 @@ impl EntryEvidence {
             foreign
         });
         map.add("foreign", foreign);
+        if !self.hindrances.is_empty() {
+            let words = self.hindrances.iter().map(|words| words.as_str().into());
+            map.add("hindrances", words.collect::<Vec<JsonValue>>());
+        }
         map.add("longest_gap_ns", self.longest_gap_ns);
         map.add("empty_intervals", self.empty_intervals);
         let durable = self.durable.as_ref().map(Distribution::of);

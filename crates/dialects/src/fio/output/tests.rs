@@ -81,6 +81,7 @@ fn report(tid: u32, read: DirectionReport, write: DirectionReport) -> StreamRepo
             system_ns: 250_000_000,
             voluntary_switches: 1000,
             involuntary_switches: 12,
+            run_delay_ns: 0,
         },
         major_faults: 1,
         minor_faults: 17,
@@ -190,6 +191,7 @@ fn plain() -> Case {
         write: None,
         trim: None,
         foreign: None,
+        hindrances: Vec::new(),
     })];
     case.report.disks = vec![disk("mmcblk0", &[])];
     case
@@ -267,6 +269,7 @@ fn full() -> Case {
             write: Some(evidence(measured, because, 1_228_800)),
             trim: None,
             foreign: None,
+            hindrances: Vec::new(),
         })
     };
     case.judgements = vec![

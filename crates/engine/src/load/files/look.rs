@@ -109,6 +109,8 @@ fn kind_and_size(
         no_storage("a directory")
     } else if kind.is_fifo() {
         no_storage("a pipe")
+    } else if kind.is_symlink() {
+        no_storage("a symbolic link that another user can change, and is not followed")
     } else {
         no_storage("a socket")
     }

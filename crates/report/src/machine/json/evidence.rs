@@ -1,5 +1,6 @@
 //! The evidence of one trial: conclusions, states, raw counters.
 
+use assay_judge::hindrances::Hindrance;
 use assay_judge::{DirectionEvidence, ForeignIo, Judgement, Measured, Quantity};
 use assay_model::evidence::{
     CpuState, DeviceCounters, Evidence, FileCache, Glance, MemoryCounters, OwnIo, Pressure,
@@ -12,6 +13,8 @@ pub struct EvidencePart<'a> {
     write: Option<DirectionPart>,
     read: Option<DirectionPart>,
     foreign: Option<ForeignPart<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hindrances: Vec<Hindrance>,
     queues: &'a [QueueSettings],
     file_cache: Around<Option<FileCache>>,
     memory: Around<Option<MemoryCounters>>,
@@ -27,12 +30,15 @@ pub struct EvidencePart<'a> {
 
 impl<'a> EvidencePart<'a> {
     pub fn of(evidence: &'a Evidence, judgement: Option<Judgement>) -> Self {
-        let (read, write, foreign) =
-            judgement.map_or((None, None, None), |j| (j.read, j.write, j.foreign));
+        let (read, write, foreign, hindrances) = judgement
+            .map_or((None, None, None, Vec::new()), |j| {
+                (j.read, j.write, j.foreign, j.hindrances)
+            });
         Self {
             write: write.map(DirectionPart::of),
             read: read.map(DirectionPart::of),
             foreign: foreign.map(|foreign| ForeignPart::of(&foreign, evidence)),
+            hindrances,
             queues: &evidence.queues,
             file_cache: Around::of(evidence, |snapshot| snapshot.file_cache),
             memory: Around::of(evidence, |snapshot| snapshot.memory),

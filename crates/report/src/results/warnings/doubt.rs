@@ -56,6 +56,7 @@ impl Warning {
                 Doubt::Some(tr!("what {jobs} measured is not known", jobs = count(jobs)))
             }
             Self::ForeignIo { device, .. } => Doubt::Exactness(tr!("others used {device}", device)),
+            Self::Hindered { what, .. } => Doubt::Exactness(what.join("; ")),
             Self::Spread { jobs, of } => spread(jobs, *of),
             Self::FewTrials { checks: true, .. } => return None,
             Self::FewTrials { jobs, .. } => {

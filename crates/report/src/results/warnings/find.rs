@@ -340,7 +340,7 @@ fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
         trials.filter_map(|trial| Some((trial, trial.measured()?)))
     };
     let worst = stalled()
-        .filter(|(_, measured)| has_stalled(measured))
+        .filter(|(trial, measured)| has_stalled(measured) && !stood_still(trial, measured))
         .max_by_key(|(_, measured)| measured.longest_gap.map(|gap| gap.length_ns))?;
     let gap = worst.1.longest_gap?;
     Some(Stalled {
@@ -349,6 +349,14 @@ fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
         trial: worst.0.record.trial,
         start: Nanos(gap.start_ns),
     })
+}
+
+/// The agent was stopped for most of the longest gap: that is no stall of the storage.
+fn stood_still(trial: &JudgedTrial<'_>, measured: &Measurement) -> bool {
+    let judgement = trial.derived.judgement.iter();
+    let mut hindrances = judgement.flat_map(|judgement| &judgement.hindrances);
+    let gap_ns = measured.longest_gap.map_or(0, |gap| gap.length_ns);
+    hindrances.any(|found| found.kind == "stopped" && found.time_ns >= gap_ns / 2)
 }
 
 /// A gap of half a second, or intervals without a completion; on storage so

@@ -24,6 +24,7 @@ const FREQUENCY_KEPT_PERCENT: u64 = 80;
 pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     let mut found = Vec::new();
     found.extend(foreign_io(summary));
+    found.extend(hindered(summary));
     found.extend(governor(summary));
     found.extend(throttled(summary));
     found.extend(other_agent(summary));
@@ -80,6 +81,25 @@ fn foreign_io(summary: &Summary<'_>) -> Option<Warning> {
         written: Bytes(written),
         trials: texts(concerned),
         processes: busiest(&busy, read.saturating_add(written)),
+    })
+}
+
+fn hindered(summary: &Summary<'_>) -> Option<Warning> {
+    let (mut what, mut concerned) = (Vec::new(), Vec::new());
+    for trial in trials(summary) {
+        let judgement = trial.derived.judgement.as_ref();
+        let words = judgement.iter().flat_map(|judgement| &judgement.hindrances);
+        let words: Vec<String> = words.map(|hindrance| clean(&hindrance.words)).collect();
+        if !words.is_empty() {
+            name(&mut concerned, trial);
+        }
+        what.extend(words);
+    }
+    what.sort_unstable();
+    what.dedup();
+    (!what.is_empty()).then(|| Warning::Hindered {
+        what,
+        trials: texts(concerned),
     })
 }
 

@@ -114,6 +114,13 @@ pub enum Warning {
         /// Processes that did most I/O then, on this or another device.
         processes: Vec<String>,
     },
+    /// Something besides the storage kept the agent waiting.
+    Hindered {
+        /// The hindrances, in words.
+        what: Vec<String>,
+        /// Trials by job, as `job #1 #3`.
+        trials: Vec<String>,
+    },
     /// Nothing completed for a long time.
     Stalls {
         /// Jobs, worst first.

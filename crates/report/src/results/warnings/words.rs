@@ -74,6 +74,11 @@ impl Warning {
                 trials,
                 processes,
             } => foreign(device, *read, *written, &list(trials), processes),
+            Self::Hindered { what, trials } => tr!(
+                "{what}, during {trials}",
+                what = enumerate(what),
+                trials = list(trials)
+            ),
             Self::Stalls { jobs } => {
                 let jobs: Vec<String> = jobs.iter().map(Stalled::describe).collect();
                 tr!(
@@ -186,6 +191,9 @@ impl Warning {
                  O_DSYNC"
             ),
             Self::ForeignIo { .. } => tr!("stop these processes, or measure another device"),
+            Self::Hindered { .. } => tr!(
+                "remove it, and measure again: these figures are not those of the storage alone"
+            ),
             Self::Stalls { .. } => tr!(
                 "judge by p99 and the longest gap, not by the mean; the report draws the course"
             ),

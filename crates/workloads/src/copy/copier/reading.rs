@@ -192,6 +192,8 @@ impl Copier<'_> {
                 // Direct I/O after a short end of a file.
                 Err(Errno::INVAL) if self.after_short_direct(buffer.len()) => break 0,
                 Err(why) => return Ok(Err(why)),
+                // The end of the input is no I/O.
+                Ok(0) => break 0,
                 Ok(count) => {
                     self.reads.record(nanos(begun.elapsed()));
                     break count;

@@ -105,7 +105,11 @@ impl Copier<'_> {
         let cleared =
             fcntl_getfl(output).and_then(|flags| fcntl_setfl(output, flags - OFlags::DIRECT));
         match cleared {
-            Ok(()) => self.report.left_direct = true,
+            Ok(()) => {
+                if !std::mem::replace(&mut self.report.left_direct, true) {
+                    self.report.direct_bytes = self.report.bytes - self.report.hole_bytes;
+                }
+            }
             Err(why) => {
                 let name = self.ends.output.name.quoted();
                 self.warn(

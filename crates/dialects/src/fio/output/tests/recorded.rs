@@ -85,7 +85,7 @@ fn cpu(job: &Value) -> CpuUse {
         user_ns: ns(&job["usr_cpu"]),
         system_ns: ns(&job["sys_cpu"]),
         voluntary_switches: whole(&job["ctx"]),
-        involuntary_switches: 0,
+        ..CpuUse::default()
     }
 }
 

@@ -275,6 +275,7 @@ fn streams_that_agree_share_a_label_and_weigh_their_bytes() {
             write,
             trim,
             foreign,
+            hindrances: Vec::new(),
         })
     };
     case.judgements = vec![judged(1.0, 3000), judged(0.96, 1000)];

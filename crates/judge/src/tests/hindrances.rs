@@ -1,0 +1,83 @@
+//! What kept the agent waiting besides the storage.
+
+use super::*;
+use assay_model::evidence::{Hindrances, IoLimit};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Ten seconds on two processors in one group, with what happened meanwhile.
+fn trial(change: impl FnOnce(&mut Hindrances)) -> Trial {
+    let quiet = Hindrances {
+        stood_still_ns: 7,
+        steal_ns: Some(9),
+        processors: 2,
+        throttled_ns: 5,
+        io_limits: Vec::new(),
+    };
+    Trial::write().direct().with(|t| {
+        t.measured().elapsed_ns = 10 * SECOND;
+        t.moment(true).at_ns = 10 * SECOND;
+        let mut after = quiet.clone();
+        change(&mut after);
+        t.moment(false).hindrances = Some(quiet);
+        t.moment(true).hindrances = Some(after);
+    })
+}
+
+fn told(trial: &Trial) -> Vec<String> {
+    let hindrances = trial.judged().hindrances;
+    hindrances.into_iter().map(|found| found.words).collect()
+}
+
+#[test]
+fn a_quiet_machine_hinders_nothing() {
+    assert_eq!(told(&trial(|_| {})), [""; 0]);
+    let little = trial(|now| {
+        now.steal_ns = Some(9 + SECOND);
+        now.throttled_ns = 5 + SECOND / 10;
+    });
+    let little = little.with(|t| t.measured().cpu.run_delay_ns = SECOND / 2);
+    assert_eq!(told(&little), [""; 0]);
+    assert_eq!(told(&Trial::write()), [""; 0], "an old record");
+}
+
+#[test]
+fn each_hindrance_has_its_own_words() {
+    let stopped = trial(|now| now.stood_still_ns = 7 + 3_200_000_000);
+    assert_eq!(
+        told(&stopped),
+        ["the agent stood still 3.20 s (stopped or suspended)"]
+    );
+    let steal = trial(|now| now.steal_ns = Some(9 + 2 * SECOND));
+    assert_eq!(
+        told(&steal),
+        ["the hypervisor took 10 % of the processors' time"]
+    );
+    let quota = trial(|now| now.throttled_ns = 5 + SECOND);
+    assert_eq!(
+        told(&quota),
+        ["a CPU limit of its cgroup stopped the agent for 10 % of the time"]
+    );
+    let busy = trial(|_| {}).with(|t| t.measured().cpu.run_delay_ns = SECOND);
+    assert_eq!(
+        told(&busy),
+        ["the agent's threads waited for a processor for 10 % of the time"]
+    );
+}
+
+#[test]
+fn a_limit_is_told_of_rates_that_reach_it() {
+    let limited = |device: &str, per_second| {
+        let limit = IoLimit {
+            source: "io.max of cgroup /a".to_owned(),
+            device: device.to_owned(),
+            key: "wbps".to_owned(),
+            per_second,
+        };
+        told(&trial(|now| now.io_limits.push(limit)))
+    };
+    let words = "limited by io.max of cgroup /a to 25.6 MiB/s";
+    assert_eq!(limited("8:0", JOB / 10), [words]);
+    assert_eq!(limited("8:0", JOB), [""; 0], "far below it");
+    assert_eq!(limited("8:16", JOB / 10), [""; 0], "of another device");
+}

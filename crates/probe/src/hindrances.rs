@@ -1,0 +1,214 @@
+//! Whatever keeps this process waiting besides storage: limits of control groups, a hypervisor,
+//! and times in which it was stopped.
+
+use crate::attr;
+use crate::mounts::{self, MountEntry};
+use crate::roots::Roots;
+use assay_model::evidence::{Hindrances, IoLimit};
+use rustix::time::{ClockId, clock_gettime};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Interval of the thread that notices when the process stands still.
+const BEAT_NS: u64 = 100_000_000;
+/// Shortest delay of a beat that counts, in nanoseconds.
+const LATE_NS: u64 = 250_000_000;
+/// `USER_HZ`: times in `/proc/stat` are hundredths of a second.
+const TICK_NS: u64 = 10_000_000;
+/// Keys of `io.max`, and what the files of `blkio.throttle` are called.
+const LIMITS: [(&str, &str); 4] = [
+    ("rbps", "read_bps"),
+    ("wbps", "write_bps"),
+    ("riops", "read_iops"),
+    ("wiops", "write_iops"),
+];
+
+/// Reads the counters.
+pub(crate) fn hindrances(roots: &Roots) -> Hindrances {
+    let stat = attr::whole(&roots.proc.join("stat")).unwrap_or_default();
+    let steal = attr::value_after(&stat, "cpu ").and_then(|all| all.split_whitespace().nth(7));
+    let processors = stat.lines().filter(|line| line.starts_with("cpu")).count();
+    let mut found = Hindrances {
+        stood_still_ns: stood_still_ns(),
+        steal_ns: steal.and_then(|ticks| Some(ticks.parse::<u64>().ok()?.saturating_mul(TICK_NS))),
+        processors: u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX),
+        ..Hindrances::default()
+    };
+    let mounts = mounts::read(roots).unwrap_or_default();
+    let own = attr::whole(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    for controller in ["", "cpu", "blkio"] {
+        for (group, folder) in folders(&mounts, &own, controller).unwrap_or_default() {
+            add_limits(&group, &roots.root.join(folder), &mut found);
+        }
+    }
+    found
+}
+
+/// Time since the first call in which this process stood still, be it stopped, or suspended with
+/// the machine.
+fn stood_still_ns() -> u64 {
+    static HEART: Once = Once::new();
+    static LAST_BEAT: AtomicU64 = AtomicU64::new(u64::MAX);
+    static STOOD_STILL: AtomicU64 = AtomicU64::new(0);
+    // A busy machine is another matter.
+    let late = |waited_ns: u64| {
+        let due = LAST_BEAT.load(Ordering::Relaxed).saturating_add(BEAT_NS);
+        let late = time_ns(ClockId::Monotonic)
+            .saturating_sub(due)
+            .saturating_sub(waited_ns);
+        if late >= LATE_NS { late } else { 0 }
+    };
+    HEART.call_once(|| {
+        // Where no thread can be had, stops are not seen.
+        let _ = thread::Builder::new().spawn(move || {
+            loop {
+                let before = run_delay_ns();
+                LAST_BEAT.store(time_ns(ClockId::Monotonic), Ordering::Relaxed);
+                thread::sleep(Duration::from_nanos(BEAT_NS));
+                STOOD_STILL.fetch_add(
+                    late(run_delay_ns().saturating_sub(before)),
+                    Ordering::Relaxed,
+                );
+            }
+        });
+    });
+    let suspended = time_ns(ClockId::Boottime).saturating_sub(time_ns(ClockId::Monotonic));
+    // The beat that is due now may be later than this call.
+    STOOD_STILL
+        .load(Ordering::Relaxed)
+        .saturating_add(late(0))
+        .saturating_add(suspended)
+}
+
+/// Time of a clock that counts since the start of the system.
+pub(crate) fn time_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    // Both are never negative on these clocks.
+    let (secs, nanos) = (u64::try_from(now.tv_sec), u64::try_from(now.tv_nsec));
+    secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
+}
+
+/// Time for which the calling thread was ready to run and had no processor.
+fn run_delay_ns() -> u64 {
+    let text = attr::whole(Path::new("/proc/thread-self/schedstat")).unwrap_or_default();
+    let delay = text
+        .split_whitespace()
+        .nth(1)
+        .and_then(|ns| ns.parse().ok());
+    delay.unwrap_or(0)
+}
+
+/// Names and folders of a process's control group and of those above it; version 2 has one
+/// hierarchy for all controllers, without a name.
+fn folders(mounts: &[MountEntry], own: &str, controller: &str) -> Option<Vec<(String, PathBuf)>> {
+    let mut groups = own
+        .lines()
+        .filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let (_, path) = groups.find(|(names, _)| names.split(',').any(|name| name == controller))?;
+    let is_here = |entry: &&MountEntry| match controller {
+        "" => entry.mount.fs_type == "cgroup2",
+        name => {
+            let mut options = entry.mount.super_options.iter();
+            entry.mount.fs_type == "cgroup" && options.any(|option| option == name)
+        }
+    };
+    let entry = mounts.iter().find(is_here)?;
+    let below = Path::new(path).strip_prefix(&entry.root).ok()?;
+    let point = entry.mount.point.strip_prefix("/").ok()?;
+    let name = |group: &Path| Path::new("/").join(group).display().to_string();
+    let groups = below.ancestors();
+    Some(
+        groups
+            .map(|group| (name(group), point.join(group)))
+            .collect(),
+    )
+}
+
+/// Adds the limits of a control group of either version.
+fn add_limits(group: &str, folder: &Path, found: &mut Hindrances) {
+    let read = |file: &str| attr::whole(&folder.join(file)).unwrap_or_default();
+    let quota = [read("cpu.max"), read("cpu.cfs_quota_us")].concat();
+    let stat = read("cpu.stat");
+    let stat =
+        |key, unit_ns| Some(attr::value_after(&stat, key)?.trim().parse::<u64>().ok()? * unit_ns);
+    if quota.starts_with(|first: char| first.is_ascii_digit()) {
+        let throttled = stat("throttled_usec ", 1000).or_else(|| stat("throttled_time ", 1));
+        found.throttled_ns = found.throttled_ns.max(throttled.unwrap_or(0));
+    }
+    let mut add = |file: &str, device: &str, key: &str, value: &str| {
+        found
+            .io_limits
+            .extend(value.parse().map(|per_second| IoLimit {
+                source: format!("{file} of cgroup {group}"),
+                device: device.to_owned(),
+                key: key.to_owned(),
+                per_second,
+            }));
+    };
+    for line in read("io.max").lines() {
+        let (device, limits) = line.split_once(' ').unwrap_or_default();
+        for (key, value) in limits.split(' ').filter_map(|limit| limit.split_once('=')) {
+            add("io.max", device, key, value);
+        }
+    }
+    for (key, name) in LIMITS {
+        let file = format!("blkio.throttle.{name}_device");
+        for (device, value) in read(&file).lines().filter_map(|line| line.split_once(' ')) {
+            add(&file, device, key, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Machine;
+
+    #[test]
+    fn limits_of_both_versions_are_found_up_to_the_root() {
+        let machine = Machine::new();
+        machine.mountinfo(
+            "30 1 0:25 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+             31 1 0:26 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
+             32 1 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpuacct,cpu\n",
+        );
+        machine.file("proc/self/cgroup", "4:cpuacct,cpu:/a\n3:blkio:/\n0::/a/b\n");
+        machine.file(
+            "proc/stat",
+            "cpu  1 2 3 4 5 6 7 80 0 0\ncpu0 1\ncpu1 1\nctxt 7\n",
+        );
+        let group = "sys/fs/cgroup/unified/a";
+        let limits = "8:0 rbps=1048576 wbps=max riops=max wiops=20\n";
+        machine.file(&format!("{group}/io.max"), limits);
+        machine.file(&format!("{group}/b/cpu.max"), "50000 100000\n");
+        machine.file(
+            &format!("{group}/b/cpu.stat"),
+            "nr_throttled 3\nthrottled_usec 9\n",
+        );
+        machine.file("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n");
+        machine.file("sys/fs/cgroup/cpu/a/cpu.stat", "throttled_time 90000\n");
+        let throttle = "blkio.throttle.write_bps_device";
+        machine.file(&format!("sys/fs/cgroup/blkio/{throttle}"), "8:0 4096\n");
+        let found = hindrances(&machine.roots);
+        assert_eq!((found.steal_ns, found.processors), (Some(800_000_000), 2));
+        assert_eq!(found.throttled_ns, 9000);
+        let limit = |source: &str, key: &str, per_second| IoLimit {
+            source: source.to_owned(),
+            device: "8:0".to_owned(),
+            key: key.to_owned(),
+            per_second,
+        };
+        let throttle = format!("{throttle} of cgroup /");
+        assert_eq!(
+            found.io_limits,
+            [
+                limit("io.max of cgroup /a", "rbps", 1 << 20),
+                limit("io.max of cgroup /a", "wiops", 20),
+                limit(&throttle, "wbps", 4096),
+            ]
+        );
+    }
+}
