@@ -169,11 +169,13 @@ impl Case<'_> {
     /// read sleeps at most once for each request it spans.
     fn waited(&self, device_share: Option<f64>) -> Option<Share> {
         let (job, reads) = (self.job, &self.measured.read);
-        let top = self.evidence.storage.top()?;
-        if reads.ios == 0 || self.switched_off(top) {
+        let tops = self.evidence.storage.tops();
+        let mut counted = tops.flat_map(|top| self.counting(top));
+        let is_blind = counted.any(|layer| self.switched_off(layer) && !self.has_moved(layer));
+        if reads.ios == 0 || is_blind {
             return None;
         }
-        let requests = self.read_requests(&top.name)?;
+        let requests = self.read_requests()?;
         let places = match job.ioengine.is_asynchronous() {
             true => job.numjobs.saturating_mul(job.iodepth),
             false => job.numjobs,
@@ -185,7 +187,7 @@ impl Case<'_> {
         let least = if job.rw.is_random() || ahead.is_some_and(|ahead| length > ahead) {
             device_share.unwrap_or(0.0)
         } else if only_reads && job.rate.is_none() && job.pause.is_none() {
-            let request = self.delta(&top.name, Direction::Read)? / requests.max(1);
+            let request = self.moved(Direction::Read)? / requests.max(1);
             let spanned = length.div_ceil(request.max(1)).max(1);
             ratio(self.measured.cpu.voluntary_switches / spanned, reads.ios)
         } else {
