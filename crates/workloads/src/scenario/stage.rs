@@ -152,14 +152,10 @@ fn play_all(
             Ok(threads) => threads,
             Err(error) => {
                 gate.cancel();
-                let error = WorkError::no_thread(error);
-                let failed = |_| {
-                    (
-                        StepOutcome::default(),
-                        Err(WorkError::failed(error.to_string())),
-                    )
-                };
-                return stage.acts.iter().map(failed).collect();
+                let words = WorkError::no_thread(error).to_string();
+                let failed = || Err(WorkError::failed(words.clone()));
+                let acts = stage.acts.iter();
+                return acts.map(|_| (StepOutcome::default(), failed())).collect();
             }
         };
         gate.open(());
