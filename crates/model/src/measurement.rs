@@ -145,7 +145,7 @@ pub struct CpuUse {
     /// Preemptions.
     pub involuntary_switches: u64,
     /// Time spent ready to run, without a processor (`schedstat`); 0 where that is not counted.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub run_delay_ns: u64,
 }
 

@@ -139,8 +139,10 @@ impl MadeUp {
         self
     }
 
-    pub(crate) fn sectors(mut self, path: &str, sectors: u64) -> Self {
-        self.0.get_mut(Path::new(path)).unwrap().stamp.sectors = sectors;
+    /// Room that the file takes, and when its attributes changed.
+    pub(crate) fn taking(mut self, path: &str, sectors: u64, changed: i64) -> Self {
+        let stamp = &mut self.0.get_mut(Path::new(path)).unwrap().stamp;
+        (stamp.sectors, stamp.changed) = (sectors, (changed, 0));
         self
     }
 

@@ -472,7 +472,8 @@ fn attributes_that_were_copied_up_alone_lead_to_the_data_below() {
                 .with(path, FileKind::Regular, device)
                 .stamp(path, 4096);
         }
-        files.sectors("/over/f", 8).sectors("/lower/base/f", 8)
+        let attributes = files.taking("/over/f", 8, 2).taking("/up/f", 0, 2);
+        attributes.taking("/lower/base/f", 8, 1)
     };
     let found = resolve(&machine, &files("8:17"), "/over/f");
     assert_eq!(found.top().unwrap().name, "sdb1");
