@@ -40,8 +40,13 @@ impl Case<'_> {
         }
         let lowest = self.moved_by_lowest(direction)?;
         // Mirrors of device mapper count their reads twice (Linux 6.12).
-        let share = ratio(lowest, moved.min(self.job_bytes(direction)));
-        if share < DEVICE_SHARE && storage.partly_memory().next().is_none() {
+        let asked = moved.min(self.job_bytes(direction));
+        let share = ratio(lowest, asked);
+        if storage.partly_memory().next().is_some() {
+            // What was read ahead came from both.
+            return Ok((asked as f64 * ratio(lowest, moved)) as u64);
+        }
+        if share < DEVICE_SHARE {
             return Err(format!(
                 "the devices below {top} moved only {} % of what {top} did: it made up the rest, \
                  kept it in memory or dropped it",
