@@ -87,11 +87,11 @@ pub const STACKS: &[Topology] = stacks! {
     "write through by hand, NVMe" false None, "ext4 $NVME; echo write through > /sys/block/${NVME#/dev/}/queue/write_cache"
     "RAID0 with a RAM disk" false None, "modprobe brd rd_nr=1 rd_size=200000; mdadm -q -C /dev/md0 -R -l 0 -n 2 /dev/vda /dev/ram0; ext4 /dev/md0"
     "RAID1 with a RAM disk" false None, "modprobe brd rd_nr=1 rd_size=200000; mdadm -q -C /dev/md0 -R --assume-clean -l 1 -n 2 /dev/vda /dev/ram0; ext4 /dev/md0"
-    "group with zram" false None, "modprobe zram; echo 100M > /sys/block/zram0/disksize; group /dev/vda /dev/zram0; volume -i 2 -L 100M -n v g; ext4 /dev/g/v"
+    "stripes with zram" false None, "modprobe zram; echo 100M > /sys/block/zram0/disksize; dmsetup create x --table \"0 199936 striped 2 128 /dev/vda 0 /dev/zram0 0\"; ext4 /dev/mapper/x"
     "f2fs" false None, "mkfs.f2fs -q -f /dev/vda; mount -t f2fs /dev/vda /mnt"
     "f2fs on two devices" false None, "mkfs.f2fs -q -f -c /dev/vdb /dev/vda; mount -t f2fs /dev/vda /mnt"
     "btrfs RAID1" false None, "mkfs.btrfs -q -f -d raid1 -m raid1 /dev/vda /dev/vdb; mount -t btrfs /dev/vda /mnt"
     "btrfs on two devices" false None, "mkfs.btrfs -q -f -d single -m raid1 /dev/vda /dev/vdb; mount -t btrfs /dev/vda /mnt"
-    "bcache" false None, "make-bcache -B /dev/vda -C /dev/vdb >/dev/null; for d in vda vdb; do echo /dev/$d > /sys/fs/bcache/register; done; sleep 1; ext4 /dev/bcache0"
+    "bcache" false None, "make-bcache -b 65536 -B /dev/vda -C /dev/vdb >/dev/null; for d in vda vdb; do echo /dev/$d > /sys/fs/bcache/register; done; sleep 1; ext4 /dev/bcache0"
     "nbd of this machine" true None, "mkfs.ext4 -q -F /dev/vda; mount /dev/vda /below; truncate -s 150M /below/image; nbd-server -p /tmp/nbd.pid 10809 /below/image >/dev/null; sleep 1; nbd-client 127.0.0.1 10809 /dev/nbd0 >/dev/null; ext4 /dev/nbd0"
 };

@@ -183,50 +183,41 @@ fn boot(folder: &Path, scratch: &Scratch, programs: &Path, kernel: &str, only: &
     for part in [&folder.join("root.gz"), &modules, programs] {
         std::io::copy(&mut File::open(part)?, &mut all)?;
     }
-    let mut qemu = Command::new(folder.join(QEMU));
-    let machine = "-accel tcg -m 2048 -nodefaults -no-user-config -display none -no-reboot \
-                   -serial stdio -device virtio-scsi-pci,id=scsi -device nvme-subsys,id=two \
-                   -device nvme,id=first,serial=two,subsys=two -device nvme,serial=two,subsys=two";
-    qemu.args(words(machine));
-    let shared = ",file.locking=off";
-    for (name, option, device) in [
-        ("b", "", "virtio-blk-pci,drive=b"),
-        ("c", "", "virtio-blk-pci,drive=c"),
-        (
-            "p",
-            shared,
-            "scsi-hd,drive=p,scsi-id=0,serial=p,wwn=0x5000c50012345678",
-        ),
-        (
-            "q",
-            shared,
-            "scsi-hd,drive=q,scsi-id=1,serial=p,wwn=0x5000c50012345678",
-        ),
-        ("s", "", "scsi-hd,drive=s,scsi-id=2,serial=s"),
-        ("n", "", "nvme-ns,drive=n,bus=first,shared=on,nsid=1"),
-        ("o", "", "nvme,drive=o,serial=plain"),
-    ] {
-        let file = scratch.join(if name == "q" { "p" } else { name });
-        File::create(&file)?.set_len(DISK_MIB << 20)?;
-        let file = file.display();
-        qemu.args([
-            "-drive",
-            &format!("if=none,id={name},format=raw,file={file}{option}"),
-        ]);
-        qemu.args(["-device", device]);
+    for disk in ["b", "c", "p", "s", "n", "o"] {
+        File::create(scratch.join(disk))?.set_len(DISK_MIB << 20)?;
     }
+    let disk = |id: &str, file: &str, device: &str| {
+        let file = scratch.join(file);
+        let drive = format!(
+            "if=none,id={id},format=raw,file.locking=off,file={}",
+            file.display()
+        );
+        format!("-drive {drive} -device {device},drive={id}")
+    };
+    let path = "scsi-hd,serial=p,wwn=0x5000c50012345678,scsi-id";
+    let machine = [
+        "-accel tcg -m 2048 -nodefaults -no-user-config -display none -no-reboot -serial stdio",
+        "-device virtio-scsi-pci -device nvme-subsys,id=two",
+        "-device nvme,id=first,serial=two,subsys=two -device nvme,serial=two,subsys=two",
+        &disk("b", "b", "virtio-blk-pci"),
+        &disk("c", "c", "virtio-blk-pci"),
+        &disk("p", "p", &format!("{path}=0")),
+        &disk("q", "p", &format!("{path}=1")),
+        &disk("s", "s", "scsi-hd,serial=s,scsi-id=2"),
+        &disk("n", "n", "nvme-ns,bus=first,shared=on,nsid=1"),
+        &disk("o", "o", "nvme,serial=plain"),
+    ];
+    let mut qemu = Command::new(folder.join(QEMU));
+    qemu.args(words(&machine.join(" ")))
+        .arg("-initrd")
+        .arg(&image);
+    let kernel_line = format!("console=ttyS0 quiet panic=-1 only={only}");
+    let image = folder.join(format!("vmlinuz-{kernel}"));
     qemu.arg("-kernel")
-        .arg(folder.join(format!("vmlinuz-{kernel}")));
-    qemu.arg("-initrd").arg(&image);
-    qemu.args([
-        "-append",
-        &format!("console=ttyS0 quiet panic=-1 only={only}"),
-    ]);
-    let mut guest = qemu
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start QEMU")?;
+        .arg(image)
+        .args(["-append", &kernel_line]);
+    qemu.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut guest = qemu.spawn().context("cannot start QEMU")?;
     let lines = BufReader::new(guest.stdout.take().context("the guest has no console")?).lines();
     let (mut done, mut failed) = (false, false);
     for line in lines.map_while(Result::ok) {
