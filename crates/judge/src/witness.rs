@@ -2,6 +2,7 @@
 //! account of the agent: how far each may be believed.
 
 use super::share::{Range, percent, ratio};
+use super::touched::part_in_one_pass;
 use super::{Case, DEVICE_SHARE};
 use assay_model::job::Direction;
 use assay_model::storage::{Backing, DeviceKind, Layer};
@@ -44,7 +45,7 @@ impl Case<'_> {
         let share = ratio(lowest, asked);
         if storage.partly_memory().next().is_some() {
             // What was read ahead came from both.
-            return Ok((asked as f64 * ratio(lowest, moved)) as u64);
+            return Ok(part_in_one_pass(asked, moved, lowest));
         }
         if share < DEVICE_SHARE {
             return Err(format!(
