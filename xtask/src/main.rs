@@ -69,7 +69,7 @@ cargo xtask COMMAND
                        labels on real topologies against the kernel's tracepoints (root;
                        minutes); --against: labels of an earlier FILE; --write: the table
                        of docs/evidence.md
-  stacks [--kernel 6.1|6.12] [--only TEXT] [--assay PROGRAM] [--json FILE]
+  stacks [--kernel 6.1|6.12] [--only TEXT] [--assay PROGRAM]
                        labels on stacks of devices (LVM, md, multipath, bcache, ...) in a guest
                        of QEMU with Debian's kernels; an hour, without KVM
   digests              simulated runs on aarch64, bit for bit those of this machine

@@ -2,7 +2,7 @@
 
 use super::{Case, Measured};
 use assay_lang::tr;
-use assay_model::evidence::Evidence;
+use assay_model::evidence::{Evidence, WriteCache};
 use assay_model::job::{Direction, EngineKind, OpenSync};
 use assay_model::storage::DeviceKind;
 use assay_model::work::androbench::DatabaseStep;
@@ -195,6 +195,11 @@ impl Case<'_> {
             OpenSync::Dsync => true,
             OpenSync::Sync => self.evidence.storage.mount.is_none(),
         };
-        by_flag && self.job.direct && self.leaves_have_fua()
+        // A layer above whose queue says write through drops FUA.
+        let passed = self.evidence.storage.reached_directly().all(|layer| {
+            let queue = self.queue(layer);
+            queue.is_some_and(|queue| queue.write_cache == Some(WriteCache::Back))
+        });
+        by_flag && self.job.direct && passed && self.leaves_have_fua()
     }
 }

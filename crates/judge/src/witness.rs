@@ -2,6 +2,7 @@
 //! account of the agent: how far each may be believed.
 
 use super::share::{Range, percent, ratio};
+use super::touched::part_in_one_pass;
 use super::{Case, DEVICE_SHARE};
 use assay_lang::tr;
 use assay_model::evidence::FileChange;
@@ -45,8 +46,13 @@ impl Case<'_> {
         }
         let lowest = self.moved_by_lowest(direction)?;
         // Mirrors of device mapper count their reads twice (Linux 6.12).
-        let share = ratio(lowest, moved.min(self.job_bytes(direction)));
-        if share < DEVICE_SHARE && storage.partly_memory().next().is_none() {
+        let asked = moved.min(self.job_bytes(direction));
+        let share = ratio(lowest, asked);
+        if storage.partly_memory().next().is_some() {
+            // What was read ahead came from both.
+            return Ok(part_in_one_pass(asked, moved, lowest));
+        }
+        if share < DEVICE_SHARE {
             return Err(format!(
                 "the devices below {top} moved only {} % of what {top} did: it made up the rest, \
                  kept it in memory or dropped it",

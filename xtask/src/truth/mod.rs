@@ -22,6 +22,7 @@ use jobs::{Cached, FILE_MIB, JOBS, Neighbour, On, TruthJob};
 use judge::{Scene, truth};
 use operations::{MeasuredPhase, operations};
 use rustix::fs::{FallocateFlags, Mode, OFlags};
+use stacks::lowest;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::num::NonZeroU64;
@@ -254,7 +255,9 @@ impl Bench {
     fn cell(&self, cell: &TruthCell, storage: &Storage) -> Result<Vec<TruthRow>> {
         let job = cell.job;
         self.prepare(job, storage)?;
-        if let Some(files) = storage.file_system() {
+        if storage.is_stack {
+            self.tracer.listen_to_all()?;
+        } else if let Some(files) = storage.file_system() {
             self.tracer.listen(&storage.devices(), files)?;
         }
         // Of a file that is changed midway, as it was before.
@@ -303,6 +306,18 @@ impl Bench {
                 _ => MeasuredPhase::of(claim, &all, job.words.contains("sync")),
             };
             let phase = phase.context("the calls of the job are not in the trace")?;
+            if storage.is_stack {
+                let flushed = job.words.contains("end_fsync");
+                let mut truth = lowest::truth(claim, phase, &all, &device, flushed)?;
+                if storage.is_opaque {
+                    truth.label.push("unknown");
+                }
+                // The label of a network block device says that its server is not seen.
+                if claim.because.contains("beneath") {
+                    truth.label.extend(["device", "device-unflushed"]);
+                }
+                return Ok(cell.row(claim, &truth));
+            }
             Ok(cell.row(claim, &truth(claim, &phase, &scene)))
         };
         claims(&text)?.iter().map(judged).collect()

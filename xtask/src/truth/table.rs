@@ -220,7 +220,8 @@ impl TruthTable {
         Ok(())
     }
 
-    fn markdown(&self) -> String {
+    /// The rows in tables of Markdown: by topology, and by job.
+    pub fn markdown(&self) -> String {
         let mut text = format!(
             "\n{} cells: {} right, {} unknown, {} wrong.\n",
             self.rows.len(),
@@ -275,8 +276,7 @@ const BEGIN: &str = "<!-- truth: written by `cargo xtask truth --write` -->";
 const END: &str = "<!-- truth: end -->";
 
 impl TruthRow {
-    /// The row as it is kept for a later comparison.
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         json!({
             "name": self.name(),
             "label": self.label,

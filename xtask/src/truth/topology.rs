@@ -29,13 +29,17 @@ pub struct Storage {
     pub has_program: bool,
     /// Another file shares the blocks of the file before each job.
     pub is_shared: bool,
+    /// A stack of the guest, whose lowest devices are all that there are.
+    pub is_stack: bool,
+    /// A layer makes up or keeps data where no counter tells: `unknown` is right.
+    pub is_opaque: bool,
     _undo: Undo,
 }
 
 /// Guards that remove the storage again, in this order.
 type Undo = Vec<Box<dyn Any + Send + Sync>>;
 
-type Made = Result<Storage, Unavailable>;
+pub type Made = Result<Storage, Unavailable>;
 
 /// One kind of storage.
 pub struct Topology {
@@ -192,19 +196,15 @@ pub const TOPOLOGIES: [Topology; 34] = [
 ];
 
 impl Storage {
-    /// A file whose devices are known to somebody else.
-    pub fn of_file(file: PathBuf) -> Self {
+    /// A stack of the guest: a device, or a file on `/mnt`.
+    pub fn of_stack(device: Option<&str>, is_opaque: bool, undo: assay_testkit::Undo) -> Self {
         Self {
+            node: device.map(PathBuf::from),
             is_memory: false,
-            ..memory(file)
-        }
-    }
-
-    /// A device whose lowest devices are known to somebody else.
-    pub fn of_device(node: PathBuf) -> Self {
-        Self {
-            node: Some(node.clone()),
-            ..Self::of_file(node)
+            is_stack: true,
+            is_opaque,
+            _undo: vec![Box::new(undo)],
+            ..memory(PathBuf::from(device.unwrap_or("/mnt/f")))
         }
     }
 
@@ -304,6 +304,10 @@ impl Storage {
 
     /// Writes out what is cached of the file and its device, and drops it.
     pub fn drop_cache(&self) -> std::io::Result<()> {
+        if self.is_stack {
+            rustix::fs::sync();
+            return fs::write("/proc/sys/vm/drop_caches", "3");
+        }
         let below = self
             .node
             .as_ref()
@@ -458,6 +462,8 @@ fn memory(file: PathBuf) -> Storage {
         has_extents: false,
         has_program: false,
         is_shared: false,
+        is_stack: false,
+        is_opaque: false,
         _undo: Vec::new(),
     }
 }

@@ -176,6 +176,13 @@ fn the_paths_to_a_disk_are_flushed_together() {
         .layer("p1", LayerRole::Top, None, BACK)
         .with(|t| t.evidence().storage.layers.rotate_right(1));
     partition.flushed("nvme0c0n1", 1).writes_are("device");
+    // By hand, and not at the paths.
+    let synced = nvme().wrote("nvme0n1", JOB).fua().direct();
+    let synced = synced.sync(OpenSync::Dsync);
+    synced.writes_are("device");
+    let through = |queue: &mut QueueSettings| queue.write_cache = Some(WriteCache::Through);
+    let dropped = synced.queue("nvme0n1", through);
+    dropped.writes_are("device-unflushed");
     // Device mapper counts the flushes of a multipath device at its top.
     let multipath = || drive("dm-0", ["sda", "sdb"]).wrote("dm-0", JOB);
     let multipath = || multipath().kind("dm-0", DeviceKind::Dm);

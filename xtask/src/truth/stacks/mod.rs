@@ -1,16 +1,18 @@
 //! `cargo xtask stacks`: labels on stacks of devices, in a guest of QEMU with Debian's kernels.
 
-mod guest;
 mod list;
+pub mod lowest;
 
+use super::jobs::{JOBS, Neighbour, On};
+use super::trace::Tracer;
+use super::{Bench, TruthCell, built, random};
 use crate::board::initramfs::pack;
 use crate::board::program;
 use crate::packages::{self, Packages, launcher, unpack};
 use crate::run::{build_folder, run};
 use anyhow::{Context, Result, bail};
 use assay_testkit::Scratch;
-use serde_json::Value;
-use std::collections::BTreeMap;
+use list::STACKS;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -22,50 +24,18 @@ use std::process::{Command, Stdio};
 const RECIPE: &str = "1";
 const FOLDER: &str = "stacks";
 const QEMU: &str = "qemu-system-x86_64";
-/// Begins a line of the guest with a row of the table.
-const ROW: &str = "row: ";
-/// The last line of the guest.
-const DONE: &str = "all stacks are measured";
 
 /// Kernels, each with the package that depends on its newest one.
 const KERNELS: [(&str, &str); 2] = [
     ("6.1", "linux-image-amd64"),
     ("6.12", "linux-image-amd64/bookworm-backports"),
 ];
-const PACKAGES: [&str; 16] = [
-    "bcache-tools",
-    "btrfs-progs",
-    "busybox-static",
-    "dmsetup",
-    "e2fsprogs",
-    "f2fs-tools",
-    "fdisk",
-    "kmod",
-    "lvm2",
-    "mdadm",
-    "mount",
-    "nbd-client",
-    "nbd-server",
-    "thin-provisioning-tools",
-    "util-linux",
-    "xfsprogs",
-];
+const PACKAGES: &str = "bcache-tools btrfs-progs busybox-static dmsetup e2fsprogs f2fs-tools fdisk \
+                        kmod lvm2 mdadm mount nbd-client nbd-server thin-provisioning-tools \
+                        util-linux xfsprogs";
 /// Folders of a kernel's modules that hold those of storage.
-const MODULES: [&str; 13] = [
-    "arch",
-    "block",
-    "crypto",
-    "drivers/ata",
-    "drivers/block",
-    "drivers/dax",
-    "drivers/md",
-    "drivers/nvme",
-    "drivers/scsi",
-    "drivers/virtio",
-    "fs",
-    "lib",
-    "mm",
-];
+const MODULES: &str = "arch block crypto drivers/ata drivers/block drivers/dax drivers/md \
+                       drivers/nvme drivers/scsi drivers/virtio fs lib mm";
 const DISK_MIB: u64 = 256;
 
 const INIT: &str = "#!/bin/busybox sh
@@ -92,40 +62,59 @@ done
 poweroff -f
 ";
 
-/// Measures on all stacks and kernels, or some, and prints the table.
-pub fn check(words: &[&str]) -> Result<()> {
-    let (mut only, mut kernel, mut json, mut assay) = (String::new(), None, None, None);
-    for pair in words.chunks(2) {
+/// Measures on all stacks and kernels, or some; fails when a label is wrong.
+pub fn check(arguments: &[&str]) -> Result<()> {
+    let (mut only, mut kernel, mut assay) = (String::new(), None, None);
+    for pair in arguments.chunks(2) {
         match pair {
-            ["--inside", only] => return guest::run(only),
+            ["--inside", only] => return inside(only),
             ["--only", text] => only = text.replace(' ', "%20"),
             ["--kernel", name] => kernel = Some(*name),
-            ["--json", path] => json = Some(*path),
             ["--assay", path] => assay = Some(PathBuf::from(path)),
-            _ => bail!("stacks has the options --kernel, --only, --json and --assay, with a value"),
+            _ => bail!("stacks has the options --kernel, --only and --assay, with a value"),
         }
     }
     packages::prepare(FOLDER, RECIPE, prepare).context("cannot prepare the guest")?;
     let folder = build_folder()?.join(FOLDER);
-    let program = match assay {
-        Some(program) => program,
-        None => super::built()?,
-    };
+    let assay = assay.map_or_else(built, Ok)?;
     let scratch = Scratch::new()?;
-    let programs = programs(&folder, &scratch, &program)?;
-    let mut rows: Vec<(&str, Value)> = Vec::new();
-    for (name, _) in KERNELS
-        .iter()
-        .filter(|(name, _)| kernel.is_none_or(|it| it == *name))
-    {
-        let measured = boot(&folder, &scratch, &programs, name, &only)?;
-        rows.extend(measured.into_iter().map(|row| (*name, row)));
+    let programs = programs(&folder, &scratch, &assay)?;
+    let all = KERNELS.iter().map(|(name, _)| *name);
+    for name in all.filter(|name| kernel.is_none_or(|it| it == *name)) {
+        boot(&folder, &scratch, &programs, name, &only)?;
     }
-    if let Some(path) = json {
-        let rows: Vec<&Value> = rows.iter().map(|(_, row)| row).collect();
-        fs::write(path, serde_json::to_string_pretty(&rows)?)?;
+    Ok(())
+}
+
+/// The guest's side: measures on the stacks whose name has `only` in it.
+fn inside(only: &str) -> Result<()> {
+    let scratch = Scratch::new()?;
+    let bench = Bench {
+        tracer: Tracer::new(&scratch.join("tracing"))?,
+        program: PathBuf::from("/assay"),
+        contents: random()?,
+        keep: None,
+        scratch,
+    };
+    let mut cells = Vec::new();
+    for topology in STACKS.iter().filter(|stack| stack.name.contains(only)) {
+        let has_files = !topology.name.ends_with("(device)");
+        let jobs = JOBS.iter().filter(|job| job.neighbour == Neighbour::None);
+        let jobs = jobs.filter(|job| job.on == On::All || (has_files && job.on == On::Files));
+        cells.extend(jobs.map(|job| TruthCell {
+            topology,
+            job,
+            engine: "psync",
+        }));
     }
-    table(&rows)
+    let table = bench.measure(&cells, None);
+    println!("{}", table.markdown());
+    table.print();
+    table.verdict(None)
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
 }
 
 fn prepare(folder: &Path) -> Result<()> {
@@ -138,7 +127,7 @@ fn prepare(folder: &Path) -> Result<()> {
     let data = "-L \"$here/usr/share/qemu\" -L \"$here/usr/share/seabios\"";
     launcher(folder, &host, &format!("usr/bin/{QEMU}"), data)?;
     let root = work.join("root");
-    for package in packages.all_of("amd64", &PACKAGES)? {
+    for package in packages.all_of("amd64", &words(PACKAGES))? {
         unpack(&package, &root)?;
     }
     for part in ["usr/share", "usr/lib/udev", "lib/udev", "var"] {
@@ -159,7 +148,7 @@ fn prepare(folder: &Path) -> Result<()> {
         fs::create_dir_all(&to)?;
         let mut copy = Command::new("cp");
         copy.args(["--recursive", "--parents"]).current_dir(&from);
-        copy.args(MODULES.map(|part| format!("kernel/{part}")));
+        copy.args(words(MODULES).iter().map(|part| format!("kernel/{part}")));
         run(copy.args(["modules.builtin", "modules.order"]).arg(&to))?;
         let depmod = program(&host, &["bin/kmod", "usr/bin/kmod"]);
         let mut depmod = Command::new(depmod);
@@ -186,112 +175,59 @@ fn programs(folder: &Path, scratch: &Scratch, assay: &Path) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// Starts the guest, and returns the rows that it prints.
-fn boot(
-    folder: &Path,
-    scratch: &Scratch,
-    programs: &Path,
-    kernel: &str,
-    only: &str,
-) -> Result<Vec<Value>> {
+/// Starts the guest, and repeats what it prints.
+fn boot(folder: &Path, scratch: &Scratch, programs: &Path, kernel: &str, only: &str) -> Result<()> {
     let image = scratch.join("initrd");
     let mut all = File::create(&image)?;
     let modules = folder.join(format!("modules-{kernel}.gz"));
     for part in [&folder.join("root.gz"), &modules, programs] {
         std::io::copy(&mut File::open(part)?, &mut all)?;
     }
-    let mut qemu = Command::new(folder.join(QEMU));
-    let machine = "-accel tcg -m 2048 -nodefaults -no-user-config -display none -no-reboot \
-                   -serial stdio -device virtio-scsi-pci,id=scsi -device nvme-subsys,id=two \
-                   -device nvme,id=first,serial=two,subsys=two -device nvme,serial=two,subsys=two";
-    qemu.args(machine.split(' ').filter(|word| !word.is_empty()));
-    let shared = ",file.locking=off";
-    for (name, option, device) in [
-        ("b", "", "virtio-blk-pci,drive=b"),
-        ("c", "", "virtio-blk-pci,drive=c"),
-        (
-            "p",
-            shared,
-            "scsi-hd,drive=p,scsi-id=0,serial=p,wwn=0x5000c50012345678",
-        ),
-        (
-            "q",
-            shared,
-            "scsi-hd,drive=q,scsi-id=1,serial=p,wwn=0x5000c50012345678",
-        ),
-        ("s", "", "scsi-hd,drive=s,scsi-id=2,serial=s"),
-        ("n", "", "nvme-ns,drive=n,bus=first,shared=on,nsid=1"),
-        ("o", "", "nvme,drive=o,serial=plain"),
-    ] {
-        let file = scratch.join(if name == "q" { "p" } else { name });
-        File::create(&file)?.set_len(DISK_MIB << 20)?;
-        let file = file.display();
-        qemu.args([
-            "-drive",
-            &format!("if=none,id={name},format=raw,file={file}{option}"),
-        ]);
-        qemu.args(["-device", device]);
+    for disk in ["b", "c", "p", "s", "n", "o"] {
+        File::create(scratch.join(disk))?.set_len(DISK_MIB << 20)?;
     }
+    let disk = |id: &str, file: &str, device: &str| {
+        let file = scratch.join(file);
+        let drive = format!(
+            "if=none,id={id},format=raw,file.locking=off,file={}",
+            file.display()
+        );
+        format!("-drive {drive} -device {device},drive={id}")
+    };
+    let path = "scsi-hd,serial=p,wwn=0x5000c50012345678,scsi-id";
+    let machine = [
+        "-accel tcg -m 2048 -nodefaults -no-user-config -display none -no-reboot -serial stdio",
+        "-device virtio-scsi-pci -device nvme-subsys,id=two",
+        "-device nvme,id=first,serial=two,subsys=two -device nvme,serial=two,subsys=two",
+        &disk("b", "b", "virtio-blk-pci"),
+        &disk("c", "c", "virtio-blk-pci"),
+        &disk("p", "p", &format!("{path}=0")),
+        &disk("q", "p", &format!("{path}=1")),
+        &disk("s", "s", "scsi-hd,serial=s,scsi-id=2"),
+        &disk("n", "n", "nvme-ns,bus=first,shared=on,nsid=1"),
+        &disk("o", "o", "nvme,serial=plain"),
+    ];
+    let mut qemu = Command::new(folder.join(QEMU));
+    qemu.args(words(&machine.join(" ")))
+        .arg("-initrd")
+        .arg(&image);
+    let kernel_line = format!("console=ttyS0 quiet panic=-1 only={only}");
+    let image = folder.join(format!("vmlinuz-{kernel}"));
     qemu.arg("-kernel")
-        .arg(folder.join(format!("vmlinuz-{kernel}")));
-    qemu.arg("-initrd").arg(&image);
-    qemu.args([
-        "-append",
-        &format!("console=ttyS0 quiet panic=-1 only={only}"),
-    ]);
-    let mut guest = qemu
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start QEMU")?;
+        .arg(image)
+        .args(["-append", &kernel_line]);
+    qemu.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut guest = qemu.spawn().context("cannot start QEMU")?;
     let lines = BufReader::new(guest.stdout.take().context("the guest has no console")?).lines();
-    let (mut rows, mut done) = (Vec::new(), false);
+    let (mut done, mut failed) = (false, false);
     for line in lines.map_while(Result::ok) {
-        let line = line.trim_end();
-        match line.strip_prefix(ROW) {
-            Some(row) => {
-                let row: Value = serde_json::from_str(row).context("a row of the guest")?;
-                if row["verdict"] != "right" {
-                    println!("{kernel}: {row:#}");
-                }
-                rows.push(row);
-            }
-            None => println!("{kernel}: {line}"),
-        }
-        done |= line == DONE;
+        println!("{kernel}: {}", line.trim_end());
+        done |= line.starts_with("truth: ");
+        failed |= line.starts_with("xtask: ");
     }
     guest.wait()?;
-    if !done {
-        bail!("the guest with Linux {kernel} ended early");
+    if failed || !done {
+        bail!("the guest with Linux {kernel} failed");
     }
-    Ok(rows)
-}
-
-/// Prints how many labels of each stack are right, rightly unknown, unknown and wrong, and fails
-/// when one is wrong.
-fn table(rows: &[(&str, Value)]) -> Result<()> {
-    const KINDS: [&str; 4] = ["right", "rightly unknown", "unknown", "wrong"];
-    let kind = |row: &Value| match (row["verdict"].as_str(), row["label"].as_str()) {
-        (Some("right"), Some("unknown")) => 1,
-        (Some("right"), _) => 0,
-        (Some("unknown"), _) => 2,
-        _ => 3,
-    };
-    let mut counts: BTreeMap<String, [usize; 4]> = BTreeMap::new();
-    for (kernel, row) in rows {
-        let name = row["name"].as_str().unwrap_or_default();
-        let stack = name.split(" / ").next().unwrap_or_default();
-        for key in [format!("{kernel} {stack}"), "~ all".to_owned()] {
-            counts.entry(key).or_default()[kind(row)] += 1;
-        }
-    }
-    println!("| stack | {} |\n|---|---|---|---|---|", KINDS.join(" | "));
-    for (key, [right, rightly, unknown, wrong]) in &counts {
-        println!("| {key} | {right} | {rightly} | {unknown} | {wrong} |");
-    }
-    match counts.get("~ all") {
-        Some([.., 0]) => Ok(()),
-        Some([.., wrong]) => bail!("{wrong} labels are wrong"),
-        None => bail!("nothing was measured"),
-    }
+    Ok(())
 }

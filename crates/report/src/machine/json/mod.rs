@@ -388,7 +388,6 @@ struct LayerPart<'a> {
     name: &'a str,
     role: LayerRole,
     parent: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     other_parents: &'a [String],
     major: u32,
     minor: u32,
