@@ -320,17 +320,6 @@ impl Metrics {
 /// Mean number of reads and writes in flight on so many threads, by Little's law: the sum of their
 /// latencies over the time in which they could be in flight, that of flush calls left out. `None`
 /// where nothing moved or a record of latencies is damaged.
-///
-/// ```
-/// use assay_stats::derive::in_flight;
-/// use assay_stats::histogram::Histogram;
-/// let mut measured = assay_model::trial::Measurement::default();
-/// measured.elapsed_ns = 1_000;
-/// let mut latencies = Histogram::new();
-/// (0..8).for_each(|_| latencies.record(500));
-/// measured.read.latency = latencies.to_record();
-/// assert_eq!(in_flight(&measured, 1), Some(4.0));
-/// ```
 pub fn in_flight(measured: &Measurement, threads: u32) -> Option<f64> {
     let mut sum_ns = 0.0;
     for record in [&measured.read.latency, &measured.write.latency] {

@@ -47,21 +47,7 @@ struct IoEvent {
     result2: i64,
 }
 
-/// Head of `struct aio_ring`, behind which the events are. The kernel maps it at the address that
-/// is a context's id, and lets the process take events out of it (`user_refill_reqs_available`).
-#[repr(C)]
-#[derive(Debug)]
-struct Ring {
-    id: u32,
-    entries: u32,
-    head: AtomicU32,
-    tail: AtomicU32,
-    magic: u32,
-    features: [u32; 2],
-    header_bytes: u32,
-}
-
-/// `AIO_RING_MAGIC`: the layout is that of [`Ring`].
+/// `AIO_RING_MAGIC`: the layout of the ring is known.
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
 /// `struct __kernel_old_timespec`, which `io_getevents(2)` takes on every
@@ -97,22 +83,25 @@ impl Context {
         check(answer).map(|_| Self(id))
     }
 
-    /// Takes the next event without a system call; `None` where there is none, or the kernel
-    /// maps no ring that is known.
+    /// Takes the next event out of the kernel's ring (`struct aio_ring`) without a system call;
+    /// `None` where there is none, or no ring that is known.
     #[inline]
     fn next_event(&self) -> Option<IoEvent> {
-        let ring = self.0 as *const Ring;
-        // SAFETY: the kernel maps the ring at this address until `io_destroy`, as the C library
-        // for this interface relies on too. It writes an event before it moves `tail` past it, and
-        // uses a place again after `head` is past it; only this thread moves `head`.
+        let ring = self.0 as *mut u32;
+        // SAFETY: the kernel maps the ring at the address that is the id until `io_destroy`, and
+        // lets the process take events out of it (`user_refill_reqs_available`). It writes an event
+        // before it moves the tail past it, and uses its place again after the head, which only this
+        // thread moves, is past it.
         unsafe {
-            let (head, entries) = ((*ring).head.load(Ordering::Relaxed), (*ring).entries);
-            let known = (*ring).magic == RING_MAGIC && head < entries;
-            if !known || head == (*ring).tail.load(Ordering::Acquire) {
+            let [entries, magic] = [1, 4].map(|at| ring.add(at).read());
+            let [head, tail] = [2, 3].map(|at| AtomicU32::from_ptr(ring.add(at)));
+            let next = head.load(Ordering::Relaxed);
+            if magic != RING_MAGIC || next >= entries || next == tail.load(Ordering::Acquire) {
                 return None;
             }
-            let event = ring.add(1).cast::<IoEvent>().add(head as usize).read();
-            (*ring).head.store((head + 1) % entries, Ordering::Release);
+            let events = ring.add(8).cast::<IoEvent>();
+            let event = events.add(next as usize).read_unaligned();
+            head.store((next + 1) % entries, Ordering::Release);
             Some(event)
         }
     }

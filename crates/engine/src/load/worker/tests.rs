@@ -85,10 +85,15 @@ fn each_completion_is_followed_by_the_next_io() {
     let script = |_| after(MS);
     let mut job = writes(100);
     job.iodepth = 8;
-    let log = Play::new(job, &script).asynchronous().log;
+    let log = Play::new(job.clone(), &script).asynchronous().log;
     let (filled, drained) = log.left.split_at(100 - 7);
     assert!(filled.iter().all(|&left| left == 7), "{filled:?}");
     assert_eq!(drained, [6, 5, 4, 3, 2, 1, 0]);
+    // Unless the job wants more at a time.
+    let mut play = Play::new(job, &script);
+    play.takes_back = 4;
+    let left = play.asynchronous().log.left;
+    assert_eq!((left.len(), &left[..3]), (25, &[4; 3][..]));
 }
 
 #[test]

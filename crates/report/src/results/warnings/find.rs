@@ -247,24 +247,22 @@ const KEPT_DEPTH: f64 = 0.9;
 /// Fewer I/Os than this for each place of the queue, and filling and draining it counts.
 const IOS_PER_PLACE: u64 = 20;
 
-/// Returns true if a job has its queue full throughout: nothing in it asks for waits.
+/// Returns true if nothing in a job asks for waits: its queue is to be full throughout.
 fn keeps_queue_full(job: &Job) -> bool {
-    let queues = matches!(
-        job.ioengine,
-        EngineKind::Libaio | EngineKind::IoUring | EngineKind::Posixaio
-    );
+    use EngineKind::{IoUring, Libaio, Posixaio};
+    let queues = matches!(job.ioengine, IoUring | Libaio | Posixaio) && job.iodepth > 1;
     let waits = job.rate.is_some() || job.pause.is_some() || job.flush.every.is_some();
     // Threads that have a share each end one after the other.
-    queues && job.iodepth > 1 && !waits && (job.numjobs == 1 || job.time_based)
+    queues && !waits && (job.numjobs == 1 || job.time_based)
 }
 
 /// The same of a stream of a load, which can ask for more.
 fn stream_keeps_queue_full(stream: &Stream) -> bool {
     let engine = &stream.engine;
-    let low = engine.iodepth_low == 0 || engine.iodepth_low >= engine.iodepth;
-    let single = engine.batch_complete_min <= 1 && engine.batch_complete_max <= 1;
-    let others = stream.verify.is_some() || stream.pace.latency_target.is_some();
-    low && single && !engine.serialize_overlap && !others && stream.trace.read.is_none()
+    let batch = engine.batch_complete_min.max(engine.batch_complete_max);
+    let whole = engine.iodepth_low.is_multiple_of(engine.iodepth) && batch <= 1;
+    let orders = stream.verify.is_some() || stream.trace.read.is_some();
+    whole && !orders && !engine.serialize_overlap && stream.pace.latency_target.is_none()
 }
 
 /// Jobs with fewer I/Os in flight than they asked for. A device that is the limit has them all.

@@ -162,6 +162,8 @@ pub(super) struct Play<'s> {
     pub(super) room: usize,
     /// Handed over in one go.
     pub(super) takes: usize,
+    /// Taken back in one go, at most (`iodepth_batch_complete_max`).
+    pub(super) takes_back: u32,
     /// Gaps of all workers, and which of them this one is.
     pub(super) gaps: (Arc<SharedGaps>, usize),
     /// What comes of flushes.
@@ -190,6 +192,7 @@ impl<'s> Play<'s> {
             script,
             room: usize::MAX,
             takes: usize::MAX,
+            takes_back: 0,
             gaps: (SharedGaps::new(1), 0),
             flush: Ok(()),
             shared: Arc::default(),
@@ -219,7 +222,8 @@ impl<'s> Play<'s> {
         let clock = Virtual(&time);
         let log = Cell::default();
         let file = tempfile::NamedTempFile::new().unwrap();
-        let load = load_of(&self.job, file.path(), 1);
+        let mut load = load_of(&self.job, file.path(), 1);
+        load.streams[0].engine.batch_complete_max = self.takes_back;
         let stream = &load.streams[0];
         let plan = FilePlan::resolve(stream, &load).unwrap();
         let shared_files = SharedFiles::default();
