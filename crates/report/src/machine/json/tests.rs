@@ -239,6 +239,7 @@ fn with_every_field() -> Run {
     }
     let mut measured = run.trials.iter_mut().filter(|t| t.job.name == "rand-rw-4k");
     let trial = measured.next().unwrap();
+    trial.measured.as_mut().unwrap().cpu.run_delay_ns = 3_600_000_000_000;
     trial.job.flush.every = Some((1, FlushCall::Fsync));
     let totals = trial.measured.as_mut().unwrap();
     for direction in [&mut totals.read, &mut totals.write] {
