@@ -137,7 +137,12 @@ impl Device {
 
     /// Devices it is made of (device mapper, md, bcache).
     pub(crate) fn slaves(&self) -> Vec<String> {
-        attr::entries(&self.dir.join("slaves"))
+        let mut names = attr::entries(&self.dir.join("slaves"));
+        // bcache lists its cache there, and leads to a folder of its backing device.
+        let backing = fs::canonicalize(self.dir.join("bcache")).ok();
+        let backing = backing.and_then(|it| it.parent()?.file_name()?.to_str().map(str::to_owned));
+        names.extend(backing.filter(|name| *name != self.name && !names.contains(name)));
+        names
     }
 
     /// `true` if each device it is made of leads to the same disk. Only multipath makes

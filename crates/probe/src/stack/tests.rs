@@ -144,6 +144,18 @@ fn a_device_that_is_reached_on_two_ways_is_no_leaf_because_of_the_second() {
 }
 
 #[test]
+fn a_bcache_is_on_its_cache_and_on_its_backing_device() {
+    let machine = two_disks();
+    machine.disk("virtual/block/bcache0", "251:0", 80 * MIB_SECTORS);
+    machine.hold("bcache0", "sdb");
+    machine.file("sys/devices/pci/block/sda/bcache/state", "clean\n");
+    let folder = "sys/devices/virtual/block/bcache0/bcache";
+    machine.link(folder, "sys/devices/pci/block/sda/bcache");
+    let storage = resolve(&machine, &directory("/srv", "251:0"), "/srv");
+    assert_eq!(leaves(&storage), ["sdb", "sda"]);
+}
+
+#[test]
 fn a_circle_of_devices_ends() {
     let machine = two_disks();
     add_loop(&machine);
