@@ -84,6 +84,7 @@ fn serve_until(
     folder: Option<PathBuf>,
     catch: fn(Ending) -> io::Result<EndingSignals>,
 ) -> Result<(), FrameError> {
+    assay_probe::hindrances::watch_for_stops();
     // People ask a copying program how far it is; who asks the agent, or a work
     // that has nothing to say, must end nothing.
     assay_engine::survive_wakes()?;

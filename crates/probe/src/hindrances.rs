@@ -47,34 +47,40 @@ pub(crate) fn hindrances(roots: &Roots) -> Hindrances {
     found
 }
 
-/// Time since the first call in which this process stood still, be it stopped, or suspended with
-/// the machine.
-fn stood_still_ns() -> u64 {
-    static HEART: Once = Once::new();
-    static LAST_BEAT: AtomicU64 = AtomicU64::new(u64::MAX);
-    static STOOD_STILL: AtomicU64 = AtomicU64::new(0);
-    // A busy machine is another matter.
-    let late = |waited_ns: u64| {
-        let due = LAST_BEAT.load(Ordering::Relaxed).saturating_add(BEAT_NS);
-        let late = time_ns(ClockId::Monotonic)
-            .saturating_sub(due)
-            .saturating_sub(waited_ns);
-        if late >= LATE_NS { late } else { 0 }
-    };
+static HEART: Once = Once::new();
+/// The maximum: there is no heart.
+static LAST_BEAT: AtomicU64 = AtomicU64::new(u64::MAX);
+static STOOD_STILL: AtomicU64 = AtomicU64::new(0);
+
+/// Starts the thread that notices when this process stands still, be it stopped, or suspended with
+/// the machine. A thread shares the folder and the files of the one that starts it: that is to be
+/// one that keeps none of a file system under test. Where no thread can be had, stops are not seen.
+pub fn watch_for_stops() {
     HEART.call_once(|| {
-        // Where no thread can be had, stops are not seen.
-        let _ = thread::Builder::new().spawn(move || {
+        let _ = thread::Builder::new().spawn(|| {
             loop {
                 let before = run_delay_ns();
                 LAST_BEAT.store(time_ns(ClockId::Monotonic), Ordering::Relaxed);
                 thread::sleep(Duration::from_nanos(BEAT_NS));
-                STOOD_STILL.fetch_add(
-                    late(run_delay_ns().saturating_sub(before)),
-                    Ordering::Relaxed,
-                );
+                let late = late(run_delay_ns().saturating_sub(before));
+                STOOD_STILL.fetch_add(late, Ordering::Relaxed);
             }
         });
     });
+}
+
+/// Time by which a beat is late, without that for which its thread waited for a processor: a busy
+/// machine is another matter.
+fn late(waited_ns: u64) -> u64 {
+    let due = LAST_BEAT.load(Ordering::Relaxed).saturating_add(BEAT_NS);
+    let late = time_ns(ClockId::Monotonic)
+        .saturating_sub(due)
+        .saturating_sub(waited_ns);
+    if late >= LATE_NS { late } else { 0 }
+}
+
+/// Time in which this process stood still since it watches for that.
+fn stood_still_ns() -> u64 {
     let suspended = time_ns(ClockId::Boottime).saturating_sub(time_ns(ClockId::Monotonic));
     // The beat that is due now may be later than this call.
     STOOD_STILL

@@ -12,7 +12,7 @@ pub mod counters;
 mod device;
 pub mod devices;
 mod files;
-mod hindrances;
+pub mod hindrances;
 pub mod identity;
 pub mod memory;
 mod mounts;

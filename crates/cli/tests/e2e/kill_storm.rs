@@ -138,7 +138,9 @@ fn stored(bed: &Bed) -> u64 {
     if !bed.store().exists() {
         return 0;
     }
-    let listed = bed.run(&["list", "--all", "--json"]).json();
+    let listed = bed.run(&["list", "--all", "--json"]);
+    listed.assert_code(0);
+    let listed = listed.json();
     let runs = listed["runs"].as_array().expect("a list").iter();
     runs.filter_map(|run| run["trials_done"].as_u64()).sum()
 }
