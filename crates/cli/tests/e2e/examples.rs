@@ -7,7 +7,8 @@ use std::path::Path;
 /// A job file that does the same in a moment and with little room.
 fn short(text: &str) -> String {
     let short = |line: &str| match line.split_once('=') {
-        Some(("filesize", _)) => "filesize=1m".to_owned(),
+        // A job that ends others takes long enough for them to begin.
+        Some(("filesize", _)) => "filesize=16m".to_owned(),
         Some(("runtime", _)) => "runtime=200ms".to_owned(),
         Some(("ramp_time", _)) => "ramp_time=10ms".to_owned(),
         Some(("direct", _)) => String::new(),
