@@ -598,7 +598,7 @@ fn a_known_difference_is_found() {
     let rest = format!("{}ms", 2 * BETWEEN_TRIALS.as_millis());
     let node = text(device.device().node());
     let words = ["sweep", node, text(&job), "--destroy-data", "--vary", &vary];
-    let more = ["--rounds", "4", "--idle", &rest, "--seed", "1"];
+    let more = ["--rounds", "12", "--idle", &rest, "--seed", "1"];
     bed.run(&[&words[..], &more].concat()).assert_code(0);
     let compared = bed.run(&["compare", "last", "--json"]);
     compared.assert_code(0);
