@@ -99,7 +99,8 @@ pub(crate) fn holes<'a>(parts: impl Iterator<Item = (&'a Path, u64, u64)>) -> Op
     Some(sum)
 }
 
-/// Bytes of a part in holes; the file's position moves. A file in very many pieces is not told.
+/// Returns how many bytes of a part of a file are in holes, and changes the file's position. `None`
+/// if the part has more than 1,000 holes, or the file system cannot find holes.
 fn hole_bytes(file: &File, part: Range<u64>) -> Option<u64> {
     const PIECES: usize = 1000;
     let (mut at, mut sum) = (part.start, 0);

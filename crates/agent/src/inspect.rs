@@ -51,7 +51,8 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
     })
 }
 
-/// Adds what tells the file system or the file at a path from others of its name.
+/// Adds identifiers of the file system and the file at a path, by which another of the same name is
+/// recognised.
 fn identify(roots: &Roots, path: &Path, storage: &mut Storage) {
     let (Ok(meta), Some(top)) = (fs::metadata(path), storage.layers.first_mut()) else {
         return;

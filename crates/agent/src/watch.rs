@@ -138,7 +138,7 @@ pub(crate) fn is_synchronous(file: impl AsFd) -> Option<bool> {
     Some(flags.bits() & SYNCHRONOUS != 0)
 }
 
-/// What was taken from a file between two looks at its metadata.
+/// Returns how a file lost data between two reads of its metadata: it became shorter, or got a hole.
 pub(crate) fn change(before: &Metadata, after: &Metadata) -> Option<FileChange> {
     let filled = |data: &Metadata, length: u64| data.blocks().saturating_mul(512) >= length;
     if after.len() < before.len() {

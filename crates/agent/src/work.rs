@@ -172,8 +172,8 @@ fn look_on(
     watching::run(roots, watch, context.stop, &mut tell).map(WorkReport::Watch)
 }
 
-/// The storage that a work reads or writes, before it begins: afterwards it may be gone. A filter
-/// names the user's files, of whose errors it tells alone.
+/// Returns the storage that a work reads or writes, looked up before it begins, as a device may be
+/// gone afterwards. Empty for a filter (`assay dd`), which reports errors of its files itself.
 fn storages(roots: &Roots, order: &WorkOrder) -> Vec<Storage> {
     let work = order.work.spec();
     let folder = work.private_folder_in().map(Path::to_owned);

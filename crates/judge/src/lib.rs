@@ -201,7 +201,7 @@ pub struct Judgement {
     pub trim: Option<DirectionEvidence>,
     /// Others; `None` when the device's counters are missing or switched off.
     pub foreign: Option<ForeignIo>,
-    /// What kept the agent waiting besides the storage.
+    /// Hindrances: causes besides the storage that kept the agent waiting.
     pub hindrances: Vec<Hindrance>,
 }
 

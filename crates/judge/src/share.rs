@@ -12,9 +12,9 @@ const PAGE_BYTES: u64 = 4096;
 /// The device's share, 0 to 1: at least and at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// What is proven.
+    /// Lower bound, which the counters prove.
     pub least: f64,
-    /// What the evidence allows.
+    /// Upper bound, which the evidence allows.
     pub most: f64,
 }
 

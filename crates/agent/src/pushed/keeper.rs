@@ -61,7 +61,7 @@ impl Door {
     fn stand(&self, listener: &UnixListener) {
         for stream in listener.incoming().flatten().filter(is_ours) {
             let door = self.clone();
-            // Without a thread the connection is closed: whoever made it comes again.
+            // If no thread can be started, the connection is closed, and its maker connects again.
             let _ = Builder::new().spawn(move || door.answer(stream));
         }
     }

@@ -62,7 +62,8 @@ pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, st
     tell(&facts);
 }
 
-/// What a device holds that will be overwritten; `None` for other places, and if nothing is found.
+/// Describes the data on a device that will be overwritten; `None` for other places, and if no
+/// signature is found.
 pub fn held(inspection: &Inspection) -> Option<(&'static str, String)> {
     let all = clean(&inspection.holds.join(", "));
     (!all.is_empty()).then(|| (tr!("Holds"), tr!("{all}: it will be overwritten", all)))

@@ -309,7 +309,8 @@ pub fn random() -> u64 {
     }
 }
 
-/// Milliseconds since 1970, without what somebody sets the clock by while this program runs.
+/// Returns the milliseconds since 1970. The system's clock is read once; after that a monotonic clock
+/// counts, so that setting the system's clock changes no duration.
 pub fn unix_ms() -> u64 {
     static BEGAN: LazyLock<(SystemTime, Instant)> =
         LazyLock::new(|| (SystemTime::now(), Instant::now()));

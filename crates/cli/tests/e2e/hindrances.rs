@@ -1,4 +1,4 @@
-//! What keeps the agent waiting besides the storage is said, and is no stall of the storage.
+//! Hindrances besides the storage are reported, and do not count as stalls of the storage.
 
 use crate::assay::{Bed, text, until};
 use assay_testkit::{Undo, Volume, needs, or_skip, signal_to};

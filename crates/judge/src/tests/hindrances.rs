@@ -1,4 +1,4 @@
-//! What kept the agent waiting besides the storage.
+//! Hindrances: causes besides the storage that kept the agent waiting.
 
 use super::*;
 use assay_model::evidence::{Hindrances, IoLimit};

@@ -48,7 +48,7 @@ pub(super) struct Log {
     /// Times of flushes.
     pub(super) flushes: Vec<u64>,
     pub(super) deepest: usize,
-    /// How many were still under way after each reap.
+    /// Number of I/Os that were still in flight after each reap.
     pub(super) left: Vec<usize>,
 }
 
