@@ -24,8 +24,8 @@ pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
 /// The user's word that the data on a block device may be destroyed.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DestroyArgs {
-    /// Overwrite the block device. All data on it is lost. Resuming on a device that nothing
-    /// tells from others of its model needs its name.
+    /// Overwrite the block device. All data on it is lost. To resume on a device that has no
+    /// serial number or other identifier, give its name here.
     #[arg(
         long = "destroy-data",
         value_name = "DEVICE",

@@ -13,12 +13,13 @@ use assay_model::work::soak::SoakStep;
 use assay_report::json;
 use assay_report::terminal::write_summary;
 use assay_store::{Location, Store, StoreError};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Origin of runs: names that the user has for what is measured, and the programs that
 /// measure.
@@ -309,12 +310,20 @@ pub fn random() -> u64 {
     }
 }
 
-/// Returns the milliseconds since 1970. The system's clock is read once; after that a monotonic clock
-/// counts, so that setting the system's clock changes no duration.
+/// Returns the milliseconds since 1970. The system's clock is read once; after that a clock counts that
+/// nobody can set, so that setting the system's clock changes no duration.
 pub fn unix_ms() -> u64 {
-    static BEGAN: LazyLock<(SystemTime, Instant)> =
-        LazyLock::new(|| (SystemTime::now(), Instant::now()));
+    static BEGAN: LazyLock<(SystemTime, Duration)> =
+        LazyLock::new(|| (SystemTime::now(), since_boot()));
     let (began, since) = *BEGAN;
-    let since = (began + since.elapsed()).duration_since(UNIX_EPOCH);
+    let now = began + since_boot().saturating_sub(since);
+    let since = now.duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+}
+
+/// Returns the time since the system started, times of suspend included.
+fn since_boot() -> Duration {
+    let now = clock_gettime(ClockId::Boottime);
+    let (secs, nanos) = (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec));
+    Duration::new(secs.unwrap_or(0), nanos.unwrap_or(0))
 }
