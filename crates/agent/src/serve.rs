@@ -18,7 +18,7 @@ use crate::simulated;
 #[cfg(feature = "works")]
 use crate::work;
 use crate::workspace::sweep;
-use assay_engine::registers::loop_file_device;
+use assay_engine::registers::loop_file;
 use assay_model::condition::Subject;
 use assay_model::wire::{Feature, FromAgent, Greeting, Refusal, ToAgent};
 use assay_probe::roots::Roots;
@@ -97,7 +97,7 @@ fn serve_until(
         inbox,
         last_resort: last_resort.clone(),
         roots: Roots {
-            loop_file: loop_file_device,
+            loop_file,
             ..Roots::default()
         },
         folder,

@@ -159,10 +159,10 @@ fn nvme_read(
     }
 }
 
-/// Device number (`st_dev`) of the file behind a loop device (`lo_device`), whatever became of its
-/// name; `None` if the kernel does not tell.
-pub fn loop_file_device(node: &Path) -> Option<u64> {
-    /// Size of `struct loop_info64`, which begins with the number.
+/// Device number (`st_dev`) and inode of the file behind a loop device, whatever became of its name;
+/// `None` if the kernel does not tell.
+pub fn loop_file(node: &Path) -> Option<(u64, u64)> {
+    /// Size of `struct loop_info64`, which begins with the two.
     const WORDS: usize = 232 / 8;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let device = rustix::fs::open(node, flags, Mode::empty()).ok()?;
@@ -170,7 +170,7 @@ pub fn loop_file_device(node: &Path) -> Option<u64> {
     // SAFETY: the call writes one `struct loop_info64`, which `info` has the size and at least the
     // alignment of.
     unsafe { ioctl(&device, Updater::<LOOP_GET_STATUS64, _>::new(&mut info)) }.ok()?;
-    Some(info[0])
+    Some((info[0], info[1]))
 }
 
 fn address(bytes: &mut [u8]) -> u64 {

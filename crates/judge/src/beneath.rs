@@ -1,5 +1,5 @@
-//! Disks beneath a loop or network block device, with a page cache in between. The label describes the loop device;
-//! a caveat beside it tells what did not reach the disk.
+//! Disks beneath a loop device, or one that a program serves, with a page cache in between. The label
+//! describes the upper device; a caveat beside it tells what did not reach the disk.
 
 use super::share::{percent, ratio};
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured};
@@ -34,12 +34,12 @@ impl Beneath {
 }
 
 impl Case<'_> {
-    /// Returns the caveat about the disks beneath loop devices.
+    /// Returns the caveat about the disks beneath loop devices and served ones.
     pub(super) fn beneath(&self, direction: Direction) -> Beneath {
         let all = &self.evidence.storage.layers;
         let loops = all
             .iter()
-            .filter(|layer| matches!(layer.identity.kind, DeviceKind::Loop | DeviceKind::Nbd));
+            .filter(|layer| layer.identity.kind == DeviceKind::Loop || layer.is_served());
         let shares = loops.map(|over| {
             let below = self.evidence.storage.below(over);
             let mut below = below.filter(|layer| layer.role == LayerRole::Beneath);

@@ -8,6 +8,7 @@ use assay_model::evidence::Snapshot;
 use assay_model::job::{Direction, EngineKind, Flush, OpenSync};
 use assay_model::storage::Backing;
 use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::work::StepDetail;
 use std::borrow::Cow;
 
 /// Mount options with which a write call waits for the device, or goes there
@@ -80,8 +81,8 @@ impl DirectionEvidence {
             _ => return Cow::Borrowed(&self.measured),
         }
         Cow::Owned(match as_slow {
-            slow if slow > waited.most => Measured::PageCache,
-            slow if slow <= waited.least => Measured::Device,
+            slow if slow > waited.most || waited.most == 0.0 => Measured::PageCache,
+            slow if slow <= waited.least && waited.least > 0.0 => Measured::Device,
             _ => Measured::unknown(tr!(
                 "how many of the reads waited for the device, and how many found what was read ahead, cannot be told"
             )),
@@ -97,12 +98,17 @@ pub(super) fn reads_that_waited(trial: &TrialRecord, read: &DirectionEvidence) -
         measured: trial.measured.as_ref()?,
         evidence: trial.evidence.as_ref()?,
         touched: Touched::directly(0),
+        cached_by_others: 0,
         completed: trial.outcome == Outcome::Completed,
         database: None,
         cell: None,
     };
     let asks = trial.job.direct && trial.job.ioengine != EngineKind::Mmap;
-    (trial.detail.is_none() && !asks).then(|| case.waited(read.device_share))?
+    let is_told = match trial.detail.as_deref() {
+        None | Some(StepDetail::Copy(_) | StepDetail::Iozone(_)) => true,
+        Some(_) => false,
+    };
+    (is_told && !asks).then(|| case.waited(read.device_share))?
 }
 
 impl Case<'_> {
@@ -158,7 +164,8 @@ impl Case<'_> {
             0 => written,
             size => size.min(written),
         };
-        ratio(after.saturating_sub(before), region)
+        let left = after.saturating_sub(before);
+        ratio(left.saturating_sub(self.cached_by_others), region)
     }
 
     /// Share of the reads that waited for the device, which delivered that share of the bytes.

@@ -1,19 +1,19 @@
 //! Hindrances of a trial: what explains a figure, or a stall in it, other than the storage.
 
 use assay_lang::tr;
-use assay_model::evidence::{Evidence, IoLimit};
-use assay_model::trial::Measurement;
+use assay_model::evidence::{Evidence, IoLimit, Snapshot};
 use assay_model::units::{Bytes, Nanos};
 use serde::Serialize;
+use std::ops::RangeInclusive;
 
-/// Part of the clock's time, or of the processors', that is worth a word.
-const MUCH: f64 = 0.05;
+/// Part of the clock's time, or of the processors', from which it is told.
+const MIN_SHARE: f64 = 0.05;
 /// The same for time in which a control group got no processor, which an unlimited one never is.
-const MUCH_THROTTLED: f64 = 0.01;
-/// Less than this is worth no word: the kernel counts steal in ticks of 10 ms.
-const LITTLE_NS: u64 = 20_000_000;
-/// A rate so near to a limit, or above it in a burst, is that of the limit.
-const NEAR_LIMIT: f64 = 0.9;
+const MIN_THROTTLED_SHARE: f64 = 0.01;
+/// Shorter times are not told: the kernel counts steal in ticks of 10 ms.
+const MIN_TIME_NS: u64 = 20_000_000;
+/// A device's rate as a part of a limit, if the limit is what set it: bursts may exceed it.
+const AT_LIMIT: RangeInclusive<f64> = 0.9..=1.5;
 
 /// Something besides storage that kept the agent waiting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,12 +26,13 @@ pub struct Hindrance {
     pub words: String,
 }
 
-/// Returns the hindrances of a job with so many threads.
-pub(super) fn of(evidence: &Evidence, measured: &Measurement, threads: u32) -> Vec<Hindrance> {
+/// Returns the hindrances of threads that ran for so long together, and meanwhile waited for a
+/// processor for `run_delay_ns`.
+pub(super) fn of(evidence: &Evidence, run_delay_ns: u64, threads_ns: u64) -> Vec<Hindrance> {
     let mut found = Vec::new();
     let mut add = |kind, time_ns: u64, whole_ns: u64, much, words: &dyn Fn(&str) -> String| {
         let share = time_ns as f64 / whole_ns.max(1) as f64;
-        if share > much && time_ns >= LITTLE_NS {
+        if share > much && time_ns >= MIN_TIME_NS {
             let words = words(&format!("{:.0} %", share.min(1.0) * 100.0));
             found.push(Hindrance {
                 kind,
@@ -40,38 +41,47 @@ pub(super) fn of(evidence: &Evidence, measured: &Measurement, threads: u32) -> V
             });
         }
     };
-    let threads_ns = measured.elapsed_ns.saturating_mul(threads.max(1).into());
     let (earlier, now) = (&evidence.before, &evidence.after);
     let window_ns = now.at_ns.saturating_sub(earlier.at_ns);
     if let Some((before, after)) = earlier.hindrances.as_ref().zip(now.hindrances.as_ref()) {
-        let ns = after.stood_still_ns.saturating_sub(before.stood_still_ns);
+        let suspended_ns = after.suspended_ns.saturating_sub(before.suspended_ns);
+        let stops = after.stops.iter();
+        let stopped_ns = stops.map(|stop| stop.within(earlier.at_ns, now.at_ns));
+        let ns = stopped_ns.fold(suspended_ns, u64::saturating_add);
         add("stopped", ns, window_ns, 0.0, &|_| {
             let time = Nanos(ns);
             tr!("the agent stood still {time} (stopped or suspended)", time)
         });
-        let ns = after.throttled_ns.saturating_sub(before.throttled_ns);
-        add("cpu_limit", ns, window_ns, MUCH_THROTTLED, &|share| {
-            tr!(
-                "a CPU limit of its cgroup stopped the agent for {share} of the time",
-                share
-            )
+        let throttled = after.throttled.iter().filter_map(|now| {
+            let mut earlier = before.throttled.iter();
+            let earlier = earlier.find(|earlier| earlier.group == now.group)?;
+            Some((&now.group, now.time_ns.saturating_sub(earlier.time_ns)))
         });
+        if let Some((group, ns)) = throttled.max_by_key(|(_, ns)| *ns) {
+            add("cpu_limit", ns, window_ns, MIN_THROTTLED_SHARE, &|_| {
+                let time = Nanos(ns);
+                tr!(
+                    "the CPU limit of cgroup {group} stopped threads of it for {time}",
+                    group,
+                    time
+                )
+            });
+        }
         let steal = after.steal_ns.zip(before.steal_ns);
         let ns = steal.map_or(0, |(after, before)| after.saturating_sub(before));
         let all_ns = window_ns.saturating_mul(after.processors.into());
-        add("steal", ns, all_ns, MUCH, &|share| {
+        add("steal", ns, all_ns, MIN_SHARE, &|share| {
             tr!("the hypervisor took {share} of the processors' time", share)
         });
     }
-    let delay_ns = measured.cpu.run_delay_ns;
-    add("run_delay", delay_ns, threads_ns, MUCH, &|share| {
+    add("run_delay", run_delay_ns, threads_ns, MIN_SHARE, &|share| {
         tr!(
             "the agent's threads waited for a processor for {share} of the time",
             share
         )
     });
     let limits = now.hindrances.iter().flat_map(|now| &now.io_limits);
-    let reached = limits.filter(|limit| is_reached(limit, evidence, measured));
+    let reached = limits.filter(|limit| is_reached(limit, evidence, window_ns));
     found.extend(reached.map(|limit| Hindrance {
         kind: "io_limit",
         time_ns: 0,
@@ -88,19 +98,23 @@ fn in_words(limit: &IoLimit) -> String {
     tr!("limited by {source} to {rate}", source = limit.source, rate)
 }
 
-/// True if the job moved about as much as a limit of one of its devices lets it.
-fn is_reached(limit: &IoLimit, evidence: &Evidence, measured: &Measurement) -> bool {
+/// True if the device was about as fast as its limit lets it.
+fn is_reached(limit: &IoLimit, evidence: &Evidence, window_ns: u64) -> bool {
     let mut layers = evidence.storage.layers.iter();
-    let totals = match limit.key.starts_with('r') {
-        true => &measured.read,
-        false => &measured.write,
+    let limited = layers.find(|layer| limit.device == format!("{}:{}", layer.major, layer.minor));
+    let count = |at: &Snapshot| {
+        let layer = limited?;
+        let counters = at.devices.iter().find(|one| one.name == layer.name)?;
+        Some(match limit.key.as_str() {
+            "rbps" => counters.read_bytes,
+            "wbps" => counters.write_bytes,
+            "riops" => counters.read_ios,
+            _ => counters.write_ios,
+        })
     };
-    let moved = match limit.key.ends_with("iops") {
-        true => totals.ios,
-        false => totals.bytes,
-    };
-    let allowed = limit.per_second as f64 * measured.elapsed_ns as f64 / 1e9;
-    layers.any(|layer| limit.device == format!("{}:{}", layer.major, layer.minor))
-        && moved > 0
-        && moved as f64 >= allowed * NEAR_LIMIT
+    let counts = count(&evidence.before).zip(count(&evidence.after));
+    counts.is_some_and(|(before, after)| {
+        let allowed = limit.per_second as f64 * window_ns as f64 / 1e9;
+        AT_LIMIT.contains(&(after.saturating_sub(before) as f64 / allowed))
+    })
 }

@@ -223,7 +223,10 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
 /// Judges where the bytes of a trial came from and went to.
 fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::memory) {
-        return Some(memory::judge(step));
+        return Some(Judgement {
+            hindrances: own_hindrances(trial),
+            ..memory::judge(step)
+        });
     }
     let measured = trial.measured.as_ref()?;
     if let Some(wave) = &trial.wave {
@@ -245,6 +248,7 @@ fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
         measured,
         evidence,
         touched: Touched::directly(measured.read.bytes),
+        cached_by_others: 0,
         completed: trial.outcome == Outcome::Completed,
         database: trial.detail.as_deref().and_then(StepDetail::database),
         cell: trial.detail.as_deref().and_then(StepDetail::iozone),
@@ -262,7 +266,17 @@ fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
         write,
         trim: None,
         foreign,
-        hindrances: hindrances::of(evidence, measured, trial.job.numjobs),
+        hindrances: own_hindrances(trial),
+    })
+}
+
+/// Returns the hindrances of a trial of one job.
+fn own_hindrances(trial: &TrialRecord) -> Vec<Hindrance> {
+    let both = trial.evidence.as_ref().zip(trial.measured.as_ref());
+    both.map_or_else(Vec::new, |(evidence, measured)| {
+        let threads = trial.job.numjobs.max(1).into();
+        let threads_ns = measured.elapsed_ns.saturating_mul(threads);
+        hindrances::of(evidence, measured.cpu.run_delay_ns, threads_ns)
     })
 }
 
@@ -312,6 +326,8 @@ struct Case<'a> {
     cell: Option<&'a IozoneStep>,
     /// The order of the reads.
     touched: Touched,
+    /// Bytes that other jobs of the same wave moved through the page cache.
+    cached_by_others: u64,
 }
 
 impl Case<'_> {

@@ -104,17 +104,49 @@ pub struct Snapshot {
 
 /// Counters of whatever may keep the agent waiting besides storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Hindrances {
-    /// Time in which the agent or its machine was stopped or suspended.
-    pub stood_still_ns: u64,
+    /// Time for which the machine was suspended since it started.
+    pub suspended_ns: u64,
+    /// The latest times in which the agent was stopped, in their order.
+    pub stops: Vec<Stop>,
     /// Time that a hypervisor took from all processors together (`steal` of `/proc/stat`).
     pub steal_ns: Option<u64>,
     /// Number of processors.
     pub processors: u32,
-    /// Time in which a control group of the agent had used up its processor time (`cpu.stat`).
-    pub throttled_ns: u64,
+    /// Its control groups with a CPU limit, innermost first.
+    pub throttled: Vec<Throttled>,
     /// Limits of its control groups, innermost first.
     pub io_limits: Vec<IoLimit>,
+}
+
+/// Time in which a process did not run although nothing kept it from running but a signal, a
+/// debugger or its virtual machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Its end, on the monotonic clock.
+    pub end_ns: u64,
+    /// Its length.
+    pub length_ns: u64,
+}
+
+impl Stop {
+    /// Returns how much of it lies between two times of the monotonic clock.
+    pub fn within(self, begin_ns: u64, end_ns: u64) -> u64 {
+        let began_ns = self.end_ns.saturating_sub(self.length_ns);
+        self.end_ns
+            .min(end_ns)
+            .saturating_sub(began_ns.max(begin_ns))
+    }
+}
+
+/// Time for which threads of a control group had used up its CPU limit, since the group was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Throttled {
+    /// Its path.
+    pub group: String,
+    /// Sum over the processors (`cpu.stat`).
+    pub time_ns: u64,
 }
 
 /// Limit of a block device in a control group.

@@ -142,7 +142,7 @@ impl Storage {
     }
 
     /// Returns the caveats to show beside every label of this storage, one sentence each: loop
-    /// devices whose file the machine caches (`loop/dio`), and network block devices.
+    /// devices whose file the machine caches (`loop/dio`), and devices that a program serves.
     pub fn caveats(&self) -> Vec<String> {
         let layers = self.layers.iter();
         layers.filter_map(Layer::caveat).collect()
@@ -277,11 +277,22 @@ impl Layer {
         file.filter(|_| is_loop && !is_direct)
     }
 
+    /// True for a device whose data a program or a file system moves, perhaps of another machine:
+    /// what is behind it, and what of that is cached, is not known here.
+    pub fn is_served(&self) -> bool {
+        let is_numbered = |kind: &&str| {
+            let number = self.name.strip_prefix(*kind).unwrap_or_default();
+            number.starts_with(|first: char| first.is_ascii_digit())
+        };
+        let names = ["ublkb", "zd", "rbd", "drbd"];
+        self.identity.kind == DeviceKind::Nbd || names.iter().any(|kind| is_numbered(&kind))
+    }
+
     fn caveat(&self) -> Option<String> {
-        if self.identity.kind == DeviceKind::Nbd {
+        if self.is_served() {
             return Some(format!(
-                "{name} is a network block device: \"device\" means {name}, not the disk of its \
-                 server, which may be this machine.",
+                "{name} is served by a program of this machine or of another one: \"device\" means \
+                 {name}, not the disk of its server.",
                 name = self.name
             ));
         }

@@ -4,18 +4,20 @@
 use crate::attr;
 use crate::mounts::{self, MountEntry};
 use crate::roots::Roots;
-use assay_model::evidence::{Hindrances, IoLimit};
+use assay_model::evidence::{Hindrances, IoLimit, Stop, Throttled};
+use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Interval of the thread that notices when the process stands still.
-const BEAT_NS: u64 = 100_000_000;
-/// Shortest delay of a beat that counts, in nanoseconds.
-const LATE_NS: u64 = 250_000_000;
+/// Between two times that the thread of [`StopWatch`] wakes up.
+const INTERVAL_NS: u64 = 100_000_000;
+/// A thread that wakes up later than this was stopped.
+const SHORTEST_STOP_NS: u64 = 250_000_000;
+/// Stops that are remembered.
+const MOST_STOPS: usize = 32;
 /// `USER_HZ`: times in `/proc/stat` are hundredths of a second.
 const TICK_NS: u64 = 10_000_000;
 /// Keys of `io.max`, and what the files of `blkio.throttle` are called.
@@ -32,7 +34,8 @@ pub(crate) fn hindrances(roots: &Roots) -> Hindrances {
     let steal = attr::value_after(&stat, "cpu ").and_then(|all| all.split_whitespace().nth(7));
     let processors = stat.lines().filter(|line| line.starts_with("cpu")).count();
     let mut found = Hindrances {
-        stood_still_ns: stood_still_ns(),
+        suspended_ns: time_ns(ClockId::Boottime).saturating_sub(time_ns(ClockId::Monotonic)),
+        stops: stops(),
         steal_ns: steal.and_then(|ticks| Some(ticks.parse::<u64>().ok()?.saturating_mul(TICK_NS))),
         processors: u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX),
         ..Hindrances::default()
@@ -47,49 +50,65 @@ pub(crate) fn hindrances(roots: &Roots) -> Hindrances {
     found
 }
 
-static HEART: Once = Once::new();
-/// The maximum: there is no heart.
-static LAST_BEAT: AtomicU64 = AtomicU64::new(u64::MAX);
-static STOOD_STILL: AtomicU64 = AtomicU64::new(0);
+/// What notices that this process is stopped: a thread of it that wakes up at regular intervals.
+struct StopWatch {
+    thread: i32,
+    /// When it last woke up, or somebody looked.
+    last_ns: u64,
+    /// For how long it had waited for a processor by then.
+    delay_ns: u64,
+    stops: Vec<Stop>,
+}
 
-/// Starts the thread that notices when this process stands still, be it stopped, or suspended with
-/// the machine. A thread shares the folder and the files of the one that starts it: that is to be
-/// one that keeps none of a file system under test. Where no thread can be had, stops are not seen.
+/// `None` until the thread runs.
+static STOP_WATCH: Mutex<Option<StopWatch>> = Mutex::new(None);
+
+/// Starts the thread that notices when this process is stopped. A thread shares the folder and the
+/// files of the one that starts it: that is to be one that keeps none of a file system under test.
+/// Where no thread can be had, stops are not seen.
 pub fn watch_for_stops() {
-    HEART.call_once(|| {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
         let _ = thread::Builder::new().spawn(|| {
-            loop {
-                let before = run_delay_ns();
-                LAST_BEAT.store(time_ns(ClockId::Monotonic), Ordering::Relaxed);
-                thread::sleep(Duration::from_nanos(BEAT_NS));
-                let late = late(run_delay_ns().saturating_sub(before));
-                STOOD_STILL.fetch_add(late, Ordering::Relaxed);
+            let thread = gettid().as_raw_nonzero().get();
+            let watch = run_delay_ns(thread).map(|delay_ns| StopWatch {
+                thread,
+                last_ns: time_ns(ClockId::Monotonic),
+                delay_ns,
+                stops: Vec::new(),
+            });
+            // Without that time, a busy machine cannot be told from a stop.
+            let is_told = watch.is_some();
+            *STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner) = watch;
+            while is_told {
+                thread::sleep(Duration::from_nanos(INTERVAL_NS));
+                stops();
             }
         });
     });
 }
 
-/// Time by which a beat is late, without that for which its thread waited for a processor: a busy
-/// machine is another matter.
-fn late(waited_ns: u64) -> u64 {
-    let due = LAST_BEAT.load(Ordering::Relaxed).saturating_add(BEAT_NS);
-    let late = time_ns(ClockId::Monotonic)
-        .saturating_sub(due)
-        .saturating_sub(waited_ns);
-    if late >= LATE_NS { late } else { 0 }
+/// Returns the latest times in which this process was stopped, until now.
+fn stops() -> Vec<Stop> {
+    let mut watch = STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(watch) = watch.as_mut() else {
+        return Vec::new();
+    };
+    let end_ns = time_ns(ClockId::Monotonic);
+    let delay_ns = run_delay_ns(watch.thread).unwrap_or(u64::MAX);
+    let waited_ns = delay_ns.saturating_sub(watch.delay_ns);
+    let due_ns = watch.last_ns + INTERVAL_NS;
+    let length_ns = end_ns.saturating_sub(due_ns).saturating_sub(waited_ns);
+    (watch.last_ns, watch.delay_ns) = (end_ns, delay_ns);
+    if length_ns >= SHORTEST_STOP_NS {
+        let surplus = (watch.stops.len() + 1).saturating_sub(MOST_STOPS);
+        watch.stops.drain(..surplus);
+        watch.stops.push(Stop { end_ns, length_ns });
+    }
+    watch.stops.clone()
 }
 
-/// Time in which this process stood still since it watches for that.
-fn stood_still_ns() -> u64 {
-    let suspended = time_ns(ClockId::Boottime).saturating_sub(time_ns(ClockId::Monotonic));
-    // The beat that is due now may be later than this call.
-    STOOD_STILL
-        .load(Ordering::Relaxed)
-        .saturating_add(late(0))
-        .saturating_add(suspended)
-}
-
-/// Time of a clock that counts since the start of the system.
+/// Time of a clock that counts from the start of the system.
 pub(crate) fn time_ns(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
     // Both are never negative on these clocks.
@@ -97,14 +116,11 @@ pub(crate) fn time_ns(clock: ClockId) -> u64 {
     secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
 
-/// Time for which the calling thread was ready to run and had no processor.
-fn run_delay_ns() -> u64 {
-    let text = attr::whole(Path::new("/proc/thread-self/schedstat")).unwrap_or_default();
-    let delay = text
-        .split_whitespace()
-        .nth(1)
-        .and_then(|ns| ns.parse().ok());
-    delay.unwrap_or(0)
+/// Time for which a thread of this process was ready to run and had no processor.
+fn run_delay_ns(thread: i32) -> Option<u64> {
+    let path = format!("/proc/self/task/{thread}/schedstat");
+    let text = attr::whole(Path::new(&path)).ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Names and folders of a process's control group and of those above it; version 2 has one
@@ -142,7 +158,10 @@ fn add_limits(group: &str, folder: &Path, found: &mut Hindrances) {
         |key, unit_ns| Some(attr::value_after(&stat, key)?.trim().parse::<u64>().ok()? * unit_ns);
     if quota.starts_with(|first: char| first.is_ascii_digit()) {
         let throttled = stat("throttled_usec ", 1000).or_else(|| stat("throttled_time ", 1));
-        found.throttled_ns = found.throttled_ns.max(throttled.unwrap_or(0));
+        found.throttled.extend(throttled.map(|time_ns| Throttled {
+            group: group.to_owned(),
+            time_ns,
+        }));
     }
     let mut add = |file: &str, device: &str, key: &str, value: &str| {
         found
@@ -200,7 +219,11 @@ mod tests {
         machine.file(&format!("sys/fs/cgroup/blkio/{throttle}"), "8:0 4096\n");
         let found = hindrances(&machine.roots);
         assert_eq!((found.steal_ns, found.processors), (Some(800_000_000), 2));
-        assert_eq!(found.throttled_ns, 9000);
+        let throttled = Throttled {
+            group: "/a/b".to_owned(),
+            time_ns: 9000,
+        };
+        assert_eq!(found.throttled, [throttled]);
         let limit = |source: &str, key: &str, per_second| IoLimit {
             source: source.to_owned(),
             device: "8:0".to_owned(),

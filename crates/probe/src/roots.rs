@@ -12,9 +12,9 @@ pub struct Roots {
     pub sys: PathBuf,
     /// `/`, for files of the distribution such as `/etc/os-release`.
     pub root: PathBuf,
-    /// Device number (`st_dev`) of the file behind the loop device of a node; `None` where the
-    /// kernel is not asked.
-    pub loop_file: fn(&Path) -> Option<u64>,
+    /// Device number (`st_dev`) and inode of the file behind the loop device of a node; `None` where
+    /// the kernel is not asked.
+    pub loop_file: fn(&Path) -> Option<(u64, u64)>,
 }
 
 impl Default for Roots {

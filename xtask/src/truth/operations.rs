@@ -36,7 +36,8 @@ pub struct Operation {
 pub fn operations(calls: &[SyscallEvent]) -> Vec<Operation> {
     let mut under_way: HashMap<u32, (String, u64, u64, Micros)> = HashMap::new();
     let mut requests: HashMap<&str, (OperationKind, u32, Micros)> = HashMap::new();
-    let mut queued: HashMap<u32, VecDeque<Micros>> = HashMap::new();
+    // I/Os of libaio that no call has taken, and the end of the thread's latest call.
+    let mut queued: BTreeMap<u32, (VecDeque<Micros>, Micros)> = BTreeMap::new();
     let mut found = Vec::new();
     for event in calls {
         let (thread, end) = (event.thread, event.at);
@@ -69,11 +70,13 @@ pub fn operations(calls: &[SyscallEvent]) -> Vec<Operation> {
                 };
                 match call.as_str() {
                     "io_submit" => {
-                        let queue = queued.entry(thread).or_default();
+                        let (queue, latest) = queued.entry(thread).or_default();
                         queue.extend((0..count).map(|_| begin));
+                        *latest = end;
                     }
                     "io_getevents" | "io_pgetevents" => {
-                        let queue = queued.entry(thread).or_default();
+                        let (queue, latest) = queued.entry(thread).or_default();
+                        *latest = end;
                         for begin in (0..count).map_while(|_| queue.pop_front()) {
                             done(OperationKind::Either, begin, None);
                         }
@@ -111,6 +114,18 @@ pub fn operations(calls: &[SyscallEvent]) -> Vec<Operation> {
             _ => {}
         }
     }
+    // Taken out of the ring that the process shares with the kernel, without a call.
+    for (thread, (begins, end)) in queued {
+        found.extend(begins.into_iter().map(|begin| Operation {
+            thread,
+            file: None,
+            kind: OperationKind::Either,
+            begin,
+            end,
+            bytes: None,
+        }));
+    }
+    found.sort_by_key(|operation| operation.end);
     found
 }
 
@@ -246,6 +261,7 @@ mod tests {
             short,
             [
                 (OperationKind::Write, at(10), at(20)),
+                (OperationKind::Either, at(15), at(40)),
                 (OperationKind::Either, at(15), at(40)),
                 (OperationKind::Flush, at(30), at(50)),
             ]

@@ -72,7 +72,12 @@ impl KernelTimespec {
 
 /// A kernel context for asynchronous I/O.
 #[derive(Debug)]
-struct Context(libc::c_ulong);
+struct Context {
+    id: libc::c_ulong,
+    /// The process may take events out of the ring itself: until Linux 3.17, the places of those
+    /// were not used again.
+    shares_ring: bool,
+}
 
 impl Context {
     fn new(depth: u32) -> io::Result<Self> {
@@ -80,18 +85,24 @@ impl Context {
         // SAFETY: the kernel writes the new context's id into `id`, which must
         // be 0 beforehand.
         let answer = unsafe { libc::syscall(libc::SYS_io_setup, depth, &raw mut id) };
-        check(answer).map(|_| Self(id))
+        check(answer).map(|_| Self {
+            id,
+            shares_ring: kernel_version().is_some_and(|version| version >= (3, 17)),
+        })
     }
 
     /// Takes the next event out of the kernel's ring (`struct aio_ring`) without a system call;
     /// `None` where there is none, or no ring that is known.
     #[inline]
     fn next_event(&self) -> Option<IoEvent> {
-        let ring = self.0 as *mut u32;
+        if !self.shares_ring {
+            return None;
+        }
+        let ring = self.id as *mut u32;
         // SAFETY: the kernel maps the ring at the address that is the id until `io_destroy`, and
         // lets the process take events out of it (`user_refill_reqs_available`). It writes an event
-        // before it moves the tail past it, and uses its place again after the head, which only this
-        // thread moves, is past it.
+        // before it moves the tail past it, and uses its place again after the head is past it. The
+        // head is moved by this thread alone: here, or by the kernel while it is in `io_getevents`.
         unsafe {
             let [entries, magic] = [1, 4].map(|at| ring.add(at).read());
             let [head, tail] = [2, 3].map(|at| AtomicU32::from_ptr(ring.add(at)));
@@ -110,12 +121,20 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: destroys the context made in `new`, once.
-        unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.id) };
     }
 }
 
 fn check(answer: libc::c_long) -> io::Result<usize> {
     usize::try_from(answer).map_err(|_| io::Error::last_os_error())
+}
+
+/// Version of the kernel, as (3, 17).
+fn kernel_version() -> Option<(u32, u32)> {
+    let uname = rustix::system::uname();
+    let release = uname.release().to_str().ok()?;
+    let mut parts = release.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// `aio_key` comes first where the lowest byte does.
@@ -207,7 +226,7 @@ impl Libaio {
         let answer = unsafe {
             libc::syscall(
                 libc::SYS_io_submit,
-                self.context.0,
+                self.context.id,
                 self.list.len(),
                 self.list.as_mut_ptr(),
             )
@@ -225,7 +244,7 @@ impl Libaio {
         let answer = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
-                self.context.0,
+                self.context.id,
                 min,
                 max.min(self.events.len()),
                 self.events.as_mut_ptr(),

@@ -101,8 +101,9 @@ impl<'a> StorageGroup<'a> {
     /// The members' places in the load, each with its judgement.
     pub(super) fn judge(&self) -> Vec<(usize, Option<Judgement>)> {
         let foreign = self.foreign();
-        let threads = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
-        let hindrances = hindrances::of(&self.evidence, &self.measured, threads);
+        let spans = self.members.iter().map(Member::span_ns);
+        let threads_ns = spans.map(|(begin, end)| end.saturating_sub(begin)).sum();
+        let hindrances = hindrances::of(&self.evidence, self.measured.cpu.run_delay_ns, threads_ns);
         let moments: Vec<_> = (self.stops.iter().chain([self]))
             .map(|group| {
                 let ways = [Direction::Read, Direction::Write].map(|way| group.traffic(way));
@@ -275,6 +276,7 @@ impl<'a> StorageGroup<'a> {
             database: None,
             cell: None,
             touched: Touched::directly(0),
+            cached_by_others: 0,
         };
         let between = self.stopped.and_then(|stop| stop.between.as_ref());
         let passes = between.map_or(1, |between| between.times + 1);
@@ -307,7 +309,12 @@ impl<'a> StorageGroup<'a> {
         let own = share.clone().map(|share| all.of_member(share, member));
         let blurred =
             !all.copies && matches!(&own, Ok(own) if own.place() == DataLocation::Unclear);
-        let case = self.case(&job, member.completed());
+        let through_cache = self.members.iter().filter(|other| !other.is_direct());
+        let others = through_cache.filter(|other| other.index != member.index);
+        let case = Case {
+            cached_by_others: others.map(Member::moved_both_ways).sum(),
+            ..self.case(&job, member.completed())
+        };
         let too_late = leaves_pages && case.looked_too_late();
         let mut judged = match all.direction {
             Direction::Read => case.judge_read(own, all.requests_of(member)),

@@ -25,6 +25,12 @@ impl Member<'_> {
         self.came.moved_bytes[ddir(direction)]
     }
 
+    /// Bytes read and written.
+    pub(super) fn moved_both_ways(&self) -> u64 {
+        self.moved(Direction::Read)
+            .saturating_add(self.moved(Direction::Write))
+    }
+
     /// Maps know no `O_DIRECT`.
     pub(super) fn is_direct(&self) -> bool {
         self.stream.durability.direct && self.stream.engine.kind != EngineKind::Mmap

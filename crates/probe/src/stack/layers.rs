@@ -61,23 +61,26 @@ impl View<'_> {
     /// visible here under that name, and the kernel does not tell where it is.
     fn below_loop(&self, device: &Device) -> Option<Holder> {
         let name = device.backing_file()?;
-        match self.files.look(&name) {
-            Ok(found) => match found.kind {
-                FileKind::BlockDevice(number) => {
-                    Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]))
-                }
-                FileKind::Regular if covers(&found.stamp, device) => self.holder(&found).ok(),
-                _ => self.below_nameless(device, &name),
-            },
-            Err(_) => self.below_nameless(device, &name),
+        let told = (self.roots.loop_file)(&node(self.roots, &device.name));
+        let told = told.map(|(number, inode)| (DeviceNumber::from_raw(number), inode));
+        // Another file may have the name by now, or in this mount namespace.
+        let is_it =
+            |found: &super::ExistingFile| told.is_none_or(|it| it == (found.device, found.inode));
+        let found = self.files.look(&name).ok();
+        match found.as_ref().map(|found| (found, found.kind)) {
+            Some((_, FileKind::BlockDevice(number))) => {
+                Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]))
+            }
+            Some((found, FileKind::Regular)) if covers(&found.stamp, device) && is_it(found) => {
+                self.holder(found).ok()
+            }
+            _ => self.below_nameless(told?.0, &name),
         }
     }
 
     /// Returns the holder of a backing file that has no name here, be it deleted or in another
     /// mount namespace, by the device number of its file system.
-    fn below_nameless(&self, device: &Device, name: &Path) -> Option<Holder> {
-        let number = (self.roots.loop_file)(&node(self.roots, &device.name))?;
-        let number = DeviceNumber::from_raw(number);
+    fn below_nameless(&self, number: DeviceNumber, name: &Path) -> Option<Holder> {
         if !number.is_anonymous() {
             return Device::numbered(self.roots, number).map(|below| Holder::Devices(vec![below]));
         }

@@ -353,20 +353,27 @@ fn the_kernel_tells_where_a_file_without_a_name_is() {
     add_loop(&machine);
     machine.mountinfo("41 27 0:30 / /data rw - tmpfs tmpfs rw\n");
     let files = directory("/mnt", "7:0");
-    machine.roots.loop_file = |node| node.ends_with("dev/loop0").then_some(30);
+    machine.roots.loop_file = |node| node.ends_with("dev/loop0").then_some((30, 7));
     let memory = Backing::Memory {
         fs_type: "file on tmpfs".to_owned(),
     };
     assert_eq!(resolve(&machine, &files, "/mnt").backing, memory);
     // Not in a mount of this namespace, and perhaps in one of btrfs.
-    machine.roots.loop_file = |_| Some(31);
+    machine.roots.loop_file = |_| Some((31, 7));
     assert_ne!(resolve(&machine, &files, "/mnt").backing, memory);
     let backing_file = "sys/devices/virtual/block/loop0/loop/backing_file";
     machine.file(backing_file, "/memfd:disk (deleted)\n");
     assert_eq!(resolve(&machine, &files, "/mnt").backing, memory);
-    machine.roots.loop_file = |_| Some(8 << 8 | 1);
+    machine.roots.loop_file = |_| Some((8 << 8 | 1, 7));
     let on_disk = resolve(&machine, &files, "/mnt");
     assert_eq!(shape(&on_disk)[1].0, "sda1");
+    // A file of that name is another one.
+    let files = files
+        .with("/data/image", FileKind::Regular, "8:1")
+        .stamp("/data/image", 10 << 20);
+    machine.roots.loop_file = |_| Some((30, 7));
+    let elsewhere = resolve(&machine, &files, "/mnt");
+    assert_eq!(shape(&elsewhere).len(), 1);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Direction of a metric, and the label shown beside it.
 
+use crate::percentile::Percentile;
 use assay_judge::{Judgement, Measured, Quantity};
 use assay_model::job::Direction;
 use std::borrow::Cow;
@@ -23,6 +24,7 @@ pub fn direction_of(metric: &str) -> Option<Direction> {
 /// assert_eq!(quantity_of("write_bw"), Quantity::Whole);
 /// assert_eq!(quantity_of("write_lat_mean"), Quantity::Call);
 /// assert_eq!(quantity_of("write_lat_p99"), Quantity::Percentile(990_000));
+/// assert_eq!(quantity_of("read_lat_min"), Quantity::Percentile(0));
 /// assert_eq!(quantity_of("flush_lat_p99"), Quantity::Whole);
 /// ```
 pub fn quantity_of(metric: &str) -> Quantity {
@@ -30,10 +32,16 @@ pub fn quantity_of(metric: &str) -> Quantity {
     let percentile = ["read_lat_", "write_lat_"].iter().find_map(|calls| {
         let ending = metric.strip_prefix(calls)?;
         let mut known = super::IO_PERCENTILES.into_iter();
-        known.find(|percentile| percentile.to_string() == ending)
+        match ending {
+            "min" => Some(0),
+            "max" => Some(Percentile::P100.parts_per_million()),
+            _ => known
+                .find(|percentile| percentile.to_string() == ending)
+                .map(Percentile::parts_per_million),
+        }
     });
-    if let Some(percentile) = percentile {
-        Quantity::Percentile(percentile.parts_per_million())
+    if let Some(parts_per_million) = percentile {
+        Quantity::Percentile(parts_per_million)
     } else if metric == "longest_gap" || of_calls.iter().any(|calls| metric.starts_with(calls)) {
         Quantity::Call
     } else if metric.starts_with("operation_lat_") {

@@ -349,12 +349,18 @@ fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
     })
 }
 
-/// The agent was stopped for most of the longest gap: that is no stall of the storage.
+/// The agent was stopped for at least half of the longest gap: that is no stall of the storage.
 fn stood_still(trial: &JudgedTrial<'_>, measured: &Measurement) -> bool {
-    let judgement = trial.derived.judgement.iter();
-    let mut hindrances = judgement.flat_map(|judgement| &judgement.hindrances);
-    let gap_ns = measured.longest_gap.map_or(0, |gap| gap.length_ns);
-    hindrances.any(|found| found.kind == "stopped" && found.time_ns >= gap_ns / 2)
+    let evidence = trial.record.evidence.as_ref();
+    let after = evidence.and_then(|evidence| evidence.after.hindrances.as_ref());
+    let Some(((evidence, after), gap)) = evidence.zip(after).zip(measured.longest_gap) else {
+        return false;
+    };
+    let begin_ns = evidence.before.at_ns.saturating_add(gap.start_ns);
+    let end_ns = begin_ns.saturating_add(gap.length_ns);
+    let stops = after.stops.iter();
+    let stopped_ns: u64 = stops.map(|stop| stop.within(begin_ns, end_ns)).sum();
+    stopped_ns >= gap.length_ns.div_ceil(2)
 }
 
 /// A gap of half a second, or intervals without a completion; on storage so
