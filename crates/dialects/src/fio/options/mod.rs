@@ -18,6 +18,7 @@ mod priorities;
 mod reader;
 mod schedule;
 mod stats;
+mod table;
 mod trace;
 mod verify;
 
@@ -49,7 +50,7 @@ pub static GROUPS: &[(&str, &[&[OptionDef]])] = &[
     ("Options of newer versions", &[other::LATER]),
     (
         "Options of single engines",
-        &[engines::OPTIONS, &engines::ABSENT_OPTIONS],
+        &[engines::OPTIONS, engines::ABSENT],
     ),
 ];
 
