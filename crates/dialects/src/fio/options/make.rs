@@ -1,4 +1,4 @@
-//! One function for each kind of line of the table.
+//! One function for each kind of row of the table.
 
 use super::define::{OptionDef, OptionType, Set, Support, TimeUnit};
 use super::reader::OptionReader;

@@ -1,4 +1,4 @@
-//! The table of options: one line each says its name, what it takes, its
+//! The table of options: one row each says its name, what it takes, its
 //! default, what it is for, how far assay supports it, and what it sets.
 //!
 //! The table drives the parser, `--cmdhelp`, `--enghelp`, the search for the
