@@ -1,123 +1,83 @@
 //! Pattern, sizes and offsets.
 
-use super::define::OptionDef;
-use super::make::{
-    bytes, choice, count, each_bytes, extent, flag, no_effect, refused, switch, text,
-};
 use super::reader::{OptionReader, not_one_of};
-use crate::fio::job::{Each, JobDraft};
+use super::table::options;
+use crate::fio::job::JobDraft;
 use crate::fio::value::number;
 use assay_model::load::PerDirection;
 use assay_model::load::blocks::{Distribution, Generator, RwPattern, Sequencer};
 
-pub(super) static OPTIONS: &[OptionDef] = &[
-    text("rw", "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite, with :number", "read", "Directions and order", rw)
-        .alias(&["readwrite"]),
-    choice(
-        "rw_sequencer",
-        &[
-            ("sequential", "offsets go on after the last"),
-            ("identical", "the same offset again"),
-        ],
-        "sequential",
-        "Offsets between two random ones of rw=rand...:N",
-        |job, how| {
-            job.stream.blocks.rw.sequencer = match how {
-                "identical" => Sequencer::Identical,
-                _ => Sequencer::Sequential,
-            };
-        },
-    ),
-    each_bytes("bs", "4096", "Block size; of reads, writes and trims", |job, each| {
-        set_each(&mut job.sizes.fixed, each);
-    })
-    .alias(&["blocksize"]),
-    text("bsrange", "from-to, one to three times", "", "Block sizes are drawn from this range", bs_range)
-        .alias(&["blocksize_range"]),
-    text("bssplit", "size/percent, with : between, one to three times", "", "Block sizes and their shares", bs_split),
-    switch("bs_unaligned", "Block sizes need not be multiples of the smallest", |job, on| {
-        job.stream.blocks.unaligned = on;
-    })
-    .alias(&["blocksize_unaligned"]),
-    flag("bs_is_seq_rand", "0", "The sizes are for sequential and random I/O instead of reads and writes", |job, on| {
-        job.stream.blocks.sizes_by_order = on;
-    }),
-    each_bytes("ba", "", "Random offsets are multiples of this", |job, each| {
-        set_each(&mut job.sizes.align, each);
-    })
-    .alias(&["blockalign"]),
-    count("rwmixread", (0, 100), "50", "Share of reads in percent", |job, percent| {
-        job.stream.blocks.read_percent = u8::try_from(percent).unwrap_or(100);
-    }),
-    count("rwmixwrite", (0, 100), "50", "Share of writes in percent", |job, percent| {
-        job.stream.blocks.read_percent = 100 - u8::try_from(percent).unwrap_or(100);
-    }),
-    refused("rwmixcycle", "number", "", "Not used any more", "fio dropped it"),
-    extent("size", "", "Bytes to work on, over all files; or percent of them", |job, size| {
-        job.stream.region.size = Some(size);
-    }),
-    extent("offset", "0", "Begin here in each file", |job, offset| {
-        job.stream.region.offset = offset;
-    })
-    .alias(&["fileoffset"]),
-    bytes("offset_align", "0", "An offset in percent becomes a multiple of this", |job, align| {
-        job.stream.region.offset_align = align;
-    }),
-    extent("offset_increment", "0", "Added to the offset for each copy of numjobs", |job, step| {
-        job.stream.region.offset_increment = step;
-    }),
-    flag("randrepeat", "1", "The same random order in each run", |job, on| {
-        job.stream.blocks.repeat = on;
-    })
-    .alias(&["allrandrepeat"]),
-    text("randseed", "number", "1", "Seed of what is random", |job, reader, value| {
-        let number = number::amount(value, reader.base_1000)?.value;
-        let seed = u64::try_from(number).map_err(|_| format!("'{value}' is not within 0 and 2^64"))?;
-        job.stream.blocks.seed = Some(seed);
-        Ok(())
-    })
-    .differs("the same seed gives other offsets than in fio: assay has its own generator"),
-    switch("norandommap", "A block may come twice in a pass", |job, on| {
-        job.stream.blocks.no_map = on;
-    }),
-    no_effect("softrandommap", "0 or 1", "Go on without a map if there is no memory for it", "assay needs no memory for a map"),
-    choice(
-        "random_generator",
-        &[
-            ("tausworthe", "random draws"),
-            ("lfsr", "each block once by construction"),
-            ("tausworthe64", "random draws for large devices"),
-        ],
-        "tausworthe",
-        "Generator of random offsets",
-        |job, which| {
-            job.stream.blocks.generator = match which {
-                "lfsr" => Generator::Lfsr,
-                "tausworthe64" => Generator::Tausworthe64,
-                _ => Generator::Tausworthe,
-            };
-        },
-    )
-    .differs("what each promises is kept; the numbers come from assay's own generator"),
-    text("random_distribution", "random, zipf:theta, pareto:power, normal:deviation (each with :center), zoned:access/size:..., zoned_abs:access/bytes:...", "random", "How random offsets are spread", distribution),
-    text("percentage_random", "percent, one to three times", "100,100,100", "Share of random offsets", |job, reader, value| {
-        let each = reader.each(value, |reader, text| match u8::try_from(reader.count(text)?) {
-            Ok(percent) if percent <= 100 => Ok(percent),
-            _ => Err(format!("'{text}' is above 100 percent")),
-        })?;
-        let random = &mut job.stream.blocks.percentage_random;
-        for (field, value) in [&mut random.read, &mut random.write, &mut random.trim].into_iter().zip(each) {
-            *field = value.unwrap_or(*field);
-        }
-        Ok(())
-    }),
-    refused("percentage_sequential", "percent", "", "Not used any more", "fio dropped it; use percentage_random"),
-];
+options! {
+    pub(super) static OPTIONS:
 
-/// Takes over what was said.
-fn set_each<T: Copy>(into: &mut [T; 3], each: Each<T>) {
-    for (field, value) in into.iter_mut().zip(each) {
-        *field = value.unwrap_or(*field);
+    text("rw",
+        "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite, \
+         with :number", "read", "Directions and order", rw)
+        .alias(&["readwrite"]);
+    choice("rw_sequencer", "sequential", "Offsets between two random ones of rw=rand...:N")
+        [stream.blocks.rw.sequencer]
+    {
+        "sequential": "offsets go on after the last" => Sequencer::Sequential,
+        "identical": "the same offset again" => Sequencer::Identical,
+    };
+    each_bytes("bs", "4096", "Block size; of reads, writes and trims") [sizes.fixed]
+        .alias(&["blocksize"]);
+    text("bsrange", "from-to, one to three times", "", "Block sizes are drawn from this range",
+        bs_range)
+        .alias(&["blocksize_range"]);
+    text("bssplit", "size/percent, with : between, one to three times", "",
+        "Block sizes and their shares", bs_split);
+    switch("bs_unaligned", "Block sizes need not be multiples of the smallest")
+        [stream.blocks.unaligned].alias(&["blocksize_unaligned"]);
+    flag("bs_is_seq_rand", "0",
+        "The sizes are for sequential and random I/O instead of reads and writes")
+        [stream.blocks.sizes_by_order];
+    each_bytes("ba", "", "Random offsets are multiples of this") [sizes.align]
+        .alias(&["blockalign"]);
+    count("rwmixread", (0, 100), "50", "Share of reads in percent") [stream.blocks.read_percent];
+    count("rwmixwrite", (0, 100), "50", "Share of writes in percent")
+        [stream.blocks.read_percent = |percent| 100 - percent];
+    refused("rwmixcycle", "number", "", "Not used any more", "fio dropped it");
+    extent("size", "", "Bytes to work on, over all files; or percent of them") [stream.region.size];
+    extent("offset", "0", "Begin here in each file") [stream.region.offset].alias(&["fileoffset"]);
+    bytes("offset_align", "0", "An offset in percent becomes a multiple of this")
+        [stream.region.offset_align];
+    extent("offset_increment", "0", "Added to the offset for each copy of numjobs")
+        [stream.region.offset_increment];
+    flag("randrepeat", "1", "The same random order in each run") [stream.blocks.repeat]
+        .alias(&["allrandrepeat"]);
+    text("randseed", "number", "1", "Seed of what is random") [stream.blocks.seed = seed]
+        .differs("the same seed gives other offsets than in fio: assay has its own generator");
+    switch("norandommap", "A block may come twice in a pass") [stream.blocks.no_map];
+    no_effect("softrandommap", "0 or 1", "Go on without a map if there is no memory for it",
+        "assay needs no memory for a map");
+    choice("random_generator", "tausworthe", "Generator of random offsets")
+        [stream.blocks.generator]
+    {
+        "tausworthe": "random draws" => Generator::Tausworthe,
+        "lfsr": "each block once by construction" => Generator::Lfsr,
+        "tausworthe64": "random draws for large devices" => Generator::Tausworthe64,
+    }.differs("what each promises is kept; the numbers come from assay's own generator");
+    text("random_distribution",
+        "random, zipf:theta, pareto:power, normal:deviation (each with :center), \
+         zoned:access/size:..., zoned_abs:access/bytes:...", "random",
+        "How random offsets are spread", distribution);
+    text("percentage_random", "percent, one to three times", "100,100,100",
+        "Share of random offsets")
+        [stream.blocks.percentage_random = |reader, value| reader.each(value, random_percent)];
+    refused("percentage_sequential", "percent", "", "Not used any more",
+        "fio dropped it; use percentage_random");
+}
+
+fn seed(reader: &mut OptionReader<'_>, value: &str) -> Result<u64, String> {
+    let number = number::amount(value, reader.base_1000)?.value;
+    u64::try_from(number).map_err(|_| format!("'{value}' is not within 0 and 2^64"))
+}
+
+fn random_percent(reader: &mut OptionReader<'_>, text: &str) -> Result<u8, String> {
+    match u8::try_from(reader.count(text)?) {
+        Ok(percent) if percent <= 100 => Ok(percent),
+        _ => Err(format!("'{text}' is above 100 percent")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Fields of a line of the option table.
+//! Fields of a row of the option table.
 
 use super::reader::{OptionReader, not_one_of};
 use crate::fio::job::{Each, JobDraft};

@@ -1,8 +1,7 @@
 //! Engines and their options.
 
-use super::define::OptionDef;
-use super::make::{flag, no_effect, refused, switch, text};
-use super::priorities;
+use super::priorities::{by_size, each_up_to};
+use super::table::options;
 use crate::nearest;
 use assay_model::job::EngineKind;
 use std::path::PathBuf;
@@ -144,308 +143,96 @@ pub(super) fn unknown(name: &str) -> String {
 const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const NET: &[&str] = &["net", "netsplice"];
-const NOT_THERE: &str = "its engine is not supported";
 
-pub(super) static OPTIONS: &[OptionDef] = &[
-    switch("hipri", "Poll for completions", |job, on| {
-        job.stream.engine.hipri = on
-    })
-    .of(&["io_uring", "pvsync2", "io_uring_cmd", "sg"]),
-    refused(
-        "hipri_percentage",
-        "percent",
-        "100",
-        "Poll for that share of I/Os",
-        "it is all or none: use hipri",
-    )
-    .of(&["pvsync2"]),
+options! {
+    pub(super) static OPTIONS:
+
+    switch("hipri", "Poll for completions") [stream.engine.hipri]
+        .of(&["io_uring", "pvsync2", "io_uring_cmd", "sg"]);
+    refused("hipri_percentage", "percent", "100", "Poll for that share of I/Os",
+        "it is all or none: use hipri")
+        .of(&["pvsync2"]);
     switch("fixedbufs", "Register buffers with the kernel", |_, _| {})
-        .differs("accepted, but buffers are not registered")
-        .of(URING),
-    switch(
-        "registerfiles",
-        "Register files with the kernel",
-        |job, on| {
-            job.stream.engine.register_files = on;
-        },
-    )
-    .of(URING),
-    switch(
-        "sqthread_poll",
-        "A thread of the kernel submits",
-        |job, on| {
-            job.stream.engine.sq_thread_poll = on;
-        },
-    )
-    .of(URING),
-    refused(
-        "sqthread_poll_cpu",
-        "number of a processor",
-        "",
-        "Where that thread runs",
-        "the kernel chooses the processor",
-    )
-    .of(URING),
-    flag(
-        "nowait",
-        "0",
-        "Fail instead of waiting in the call",
-        |job, on| {
-            job.stream.engine.nowait = on;
-        },
-    )
-    .of(&["libaio", "io_uring", "pvsync2", "io_uring_cmd"]),
-    no_effect(
-        "nonvectored",
-        "0 or 1",
-        "Use calls without vectors",
-        "they always are used",
-    )
-    .of(URING),
-    refused(
-        "uncached",
-        "0 or 1",
-        "0",
-        "Drop pages after the I/O",
-        "no released kernel had the flag that fio 3 sets",
-    )
-    .of(&["io_uring", "pvsync2", "io_uring_cmd"]),
-    refused(
-        "force_async",
-        "number",
-        "0",
-        "Hand each so manieth I/O to a thread of the kernel",
-        "it is a means to test the kernel",
-    )
-    .of(URING),
-    refused(
-        "cmd_type",
-        "nvme",
-        "nvme",
-        "Which commands io_uring_cmd sends",
-        NOT_THERE,
-    )
-    .of(&["io_uring_cmd", "io_uring"]),
-    text(
-        "cmdprio_percentage",
-        "percent, of reads and writes",
-        "0",
-        "Share of I/Os with a priority of their own",
-        priorities::percentage,
-    )
-    .of(AIO),
-    text(
-        "cmdprio_class",
-        "1 to 3, of reads and writes",
-        "1",
-        "Class of that priority",
-        priorities::class,
-    )
-    .of(AIO),
-    text(
-        "cmdprio",
-        "0 to 7, of reads and writes",
-        "0",
-        "Level of that priority, 0 is the highest",
-        priorities::level,
-    )
-    .of(AIO),
-    text(
-        "cmdprio_bssplit",
-        "size/percent or size/percent/class/level, with : between, of reads and writes",
-        "",
-        "Shares and priorities by block size",
-        priorities::by_size,
-    )
-    .differs("a class above 3 and a level above 7 are refused; fio takes the largest")
-    .of(AIO),
-    no_effect(
-        "userspace_reap",
-        "nothing, 0 or 1",
-        "Take completions without a system call",
-        "completions are taken by io_getevents",
-    )
-    .switch()
-    .of(&["libaio"]),
-    refused(
-        "stat_type",
-        "stat, lstat, statx",
-        "stat",
-        "Which call asks for attributes",
-        "filestat uses stat",
-    )
-    .of(&["filestat"]),
-    refused(
-        "thp",
-        "0 or 1",
-        "0",
-        "Ask for huge pages",
-        "mapped files have none",
-    )
-    .of(&["mmap"]),
-];
+        .differs("accepted, but buffers are not registered").of(URING);
+    switch("registerfiles", "Register files with the kernel") [stream.engine.register_files]
+        .of(URING);
+    switch("sqthread_poll", "A thread of the kernel submits") [stream.engine.sq_thread_poll]
+        .of(URING);
+    refused("sqthread_poll_cpu", "number of a processor", "", "Where that thread runs",
+        "the kernel chooses the processor")
+        .of(URING);
+    flag("nowait", "0", "Fail instead of waiting in the call") [stream.engine.nowait]
+        .of(&["libaio", "io_uring", "pvsync2", "io_uring_cmd"]);
+    no_effect("nonvectored", "0 or 1", "Use calls without vectors", "they always are used")
+        .of(URING);
+    refused("uncached", "0 or 1", "0", "Drop pages after the I/O",
+        "no released kernel had the flag that fio 3 sets")
+        .of(&["io_uring", "pvsync2", "io_uring_cmd"]);
+    refused("force_async", "number", "0", "Hand each so manieth I/O to a thread of the kernel",
+        "it is a means to test the kernel")
+        .of(URING);
+    absent("cmd_type", "nvme", "nvme", "Which commands io_uring_cmd sends")
+        .of(&["io_uring_cmd", "io_uring"]);
+    text("cmdprio_percentage", "percent, of reads and writes", "0",
+        "Share of I/Os with a priority of their own")
+        [priorities.percent = |reader, value| each_up_to(reader, value, 100)].of(AIO);
+    text("cmdprio_class", "1 to 3, of reads and writes", "1", "Class of that priority")
+        [priorities.class = |reader, value| each_up_to(reader, value, 3)].of(AIO);
+    text("cmdprio", "0 to 7, of reads and writes", "0", "Level of that priority, 0 is the highest")
+        [priorities.level = |reader, value| each_up_to(reader, value, 7)].of(AIO);
+    text("cmdprio_bssplit",
+        "size/percent or size/percent/class/level, with : between, of reads and writes", "",
+        "Shares and priorities by block size", by_size)
+        .differs("a class above 3 and a level above 7 are refused; fio takes the largest").of(AIO);
+    no_effect("userspace_reap", "nothing, 0 or 1", "Take completions without a system call",
+        "completions are taken by io_getevents")
+        .switch().of(&["libaio"]);
+    refused("stat_type", "stat, lstat, statx", "stat", "Which call asks for attributes",
+        "filestat uses stat")
+        .of(&["filestat"]);
+    refused("thp", "0 or 1", "0", "Ask for huge pages", "mapped files have none").of(&["mmap"]);
+}
 
-/// Engines, whether a value may be left out, and of each of their options its name, form,
-/// default and help.
-type AbsentOptions = (&'static [&'static str], bool, &'static [[&'static str; 4]]);
+options! {
+    /// Options of engines that assay does not have.
+    pub(super) static ABSENT:
 
-/// Options of engines that assay does not have.
-const ABSENT: &[AbsentOptions] = &[
-    (
-        &["cpuio"],
-        false,
-        &[
-            ["cpuload", "percent", "", "Load of the processor"],
-            ["cpumode", "text", "noop", "How the processor is loaded"],
-            ["cpuchunks", "time", "50000", "Length of a piece of load"],
-            [
-                "exit_on_io_done",
-                "0 or 1",
-                "0",
-                "End when jobs with I/O have",
-            ],
-        ],
-    ),
-    (
-        &["net", "netsplice", "rdma"],
-        false,
-        &[
-            ["hostname", "name", "", "Host to talk to"],
-            ["port", "number", "", "Port to talk to"],
-        ],
-    ),
-    (
-        NET,
-        false,
-        &[
-            ["protocol", "tcp, udp, unix", "", "Protocol to talk"],
-            ["nodelay", "0 or 1", "0", "Send small packets at once"],
-        ],
-    ),
-    (
-        NET,
-        true,
-        &[
-            ["listen", "nothing, 0 or 1", "", "Wait for connections"],
-            ["pingpong", "nothing, 0 or 1", "", "Answer each packet"],
-        ],
-    ),
-    (
-        NET,
-        false,
-        &[
-            ["interface", "address", "", "Interface of the network"],
-            ["ttl", "number", "", "Hops of a packet"],
-            ["window_size", "bytes", "", "Size of the socket's buffer"],
-            ["mss", "bytes", "", "Largest segment"],
-        ],
-    ),
-    (
-        &["rdma"],
-        false,
-        &[
-            ["bindname", "address", "", "Own address"],
-            ["verb", "name", "", "Which verb"],
-        ],
-    ),
-    (
-        &["exec"],
-        false,
-        &[
-            ["program", "path", "", "Program to start"],
-            ["arguments", "text", "", "Its arguments"],
-            ["grace_time", "time", "", "Time before it is killed"],
-            ["std_redirect", "0 or 1", "", "Where its output goes"],
-        ],
-    ),
-    (
-        &["e4defrag"],
-        false,
-        &[
-            ["donorname", "path", "", "File that gives blocks"],
-            ["inplace", "number", "", "Allocate in the same step"],
-        ],
-    ),
-    (
-        &["gfapi", "gfapi_async"],
-        false,
-        &[
-            ["volume", "name", "", "Name of the volume"],
-            ["brick", "name", "", "Name of the brick"],
-            ["single-instance", "0 or 1", "", "One instance only"],
-        ],
-    ),
-    (
-        &["mtd"],
-        false,
-        &[["skip_bad", "0 or 1", "0", "Skip bad blocks"]],
-    ),
-    (
-        &["sg"],
-        false,
-        &[
-            ["readfua", "0 or 1", "0", "Force unit access on reads"],
-            ["writefua", "0 or 1", "0", "Force unit access on writes"],
-            ["sg_write_mode", "name", "write", "Which write command"],
-            ["stream_id", "number", "", "Number of the stream"],
-        ],
-    ),
-    (
-        &["nbd"],
-        false,
-        &[["uri", "address", "", "Address of the export"]],
-    ),
-    (
-        &["rados", "rbd"],
-        false,
-        &[["clustername", "name", "", "Name of the cluster"]],
-    ),
-    (
-        &["rbd"],
-        false,
-        &[["rbdname", "name", "", "Name of the image"]],
-    ),
-    (
-        &["rados", "rbd", "dfs"],
-        false,
-        &[["pool", "name", "", "Name of the pool"]],
-    ),
-    (
-        &["rados", "rbd"],
-        false,
-        &[["clientname", "name", "", "Name of the client"]],
-    ),
-    (
-        &["rados"],
-        false,
-        &[["conf", "path", "", "File of settings"]],
-    ),
-    (
-        &["rados", "rbd"],
-        false,
-        &[["busy_poll", "0 or 1", "0", "Poll for completions"]],
-    ),
-    (
-        &["rados"],
-        false,
-        &[["touch_objects", "0 or 1", "1", "Make objects first"]],
-    ),
-];
-
-/// Options of all engines in `ABSENT`, in its order.
-pub(super) static ABSENT_OPTIONS: [OptionDef; 38] = {
-    let mut options = [refused("", "", "", "", NOT_THERE); 38];
-    let (mut group, mut next) = (0, 0);
-    while group < ABSENT.len() {
-        let (engines, switches, rows) = ABSENT[group];
-        let mut row = 0;
-        while row < rows.len() {
-            let [name, form, default, help] = rows[row];
-            let option = refused(name, form, default, help, NOT_THERE).of(engines);
-            options[next] = if switches { option.switch() } else { option };
-            (row, next) = (row + 1, next + 1);
-        }
-        group += 1;
-    }
-    options
-};
+    absent("cpuload", "percent", "", "Load of the processor").of(&["cpuio"]);
+    absent("cpumode", "text", "noop", "How the processor is loaded").of(&["cpuio"]);
+    absent("cpuchunks", "time", "50000", "Length of a piece of load").of(&["cpuio"]);
+    absent("exit_on_io_done", "0 or 1", "0", "End when jobs with I/O have").of(&["cpuio"]);
+    absent("hostname", "name", "", "Host to talk to").of(&["net", "netsplice", "rdma"]);
+    absent("port", "number", "", "Port to talk to").of(&["net", "netsplice", "rdma"]);
+    absent("protocol", "tcp, udp, unix", "", "Protocol to talk").of(NET);
+    absent("nodelay", "0 or 1", "0", "Send small packets at once").of(NET);
+    absent("listen", "nothing, 0 or 1", "", "Wait for connections").switch().of(NET);
+    absent("pingpong", "nothing, 0 or 1", "", "Answer each packet").switch().of(NET);
+    absent("interface", "address", "", "Interface of the network").of(NET);
+    absent("ttl", "number", "", "Hops of a packet").of(NET);
+    absent("window_size", "bytes", "", "Size of the socket's buffer").of(NET);
+    absent("mss", "bytes", "", "Largest segment").of(NET);
+    absent("bindname", "address", "", "Own address").of(&["rdma"]);
+    absent("verb", "name", "", "Which verb").of(&["rdma"]);
+    absent("program", "path", "", "Program to start").of(&["exec"]);
+    absent("arguments", "text", "", "Its arguments").of(&["exec"]);
+    absent("grace_time", "time", "", "Time before it is killed").of(&["exec"]);
+    absent("std_redirect", "0 or 1", "", "Where its output goes").of(&["exec"]);
+    absent("donorname", "path", "", "File that gives blocks").of(&["e4defrag"]);
+    absent("inplace", "number", "", "Allocate in the same step").of(&["e4defrag"]);
+    absent("volume", "name", "", "Name of the volume").of(&["gfapi", "gfapi_async"]);
+    absent("brick", "name", "", "Name of the brick").of(&["gfapi", "gfapi_async"]);
+    absent("single-instance", "0 or 1", "", "One instance only").of(&["gfapi", "gfapi_async"]);
+    absent("skip_bad", "0 or 1", "0", "Skip bad blocks").of(&["mtd"]);
+    absent("readfua", "0 or 1", "0", "Force unit access on reads").of(&["sg"]);
+    absent("writefua", "0 or 1", "0", "Force unit access on writes").of(&["sg"]);
+    absent("sg_write_mode", "name", "write", "Which write command").of(&["sg"]);
+    absent("stream_id", "number", "", "Number of the stream").of(&["sg"]);
+    absent("uri", "address", "", "Address of the export").of(&["nbd"]);
+    absent("clustername", "name", "", "Name of the cluster").of(&["rados", "rbd"]);
+    absent("rbdname", "name", "", "Name of the image").of(&["rbd"]);
+    absent("pool", "name", "", "Name of the pool").of(&["rados", "rbd", "dfs"]);
+    absent("clientname", "name", "", "Name of the client").of(&["rados", "rbd"]);
+    absent("conf", "path", "", "File of settings").of(&["rados"]);
+    absent("busy_poll", "0 or 1", "0", "Poll for completions").of(&["rados", "rbd"]);
+    absent("touch_objects", "0 or 1", "1", "Make objects first").of(&["rados"]);
+}

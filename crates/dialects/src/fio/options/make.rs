@@ -1,4 +1,4 @@
-//! One function for each kind of line of the table.
+//! One function for each kind of row of the table.
 
 use super::define::{OptionDef, OptionType, Set, Support, TimeUnit};
 use super::reader::OptionReader;
@@ -105,13 +105,13 @@ pub(super) const fn time(
     OptionDef::new(name, OptionType::Time(unit), default, help, Set::Time(set))
 }
 
-/// Takes one of several words.
+/// Takes one of several words, each with what it means.
 pub(super) const fn choice(
     name: &'static str,
-    choices: &'static [(&'static str, &'static str)],
     default: &'static str,
     help: &'static str,
     set: fn(&mut JobDraft, &str),
+    choices: &'static [(&'static str, &'static str)],
 ) -> OptionDef {
     OptionDef::new(
         name,
@@ -176,4 +176,14 @@ pub(super) const fn refused(
         support: Support::Refused(why),
         ..option
     }
+}
+
+/// Is an error: only engines that assay does not have take it.
+pub(super) const fn absent(
+    name: &'static str,
+    form: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> OptionDef {
+    refused(name, form, default, help, "its engine is not supported")
 }

@@ -1,4 +1,4 @@
-//! The table of options: one line each says its name, what it takes, its
+//! The table of options: one row each says its name, what it takes, its
 //! default, what it is for, how far assay supports it, and what it sets.
 //!
 //! The table drives the parser, `--cmdhelp`, `--enghelp`, the search for the
@@ -18,6 +18,7 @@ mod priorities;
 mod reader;
 mod schedule;
 mod stats;
+mod table;
 mod trace;
 mod verify;
 
@@ -49,7 +50,7 @@ pub static GROUPS: &[(&str, &[&[OptionDef]])] = &[
     ("Options of newer versions", &[other::LATER]),
     (
         "Options of single engines",
-        &[engines::OPTIONS, &engines::ABSENT_OPTIONS],
+        &[engines::OPTIONS, engines::ABSENT],
     ),
 ];
 

@@ -1,7 +1,7 @@
 //! Priorities of single I/Os: the `cmdprio` options, and what they are together.
 
 use super::reader::OptionReader;
-use crate::fio::job::{CommandPriorities, JobDraft, SizeShare};
+use crate::fio::job::{CommandPriorities, Each, JobDraft, SizeShare};
 use assay_model::job::EngineKind;
 use assay_model::load::PerDirection;
 use assay_model::load::priority::{IoPriority, PriorityShare};
@@ -11,31 +11,13 @@ use std::collections::BTreeMap;
 const MOST_ENTRIES: usize = 256;
 const REAL_TIME: u8 = 1;
 
-pub(super) fn percentage(
-    job: &mut JobDraft,
-    r: &mut OptionReader<'_>,
+/// A number up to `most` for each direction.
+pub(super) fn each_up_to(
+    reader: &mut OptionReader<'_>,
     value: &str,
-) -> Result<(), String> {
-    job.priorities.percent = r.each(value, |r, text| up_to(r, text, 100))?;
-    Ok(())
-}
-
-pub(super) fn class(
-    job: &mut JobDraft,
-    r: &mut OptionReader<'_>,
-    value: &str,
-) -> Result<(), String> {
-    job.priorities.class = r.each(value, |r, text| up_to(r, text, 3))?;
-    Ok(())
-}
-
-pub(super) fn level(
-    job: &mut JobDraft,
-    r: &mut OptionReader<'_>,
-    value: &str,
-) -> Result<(), String> {
-    job.priorities.level = r.each(value, |r, text| up_to(r, text, 7))?;
-    Ok(())
+    most: u8,
+) -> Result<Each<u8>, String> {
+    reader.each(value, |reader, text| up_to(reader, text, most))
 }
 
 /// `4k/25/1/0:64k/10`, for reads and writes. (fio reads a list for trims, and

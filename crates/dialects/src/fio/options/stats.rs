@@ -1,80 +1,28 @@
 //! Statistics and errors.
 
-use super::define::{OptionDef, TimeUnit};
-use super::make::{choice, count, flag, refused, text, time};
+use super::define::TimeUnit;
 use super::reader::{OptionReader, not_one_of};
+use super::table::options;
 use crate::fio::job::JobDraft;
 use assay_model::load::stats::{SteadyCriterion, Unified};
 
-pub(super) static OPTIONS: &[OptionDef] = &[
-    flag("stats", "1", "Show the job in the report", |job, on| {
-        job.stream.stats.shown = on
-    }),
-    flag(
-        "clat_percentiles",
-        "1",
-        "Percentiles of completion latency",
-        |job, on| {
-            job.stream.stats.clat_percentiles = on;
-        },
-    )
-    .differs("they do not saturate at 17 s"),
-    flag(
-        "lat_percentiles",
-        "0",
-        "Percentiles of total latency",
-        |job, on| {
-            job.stream.stats.lat_percentiles = on;
-        },
-    )
-    .differs("they do not saturate at 17 s"),
-    flag(
-        "slat_percentiles",
-        "0",
-        "Percentiles of submission latency",
-        |job, on| {
-            job.stream.stats.slat_percentiles = on;
-        },
-    )
-    .differs("they do not saturate at 17 s"),
-    text(
-        "percentile_list",
-        "up to 20 numbers, with : between",
-        "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99",
-        "Which percentiles",
-        |job, reader, value| {
-            let list = value
-                .split(':')
-                .map(|text| reader.float(text))
-                .collect::<Result<Vec<f64>, _>>()?;
-            if list.len() > 20 || list.iter().any(|p| !(*p > 0.0 && *p <= 100.0)) {
-                return Err("write up to 20 numbers above 0 and up to 100".to_owned());
-            }
-            job.stream.stats.percentiles = list;
-            Ok(())
-        },
-    ),
-    count(
-        "significant_figures",
-        (1, 10),
-        "4",
-        "Of figures in the normal output",
-        |job, n| {
-            job.stream.stats.significant_figures = u8::try_from(n).unwrap_or(4);
-        },
-    ),
-    flag(
-        "disk_util",
-        "1",
-        "Show the counters of the disk",
-        |job, on| {
-            job.stream.stats.disk_util = on;
-        },
-    ),
-    flag(
-        "gtod_reduce",
-        "0",
-        "Read the clock less: no latencies and no bandwidth samples",
+options! {
+    pub(super) static OPTIONS:
+
+    flag("stats", "1", "Show the job in the report") [stream.stats.shown];
+    flag("clat_percentiles", "1", "Percentiles of completion latency")
+        [stream.stats.clat_percentiles].differs("they do not saturate at 17 s");
+    flag("lat_percentiles", "0", "Percentiles of total latency") [stream.stats.lat_percentiles]
+        .differs("they do not saturate at 17 s");
+    flag("slat_percentiles", "0", "Percentiles of submission latency")
+        [stream.stats.slat_percentiles].differs("they do not saturate at 17 s");
+    text("percentile_list", "up to 20 numbers, with : between",
+        "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99", "Which percentiles")
+        [stream.stats.percentiles = percentiles];
+    count("significant_figures", (1, 10), "4", "Of figures in the normal output")
+        [stream.stats.significant_figures];
+    flag("disk_util", "1", "Show the counters of the disk") [stream.stats.disk_util];
+    flag("gtod_reduce", "0", "Read the clock less: no latencies and no bandwidth samples",
         |job, on| {
             if on {
                 let stats = &mut job.stream.stats;
@@ -83,177 +31,85 @@ pub(super) static OPTIONS: &[OptionDef] = &[
                 stats.lat_percentiles = false;
                 stats.slat_percentiles = false;
             }
-        },
-    )
-    .differs("latencies are measured nevertheless, but not shown"),
-    flag(
-        "disable_lat",
-        "0",
-        "Do not measure total latency",
-        |job, on| job.stream.stats.lat = !on,
-    )
-    .differs("it is measured nevertheless, but not shown"),
-    flag(
-        "disable_clat",
-        "0",
-        "Do not measure completion latency",
-        |job, on| {
-            job.stream.stats.clat = !on;
-        },
-    )
-    .differs("it is measured nevertheless, but not shown"),
-    flag(
-        "disable_slat",
-        "0",
-        "Do not measure submission latency",
-        |job, on| {
-            job.stream.stats.slat = !on;
-        },
-    )
-    .differs("it is measured nevertheless, but not shown"),
-    flag(
-        "disable_bw_measurement",
-        "0",
-        "Do not sample bandwidth",
-        |job, on| {
-            job.stream.stats.bandwidth = !on;
-        },
-    )
-    .differs("it is measured nevertheless, but not shown")
-    .alias(&["disable_bw"]),
-    time(
-        "bwavgtime",
-        TimeUnit::Millis,
-        "500",
-        "Width of bandwidth samples (ms)",
-        |job, time| {
-            job.stream.stats.bw_interval = time;
-        },
-    )
-    .differs("both samples have the smaller of the two widths")
-    .differs("samples without any I/O count as zero instead of being left out"),
-    time(
-        "iopsavgtime",
-        TimeUnit::Millis,
-        "500",
-        "Width of IOPS samples (ms)",
-        |job, time| {
-            job.stream.stats.iops_interval = time;
-        },
-    )
-    .differs("both samples have the smaller of the two widths")
-    .differs("samples without any I/O count as zero instead of being left out"),
-    choice(
-        "unified_rw_reporting",
-        &[
-            ("none", "directions apart"),
-            ("mixed", "all directions as one"),
-            ("both", "both"),
-            ("0", "none"),
-            ("1", "mixed"),
-            ("2", "both"),
-        ],
-        "none",
-        "Report directions apart or as one",
-        |job, how| {
-            job.stream.stats.unified = match how {
-                "mixed" | "1" => Unified::Mixed,
-                "both" | "2" => Unified::Both,
-                _ => Unified::Split,
-            };
-        },
-    ),
-    choice(
-        "kb_base",
-        &[
-            ("1024", "k is 1024 and KiB is 1000"),
-            ("1000", "k is 1000 and KiB is 1024"),
-        ],
-        "1024",
-        "What units of sizes mean",
-        |job, base| job.stream.stats.kb_base_1000 = base == "1000",
-    )
-    .differs("KiB, MiB … under kb_base=1024 are warned about"),
-    choice(
-        "unit_base",
-        &[("0", "by the engine"), ("8", "bytes"), ("1", "bits")],
-        "0",
-        "Show rates in bytes or bits",
-        |job, base| job.stream.stats.in_bits = base == "1",
-    ),
-    text(
-        "steadystate",
-        "iops, iops_slope, bw, bw_slope, lat or lat_slope, with :limit",
-        "iops_slope:0.01%",
-        "End when the figures are steady",
-        steady_state,
-    )
-    .alias(&["ss"]),
-    time(
-        "steadystate_duration",
-        TimeUnit::Seconds,
-        "0",
-        "Window of a steady state",
-        |job, time| {
-            job.steady_duration = time;
-        },
-    )
-    .alias(&["ss_dur"]),
-    time(
-        "steadystate_ramp_time",
-        TimeUnit::Seconds,
-        "0",
-        "Time before a steady state is looked for",
-        |job, time| {
-            job.steady_ramp = time;
-        },
-    )
-    .alias(&["ss_ramp"]),
-    choice(
-        "continue_on_error",
-        &[
-            ("none", "end at any error"),
-            ("read", "go on after failed reads"),
-            ("write", "go on after failed writes"),
-            ("io", "go on after both"),
-            ("verify", "go on after mismatches"),
-            ("all", "go on after all of them"),
-            ("0", "none"),
-            ("1", "all"),
-        ],
-        "none",
-        "Which errors do not end the job",
-        |job, what| {
-            let errors = &mut job.stream.errors;
-            errors.continue_on_read = matches!(what, "read" | "io" | "all" | "1");
-            errors.continue_on_write = matches!(what, "write" | "io" | "all" | "1");
-            errors.continue_on_verify = matches!(what, "verify" | "all" | "1");
-        },
-    )
-    .differs("a mismatch of data is never exit code 0, whether the job went on or not"),
-    text(
-        "ignore_error",
-        "error names or numbers with : between; of reads, writes and checks with , between",
-        "",
-        "Errors that are none",
-        ignore_error,
-    ),
-    flag(
-        "error_dump",
-        "0",
-        "Say which errors were ignored",
-        |job, on| {
-            job.stream.errors.say_ignored = on;
-        },
-    ),
-    refused(
-        "block_error_percentiles",
-        "0 or 1",
-        "0",
-        "Histogram of errors of erase blocks",
-        "it is for the mtd engine, which assay does not have",
-    ),
-];
+        })
+        .differs("latencies are measured nevertheless, but not shown");
+    flag("disable_lat", "0", "Do not measure total latency") [!stream.stats.lat]
+        .differs("it is measured nevertheless, but not shown");
+    flag("disable_clat", "0", "Do not measure completion latency") [!stream.stats.clat]
+        .differs("it is measured nevertheless, but not shown");
+    flag("disable_slat", "0", "Do not measure submission latency") [!stream.stats.slat]
+        .differs("it is measured nevertheless, but not shown");
+    flag("disable_bw_measurement", "0", "Do not sample bandwidth") [!stream.stats.bandwidth]
+        .differs("it is measured nevertheless, but not shown").alias(&["disable_bw"]);
+    time("bwavgtime", TimeUnit::Millis, "500", "Width of bandwidth samples (ms)")
+        [stream.stats.bw_interval]
+        .differs("both samples have the smaller of the two widths")
+        .differs("samples without any I/O count as zero instead of being left out");
+    time("iopsavgtime", TimeUnit::Millis, "500", "Width of IOPS samples (ms)")
+        [stream.stats.iops_interval]
+        .differs("both samples have the smaller of the two widths")
+        .differs("samples without any I/O count as zero instead of being left out");
+    choice("unified_rw_reporting", "none", "Report directions apart or as one")
+        [stream.stats.unified]
+    {
+        "none": "directions apart" => Unified::Split,
+        "mixed": "all directions as one" => Unified::Mixed,
+        "both": "both" => Unified::Both,
+        "0": "none" => Unified::Split,
+        "1": "mixed" => Unified::Mixed,
+        "2": "both" => Unified::Both,
+    };
+    choice("kb_base", "1024", "What units of sizes mean") [stream.stats.kb_base_1000] {
+        "1024": "k is 1024 and KiB is 1000" => false,
+        "1000": "k is 1000 and KiB is 1024" => true,
+    }.differs("KiB, MiB … under kb_base=1024 are warned about");
+    choice("unit_base", "0", "Show rates in bytes or bits") [stream.stats.in_bits] {
+        "0": "by the engine" => false,
+        "8": "bytes" => false,
+        "1": "bits" => true,
+    };
+    text("steadystate", "iops, iops_slope, bw, bw_slope, lat or lat_slope, with :limit",
+        "iops_slope:0.01%", "End when the figures are steady", steady_state)
+        .alias(&["ss"]);
+    time("steadystate_duration", TimeUnit::Seconds, "0", "Window of a steady state")
+        [steady_duration].alias(&["ss_dur"]);
+    time("steadystate_ramp_time", TimeUnit::Seconds, "0",
+        "Time before a steady state is looked for") [steady_ramp]
+        .alias(&["ss_ramp"]);
+    choice("continue_on_error", "none", "Which errors do not end the job", |job, what| {
+        let errors = &mut job.stream.errors;
+        errors.continue_on_read = matches!(what, "read" | "io" | "all" | "1");
+        errors.continue_on_write = matches!(what, "write" | "io" | "all" | "1");
+        errors.continue_on_verify = matches!(what, "verify" | "all" | "1");
+    }) {
+        "none": "end at any error",
+        "read": "go on after failed reads",
+        "write": "go on after failed writes",
+        "io": "go on after both",
+        "verify": "go on after mismatches",
+        "all": "go on after all of them",
+        "0": "none",
+        "1": "all",
+    }.differs("a mismatch of data is never exit code 0, whether the job went on or not");
+    text("ignore_error",
+        "error names or numbers with : between; of reads, writes and checks with , between", "",
+        "Errors that are none", ignore_error);
+    flag("error_dump", "0", "Say which errors were ignored") [stream.errors.say_ignored];
+    refused("block_error_percentiles", "0 or 1", "0", "Histogram of errors of erase blocks",
+        "it is for the mtd engine, which assay does not have");
+}
+
+/// `50:99:99.9`.
+fn percentiles(reader: &mut OptionReader<'_>, value: &str) -> Result<Vec<f64>, String> {
+    let list = value
+        .split(':')
+        .map(|text| reader.float(text))
+        .collect::<Result<Vec<f64>, _>>()?;
+    if list.len() > 20 || list.iter().any(|p| !(*p > 0.0 && *p <= 100.0)) {
+        return Err("write up to 20 numbers above 0 and up to 100".to_owned());
+    }
+    Ok(list)
+}
 
 /// `iops:0.3%`, `bw:10m`.
 fn steady_state(
