@@ -43,10 +43,31 @@ pub fn depth() -> Result<()> {
         compare(&assay, "zram", node, &mut limits)?;
     }
     let device = scratch::FastDevice::new(SIZE)?;
+    let _apart = workers_apart()?;
     compare(&assay, "loop", device.node(), &mut limits)?;
     let _throttled = throttle(device.node())?;
     compare(&assay, "throttled loop", device.node(), &mut limits)?;
     limits.end()
+}
+
+/// Keeps the kernel's workers, which answer a loop device, off the CPU that this process and the
+/// programs it starts get until then. On two CPUs, whether a worker shares the program's CPU halves
+/// or doubles the rate of either program, and chance decides.
+fn workers_apart() -> Result<Undo> {
+    const BEGIN: &str = "echo $0 >/sys/devices/virtual/workqueue/cpumask
+        taskset --all-tasks --cpu-list --pid 0 $1 >/dev/null";
+    const END: &str = "echo $0 >/sys/devices/virtual/workqueue/cpumask
+        taskset --all-tasks --cpu-list --pid 0-$(($(nproc --all) - 1)) $1 >/dev/null";
+    let all = std::fs::read_to_string("/sys/devices/virtual/workqueue/cpumask")?;
+    let mut all_but_first = all.trim().to_owned();
+    let last = all_but_first.pop().and_then(|digit| digit.to_digit(16));
+    all_but_first.push_str(&format!("{:x}", last.unwrap_or(0) & !1));
+    let process = std::process::id().to_string();
+    let begin = ["sh", "-c", BEGIN, &all_but_first, &process];
+    Ok(Undo::after(
+        &begin,
+        &["sh", "-c", END, all.trim(), &process],
+    )?)
 }
 
 /// Puts this process, and so its children, under a limit of 2000 reads a second of a device, by

@@ -309,6 +309,29 @@ fn a_direct_stream_is_not_blurred_by_pages_that_others_left() {
 }
 
 #[test]
+fn direct_writes_left_no_pages_that_a_buffered_neighbour_explains() {
+    let mut wave = Wave::new();
+    wave.stream("direct", Ddir::Write, MOVED).direct();
+    wave.stream("buffered", Ddir::Read, MOVED)
+        .wrote(MOVED, MOVED)
+        .read(MOVED);
+    let calls = |wave: &Wave| {
+        wave.judged()[0]
+            .as_ref()
+            .unwrap()
+            .write
+            .as_ref()
+            .unwrap()
+            .calls
+    };
+    wave.after().file_cache = Some(cache(MOVED, 0));
+    assert_eq!(calls(&wave), CallEnd::Whole);
+    // Through the page cache after all, as with files that the file system encrypts.
+    wave.after().file_cache = Some(cache(2 * MOVED, 0));
+    assert_ne!(calls(&wave), CallEnd::Whole);
+}
+
+#[test]
 fn an_interim_report_has_flushed_nothing_for_good() {
     let mut wave = Wave::new();
     wave.stream("w", Ddir::Write, MOVED).wrote(MOVED, MOVED);
