@@ -12,13 +12,18 @@ use std::thread::Builder;
 pub(crate) struct EndingSignals(Option<Handle>);
 
 impl EndingSignals {
+    /// Catches SIGINT and SIGTERM.
+    ///
     /// # Errors
-    /// When no thread can be started, here and below.
+    /// When no thread can be started.
     pub(crate) fn catch(ending: Ending) -> io::Result<Self> {
         Self::obey(ending, &[SIGINT, SIGTERM])
     }
 
-    /// SIGINT is caught, so that it ends nothing, and is left to the host.
+    /// Catches both, and obeys SIGTERM alone: SIGINT is left to the host.
+    ///
+    /// # Errors
+    /// When no thread can be started.
     pub(crate) fn catch_but_interrupts(ending: Ending) -> io::Result<Self> {
         Self::obey(ending, &[SIGTERM])
     }

@@ -71,16 +71,17 @@ pub fn watch_for_stops() {
     STARTED.call_once(|| {
         let _ = thread::Builder::new().spawn(|| {
             let thread = gettid().as_raw_nonzero().get();
-            let watch = run_delay_ns(thread).map(|delay_ns| StopWatch {
+            // Without that time, a busy machine cannot be told from a stop.
+            let Some(delay_ns) = run_delay_ns(thread) else {
+                return;
+            };
+            *STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner) = Some(StopWatch {
                 thread,
                 last_ns: time_ns(ClockId::Monotonic),
                 delay_ns,
                 stops: Vec::new(),
             });
-            // Without that time, a busy machine cannot be told from a stop.
-            let is_told = watch.is_some();
-            *STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner) = watch;
-            while is_told {
+            loop {
                 thread::sleep(Duration::from_nanos(INTERVAL_NS));
                 stops();
             }

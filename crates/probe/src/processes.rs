@@ -88,7 +88,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// Whether this process leads its session, as after setsid(2). getsid(2) is 0 where the leader is
+/// Returns true if this process leads its session, as after setsid(2). getsid(2) is 0 where the leader is
 /// in another namespace of processes, as in a container.
 pub fn leads_session(roots: &Roots) -> bool {
     let stat = fs::read(roots.proc.join("self/stat")).unwrap_or_default();

@@ -40,7 +40,7 @@ pub(crate) struct Meter {
     /// Number of errors after which the device was still there.
     excused: u64,
     last_errno: Option<i32>,
-    /// Further times that a device is given a moment to be gone.
+    /// How many more times an I/O that failed waits a moment for its device to be gone.
     moments: u32,
     series: Series,
     last_end_ns: u64,

@@ -287,7 +287,7 @@ pub struct CopyReport {
     /// through the page cache, and was flushed at the end.
     #[serde(default)]
     pub left_direct: bool,
-    /// Bytes that were written directly before.
+    /// Bytes that were written directly, before a short block ended that.
     #[serde(default)]
     pub direct_bytes: u64,
     /// It was stopped from outside.

@@ -252,7 +252,7 @@ fn narrow(
 /// Blocks as they were.
 #[derive(Default)]
 struct Rescue {
-    /// Blocks may have been written.
+    /// True from the first write on: blocks may have been overwritten.
     touched: bool,
     saved: BTreeMap<u64, Box<[u8]>>,
     unreadable: BTreeSet<u64>,

@@ -34,6 +34,8 @@ export DM_DISABLE_UDEV=1
 sectors() { blockdev --getsz $1; }
 ext4() { mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 $1 && mount $1 /mnt; }
 halves() { printf '1M,100M\\n,100M\\n' | sfdisk -q $1; }
+crypt() { dmsetup create $1 --table \"0 $(sectors $2) crypt aes-xts-plain64 $(printf 'ab%.0s' $(seq 32)) 0 $2 0\"; }
+multipath() { dmsetup create m --table \"0 $(sectors /dev/sda) multipath 0 0 1 1 service-time 0 2 2 /dev/sda 1 1 /dev/sdb 1 1\"; }
 group() { pvcreate -qq -ff -y \"$@\" && vgcreate -qq g \"$@\"; }
 volume() { lvcreate -qq -y \"$@\"; }
 set -e
@@ -63,7 +65,7 @@ macro_rules! stacks {
 
 pub const STACKS: &[Topology] = stacks! {
     "ext4" false None, "ext4 /dev/vda"
-    "crypt" false None, "dmsetup create x --table \"0 $(sectors /dev/vda) crypt aes-xts-plain64 $(printf 'ab%.0s' $(seq 32)) 0 /dev/vda 0\"; ext4 /dev/mapper/x"
+    "crypt" false None, "crypt x /dev/vda; ext4 /dev/mapper/x"
     "group on two partitions" false None, "halves /dev/vda; group /dev/vda1 /dev/vda2; volume -l 100%FREE -n v g; ext4 /dev/g/v"
     "thin volume" false None, "group /dev/vda; volume -T -L 200M -V 400M -n v g/p; ext4 /dev/g/v"
     "fresh thin volume (device)" true Some("/dev/g/v"), "group /dev/vda; volume -T -L 200M -V 400M -n v g/p"
@@ -74,7 +76,7 @@ pub const STACKS: &[Topology] = stacks! {
     "RAID1 volume" false None, "group /dev/vda /dev/vdb; volume --type raid1 --nosync -m 1 -L 200M -n v g; ext4 /dev/g/v"
     "md on two partitions" false None, "halves /dev/vda; mdadm -q -C /dev/md0 -R -l 0 -n 2 /dev/vda1 /dev/vda2; ext4 /dev/md0"
     "md RAID1" false None, "mdadm -q -C /dev/md0 -R --assume-clean -l 1 -n 2 /dev/vda /dev/vdb; ext4 /dev/md0"
-    "dm-multipath" false None, "dmsetup create x --table \"0 $(sectors /dev/sda) multipath 0 0 1 1 service-time 0 2 2 /dev/sda 1 1 /dev/sdb 1 1\"; ext4 /dev/mapper/x"
+    "dm-multipath" false None, "multipath; ext4 /dev/mapper/m"
     "NVMe multipath" false None, "ext4 /dev/nvme0n1"
     "NVMe multipath, partition" false None, "halves /dev/nvme0n1; ext4 /dev/nvme0n1p1"
     "NVMe" false None, "ext4 $NVME"
@@ -93,5 +95,45 @@ pub const STACKS: &[Topology] = stacks! {
     "btrfs RAID1" false None, "mkfs.btrfs -q -f -d raid1 -m raid1 /dev/vda /dev/vdb; mount -t btrfs /dev/vda /mnt"
     "btrfs on two devices" false None, "mkfs.btrfs -q -f -d single -m raid1 /dev/vda /dev/vdb; mount -t btrfs /dev/vda /mnt"
     "bcache" false None, "make-bcache -b 65536 -B /dev/vda -C /dev/vdb >/dev/null; for d in vda vdb; do echo /dev/$d > /sys/fs/bcache/register; done; sleep 1; ext4 /dev/bcache0"
+    "virtio (device)" false Some("/dev/vda"), "true"
+    "SCSI" false None, "ext4 /dev/sdc"
+    "ext2" false None, "mkfs.ext2 -q -F /dev/vda; mount /dev/vda /mnt"
+    "xfs" false None, "mkfs.xfs -q -f /dev/vda; mount /dev/vda /mnt"
+    "xfs, log elsewhere" false None, "mkfs.xfs -q -f -l logdev=/dev/vdb,size=64m /dev/vda; mount -o logdev=/dev/vdb /dev/vda /mnt"
+    "ext4, journal elsewhere" false None, "mke2fs -q -F -b 4096 -O journal_dev /dev/vdb; mkfs.ext4 -q -F -b 4096 -E lazy_itable_init=0 -J device=/dev/vdb /dev/vda; mount /dev/vda /mnt"
+    "partition" false None, "halves /dev/vda; ext4 /dev/vda2"
+    "crypt (device)" false Some("/dev/mapper/x"), "crypt x /dev/vda"
+    "crypt on a partition" false None, "halves /dev/vda; crypt x /dev/vda1; ext4 /dev/mapper/x"
+    "crypt on crypt" false None, "crypt y /dev/vda; crypt x /dev/mapper/y; ext4 /dev/mapper/x"
+    "crypt on md RAID1" false None, "mdadm -q -C /dev/md0 -R --assume-clean -l 1 -n 2 /dev/vda /dev/vdb; crypt x /dev/md0; ext4 /dev/mapper/x"
+    "crypt on a volume" false None, "group /dev/vda; volume -L 200M -n v g; crypt x /dev/g/v; ext4 /dev/mapper/x"
+    "volume on crypt" false None, "crypt x /dev/vda; group /dev/mapper/x; volume -L 200M -n v g; ext4 /dev/g/v"
+    "crypt, xfs" false None, "crypt x /dev/vda; mkfs.xfs -q -f /dev/mapper/x; mount /dev/mapper/x /mnt"
+    "crypt, btrfs" false None, "crypt x /dev/vda; mkfs.btrfs -q -f /dev/mapper/x; mount -t btrfs /dev/mapper/x /mnt"
+    "crypt, f2fs" false None, "crypt x /dev/vda; mkfs.f2fs -q -f /dev/mapper/x; mount -t f2fs /dev/mapper/x /mnt"
+    "volume" false None, "group /dev/vda; volume -L 200M -n v g; ext4 /dev/g/v"
+    "volume (device)" false Some("/dev/g/v"), "group /dev/vda; volume -L 200M -n v g"
+    "striped volume" false None, "group /dev/vda /dev/vdb; volume -i 2 -L 200M -n v g; ext4 /dev/g/v"
+    "RAID5 volume" false None, "group /dev/vda /dev/vdb /dev/sdc; volume --type raid5 --nosync -i 2 -L 200M -n v g; ext4 /dev/g/v"
+    "snapshot of a thin volume" false None, "group /dev/vda; volume -T -L 200M -V 150M -n o g/p; volume -s -kn -n v g/o; ext4 /dev/g/v"
+    "thin volume on md RAID1" false None, "mdadm -q -C /dev/md0 -R --assume-clean -l 1 -n 2 /dev/vda /dev/vdb; group /dev/md0; volume -T -L 200M -V 400M -n v g/p; ext4 /dev/g/v"
+    "md RAID0" false None, "mdadm -q -C /dev/md0 -R -l 0 -n 2 /dev/vda /dev/vdb; ext4 /dev/md0"
+    "md RAID1 (device)" false Some("/dev/md0"), "mdadm -q -C /dev/md0 -R --assume-clean -l 1 -n 2 /dev/vda /dev/vdb"
+    "md RAID5" false None, "mdadm -q -C /dev/md0 -R --assume-clean -l 5 -n 3 /dev/vda /dev/vdb /dev/sdc; ext4 /dev/md0"
+    "md RAID10" false None, "mdadm -q -C /dev/md0 -R --assume-clean -l 10 -n 4 /dev/vda /dev/vdb /dev/sdc $NVME; ext4 /dev/md0"
+    "md RAID1 of NVMe and SCSI" false None, "mdadm -q -C /dev/md0 -R --assume-clean -l 1 -n 2 $NVME /dev/sdc; ext4 /dev/md0"
+    "linear on dm-multipath" false None, "multipath; dmsetup create x --table '0 400000 linear /dev/mapper/m 2048'; ext4 /dev/mapper/x"
+    "dm-multipath (device)" false Some("/dev/mapper/m"), "multipath"
+    "crypt on dm-multipath" false None, "multipath; crypt x /dev/mapper/m; ext4 /dev/mapper/x"
+    "volume on dm-multipath" false None, "multipath; group /dev/mapper/m; volume -L 200M -n v g; ext4 /dev/g/v"
+    "NVMe multipath (device)" false Some("/dev/nvme0n1"), "true"
+    "crypt on NVMe multipath" false None, "crypt x /dev/nvme0n1; ext4 /dev/mapper/x"
+    "volume on NVMe multipath" false None, "group /dev/nvme0n1; volume -L 200M -n v g; ext4 /dev/g/v"
+    "stripes" false None, "dmsetup create x --table '0 400000 striped 2 128 /dev/vda 0 /dev/vdb 0'; ext4 /dev/mapper/x"
+    "mirror" false None, "dmsetup create x --table '0 400000 mirror core 2 1024 nosync 2 /dev/vda 0 /dev/vdb 0'; ext4 /dev/mapper/x"
+    "writecache" false None, "dmsetup create x --table \"0 $(sectors /dev/vda) writecache s /dev/vda /dev/vdb 4096 0\"; ext4 /dev/mapper/x"
+    "flakey that passes all" false None, "dmsetup create x --table \"0 $(sectors /dev/vda) flakey /dev/vda 0 9999 0\"; ext4 /dev/mapper/x"
+    "btrfs" false None, "mkfs.btrfs -q -f /dev/vda; mount -t btrfs /dev/vda /mnt"
+    "btrfs RAID0" false None, "mkfs.btrfs -q -f -d raid0 -m raid1 /dev/vda /dev/vdb; mount -t btrfs /dev/vda /mnt"
     "nbd of this machine" true None, "mkfs.ext4 -q -F /dev/vda; mount /dev/vda /below; truncate -s 150M /below/image; nbd-server -p /tmp/nbd.pid 10809 /below/image >/dev/null; sleep 1; nbd-client 127.0.0.1 10809 /dev/nbd0 >/dev/null; ext4 /dev/nbd0"
 };

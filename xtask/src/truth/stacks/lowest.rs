@@ -47,7 +47,8 @@ pub fn truth(
     let (whole, safe): (u64, &[_]) = match claim.direction {
         Direction::Read => (claim.bytes, &["device"]),
         Direction::Write => {
-            later -= BESIDES.min(later);
+            // A layer that caches writes its own tables, too; a label is of 99 % of the data.
+            later -= (BESIDES + claim.bytes / 100).min(later);
             let left: u64 = disks.values().map(|disk| unsafe_bytes(disk, &phase)).sum();
             let safe: &[_] = match left {
                 0 if later == 0 => &["device"],
