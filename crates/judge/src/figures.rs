@@ -31,7 +31,7 @@ impl Case<'_> {
         after
             .region_cache
             .or(after.file_cache)
-            .filter(|_| !self.on_overlay())
+            .filter(|_| !self.is_on("overlay"))
     }
 
     /// Dirty bytes that others may have made there, where a sign says that somebody did:
@@ -69,16 +69,10 @@ impl Case<'_> {
         mount.is_some_and(|mount| mount.fs_type.starts_with("fuse"))
     }
 
-    /// `true` if the test file is on an f2fs.
-    pub(super) fn on_f2fs(&self) -> bool {
+    /// `true` if the test file is on a file system of that type.
+    pub(super) fn is_on(&self, fs_type: &str) -> bool {
         let mount = self.evidence.storage.mount.as_ref();
-        mount.is_some_and(|mount| mount.fs_type == "f2fs")
-    }
-
-    /// `true` if the test file is on an overlay.
-    pub(super) fn on_overlay(&self) -> bool {
-        let mount = self.evidence.storage.mount.as_ref();
-        mount.is_some_and(|mount| mount.fs_type == "overlay")
+        mount.is_some_and(|mount| mount.fs_type == fs_type)
     }
 
     /// I/O of other processes, on whatever device.

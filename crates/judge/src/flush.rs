@@ -103,15 +103,14 @@ impl Case<'_> {
             OpenSync::None => u64::from(job.numjobs),
             _ => u64::from(job.numjobs) * u64::from(job.iodepth),
         };
-        // It merges commits of its log, and has nothing to flush for what an earlier one has put on
-        // the device (`btrfs_sync_log`).
-        let mount = self.evidence.storage.mount.as_ref();
-        if mount.is_some_and(|mount| mount.fs_type == "btrfs") {
+        if self.is_on("btrfs") {
+            // It merges commits of its log, and has nothing to flush for what an earlier one has put
+            // on the device (`btrfs_sync_log`).
             return 1;
         }
         let commits = self.database.map_or(0, DatabaseStep::least_flushes);
         let mut calls = self.measured.flush.count + self.synchronous_writes();
-        if self.on_f2fs() {
+        if self.is_on("f2fs") {
             // A checkpoint that is written anyway makes the flush of a call needless.
             calls = calls.saturating_sub(1);
         }

@@ -191,7 +191,7 @@ pub struct ForeignIo {
 }
 
 /// Conclusions from the evidence of one trial.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
     /// Reads; `None` when the job did none.
     pub read: Option<DirectionEvidence>,
@@ -236,9 +236,7 @@ fn judge_bytes(trial: &TrialRecord) -> Option<Judgement> {
         return Some(Judgement {
             read: simulated::direction(measured.read.bytes),
             write: simulated::direction(measured.write.bytes),
-            trim: None,
-            foreign: None,
-            hindrances: Vec::new(),
+            ..Judgement::default()
         });
     }
     let evidence = trial.evidence.as_ref()?;
@@ -345,16 +343,8 @@ impl Case<'_> {
         };
         self.beneath(Direction::Read).qualify(DirectionEvidence {
             device_share: share.ok().and_then(|(_, share)| share.certain()),
-            because,
-            measured,
-            job_bytes: self.measured.read.bytes,
             layers: self.layer_bytes(Direction::Read),
-            flushes: None,
-            volatile_cache: None,
-            dirty_bytes_at_stop: None,
-            caveat: None,
-            calls: CallEnd::Whole,
-            waited: None,
+            ..DirectionEvidence::saying(measured, because, self.measured.read.bytes)
         })
     }
 
@@ -429,16 +419,12 @@ impl Case<'_> {
         };
         self.beneath(Direction::Write).qualify(DirectionEvidence {
             device_share: share.ok().and_then(Share::certain),
-            because,
-            measured,
-            job_bytes: self.measured.write.bytes,
             layers: self.layer_bytes(Direction::Write),
             flushes: self.flushes(),
             volatile_cache: self.volatile_cache(),
             dirty_bytes_at_stop: self.dirty_at_stop(),
-            caveat: None,
             calls: self.end_of_writes(),
-            waited: None,
+            ..DirectionEvidence::saying(measured, because, self.measured.write.bytes)
         })
     }
 

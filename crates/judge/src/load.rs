@@ -63,8 +63,7 @@ fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
         read: unknown(Ddir::Read),
         write: unknown(Ddir::Write),
         trim: unknown(Ddir::Trim),
-        foreign: None,
-        hindrances: Vec::new(),
+        ..Judgement::default()
     };
     judgement.moved_something().then_some(judgement)
 }

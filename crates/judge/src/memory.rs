@@ -27,10 +27,7 @@ pub(super) fn judge(step: &MemoryStep) -> Judgement {
     };
     Judgement {
         read: Some(DirectionEvidence::saying(measured, because, job_bytes)),
-        write: None,
-        trim: None,
-        foreign: None,
-        hindrances: Vec::new(),
+        ..Judgement::default()
     }
 }
 

@@ -334,7 +334,7 @@ impl Case<'_> {
             tr!(
                 "others wrote meanwhile or before, and whose pages of the file are still dirty cannot be told"
             )
-        } else if self.on_overlay() {
+        } else if self.is_on("overlay") {
             tr!("the kernel does not tell how much of a file on an overlay is still dirty")
         } else {
             tr!("the kernel does not tell how much of the file is still dirty (Linux 6.5 does)")

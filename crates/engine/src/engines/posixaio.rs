@@ -16,8 +16,8 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 const KIND: EngineKind = EngineKind::Posixaio;
-/// I/Os that are waited for, at most, as in fio: here those begun last. Of a deeper queue, several
-/// are done when the thread wakes up, for waking it for each costs more than a fast I/O.
+/// I/Os that are waited for, at most: those begun last. Of a deeper queue, several are done when the
+/// thread wakes up, for waking it for each costs more than a fast I/O.
 const WAITED_FOR: usize = 16;
 
 /// A control block: it belongs to the C library while its I/O is under way, so

@@ -1,7 +1,7 @@
 //! Labels of trims: the kernel counts what a device discards.
 
 use super::super::share::Share;
-use super::super::{CallEnd, Case, DataLocation, DirectionEvidence, Measured};
+use super::super::{Case, DataLocation, DirectionEvidence, Measured};
 use assay_lang::tr;
 use assay_model::units::{Bytes, MIB};
 
@@ -27,17 +27,9 @@ impl Case<'_> {
             Ok(Some(share)) => self.judge_discarded(share),
         };
         DirectionEvidence {
-            measured,
-            because,
-            job_bytes: trims.measured,
             device_share: share,
             layers: self.discards(),
-            flushes: None,
-            volatile_cache: None,
-            dirty_bytes_at_stop: None,
-            caveat: None,
-            calls: CallEnd::Whole,
-            waited: None,
+            ..DirectionEvidence::saying(measured, because, trims.measured)
         }
     }
 
