@@ -9,6 +9,9 @@ use assay_model::evidence::FileChange;
 use assay_model::job::Direction;
 use assay_model::storage::{Backing, DeviceKind, Layer};
 
+/// Beginning of the `dm/uuid` of cryptsetup's dm-integrity devices.
+const INTEGRITY: &str = "CRYPT-INTEGRITY";
+
 impl Case<'_> {
     /// Returns the bytes that the device moved, whoever caused it; `None` when there is no device
     /// below the page cache.
@@ -59,7 +62,26 @@ impl Case<'_> {
                 percent(share)
             ));
         }
+        if direction == Direction::Write && lowest > moved + moved / 20 && self.may_journal() {
+            return Err(format!(
+                "the disk below {top} moved more than {top} did: {top} may write to a journal first \
+                 (dm-integrity), and what is only in memory is not counted"
+            ));
+        }
         Ok(moved.min(lowest))
+    }
+
+    /// True if a device of device mapper over one disk may keep a journal of data: those of LVM,
+    /// and of cryptsetup without integrity, keep none.
+    fn may_journal(&self) -> bool {
+        let storage = &self.evidence.storage;
+        let mut layers = storage.reached_directly();
+        storage.leaves().count() == 1
+            && layers.any(|layer| {
+                let uuid = layer.identity.raw.get("uuid").map(String::as_str);
+                layer.identity.kind == DeviceKind::Dm
+                    && uuid.is_none_or(|uuid| uuid.is_empty() || uuid.starts_with(INTEGRITY))
+            })
     }
 
     /// Bytes that the lowest devices moved, those that are memory and those that are only software

@@ -258,6 +258,22 @@ fn bytes_that_no_lowest_device_moved_are_not_the_devices() {
 }
 
 #[test]
+fn what_a_journal_below_may_hold_in_memory_is_not_known() {
+    let twice = || mapped().wrote("sda", 2 * JOB).flushed("sda", 1);
+    let because = twice().written().because;
+    assert!(because.contains("below dm-0 moved more"), "{because}");
+    let made_by = |uuid: &'static str| {
+        twice().with(move |t| {
+            let raw = &mut t.evidence().storage.layers[0].identity.raw;
+            raw.insert("uuid".to_owned(), uuid.to_owned());
+        })
+    };
+    made_by("CRYPT-INTEGRITY-x").writes_are("unknown");
+    // Blocks that a snapshot copies.
+    made_by("LVM-x").writes_are("device");
+}
+
+#[test]
 fn a_part_that_is_memory_is_not_the_devices() {
     let group = |sda| {
         mapped()
