@@ -54,7 +54,10 @@ for module in virtio_pci virtio_blk virtio_scsi sd_mod nvme ext4 btrfs f2fs xfs 
     dm_mod dm_multipath dm_service_time dm_round_robin dm_integrity nbd zram; do
     modprobe $module
 done
-sleep 3
+for second in $(seq 30); do
+    sleep 1
+    [ -e /sys/block/sdc ] && [ $(ls -d /sys/block/nvme*n1 | wc -l) -ge 2 ] && break
+done
 for disk in /sys/block/nvme*n1; do
     grep -q plain $disk/device/serial && export NVME=/dev/${disk##*/}
 done
