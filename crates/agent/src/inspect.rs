@@ -61,7 +61,7 @@ fn identify(roots: &Roots, path: &Path, storage: &mut Storage) {
         return;
     }
     let id = meta.is_file().then(|| file_id(&meta)).flatten();
-    let mut found = signature::of(roots, &top.name).into_iter();
+    let mut found = signature::of(roots, &top.name).into_iter().flatten();
     let uuid = found.find_map(|one| one.uuid);
     for (name, value) in [(FILE_ID, id), (FS_UUID, uuid)] {
         devices::put(&mut top.identity, name, value);

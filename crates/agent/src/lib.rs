@@ -22,6 +22,7 @@ mod glances;
 mod held_by_name;
 mod inbox;
 mod inspect;
+mod inspected;
 mod last_resort;
 #[cfg(feature = "works")]
 mod load;

@@ -8,6 +8,7 @@ mod watch;
 
 use crate::frame::FrameError;
 use crate::held_by_name;
+use crate::inspected::Inspected;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
 use crate::workspace::Workspace;
@@ -26,13 +27,21 @@ use watch::LoadWatch;
 /// of a load are its user's: none is removed unless the load says so.
 pub(crate) fn run(
     roots: &Roots,
+    inspected: &Inspected,
     outbox: &Outbox,
     load: &Load,
     controls: &Controls,
 ) -> Result<(), FrameError> {
     let mut load = load.clone();
     let folder = private_folder(&mut load);
-    let admitted = folder.and_then(|folder| Ok((folder, admit::admit(roots, &load)?)));
+    let admitted = folder.and_then(|folder| {
+        let warnings = admit::admit(roots, &load)?;
+        for stream in &load.streams {
+            let named = stream.trace.redirect.iter().chain(&stream.files.paths);
+            inspected.check_all(roots, named)?;
+        }
+        Ok((folder, warnings))
+    });
     let (folder, warnings) = match admitted {
         Ok(admitted) => admitted,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),

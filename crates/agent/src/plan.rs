@@ -5,6 +5,7 @@ use crate::conditions::{self, Conditions, before_trial, can_restore};
 use crate::fatal::Fatal;
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
+use crate::inspected::Inspected;
 use crate::outbox::Outbox;
 use crate::permission::{is_free, refuse};
 use crate::simulated;
@@ -31,6 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Carries out a plan and tells the host all about it, its refusal included.
 pub(crate) fn run(
     roots: &Roots,
+    inspected: &Inspected,
     outbox: &Outbox,
     inbox: &mut Inbox,
     plan: &Plan,
@@ -38,6 +40,7 @@ pub(crate) fn run(
 ) -> Result<(), FrameError> {
     let mut runner = Runner {
         roots,
+        inspected,
         outbox,
         inbox,
         plan,
@@ -55,6 +58,7 @@ pub(crate) fn run(
 /// A plan under way.
 struct Runner<'a> {
     roots: &'a Roots,
+    inspected: &'a Inspected,
     outbox: &'a Outbox,
     inbox: &'a mut Inbox,
     plan: &'a Plan,
@@ -105,6 +109,7 @@ impl<'a> Runner<'a> {
             stack::resolve(self.roots, path).map_err(|error| refused(error.to_string()))?;
         if matches!(self.plan.place, Place::Device { .. }) {
             is_free(self.roots, path).map_err(Abort::Refused)?;
+            self.is_inspected(path, None)?;
         }
         let writes = self.plan.jobs.iter().any(|planned| planned.job.rw.writes());
         if matches!(self.plan.place, Place::File { .. }) && writes {
@@ -114,6 +119,11 @@ impl<'a> Runner<'a> {
             )));
         }
         Ok(storage)
+    }
+
+    fn is_inspected(&self, path: &Path, held: Option<&File>) -> Result<(), Abort> {
+        let checked = self.inspected.check(self.roots, path, held);
+        checked.map_err(Abort::Refused)
     }
 
     /// The trials of one test file: writes it, runs them, removes it.
@@ -135,6 +145,9 @@ impl<'a> Runner<'a> {
             let place = place.path().display();
             refused(format!("cannot make test files in {place}: {error}"))
         })?;
+        if let Workspace::Device { path, held } = &workspace {
+            self.is_inspected(path, Some(held))?;
+        }
         let end = match self.prepare_data(storage, &workspace) {
             Some(end) => end,
             None => {

@@ -6,6 +6,7 @@ use crate::devices;
 use crate::frame::FrameError;
 use crate::inbox::{Ending, Event, Inbox};
 use crate::inspect::inspect;
+use crate::inspected::Inspected;
 use crate::last_resort::LastResort;
 #[cfg(feature = "works")]
 use crate::load;
@@ -100,6 +101,7 @@ fn serve_until(
             loop_file,
             ..Roots::default()
         },
+        inspected: Inspected::default(),
         folder,
     };
     let ended = session.run().and_then(|()| session.inbox.close());
@@ -123,6 +125,7 @@ struct Session {
     inbox: Inbox,
     last_resort: LastResort,
     roots: Roots,
+    inspected: Inspected,
     /// Folder to which the agent was pushed.
     folder: Option<PathBuf>,
 }
@@ -134,16 +137,18 @@ impl Session {
                 Event::Run(plan, controls) => {
                     let Self {
                         roots,
+                        inspected,
                         outbox,
                         inbox,
                         ..
                     } = self;
-                    plan::run(roots, outbox, inbox, &plan, &controls.stop)?;
+                    let stop = &controls.stop;
+                    plan::run(roots, inspected, outbox, inbox, &plan, stop)?;
                 }
                 #[cfg(feature = "works")]
                 Event::RunLoad(load, controls) => {
                     let _under_way = self.last_resort.load_begins(&load);
-                    load::run(&self.roots, &self.outbox, &load, &controls)?;
+                    load::run(&self.roots, &self.inspected, &self.outbox, &load, &controls)?;
                 }
                 #[cfg(feature = "works")]
                 Event::RunWork(order, controls) => {
@@ -151,6 +156,7 @@ impl Session {
                     let _under_way = last_resort.work_begins(&order);
                     work::run(
                         &self.roots,
+                        &self.inspected,
                         &self.outbox,
                         &mut self.inbox,
                         &order,
@@ -163,11 +169,14 @@ impl Session {
         Ok(())
     }
 
-    fn answer(&self, request: &ToAgent) -> Result<(), FrameError> {
+    fn answer(&mut self, request: &ToAgent) -> Result<(), FrameError> {
         let answer = match request {
             ToAgent::Hello(_) => FromAgent::Hello(greeting()),
             ToAgent::Inspect { path } => match inspect(&self.roots, path) {
-                Ok(inspection) => FromAgent::Inspected(Box::new(inspection)),
+                Ok(inspection) => {
+                    self.inspected.note(&inspection);
+                    FromAgent::Inspected(Box::new(inspection))
+                }
                 Err(refusal) => FromAgent::Refused(refusal),
             },
             ToAgent::Sweep { directory } => FromAgent::Swept {

@@ -18,6 +18,7 @@ use crate::frame::FrameError;
 use crate::held_by_name;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
+use crate::inspected::Inspected;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
 use crate::watching::{self, WatchMessage};
@@ -43,6 +44,7 @@ use steps::{InForceNow, Steps};
 /// Carries out a work and tells the host all about it, its refusal included.
 pub(crate) fn run(
     roots: &Roots,
+    inspected: &Inspected,
     outbox: &Outbox,
     inbox: &mut Inbox,
     order: &WorkOrder,
@@ -56,6 +58,7 @@ pub(crate) fn run(
     };
     let mut workshop = Workshop {
         roots,
+        inspected,
         outbox,
         inbox,
         order: &order,
@@ -71,6 +74,7 @@ pub(crate) fn run(
 /// Environment in which a work is carried out.
 struct Workshop<'a> {
     roots: &'a Roots,
+    inspected: &'a Inspected,
     outbox: &'a Outbox,
     inbox: &'a mut Inbox,
     order: &'a WorkOrder,
@@ -82,12 +86,17 @@ impl Workshop<'_> {
     fn carry_out(&mut self, under: InForceNow<'_>) -> Result<FromAgent, FrameError> {
         let Self {
             roots,
+            inspected,
             order,
             controls,
             ..
         } = *self;
-        let admitted = admit(roots, order)
-            .and_then(|warnings| Ok((warnings, held(order.work.spec())?, folder(order)?)));
+        let work = order.work.spec();
+        let admitted = admit(roots, order).and_then(|warnings| {
+            let held = held(work)?;
+            inspected.check_all(roots, &work.writes())?;
+            Ok((warnings, held, folder(order)?))
+        });
         // Devices and files are held until all is over.
         let (warnings, _held, folder) = match admitted {
             Ok(admitted) => admitted,

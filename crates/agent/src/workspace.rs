@@ -45,7 +45,7 @@ pub(crate) enum Workspace {
     /// Held exclusively, so that nobody can mount it meanwhile.
     Device {
         path: PathBuf,
-        _held: File,
+        held: File,
     },
 }
 
@@ -75,7 +75,7 @@ impl Workspace {
                 let held = rustix::fs::open(path, flags, Mode::empty())?;
                 Ok(Self::Device {
                     path: path.clone(),
-                    _held: File::from(held),
+                    held: File::from(held),
                 })
             }
         }

@@ -16,6 +16,7 @@ use assay_model::plan::{Place, Plan, PlannedJob, interleave};
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Feature, FromAgent, Greeting, NEWEST, RunEnd, ToAgent};
+use assay_testkit::{LoopDevice, Scratch, Undo, needs, or_skip};
 use serde_json::json;
 use std::fs;
 use std::io::Write;
@@ -447,4 +448,56 @@ impl Write for Stuck {
     fn flush(&mut self) -> std::io::Result<()> {
         self.inner.flush()
     }
+}
+
+/// Between the inspection and the run the stick is exchanged for another one of its size.
+#[test]
+fn a_device_that_is_not_the_one_that_was_inspected_is_left_alone() {
+    needs!(root, "losetup");
+    let scratch = or_skip!(Scratch::new());
+    let [first, other] = ["first.img", "other.img"].map(|name| scratch.join(name));
+    fs::write(&first, vec![1; 2 << 20]).unwrap();
+    fs::write(&other, vec![2; 2 << 20]).unwrap();
+    let device = or_skip!(LoopDevice::over(&first));
+    let node = device.node().to_owned();
+    let mut host = Host::start();
+    let path = node.clone();
+    host.ask(&ToAgent::Inspect { path });
+    assert!(matches!(host.hear(), Some(FromAgent::Inspected(_))));
+    let name = node.to_str().unwrap();
+    device.detach().unwrap();
+    let _exchanged = or_skip!(Undo::after(
+        &["losetup", name, other.to_str().unwrap()],
+        &["losetup", "--detach", name]
+    ));
+
+    let mut writer = plan(
+        scratch.path(),
+        1,
+        Job::new("w", Rw::Write, Bytes::kib(64), Bytes::mib(1)),
+    );
+    writer.place = Place::Device { path: node.clone() };
+    let mut writes = load(scratch.path());
+    writes.streams[0].blocks.rw.write = true;
+    writes.streams[0].files.paths = vec![node];
+    for order in [run(&writer), run_load(writes)] {
+        host.ask(&order);
+        match host.hear() {
+            Some(FromAgent::Refused(refusal)) => {
+                let words = [
+                    "is not the device that was inspected",
+                    "file behind the loop device",
+                ];
+                for words in words {
+                    assert!(refusal.message.contains(words), "{}", refusal.message);
+                }
+            }
+            answer => panic!("{answer:?}"),
+        }
+    }
+    assert!(
+        fs::read(&other).unwrap() == vec![2; 2 << 20],
+        "it was written"
+    );
+    host.close().unwrap();
 }

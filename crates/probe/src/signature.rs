@@ -4,8 +4,9 @@
 use crate::device::Device;
 use crate::devices::node;
 use crate::roots::Roots;
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
 /// Data that a device holds.
@@ -31,12 +32,23 @@ type Entry = (At, &'static [u8], (i64, usize), &'static str);
 
 const NONE: (i64, usize) = (0, 0);
 const MD: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
+const LVM: &str = "a physical volume of LVM";
+const DRBD: &str = "a device of DRBD";
+const UDF: &str = "a UDF file system";
 const RAID: &str = "a member of a software RAID";
 #[rustfmt::skip]
-const SIGNATURES: [Entry; 27] = [
+const SIGNATURES: [Entry; 43] = [
     (At::Start(0), b"LUKS\xba\xbe", (168, 36), "a LUKS volume"),
     (At::Start(3), b"-FVE-FS-", NONE, "a BitLocker volume"),
-    (At::Start(512), b"LABELONE", (32, 32), "a physical volume of LVM"),
+    (At::Start(0), b"integrt\0", NONE, "a dm-integrity volume"),
+    (At::Start(0), b"verity\0\0", (16, 16), "hashes of dm-verity"),
+    (At::Start(0), b"LABELONE", (32, 32), LVM),
+    (At::Start(512), b"LABELONE", (32, 32), LVM),
+    (At::Start(1024), b"LABELONE", (32, 32), LVM),
+    (At::Start(1536), b"LABELONE", (32, 32), LVM),
+    (At::End(4036, 4096), &[0x83, 0x74, 0x02, 0x6b], NONE, DRBD),
+    (At::End(4036, 4096), &[0x83, 0x74, 0x02, 0x6c], NONE, DRBD),
+    (At::End(4036, 4096), &[0x83, 0x74, 0x02, 0x6d], NONE, DRBD),
     (At::Start(0), MD, (16, 16), RAID),
     (At::Start(4096), MD, (16, 16), RAID),
     (At::End(8192, 4096), MD, (16, 16), RAID),
@@ -46,6 +58,14 @@ const SIGNATURES: [Entry; 27] = [
     (At::Start(0), b"XFSB", (32, 16), "an XFS file system"),
     (At::Start(65_600), b"_BHRfS_M", (-32, 16), "a btrfs file system"),
     (At::Start(1024), &[0x10, 0x20, 0xf5, 0xf2], (108, 16), "an F2FS file system"),
+    (At::Start(1030), &[0x34, 0x34], (146, 16), "a NILFS2 file system"),
+    (At::Start(1024), b"H+", NONE, "an HFS+ file system"),
+    (At::Start(1024), b"HX", NONE, "an HFS+ file system"),
+    (At::Start(32), b"NXSB", (40, 16), "an APFS container"),
+    (At::Start(34_817), b"NSR0", NONE, UDF),
+    (At::Start(36_865), b"NSR0", NONE, UDF),
+    (At::Start(38_913), b"NSR0", NONE, UDF),
+    (At::Start(40_961), b"NSR0", NONE, UDF),
     (At::Start(82), b"FAT32", (-15, 4), "a FAT file system"),
     (At::Start(54), b"FAT1", (-15, 4), "a FAT file system"),
     (At::Start(3), b"EXFAT   ", (97, 4), "an exFAT file system"),
@@ -63,33 +83,42 @@ const SIGNATURES: [Entry; 27] = [
     (At::Start(4096), b"EFI PART", (56, 16), "a GPT partition table"),
 ];
 
-/// Lists what a device and its partitions hold, in words. What cannot be opened holds nothing.
+/// Lists what a device and its partitions hold, in words, of which some say that it is not known.
 pub fn on_disk(roots: &Roots, name: &str) -> Vec<String> {
     let parts = Device::named(roots, name).map(|device| device.partitions());
-    let here = of(roots, name).into_iter().map(|one| one.words.to_owned());
-    let there = parts.iter().flatten().flat_map(|part| {
-        let found = of(roots, part).into_iter();
-        found.map(move |one| format!("{} on {part}", one.words))
-    });
-    here.chain(there).collect()
+    let words = |name: &str, on: &str| match of(roots, name) {
+        Ok(found) => found
+            .iter()
+            .map(|one| format!("{}{on}", one.words))
+            .collect(),
+        Err(error) => vec![format!("data that is not known{on} ({name}: {error})")],
+    };
+    let there = parts.iter().flatten();
+    let there = there.flat_map(|part| words(part, &format!(" on {part}")));
+    words(name, "").into_iter().chain(there).collect()
 }
 
 /// Signatures on a device of that kernel name.
-pub fn of(roots: &Roots, name: &str) -> Vec<Signature> {
-    File::open(node(roots, name)).map_or_else(|_| Vec::new(), |device| find(&device))
+///
+/// # Errors
+/// When none is found, and it cannot be opened or read.
+pub fn of(roots: &Roots, name: &str) -> io::Result<Vec<Signature>> {
+    find(&File::open(node(roots, name))?)
 }
 
-/// Finds what a device holds. Nothing is written; what cannot be read is not found.
-fn find(mut device: &File) -> Vec<Signature> {
-    let Ok(bytes) = device.seek(SeekFrom::End(0)) else {
-        return Vec::new();
-    };
+/// Finds what a device holds. Nothing is written.
+fn find(mut device: &File) -> io::Result<Vec<Signature>> {
+    let bytes = device.seek(SeekFrom::End(0))?;
+    let failed = Cell::new(None);
     let read = |offset: u64, length: usize| {
         let mut found = vec![0; length];
-        device
-            .read_exact_at(&mut found, offset)
-            .ok()
-            .map(|()| found)
+        match device.read_exact_at(&mut found, offset) {
+            Ok(()) => return Some(found),
+            // It is smaller.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Err(error) => failed.set(Some(error)),
+        }
+        None
     };
     let mut all: Vec<Signature> = Vec::new();
     for (at, magic, (distance, length), words) in SIGNATURES {
@@ -119,7 +148,10 @@ fn find(mut device: &File) -> Vec<Signature> {
         let words = "an MBR partition table";
         all.push(Signature { words, uuid: None });
     }
-    all
+    match failed.take() {
+        Some(error) if all.is_empty() => Err(error),
+        _ => Ok(all),
+    }
 }
 
 /// An identifier as text, which it may be already, else in hexadecimal.
@@ -141,7 +173,7 @@ mod tests {
         for (offset, bytes) in parts {
             file.write_all_at(bytes, *offset).unwrap();
         }
-        find(&file)
+        find(&file).unwrap()
     }
 
     #[test]
@@ -182,12 +214,25 @@ mod tests {
         );
         let fat = holding(&[end, (82, b"FAT32   "), (450, &[0x83])]);
         assert_eq!(fat.len(), 1, "its code is no table");
-        assert_eq!(find(&tempfile::tempfile().unwrap()), []);
+        assert_eq!(find(&tempfile::tempfile().unwrap()).unwrap(), []);
     }
 
     #[test]
     fn several_are_all_named() {
         let both = holding(&[(1080, &[0x53, 0xef]), (131_072, MD)]);
         assert_eq!(both.len(), 2, "{both:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_known() {
+        let roots = Roots::default();
+        let words = on_disk(&roots, "no-such-device");
+        assert!(
+            words[0].starts_with("data that is not known (no-such-device: "),
+            "{words:?}"
+        );
+        // Reads of a folder fail with EISDIR.
+        let folder = tempfile::tempdir().unwrap();
+        assert!(find(&File::open(folder.path()).unwrap()).is_err());
     }
 }

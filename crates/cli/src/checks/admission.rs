@@ -37,20 +37,30 @@ pub struct DestroyArgs {
 }
 
 impl DestroyArgs {
-    /// `true` if the data on a device may be destroyed.
+    /// `true` if the data on a device may be destroyed. `path` has no links; the user may name one
+    /// that leads there (`/dev/disk/by-id/...`), at which `look` looks.
     ///
     /// # Errors
     /// When another device is named than the path that is worked on.
-    pub fn allow(&self, path: &Path) -> Result<bool, Failure> {
-        match &self.destroy_data {
-            Some(name) if !name.is_empty() && path != Path::new(name) => {
-                Err(Failure::usage(format!(
-                    "--destroy-data names {}, and the path is {}",
-                    Path::new(name).display(),
-                    path.display()
-                )))
-            }
-            given => Ok(given.is_some()),
+    pub fn allow(
+        &self,
+        path: &Path,
+        look: impl FnOnce(&Path) -> Result<Inspection, Failure>,
+    ) -> Result<bool, Failure> {
+        let Some(name) = self.destroy_data.as_deref().map(Path::new) else {
+            return Ok(false);
+        };
+        if name == Path::new("") || name == path {
+            return Ok(true);
+        }
+        match look(name) {
+            Ok(named) if named.path == path => Ok(true),
+            Err(failure) if failure.is_lost() => Err(failure),
+            _ => Err(Failure::usage(format!(
+                "--destroy-data names {}, and the path is {}",
+                name.display(),
+                path.display()
+            ))),
         }
     }
 }

@@ -80,8 +80,11 @@ pub fn inspect(
 ) -> Result<Inspection, Failure> {
     let inspection = host.inspect(run.header.plan.place.path())?;
     let path = &inspection.path;
-    let agreed = began.map_or(Ok(false), |began| began.allow(path))?;
-    admission::admit(&inspection, Need::anything(destroy.allow(path)? || agreed))?;
+    let agreed = began.map_or(Ok(false), |began| {
+        began.allow(path, |name| host.inspect(name))
+    })?;
+    let agreed = destroy.allow(path, |name| host.inspect(name))? || agreed;
+    admission::admit(&inspection, Need::anything(agreed))?;
     admission::is_that_of(&run.header, &inspection, destroy)?;
     Ok(inspection)
 }

@@ -1,6 +1,7 @@
 //! A load that is repeated: each repetition is stored as trials of its jobs.
 
 use crate::checks::admission;
+use crate::driver::announce;
 use crate::driver::host::Host;
 use crate::driver::leftovers;
 use crate::driver::loads;
@@ -14,6 +15,7 @@ use crate::jobs::records::{Repetition, ReportedJob};
 use crate::output::say;
 use crate::stored::owner;
 use crate::ui::progress::{Voice, in_brief};
+use assay_lang::tr;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Ddir, Extent, Load};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
@@ -25,7 +27,10 @@ use assay_model::wire::{Inspection, LoadNote, RunEnd};
 use assay_model::work::replay::ReplayStep;
 use assay_store::Store;
 use assay_target::Target;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::slice::from_ref;
 
 /// A load that is to be repeated.
 pub struct RepeatedLoad {
@@ -54,6 +59,7 @@ impl RepeatedLoad {
         mut store: Store,
     ) -> Result<ExitCode, Failure> {
         let place = admission::of(&self.inspection);
+        self.tell_held(host)?;
         if self.is_private {
             leftovers::clear(host, &mut store, &place)?;
         }
@@ -85,6 +91,34 @@ impl RepeatedLoad {
         let forget = trials.is_empty();
         let store = Some(&mut runner.store);
         Done::close(store, runner.header, trials, ending, forget)?.present(self.json)
+    }
+
+    /// Says what the devices hold that will be written.
+    fn tell_held(&self, host: &mut Host) -> Result<(), Failure> {
+        let streams = self.load.streams.iter().filter(|stream| {
+            let writes = stream.blocks.rw.changes() && stream.engine.kind.moves_data();
+            writes && !self.load.readonly
+        });
+        let named = streams.flat_map(|stream| match &stream.trace.redirect {
+            Some(file) => from_ref(file),
+            None => &*stream.files.paths,
+        });
+        // A job file may name any number of files.
+        let devices: BTreeSet<&PathBuf> = named.filter(|path| path.starts_with("/dev")).collect();
+        for path in devices {
+            match host.inspect(path) {
+                Ok(found) => {
+                    let at = announce::storage(&admission::of(&found), &found.storage);
+                    if let Some(held) = announce::held(&found) {
+                        announce::tell(&[(tr!("Storage"), at), held]);
+                    }
+                }
+                Err(failure) if failure.is_lost() => return Err(failure),
+                // It is refused when it is opened.
+                Err(_) => {}
+            }
+        }
+        Ok(())
     }
 }
 

@@ -169,6 +169,11 @@ fn what_a_device_holds_is_said_before_it_is_overwritten() {
     let (first, known) = or_skip!(disk.partition(1, 1, 60));
     or_skip!(make_file_system("ext4", &first));
     let part = format!("ext4 file system on {}p1: it will", disk.name());
+    let [trace, jobs] = ["trace", "jobs.fio"].map(|name| scratch.join(name));
+    let log = "fio version 3 iolog\n0 /x add\n0 /x open\n1 /x write 0 4096\n2 /x read 0 4096\n";
+    fs::write(&trace, log).expect("room");
+    let job = format!("[w]\nfilename={node}\nrw=write\nsize=64k\n");
+    fs::write(&jobs, job).expect("room");
     for all in [
         &[&["qualify", node], &words[..]].concat()[..],
         &[
@@ -181,6 +186,15 @@ fn what_a_device_holds_is_said_before_it_is_overwritten() {
             "--destroy-data",
         ],
         &["capacity", node, "--limit", "1M", "--destroy-data"],
+        &[
+            "replay",
+            text(&trace),
+            node,
+            "--trials",
+            "1",
+            "--destroy-data",
+        ],
+        &["run", text(&jobs), "--trials", "1"],
     ] {
         let ended = bed.run(all);
         ended.assert_code(0);

@@ -4,13 +4,17 @@ use crate::assay::{Bed, Ended, Running, lives, text, until};
 use assay_testkit::{
     LoopDevice, Mount, Scratch, Volume, copy_program, make_file_system, needs, or_skip,
 };
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_assay");
 
@@ -599,4 +603,26 @@ fn trims_of_a_loop_device_are_counted() {
     let node = format!("--filename={}", text(device.node()));
     let trimmed = measured(&bed.folder(), &[&node, "--rw=trim", "--bs=1M"]);
     assert_label(&trimmed, "trim", "device");
+}
+
+/// A short file holds entries without end: they are printed as they are read.
+#[test]
+fn a_compressed_log_needs_little_memory() {
+    needs!("prlimit");
+    let scratch = or_skip!(Scratch::new());
+    let log = scratch.join("log.fz");
+    let mut stored = ZlibEncoder::new(File::create(&log).unwrap(), Compression::fast());
+    (0..256).for_each(|_| stored.write_all(&vec![0; 1 << 20]).unwrap());
+    stored.finish().unwrap();
+    assert!(fs::metadata(&log).unwrap().len() < 4 << 20);
+    let mut command = assay_testkit::command("prlimit");
+    command.args(["--data=100000000", PROGRAM, "fio"]);
+    command.arg(format!("--inflate-log={}", text(&log)));
+    let mut running = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 16];
+    let read = running.stdout.take().unwrap().read_exact(&mut first);
+    // It ends when nobody reads on.
+    assert!(running.wait().unwrap().success());
+    read.unwrap();
+    assert_eq!(&first, b"0, 0, 0, 0, 0\n0,");
 }

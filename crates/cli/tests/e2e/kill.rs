@@ -258,3 +258,31 @@ fn the_file_of_a_killed_replay_goes_with_the_next_start() {
     started().kill(false);
     until("its agent has removed it", || entries() == 0);
 }
+
+/// While an agent that outlives its host is waited for, what cannot be removed is found again and
+/// again.
+#[test]
+fn what_cannot_be_removed_is_told_once() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let stays = folder.join(".assay-stays");
+    std::fs::create_dir(&stays).unwrap();
+    let owner = r#"{"about": "", "run_id": "stays"}"#;
+    std::fs::write(stays.join("owner.json"), owner).unwrap();
+    std::fs::create_dir(stays.join("data")).unwrap();
+    std::fs::write(stays.join("data/foreign"), "").unwrap();
+    let killed = under_way(&bed, &folder).kill(true);
+    let left = folder.join(format!(".assay-{}", killed.run_id().unwrap()));
+    // As its agent does while it ends.
+    let owner = std::fs::File::open(left.join("owner.json")).unwrap();
+    owner.lock().unwrap();
+    let mut next = bed.qualify(&folder, &ENDLESS);
+    sleep(Duration::from_secs(1));
+    drop(owner);
+    next.await_trials(1);
+    next.signal(Signal::INT);
+    let ended = next.end();
+    ended.assert_says(&["removed the leftover test file", text(&left)]);
+    let told = ended.err.iter().filter(|line| line.contains(text(&stays)));
+    assert_eq!(told.count(), 1, "{:#?}", ended.err);
+}

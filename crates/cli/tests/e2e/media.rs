@@ -5,6 +5,7 @@ use crate::assay::{Bed, pattern, text};
 use assay_testkit::{LoopDevice, Scratch, Unavailable, Undo, needs, or_skip};
 use rustix::process::Signal;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 const MIB: usize = 1 << 20;
@@ -97,4 +98,28 @@ fn a_sweep_is_not_resumed_on_another_medium() {
     on_another_medium(&begin, &["sweep", "--resume", "last"], |line| {
         line.contains("seq-write-1m")
     });
+}
+
+/// As `/dev/disk/by-id/...` names a device.
+#[test]
+fn a_device_may_be_named_by_a_link() {
+    needs!(root, "losetup");
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 8));
+    let link = scratch.join("by-id");
+    symlink(device.node(), &link).expect("a link");
+    let named = |name: &Path| format!("--destroy-data={}", text(name));
+    let words = ["--passes", "1", "--size", "1M"];
+    let bed = Bed::new();
+    for (path, name) in [
+        (&*link, &*link),
+        (&link, device.node()),
+        (device.node(), &link),
+    ] {
+        let soak = ["soak", text(path), &named(name)];
+        bed.run(&[&soak[..], &words].concat()).assert_code(0);
+    }
+    let other = named(&scratch.join("other"));
+    let line = bed.refused(&["soak", text(&link), &other]);
+    assert!(line.contains("--destroy-data names"), "{line}");
 }

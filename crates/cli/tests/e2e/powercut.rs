@@ -3,10 +3,12 @@
 //! does, and so does a file system that asks for none.
 
 use crate::assay::{Bed, Ended, Running, text, until};
+use crate::lab::AS_BOARD;
+use crate::over_ssh::Machine;
 use assay_testkit::lab::Place;
 use assay_testkit::{
-    Board, Flushes, Lab, Scratch, SwitchedBoard, Unavailable, VolatileDrive, needs, or_skip,
-    power_port, run,
+    Board, Flushes, Lab, LoopDevice, Scratch, SwitchedBoard, Unavailable, VolatileDrive, needs,
+    or_skip, power_port, run,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -240,7 +242,8 @@ fn a_board_of_a_labgrid_is_cut_by_its_power_port() {
 fn a_drive_that_drops_flushes_is_found_out() {
     needs!("mkfs.ext4");
     let bench = or_skip!(Bench::new(Flushes::Dropped));
-    let words = ["/dev/sda", "--destroy-data"];
+    // A USB disk may have no serial number.
+    let words = ["/dev/sda", "--destroy-data=/dev/sda"];
     let refused = bench.cut("1", &words[..1]);
     refused.assert_code(2);
     let ended = bench.cut("1", &words);
@@ -253,6 +256,91 @@ fn a_drive_that_drops_flushes_is_found_out() {
         streams.contains("was acknowledged and is lost"),
         "{streams}"
     );
+}
+
+/// A machine that is reached by a script, with a command that has it start again as another one.
+struct Restarted {
+    machine: Machine,
+    restore: PathBuf,
+}
+
+impl Restarted {
+    /// `script` is carried out in between.
+    fn new(script: &str) -> Self {
+        let program = env!("CARGO_BIN_EXE_assay");
+        let scratch = Machine::new("");
+        let boot = scratch.folder.join("boot");
+        let agent = format!(
+            "{AS_BOARD} \"$(cat '{}')\" '{program}' --serve-as-assay-agent \"$@\"",
+            boot.display()
+        );
+        for flavour in ["", "-sqlite"] {
+            scratch.put_agent(flavour, &agent);
+        }
+        fs::write(&boot, "first\n").expect("a file");
+        let restore = scratch.folder.join("restore");
+        let script = format!("#!/bin/sh\necho second >'{}'\n{script}\n", boot.display());
+        assay_testkit::write_program(&restore, &script).expect("a script");
+        Self {
+            machine: scratch,
+            restore,
+        }
+    }
+
+    fn cut(&self, words: &[&str]) -> Ended {
+        let all = [
+            "powercut",
+            "--on",
+            "ssh://board",
+            "--cut",
+            "command:true",
+            "--restore",
+            text(&self.restore),
+            "--cycles",
+            "1",
+            "--after",
+            "500ms",
+            "--off-time",
+            "100ms",
+        ];
+        self.machine.run(&[&all[..], words].concat())
+    }
+}
+
+/// Names of disks may change when a board starts.
+#[test]
+fn another_disk_of_the_same_name_has_lost_nothing() {
+    needs!(root, "losetup", "unshare");
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "first.img", 64));
+    let node = text(device.node());
+    let other = or_skip!(scratch.image("other.img", 64));
+    let board = Restarted::new(&format!(
+        "losetup --detach {node}\nuntil losetup {node} '{}'; do sleep 0.1; done",
+        other.display()
+    ));
+    let ended = board.cut(&[node, "--destroy-data"]);
+    ended.assert_code(2);
+    ended.assert_says(&["other storage than run", "file behind the loop device"]);
+    assert!(!ended.says(&["NOT SAFE"]), "{:#?}", ended.err);
+}
+
+/// The image of a loop device that is removed tells nothing of it.
+#[test]
+fn a_device_that_nothing_tells_from_others_is_named() {
+    needs!(root, "losetup", "unshare");
+    let scratch = or_skip!(Scratch::new());
+    let image = or_skip!(scratch.image("disk.img", 64));
+    let device = or_skip!(LoopDevice::over(&image));
+    fs::remove_file(&image).expect("an image");
+    let node = text(device.node());
+    let board = Restarted::new("");
+    let ended = board.cut(&[node, "--destroy-data"]);
+    ended.assert_code(2);
+    ended.assert_says(&["nothing tells whether", "add --destroy-data="]);
+    board
+        .cut(&[node, &format!("--destroy-data={node}")])
+        .assert_code(0);
 }
 
 /// What is lost without barriers depends on the moment of the cut.

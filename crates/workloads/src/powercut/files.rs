@@ -45,10 +45,17 @@ impl StreamWriter for Renamer {
     }
 }
 
-/// Reads the whole file.
-fn read(place: &StreamStorage<'_>) -> io::Result<Vec<u8>> {
+/// Records that are read past the last acknowledged one: more than a writer makes while its words
+/// are under way.
+const BEYOND: u64 = 64 << 10;
+
+/// Reads the whole file, if it is no longer than that, else a byte more: on a damaged file system
+/// a file may have any length.
+fn read(place: &StreamStorage<'_>, longest: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    held::open_to_read(&place.file())?.read_to_end(&mut bytes)?;
+    let file = held::open_to_read(&place.file())?;
+    file.take(longest.saturating_add(1))
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -61,7 +68,7 @@ pub(super) fn verify_renamed(
 ) {
     let required = known.acknowledged;
     findings.found.checked = u64::from(required > 0);
-    let bytes = match read(place) {
+    let bytes = match read(place, DurabilityKind::Rename.bytes() as u64) {
         Ok(bytes) => bytes,
         Err(error) => return findings.lost(required, &error.to_string()),
     };
@@ -81,8 +88,12 @@ pub(super) fn verify_renamed(
             }
         }
         _ => findings.torn(format!(
-            "neither the old file nor the new one: {} bytes, which begin with {:?}",
+            "neither the old file nor the new one: {} bytes{}, which begin with {:?}",
             bytes.len(),
+            match bytes.len() > DurabilityKind::Rename.bytes() {
+                true => " or more",
+                false => "",
+            },
             found.first()
         )),
     }
@@ -126,7 +137,16 @@ pub(super) fn verify_appended(
 ) {
     findings.found.checked = known.acknowledged;
     let length = DurabilityKind::Append.bytes();
-    let bytes = read(place).unwrap_or_default();
+    let longest = known
+        .acknowledged
+        .saturating_add(BEYOND)
+        .saturating_mul(length as u64);
+    let bytes = read(place, longest).unwrap_or_default();
+    if bytes.len() as u64 > longest {
+        findings.torn(format!(
+            "the file has more than {longest} bytes, which is more than was written"
+        ));
+    }
     let there = bytes.len().div_ceil(length) as u64;
     for sequence in 1..=known.acknowledged.max(there) {
         let start = usize::try_from(sequence - 1).unwrap_or(usize::MAX);

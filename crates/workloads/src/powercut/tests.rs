@@ -228,3 +228,15 @@ fn the_folder_of_another_user_is_not_looked_into() {
     assert!(why.contains("another user"), "{why}");
     assert!(folder.join("theirs").exists(), "it was left alone");
 }
+
+/// On a damaged file system a length is any number: only as much is read as can have been written.
+#[test]
+fn a_file_of_any_length_is_torn_and_not_read_to_its_end() {
+    for kind in [DurabilityKind::Rename, DurabilityKind::Append] {
+        let bench = Bench::new();
+        let file = fs::OpenOptions::new().write(true).open(bench.file(kind));
+        file.unwrap().set_len(8 << 40).unwrap();
+        let found = bench.only(kind);
+        assert_eq!((found.torn, found.lost), (1, 0), "{:?}", found.examples);
+    }
+}

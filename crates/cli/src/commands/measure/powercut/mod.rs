@@ -45,7 +45,9 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(to)?;
-    let agreed = args.destroy.allow(&inspection.path)?;
+    let agreed = args
+        .destroy
+        .allow(&inspection.path, |name| host.inspect(name))?;
     let place = admit(&inspection, Need::written(agreed))?;
     tell(&Vec::from_iter(held(&inspection)));
     if let Some(mount) = &args.mount {
@@ -60,6 +62,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let journal = Journal::create(&path, &header.id, work.kinds.len())?;
     let session = Session {
         cycles: cycles(args, target, work, switch, &header.id),
+        destroy: args.destroy.clone(),
         journal,
         store,
         header,

@@ -46,7 +46,9 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     let mut host = cycles.reach()?;
     leftovers::clear(&mut host, &mut store, &written_to)?;
     let inspection = host.inspect(written_to.path())?;
-    let agreed = began.destroy.allow(&inspection.path)? | args.destroy.allow(&inspection.path)?;
+    let path = &inspection.path;
+    let agreed = began.destroy.allow(path, |name| host.inspect(name))?
+        | args.destroy.allow(path, |name| host.inspect(name))?;
     admission::admit(&inspection, Need::anything(agreed))?;
     let inspection = match &began.mount {
         Some(mount) => host.inspect(&mount.device)?,
@@ -56,6 +58,8 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     store.reopen_run(&id, &owner::this_process(), run.trials.len())?;
     let mut session = Session {
         cycles,
+        // The word of this start, which the check above went by.
+        destroy: args.destroy.clone(),
         journal,
         store,
         header: run.header,

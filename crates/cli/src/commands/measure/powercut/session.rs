@@ -15,6 +15,7 @@ use assay_lang::tr;
 use assay_model::plan::Place;
 use assay_model::rng::SplitMix64;
 use assay_model::run::RunHeader;
+use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::RunEnd;
 use assay_model::work::StepDetail;
@@ -28,6 +29,8 @@ use std::time::Duration;
 pub struct Session<'a> {
     /// Parameters that all cycles share.
     pub cycles: Cycles<'a>,
+    /// The user's word for a device that nothing tells from others.
+    pub destroy: DestroyArgs,
     /// Journal of the cycle under way.
     pub journal: Journal,
     /// Store for the cycles.
@@ -105,7 +108,7 @@ impl Session<'_> {
             }
             self.is_same_device(&mut host)?;
             let started = unix_ms();
-            let came = self.cycles.cycle(host, &planned, &mut self.journal);
+            let came = self.cycle(host, &planned);
             voice.clear();
             let (again, step) = came?;
             host = again;
@@ -114,15 +117,40 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Checks that a device is the one that the run began on: names may change when a board starts.
+    /// Writes until the power is cut, and looks at what is there then; with the agent that looked.
+    fn cycle(&mut self, host: Host, planned: &Planned) -> Result<(Host, CutStep), Failure> {
+        let (mut host, boot_id, moment) = self.cycles.cut(host, planned, &mut self.journal)?;
+        // What another medium lacks is not lost.
+        self.is_same_device(&mut host)?;
+        let cut = (boot_id.as_deref(), moment);
+        let judged = self
+            .cycles
+            .judge(&mut host, planned, &mut self.journal, cut)?;
+        match judged {
+            Some(step) => Ok((host, step)),
+            None => Err(Failure::failed(
+                "the power was not cut: the board runs since before (same boot id); try the \
+                 command of --cut by hand",
+            )),
+        }
+    }
+
+    /// Checks that the storage is that on which the run began: names may change when a board
+    /// starts. That a file system is not there is a finding.
     fn is_same_device(&self, host: &mut Host) -> Result<(), Failure> {
-        let Place::Device { path } = &self.header.plan.place else {
-            return Ok(());
+        let (place, mount) = (&self.header.plan.place, &self.cycles.work.mount);
+        let path = mount.as_ref().map_or(place.path(), |mount| &mount.device);
+        let now = match host.inspect(path) {
+            Err(failure) if matches!(place, Place::Directory { .. }) && !failure.is_lost() => {
+                return Ok(());
+            }
+            now => now?,
         };
-        let named = DestroyArgs {
-            destroy_data: Some(path.into()),
-        };
-        is_that_of(&self.header, &host.inspect(path)?, &named)
+        let point = |storage: &Storage| storage.mount.as_ref().map(|mount| mount.point.clone());
+        match point(&now.storage) == point(&self.header.storage) {
+            true => is_that_of(&self.header, &now, &self.destroy),
+            false => Ok(()),
+        }
     }
 
     /// Stores and tells a cycle.

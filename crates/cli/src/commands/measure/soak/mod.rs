@@ -34,7 +34,8 @@ pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
         return Err(Failure::usage("give a folder or a device, or --resume"));
     };
     let done = command(args, path).carry_out(target, |bench| {
-        let agreed = args.destroy.allow(&bench.inspection.path)?;
+        let look = |name: &Path| bench.host.inspect(name);
+        let agreed = args.destroy.allow(&bench.inspection.path, look)?;
         let place = admission::admit(&bench.inspection, Need::written(agreed))?;
         let work = work(args, &place, &bench.inspection, bench.seed)?;
         outlook::tell(args, &work, &bench.inspection);

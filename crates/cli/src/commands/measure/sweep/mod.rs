@@ -74,7 +74,10 @@ fn begin(
     let store_path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let agreed = args.rounds.destroy.allow(&inspection.path)?;
+    let agreed = args
+        .rounds
+        .destroy
+        .allow(&inspection.path, |name| host.inspect(name))?;
     let place = admission::admit(&inspection, Need::anything(agreed))?;
     let made = conditions::make_file_systems(&varied);
     let bench = conditions::bench(made, &inspection)?;

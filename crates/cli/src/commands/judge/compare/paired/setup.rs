@@ -131,7 +131,9 @@ impl Admitted {
         admission::can_be_stored(path)?;
         let mut host = Host::start(target)?;
         let inspection = host.inspect(path)?;
-        let agreed = args.destroy.allow(&inspection.path)?;
+        let agreed = args
+            .destroy
+            .allow(&inspection.path, |name| host.inspect(name))?;
         let place = admission::admit(&inspection, Need::anything(agreed))?;
         announce::tell(&Vec::from_iter(announce::held(&inspection)));
         Ok(Self {
