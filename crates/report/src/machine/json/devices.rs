@@ -1,12 +1,13 @@
 //! The disks of a machine, and findings about it, as JSON: `docs/devices.md` describes both.
 
-use super::{LayerPart, MountPart, SystemPart, text};
+use super::{LayerPart, SystemPart, text};
 use crate::results::checkup::words;
 use crate::words::{health, registers};
 use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding};
 use assay_model::device::bus::ceiling;
 use assay_model::device::{DeviceList, ListedDevice, MountedPart};
+use assay_model::storage::Mount;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ struct CeilingPart {
 struct MountedJson<'a> {
     device: &'a str,
     #[serde(flatten)]
-    mount: MountPart<'a>,
+    mount: &'a Mount,
     available_bytes: Option<u64>,
     writable: bool,
 }
@@ -91,7 +92,7 @@ impl<'a> MountedJson<'a> {
     fn of(part: &'a MountedPart) -> Self {
         Self {
             device: &part.device,
-            mount: MountPart::of(&part.mount),
+            mount: &part.mount,
             available_bytes: part.available.map(|bytes| bytes.0),
             writable: part.writable,
         }

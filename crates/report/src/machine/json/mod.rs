@@ -340,7 +340,7 @@ struct DevicePart<'a> {
     total_bytes: Option<u64>,
     available_bytes: Option<u64>,
     backing: &'a Backing,
-    mount: Option<MountPart<'a>>,
+    mount: Option<&'a Mount>,
     layers: Vec<LayerPart<'a>>,
 }
 
@@ -356,29 +356,8 @@ impl<'a> DevicePart<'a> {
             total_bytes: storage.total.map(|bytes| bytes.0),
             available_bytes: storage.available.map(|bytes| bytes.0),
             backing: &storage.backing,
-            mount: storage.mount.as_ref().map(MountPart::of),
+            mount: storage.mount.as_ref(),
             layers: storage.layers.iter().map(LayerPart::of).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct MountPart<'a> {
-    point: String,
-    fs_type: &'a str,
-    source: &'a str,
-    options: &'a [String],
-    super_options: &'a [String],
-}
-
-impl<'a> MountPart<'a> {
-    fn of(mount: &'a Mount) -> Self {
-        Self {
-            point: text(&mount.point),
-            fs_type: &mount.fs_type,
-            source: &mount.source,
-            options: &mount.options,
-            super_options: &mount.super_options,
         }
     }
 }
