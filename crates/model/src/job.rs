@@ -258,66 +258,68 @@ pub enum Purpose {
     Act,
 }
 
-/// One description of I/O to do. Field names follow fio.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Job {
-    /// A short name, unique in its plan.
-    pub name: String,
-    /// The pattern.
-    pub rw: Rw,
-    /// Share of reads in mixed patterns, in percent (fio's rwmixread).
-    pub read_percent: u8,
-    /// Block size.
-    pub bs: Bytes,
-    /// Engine.
-    pub ioengine: EngineKind,
-    /// I/Os kept in flight by each worker.
-    pub iodepth: u32,
-    /// Workers (threads), each doing the whole job.
-    pub numjobs: u32,
-    /// Start of the region.
-    pub offset: Bytes,
-    /// Length of the region.
-    pub size: Bytes,
-    /// Each worker stops after that many bytes; `None`: after one pass over
-    /// the region, or never when `time_based`.
-    pub io_size: Option<Bytes>,
-    /// The clock stops at the latest after this time.
-    pub runtime: Option<Nanos>,
-    /// Begin another pass when the region is done, until `runtime` or
-    /// `io_size`.
-    pub time_based: bool,
-    /// I/O done before the measurement starts, not counted.
-    pub ramp_time: Nanos,
-    /// `O_DIRECT`.
-    pub direct: bool,
-    /// `O_DSYNC` / `O_SYNC`.
-    pub sync: OpenSync,
-    /// Flush calls.
-    pub flush: Flush,
-    /// Pace.
-    pub rate: Option<RateLimit>,
-    /// State of the file beforehand.
-    pub file_state: FileState,
-    /// State of the page cache beforehand.
-    pub cache_state: CacheState,
-    /// Width of one interval of the series.
-    pub interval: Nanos,
-    /// Content of write buffers.
-    pub content: Content,
-    /// Purpose of the job; `None` if its shape tells.
-    #[serde(default)]
-    pub purpose: Option<Purpose>,
-    /// Another order of offsets than that of `rw`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<FlashPattern>,
-    /// Pauses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<Pause>,
-    /// Description of the job where its shape does not tell: a step of a work ([`crate::work`]),
-    /// for example `SQLite insert, journal wal`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+crate::defaults! {
+    /// One description of I/O to do. Field names and defaults follow fio.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Job {
+        /// A short name, unique in its plan.
+        pub name: String,
+        /// The pattern.
+        pub rw: Rw = Rw::Read,
+        /// Share of reads in mixed patterns, in percent (fio's rwmixread).
+        pub read_percent: u8 = 50,
+        /// Block size.
+        pub bs: Bytes = Bytes(4096),
+        /// Engine.
+        pub ioengine: EngineKind = EngineKind::Psync,
+        /// I/Os kept in flight by each worker.
+        pub iodepth: u32 = 1,
+        /// Workers (threads), each doing the whole job.
+        pub numjobs: u32 = 1,
+        /// Start of the region.
+        pub offset: Bytes,
+        /// Length of the region.
+        pub size: Bytes,
+        /// Each worker stops after that many bytes; `None`: after one pass over
+        /// the region, or never when `time_based`.
+        pub io_size: Option<Bytes>,
+        /// The clock stops at the latest after this time.
+        pub runtime: Option<Nanos>,
+        /// Begin another pass when the region is done, until `runtime` or
+        /// `io_size`.
+        pub time_based: bool,
+        /// I/O done before the measurement starts, not counted.
+        pub ramp_time: Nanos,
+        /// `O_DIRECT`.
+        pub direct: bool,
+        /// `O_DSYNC` / `O_SYNC`.
+        pub sync: OpenSync,
+        /// Flush calls.
+        pub flush: Flush,
+        /// Pace.
+        pub rate: Option<RateLimit>,
+        /// State of the file beforehand.
+        pub file_state: FileState,
+        /// State of the page cache beforehand.
+        pub cache_state: CacheState,
+        /// Width of one interval of the series.
+        pub interval: Nanos = Nanos::millis(100),
+        /// Content of write buffers.
+        pub content: Content,
+        /// Purpose of the job; `None` if its shape tells.
+        #[serde(default)]
+        pub purpose: Option<Purpose>,
+        /// Another order of offsets than that of `rw`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub pattern: Option<FlashPattern>,
+        /// Pauses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub pause: Option<Pause>,
+        /// Description of the job where its shape does not tell: a step of a work
+        /// ([`crate::work`]), for example `SQLite insert, journal wal`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub description: Option<String>,
+    }
 }
 
 impl Job {
@@ -327,29 +329,9 @@ impl Job {
         Self {
             name: name.to_owned(),
             rw,
-            read_percent: 50,
             bs,
-            ioengine: EngineKind::Psync,
-            iodepth: 1,
-            numjobs: 1,
-            offset: Bytes(0),
             size,
-            io_size: None,
-            runtime: None,
-            time_based: false,
-            ramp_time: Nanos(0),
-            direct: false,
-            sync: OpenSync::None,
-            flush: Flush::default(),
-            rate: None,
-            file_state: FileState::Written,
-            cache_state: CacheState::Cold,
-            interval: Nanos::millis(100),
-            content: Content::Random,
-            purpose: None,
-            pattern: None,
-            pause: None,
-            description: None,
+            ..Self::default()
         }
     }
 

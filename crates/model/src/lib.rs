@@ -8,6 +8,7 @@
 pub mod annotation;
 pub mod checkup;
 pub mod condition;
+mod defaults;
 pub mod device;
 pub mod evidence;
 pub mod facts;

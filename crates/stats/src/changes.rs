@@ -100,46 +100,31 @@ pub struct ChangePoint {
     pub method: &'static str,
 }
 
-/// Rules for changes. `cargo xtask calibrate --changes` holds the usual ones to their promises.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rules {
-    /// Search for candidates.
-    pub windows: Windows,
-    /// Fewest runs on each side of a change.
-    pub min_runs: usize,
-    /// Fewest runs on both sides together: fewer do not show how large the noise is.
-    pub min_runs_together: usize,
-    /// Runs of a side below which its values may not overlap those of the other side, and
-    /// [`Self::level_of_few`] holds: from seven runs a side on, ranks can have a p value below
-    /// [`Self::level`].
-    pub settled_runs: usize,
-    /// Most runs of a side that are compared.
-    pub max_runs: usize,
-    /// Largest p value of a change.
-    pub level: f64,
-    /// Largest p value where a side is not settled: a few runs cannot have a smaller one.
-    pub level_of_few: f64,
-    /// Fewest standard errors of a change, by the noise of the series.
-    pub standard_errors: f64,
-    /// Share by which a straight line must describe the runs worse than a step does.
-    pub worse_line: f64,
-    /// Margin of a series that has none of its own, as a share.
-    pub margin: f64,
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            windows: Windows::default(),
-            min_runs: 3,
-            min_runs_together: 10,
-            settled_runs: 7,
-            max_runs: 30,
-            level: 0.001,
-            level_of_few: 0.02,
-            standard_errors: 4.5,
-            worse_line: 0.1,
-            margin: 0.02,
-        }
+assay_model::defaults! {
+    /// Rules for changes. `cargo xtask calibrate --changes` holds the usual ones to their promises.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Rules {
+        /// Search for candidates.
+        pub windows: Windows,
+        /// Fewest runs on each side of a change.
+        pub min_runs: usize = 3,
+        /// Fewest runs on both sides together: fewer do not show how large the noise is.
+        pub min_runs_together: usize = 10,
+        /// Runs of a side below which its values may not overlap those of the other side, and
+        /// [`Self::level_of_few`] holds: from seven runs a side on, ranks can have a p value below
+        /// [`Self::level`].
+        pub settled_runs: usize = 7,
+        /// Most runs of a side that are compared.
+        pub max_runs: usize = 30,
+        /// Largest p value of a change.
+        pub level: f64 = 0.001,
+        /// Largest p value where a side is not settled: a few runs cannot have a smaller one.
+        pub level_of_few: f64 = 0.02,
+        /// Fewest standard errors of a change, by the noise of the series.
+        pub standard_errors: f64 = 4.5,
+        /// Share by which a straight line must describe the runs worse than a step does.
+        pub worse_line: f64 = 0.1,
+        /// Margin of a series that has none of its own, as a share.
+        pub margin: f64 = 0.02,
     }
 }

@@ -192,13 +192,10 @@ fn act(keys: Keys<'_>, step: &StepKeys, also: &[&str]) -> Result<ActWanted, Mist
 
 /// Time from one operation to the next, and how late one may be.
 fn pace(keys: Keys<'_>, step: &StepKeys, action: &Action) -> Result<ActPace, Mistake> {
-    let block = match action {
-        Action::Write(spec) => Some(spec.block),
-        Action::Read(spec) => Some(spec.block),
-        Action::Copy(spec) => Some(spec.block),
-        Action::Verify(spec) => Some(spec.block),
-        _ => None,
-    };
+    // An operation on a tree is a file, however many blocks that has.
+    let block = action
+        .block()
+        .filter(|_| !matches!(action, Action::Tree(_)));
     let every_ns = match (step.rate, step.per_second, block) {
         (Some(_), Some(_), _) => {
             return Err(keys.mistake_in("rate", "it and per_second say two things: leave one out"));

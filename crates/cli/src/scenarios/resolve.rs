@@ -223,16 +223,11 @@ impl KnownFiles {
 
     fn needs_file_system(&self, action: &Action) -> Result<(), String> {
         let files: Vec<&str> = match action {
-            Action::Write(spec) => vec![&spec.file],
-            Action::Read(spec) => vec![&spec.file],
-            Action::Copy(spec) => vec![&spec.from, &spec.to],
-            Action::Verify(spec) => vec![&spec.file],
-            Action::Discard { file } | Action::Delete { file } => vec![file],
-            Action::Tree(spec) => vec![&spec.folder],
             Action::Inflate { .. } | Action::Pause { .. } | Action::Format { .. } => return Ok(()),
             Action::Database(_) | Action::Fill(_) | Action::Command(_) | Action::DropCaches => {
                 vec![""]
             }
+            _ => action.files(),
         };
         let bare = files.contains(&DEVICE);
         match (self.formatted, files.iter().all(|file| *file == DEVICE)) {

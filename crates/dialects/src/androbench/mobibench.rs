@@ -5,54 +5,30 @@ use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{FilePhase, FileStart, Journal, Schema};
 
-/// Access mode of files, in the order of Mobibench's numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SyncMode {
-    /// Through the page cache.
-    #[default]
-    Normal,
-    /// `O_SYNC`.
-    Osync,
-    /// fsync after each write.
-    Fsync,
-    /// `O_DIRECT`.
-    Direct,
-    /// `O_SYNC` and `O_DIRECT`.
-    SyncDirect,
-    /// Through a memory map.
-    Mmap,
-    /// Through a memory map that is flushed after each write (`MS_SYNC`).
-    MmapSync,
-    /// fdatasync after each write.
-    Fdatasync,
-}
-
-impl SyncMode {
-    /// Every mode. Mobibench's `MS_ASYNC` is not among them: on Linux it does nothing, so it is the
-    /// same as [`Self::Mmap`].
-    pub const ALL: [Self; 8] = [
-        Self::Normal,
-        Self::Osync,
-        Self::Fsync,
-        Self::Direct,
-        Self::SyncDirect,
-        Self::Mmap,
-        Self::MmapSync,
-        Self::Fdatasync,
-    ];
-
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Osync => "osync",
-            Self::Fsync => "fsync",
-            Self::Direct => "direct",
-            Self::SyncDirect => "sync-direct",
-            Self::Mmap => "mmap",
-            Self::MmapSync => "mmap-sync",
-            Self::Fdatasync => "fdatasync",
-        }
+assay_model::named! {
+    /// Access mode of files, in the order of Mobibench's numbers.
+    ///
+    /// Mobibench's `MS_ASYNC` is not among them: on Linux it does nothing, so it is the same as
+    /// [`Self::Mmap`].
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum SyncMode {
+        /// Through the page cache.
+        #[default]
+        Normal = "normal",
+        /// `O_SYNC`.
+        Osync = "osync",
+        /// fsync after each write.
+        Fsync = "fsync",
+        /// `O_DIRECT`.
+        Direct = "direct",
+        /// `O_SYNC` and `O_DIRECT`.
+        SyncDirect = "sync-direct",
+        /// Through a memory map.
+        Mmap = "mmap",
+        /// Through a memory map that is flushed after each write (`MS_SYNC`).
+        MmapSync = "mmap-sync",
+        /// fdatasync after each write.
+        Fdatasync = "fdatasync",
     }
 }
 

@@ -17,39 +17,23 @@ use assay_model::work::androbench::{
 };
 use thiserror::Error;
 
-/// Whose numbers are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Like {
-    /// assay's own, for the storage of today.
-    #[default]
-    Modern,
-    /// AndroBench 3.4 to 3.6.
-    AndroBench3,
-    /// AndroBench 4.0 and 4.1.
-    AndroBench4,
-    /// Mobibench 1.0.8.
-    Mobibench,
+assay_model::named! {
+    /// Whose numbers are used.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Like {
+        /// assay's own, for the storage of today.
+        #[default]
+        Modern = "modern",
+        /// AndroBench 3.4 to 3.6.
+        AndroBench3 = "3",
+        /// AndroBench 4.0 and 4.1.
+        AndroBench4 = "4",
+        /// Mobibench 1.0.8.
+        Mobibench = "mobibench",
+    }
 }
 
 impl Like {
-    /// Number of sectors in the block.
-    pub const ALL: [Self; 4] = [
-        Self::Modern,
-        Self::AndroBench3,
-        Self::AndroBench4,
-        Self::Mobibench,
-    ];
-
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Modern => "modern",
-            Self::AndroBench3 => "3",
-            Self::AndroBench4 => "4",
-            Self::Mobibench => "mobibench",
-        }
-    }
-
     /// Returns a description of the generation.
     pub const fn words(self) -> &'static str {
         match self {

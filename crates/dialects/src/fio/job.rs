@@ -8,7 +8,7 @@ use assay_model::load::pace::{Flow, LatencyTarget, ThinkTime};
 use assay_model::load::priority::IoPriority;
 use assay_model::load::schedule::ExitWhat;
 use assay_model::load::stats::SteadyCriterion;
-use assay_model::load::verify::{Verify, VerifyKind};
+use assay_model::load::verify::{TrimOptions, Verify, VerifyKind};
 use assay_model::units::Nanos;
 
 use super::error::OptionLocation;
@@ -17,126 +17,80 @@ use std::path::PathBuf;
 /// One value for reads, writes and trims; `None`: not said.
 pub(super) type Each<T> = [Option<T>; 3];
 
-/// A job while its options are read.
-#[derive(Clone, Debug)]
-pub(super) struct JobDraft {
-    /// Properties of every copy. [`resolve`](super::resolve) fills fields that depend on several
-    /// options.
-    pub(super) stream: Stream,
-    /// Name of the section, from which names of files are made.
-    pub(super) section: String,
-    /// Engine as named.
-    pub(super) engine: String,
-    /// The simulated device that takes the place of its files.
-    pub(super) simulated: Option<PathBuf>,
-    /// `numjobs`.
-    pub(super) copies: u64,
-    /// Starts a new wave.
-    pub(super) stonewall: bool,
-    /// Starts a new group.
-    pub(super) new_group: bool,
-    /// Names of files.
-    pub(super) names: FileNaming,
-    /// Block sizes.
-    pub(super) sizes: Sizes,
-    /// Options of the verify family; unused until `verify_kind` is known.
-    pub(super) verify: Verify,
-    /// `verify`; `None`: not given.
-    pub(super) verify_kind: Option<VerifyKind>,
-    /// Pauses; unused while they have no length.
-    pub(super) think: ThinkTime,
-    /// Unused while the target is 0.
-    pub(super) latency: LatencyTarget,
-    /// Unused while the weight is 0.
-    pub(super) flow: Flow,
-    /// Priorities of single I/Os.
-    pub(super) priorities: CommandPriorities,
-    /// The steady state's criterion, limit and whether that is in percent.
-    pub(super) steady: Option<(SteadyCriterion, f64, bool)>,
-    /// Window of the steady-state check.
-    pub(super) steady_duration: Nanos,
-    /// Not looked at in the beginning.
-    pub(super) steady_ramp: Nanos,
-    /// `zonesize`, `zonerange`, `zoneskip`.
-    pub(super) zones: StridedZones,
-    /// `zonemode`; `None`: not said.
-    pub(super) strided: Option<bool>,
-    /// `exitall` was given.
-    pub(super) exit_all: bool,
-    /// `exit_what`.
-    pub(super) exit_what: ExitWhat,
-    /// `verify_pattern_interval`.
-    pub(super) verify_pattern_interval: u32,
-    /// `buffer_pattern`.
-    pub(super) buffer_pattern: ContentPattern,
-    /// `log_alternate_epoch` was given.
-    pub(super) alternate_epoch: bool,
-    /// Options that were given, by their first names.
-    pub(super) given: Vec<&'static str>,
-    /// Options of engines that this section itself gave, and where.
-    pub(super) engine_options: Vec<(&'static str, OptionLocation)>,
-    /// Length of all values that were given, here and globally: what a copy of
-    /// this takes beside its fixed size.
-    pub(super) value_bytes: usize,
-    /// Options as written, for the JSON's "job options".
-    pub(super) texts: Vec<(String, Option<String>)>,
+assay_model::defaults! {
+    /// A job while its options are read; at first with fio's defaults.
+    #[derive(Clone, Debug)]
+    pub(super) struct JobDraft {
+        /// Properties of every copy. [`resolve`](super::resolve) fills fields that depend on
+        /// several options.
+        pub(super) stream: Stream = Stream {
+            trim: TrimOptions { verify_zero: true, ..TrimOptions::default() },
+            ..Stream::default()
+        },
+        /// Name of the section, from which names of files are made.
+        pub(super) section: String,
+        /// Engine as named.
+        pub(super) engine: String = "psync".to_owned(),
+        /// The simulated device that takes the place of its files.
+        pub(super) simulated: Option<PathBuf>,
+        /// `numjobs`.
+        pub(super) copies: u64 = 1,
+        /// Starts a new wave.
+        pub(super) stonewall: bool,
+        /// Starts a new group.
+        pub(super) new_group: bool,
+        /// Names of files.
+        pub(super) names: FileNaming,
+        /// Block sizes.
+        pub(super) sizes: Sizes,
+        /// Options of the verify family; unused until `verify_kind` is known.
+        pub(super) verify: Verify,
+        /// `verify`; `None`: not given.
+        pub(super) verify_kind: Option<VerifyKind>,
+        /// Pauses; unused while they have no length.
+        pub(super) think: ThinkTime,
+        /// Unused while the target is 0.
+        pub(super) latency: LatencyTarget,
+        /// Unused while the weight is 0.
+        pub(super) flow: Flow,
+        /// Priorities of single I/Os.
+        pub(super) priorities: CommandPriorities,
+        /// The steady state's criterion, limit and whether that is in percent.
+        pub(super) steady: Option<(SteadyCriterion, f64, bool)>,
+        /// Window of the steady-state check.
+        pub(super) steady_duration: Nanos,
+        /// Not looked at in the beginning.
+        pub(super) steady_ramp: Nanos,
+        /// `zonesize`, `zonerange`, `zoneskip`.
+        pub(super) zones: StridedZones,
+        /// `zonemode`; `None`: not said.
+        pub(super) strided: Option<bool>,
+        /// `exitall` was given.
+        pub(super) exit_all: bool,
+        /// `exit_what`.
+        pub(super) exit_what: ExitWhat = ExitWhat::Group,
+        /// `verify_pattern_interval`.
+        pub(super) verify_pattern_interval: u32,
+        /// `buffer_pattern`.
+        pub(super) buffer_pattern: ContentPattern,
+        /// `log_alternate_epoch` was given.
+        pub(super) alternate_epoch: bool,
+        /// Options that were given, by their first names.
+        pub(super) given: Vec<&'static str>,
+        /// Options of engines that this section itself gave, and where.
+        pub(super) engine_options: Vec<(&'static str, OptionLocation)>,
+        /// Length of all values that were given, here and globally: what a copy of
+        /// this takes beside its fixed size.
+        pub(super) value_bytes: usize,
+        /// Options as written, for the JSON's "job options".
+        pub(super) texts: Vec<(String, Option<String>)>,
+    }
 }
 
 impl JobDraft {
     /// A job with fio's defaults.
     pub(super) fn new() -> Self {
-        let mut stream = Stream::new("");
-        stream.trim.verify_zero = true;
-        Self {
-            stream,
-            section: String::new(),
-            engine: "psync".to_owned(),
-            simulated: None,
-            copies: 1,
-            stonewall: false,
-            new_group: false,
-            names: FileNaming::default(),
-            sizes: Sizes::default(),
-            verify: Verify::new(VerifyKind::Null),
-            verify_kind: None,
-            think: ThinkTime {
-                pause: Nanos(0),
-                spin: Nanos(0),
-                blocks: 1,
-                count_issued: false,
-                io_time: Nanos(0),
-            },
-            latency: LatencyTarget {
-                target: Nanos(0),
-                window: Nanos(0),
-                percentile: 100.0,
-                run: false,
-            },
-            flow: Flow {
-                id: 0,
-                weight: 0,
-                sleep: Nanos(0),
-            },
-            priorities: CommandPriorities::default(),
-            steady: None,
-            steady_duration: Nanos(0),
-            steady_ramp: Nanos(0),
-            zones: StridedZones {
-                size: 0,
-                range: 0,
-                skip: 0,
-            },
-            strided: None,
-            exit_all: false,
-            exit_what: ExitWhat::Group,
-            verify_pattern_interval: 0,
-            buffer_pattern: ContentPattern::default(),
-            alternate_epoch: false,
-            given: Vec::new(),
-            engine_options: Vec::new(),
-            value_bytes: 0,
-            texts: Vec::new(),
-        }
+        Self::default()
     }
 
     /// `true` if an option was given, in this section or globally.
@@ -145,54 +99,35 @@ impl JobDraft {
     }
 }
 
-/// Parts of file names.
-#[derive(Clone, Debug)]
-pub(super) struct FileNaming {
-    /// `filename`, split.
-    pub(super) named: Vec<String>,
-    /// `directory`, split.
-    pub(super) directories: Vec<String>,
-    /// `filename_format`.
-    pub(super) format: String,
-    /// `nrfiles`.
-    pub(super) count: u64,
-    /// `openfiles`; 0: all.
-    pub(super) open: u64,
-}
-
-impl Default for FileNaming {
-    fn default() -> Self {
-        Self {
-            named: Vec::new(),
-            directories: Vec::new(),
-            format: "$jobname.$jobnum.$filenum".to_owned(),
-            count: 1,
-            open: 0,
-        }
+assay_model::defaults! {
+    /// Parts of file names.
+    #[derive(Clone, Debug)]
+    pub(super) struct FileNaming {
+        /// `filename`, split.
+        pub(super) named: Vec<String>,
+        /// `directory`, split.
+        pub(super) directories: Vec<String>,
+        /// `filename_format`.
+        pub(super) format: String = "$jobname.$jobnum.$filenum".to_owned(),
+        /// `nrfiles`.
+        pub(super) count: u64 = 1,
+        /// `openfiles`; 0: all.
+        pub(super) open: u64,
     }
 }
 
-/// Block sizes for reads, writes and trims, as options give them.
-#[derive(Clone, Debug)]
-pub(super) struct Sizes {
-    /// `bs`.
-    pub(super) fixed: [u64; 3],
-    /// `bsrange`, or the extremes of `bssplit`.
-    pub(super) range: Each<(u64, u64)>,
-    /// `bssplit`.
-    pub(super) split: [Vec<(u32, u8)>; 3],
-    /// `blockalign`.
-    pub(super) align: [u64; 3],
-}
-
-impl Default for Sizes {
-    fn default() -> Self {
-        Self {
-            fixed: [4096; 3],
-            range: [None; 3],
-            split: [const { Vec::new() }; 3],
-            align: [0; 3],
-        }
+assay_model::defaults! {
+    /// Block sizes for reads, writes and trims, as options give them.
+    #[derive(Clone, Debug)]
+    pub(super) struct Sizes {
+        /// `bs`.
+        pub(super) fixed: [u64; 3] = [4096; 3],
+        /// `bsrange`, or the extremes of `bssplit`.
+        pub(super) range: Each<(u64, u64)>,
+        /// `bssplit`.
+        pub(super) split: [Vec<(u32, u8)>; 3],
+        /// `blockalign`.
+        pub(super) align: [u64; 3],
     }
 }
 

@@ -4,39 +4,24 @@ use super::output::TerseVersion;
 use assay_model::units::Nanos;
 use std::path::PathBuf;
 
-/// Output options: format and destination of results.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputOptions {
-    /// In which formats.
-    pub formats: Formats,
-    /// Output file (`--output`); `None`: standard output.
-    pub path: Option<PathBuf>,
-    /// Version of the terse format.
-    pub terse_version: TerseVersion,
-    /// When progress is shown.
-    pub eta: Eta,
-    /// A new line of progress begins that often.
-    pub eta_newline: Option<Nanos>,
-    /// The seed of each job is shown (`--debug=random`).
-    pub random_seeds: bool,
-    /// Progress is renewed that often.
-    pub eta_interval: Nanos,
-}
-
-impl Default for OutputOptions {
-    fn default() -> Self {
-        Self {
-            formats: Formats {
-                normal: true,
-                ..Formats::default()
-            },
-            path: None,
-            terse_version: TerseVersion::default(),
-            eta: Eta::Auto,
-            eta_newline: None,
-            random_seeds: false,
-            eta_interval: Nanos::millis(1000),
-        }
+assay_model::defaults! {
+    /// Output options: format and destination of results.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct OutputOptions {
+        /// In which formats.
+        pub formats: Formats = Formats { normal: true, ..Formats::default() },
+        /// Output file (`--output`); `None`: standard output.
+        pub path: Option<PathBuf>,
+        /// Version of the terse format.
+        pub terse_version: TerseVersion,
+        /// When progress is shown.
+        pub eta: Eta,
+        /// A new line of progress begins that often.
+        pub eta_newline: Option<Nanos>,
+        /// The seed of each job is shown (`--debug=random`).
+        pub random_seeds: bool,
+        /// Progress is renewed that often.
+        pub eta_interval: Nanos = Nanos::millis(1000),
     }
 }
 

@@ -23,11 +23,11 @@ pub enum ImportError {
     #[error(
         "not known what wrote this; understood are {}: --format {} says which it is",
         known(Format::words),
-        known(Format::word)
+        known(Format::name)
     )]
     Unknown,
     /// It was read, and no figure was found.
-    #[error("no figures found, read as {}: is it the whole output? --format names another of {}", .format.words(), known(Format::word))]
+    #[error("no figures found, read as {}: is it the whole output? --format names another of {}", .format.words(), known(Format::name))]
     Nothing {
         /// As what it was read.
         format: Format,

@@ -26,46 +26,26 @@ pub use error::ImportError;
 
 use assay_model::figures::Results;
 
-/// Which program wrote a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// fio's JSON, with or without its bins.
-    FioJson,
-    /// fio's normal output, also quoted in an e-mail.
-    FioText,
-    /// iozone's text: tables, blocks of `-R`, throughput.
-    Iozone,
-    /// The lines at the end of dd.
-    Dd,
-    /// A table with separators.
-    Table,
-    /// `vmstat` with an interval.
-    Vmstat,
+assay_model::named! {
+    /// Which program wrote a text.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Format {
+        /// fio's JSON, with or without its bins.
+        FioJson = "fio-json",
+        /// fio's normal output, also quoted in an e-mail.
+        FioText = "fio-text",
+        /// iozone's text: tables, blocks of `-R`, throughput.
+        Iozone = "iozone",
+        /// The lines at the end of dd.
+        Dd = "dd",
+        /// A table with separators.
+        Table = "table",
+        /// `vmstat` with an interval.
+        Vmstat = "vmstat",
+    }
 }
 
 impl Format {
-    /// Every generation.
-    pub const ALL: [Self; 6] = [
-        Self::FioJson,
-        Self::FioText,
-        Self::Iozone,
-        Self::Dd,
-        Self::Table,
-        Self::Vmstat,
-    ];
-
-    /// As a word of the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::FioJson => "fio-json",
-            Self::FioText => "fio-text",
-            Self::Iozone => "iozone",
-            Self::Dd => "dd",
-            Self::Table => "table",
-            Self::Vmstat => "vmstat",
-        }
-    }
-
     /// Returns the name of the format, for people.
     pub const fn words(self) -> &'static str {
         match self {

@@ -4,35 +4,25 @@ use super::{Extent, PerDirection};
 use crate::job::FlashPattern;
 use serde::{Deserialize, Serialize};
 
-/// Which part of each file a stream works on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Region {
-    /// Total over all files (fio's size); `None`: the whole file or device.
-    pub size: Option<Extent>,
-    /// Start of the region in each file.
-    pub offset: Extent,
-    /// Added to `offset` once for each earlier copy of the job.
-    pub offset_increment: Extent,
-    /// `offset` in percent is rounded to this; 0: to the smallest block size.
-    pub offset_align: u64,
-    /// Skipping zones.
-    pub zones: Option<StridedZones>,
-}
-
-impl Default for Region {
-    fn default() -> Self {
-        Self {
-            size: None,
-            offset: Extent::Bytes(0),
-            offset_increment: Extent::Bytes(0),
-            offset_align: 0,
-            zones: None,
-        }
+crate::defaults! {
+    /// Which part of each file a stream works on.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Region {
+        /// Total over all files (fio's size); `None`: the whole file or device.
+        pub size: Option<Extent>,
+        /// Start of the region in each file.
+        pub offset: Extent = Extent::Bytes(0),
+        /// Added to `offset` once for each earlier copy of the job.
+        pub offset_increment: Extent = Extent::Bytes(0),
+        /// `offset` in percent is rounded to this; 0: to the smallest block size.
+        pub offset_align: u64,
+        /// Skipping zones.
+        pub zones: Option<StridedZones>,
     }
 }
 
 /// `zonemode=strided`: work in a window, then step to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StridedZones {
     /// Bytes done in a zone before the next one.
     pub size: u64,
@@ -42,96 +32,66 @@ pub struct StridedZones {
     pub skip: u64,
 }
 
-/// Directions, block sizes and the order of offsets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Blocks {
-    /// The pattern.
-    pub rw: RwPattern,
-    /// Shares of reads in a mixed pattern, in percent.
-    pub read_percent: u8,
-    /// Sizes of each direction.
-    pub sizes: PerDirection<BlockSizes>,
-    /// Blocks need not be multiples of the smallest (`bs_unaligned`).
-    pub unaligned: bool,
-    /// `read` sizes hold for sequential and `write` sizes for random I/O,
-    /// whatever the direction (`bs_is_seq_rand`).
-    pub sizes_by_order: bool,
-    /// Order of random offsets.
-    pub distribution: PerDirection<Distribution>,
-    /// Share of random I/O in percent, of each direction.
-    pub percentage_random: PerDirection<u8>,
-    /// Offsets may come twice in a pass (`norandommap`).
-    pub no_map: bool,
-    /// Generator of random offsets.
-    pub generator: Generator,
-    /// The same order in every run (`randrepeat`).
-    pub repeat: bool,
-    /// The user's seed (`randseed`).
-    pub seed: Option<u64>,
-    /// Another order than all of this says, in one file and with one block size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<FlashPattern>,
-}
-
-impl Default for Blocks {
-    fn default() -> Self {
-        Self {
-            rw: RwPattern::default(),
-            read_percent: 50,
-            sizes: PerDirection::all(BlockSizes::default()),
-            unaligned: false,
-            sizes_by_order: false,
-            distribution: PerDirection::all(Distribution::Uniform),
-            percentage_random: PerDirection::all(100),
-            no_map: false,
-            generator: Generator::Tausworthe,
-            repeat: true,
-            seed: None,
-            pattern: None,
-        }
+crate::defaults! {
+    /// Directions, block sizes and the order of offsets.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Blocks {
+        /// The pattern.
+        pub rw: RwPattern,
+        /// Shares of reads in a mixed pattern, in percent.
+        pub read_percent: u8 = 50,
+        /// Sizes of each direction.
+        pub sizes: PerDirection<BlockSizes>,
+        /// Blocks need not be multiples of the smallest (`bs_unaligned`).
+        pub unaligned: bool,
+        /// `read` sizes hold for sequential and `write` sizes for random I/O,
+        /// whatever the direction (`bs_is_seq_rand`).
+        pub sizes_by_order: bool,
+        /// Order of random offsets.
+        pub distribution: PerDirection<Distribution>,
+        /// Share of random I/O in percent, of each direction.
+        pub percentage_random: PerDirection<u8> = PerDirection::all(100),
+        /// Offsets may come twice in a pass (`norandommap`).
+        pub no_map: bool,
+        /// Generator of random offsets.
+        pub generator: Generator,
+        /// The same order in every run (`randrepeat`).
+        pub repeat: bool = true,
+        /// The user's seed (`randseed`).
+        pub seed: Option<u64>,
+        /// Another order than all of this says, in one file and with one block size.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub pattern: Option<FlashPattern>,
     }
 }
 
-/// fio's `rw`, with what may follow its colon.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RwPattern {
-    /// Reads are done.
-    pub read: bool,
-    /// Writes are done.
-    pub write: bool,
-    /// Trims are done.
-    pub trim: bool,
-    /// Offsets come in random order.
-    pub random: bool,
-    /// Each trim is followed by a write of the same block (`trimwrite`).
-    pub trim_then_write: bool,
-    /// `rw=randread:8`: a new random offset only every so many I/Os.
-    pub every: u32,
-    /// `rw=write:4k`: added to the offset after each I/O, may be negative.
-    pub skip_bytes: i64,
-    /// Rule for the offsets between new ones.
-    pub sequencer: Sequencer,
+crate::defaults! {
+    /// fio's `rw`, with what may follow its colon.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct RwPattern {
+        /// Reads are done.
+        pub read: bool = true,
+        /// Writes are done.
+        pub write: bool,
+        /// Trims are done.
+        pub trim: bool,
+        /// Offsets come in random order.
+        pub random: bool,
+        /// Each trim is followed by a write of the same block (`trimwrite`).
+        pub trim_then_write: bool,
+        /// `rw=randread:8`: a new random offset only every so many I/Os.
+        pub every: u32 = 1,
+        /// `rw=write:4k`: added to the offset after each I/O, may be negative.
+        pub skip_bytes: i64,
+        /// Rule for the offsets between new ones.
+        pub sequencer: Sequencer,
+    }
 }
 
 impl RwPattern {
     /// `true` if the pattern changes what the storage holds.
     pub const fn changes(&self) -> bool {
         self.write || self.trim
-    }
-}
-
-impl Default for RwPattern {
-    fn default() -> Self {
-        Self {
-            read: true,
-            write: false,
-            trim: false,
-            random: false,
-            trim_then_write: false,
-            every: 1,
-            skip_bytes: 0,
-            sequencer: Sequencer::Sequential,
-        }
     }
 }
 

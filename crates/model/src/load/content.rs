@@ -2,46 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Content of write buffers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WriteContent {
-    /// Zero bytes only (`zero_buffers`).
-    pub zero: bool,
-    /// New random content for every write (`refill_buffers`); otherwise it is
-    /// random once.
-    pub refill: bool,
-    /// Slightly changed for every write (`scramble_buffers`).
-    pub scramble: bool,
-    /// Repeated to fill the block; empty: random.
-    pub pattern: ContentPattern,
-    /// Compressibility of a block, in percent; `None`: not asked for.
-    pub compress_percent: Option<u8>,
-    /// In pieces of that size; 0: of the block.
-    pub compress_chunk: u32,
-    /// Share of blocks that came before, in percent.
-    pub dedupe_percent: u8,
-    /// Source of the repeated blocks.
-    pub dedupe_mode: DedupeMode,
-    /// Size of the working set, in percent of the region.
-    pub dedupe_set_percent: u8,
-    /// Copies of other streams count too (`dedupe_global`).
-    pub dedupe_global: bool,
-}
-
-impl Default for WriteContent {
-    fn default() -> Self {
-        Self {
-            zero: false,
-            refill: false,
-            scramble: true,
-            pattern: ContentPattern::default(),
-            compress_percent: None,
-            compress_chunk: 512,
-            dedupe_percent: 0,
-            dedupe_mode: DedupeMode::Repeat,
-            dedupe_set_percent: 5,
-            dedupe_global: false,
-        }
+crate::defaults! {
+    /// Content of write buffers.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct WriteContent {
+        /// Zero bytes only (`zero_buffers`).
+        pub zero: bool,
+        /// New random content for every write (`refill_buffers`); otherwise it is
+        /// random once.
+        pub refill: bool,
+        /// Slightly changed for every write (`scramble_buffers`).
+        pub scramble: bool = true,
+        /// Repeated to fill the block; empty: random.
+        pub pattern: ContentPattern,
+        /// Compressibility of a block, in percent; `None`: not asked for.
+        pub compress_percent: Option<u8>,
+        /// In pieces of that size; 0: of the block.
+        pub compress_chunk: u32 = 512,
+        /// Share of blocks that came before, in percent.
+        pub dedupe_percent: u8,
+        /// Source of the repeated blocks.
+        pub dedupe_mode: DedupeMode,
+        /// Size of the working set, in percent of the region.
+        pub dedupe_set_percent: u8 = 5,
+        /// Copies of other streams count too (`dedupe_global`).
+        pub dedupe_global: bool,
     }
 }
 

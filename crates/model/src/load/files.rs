@@ -4,87 +4,60 @@ use super::pace::Range;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The files of a stream.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Files {
-    /// Paths of the files, in the order of their numbers. The dialect has applied `directory`,
-    /// `filename_format` and `nrfiles`.
-    pub paths: Vec<PathBuf>,
-    /// The paths were named by the user (`filename`), not made up.
-    pub named: bool,
-    /// Directory whose files are all added (`opendir`).
-    pub opendir: Option<PathBuf>,
-    /// Size of each file: fixed, or drawn from a range (`filesize`); `None`:
-    /// `size` divided by the number of files.
-    pub file_size: Option<Range>,
-    /// Size of each file by its number, where each is known by itself (a trace
-    /// that is replayed); empty: as `file_size` says.
-    #[serde(default)]
-    pub sizes: Vec<u64>,
-    /// New files are appended to instead of overwritten from 0
-    /// (`file_append`).
-    pub append: bool,
-    /// Open at the same time (`openfiles`); 0: all.
-    pub open_at_once: u32,
-    /// Which file is next (`file_service_type`).
-    pub service: FileService,
-    /// I/Os to a file before the next one is taken.
-    pub service_every: u32,
-    /// Allocation of the files' blocks.
-    pub fallocate: Fallocate,
-    /// Hint about the order of access (`fadvise_hint`).
-    pub advice: Advice,
-    /// The file is written before it is overwritten (`overwrite`).
-    pub overwrite: bool,
-    /// The page cache of the files is emptied first (`invalidate`).
-    pub invalidate: bool,
-    /// The files are read before the clock starts (`pre_read`).
-    pub pre_read: bool,
-    /// fsync after a file was laid out.
-    pub create_fsync: bool,
-    /// Files are made when they are first opened, by the stream itself.
-    pub create_on_open: bool,
-    /// Only lay out the files.
-    pub create_only: bool,
-    /// Missing files may be made.
-    pub allow_create: bool,
-    /// Remove the files at the end.
-    pub unlink: bool,
-    /// Remove them after each loop.
-    pub unlink_each_loop: bool,
-    /// Lock the file around each I/O.
-    pub lock: FileLock,
-    /// Whoever runs the load has made the one file ready: it is opened as it
-    /// is, and neither made, looked at nor held before.
-    pub prepared: bool,
-}
-
-impl Default for Files {
-    fn default() -> Self {
-        Self {
-            paths: Vec::new(),
-            named: false,
-            opendir: None,
-            file_size: None,
-            sizes: Vec::new(),
-            append: false,
-            open_at_once: 0,
-            service: FileService::RoundRobin,
-            service_every: 1,
-            fallocate: Fallocate::default(),
-            advice: Advice::default(),
-            overwrite: false,
-            invalidate: true,
-            pre_read: false,
-            create_fsync: true,
-            create_on_open: false,
-            create_only: false,
-            allow_create: true,
-            unlink: false,
-            unlink_each_loop: false,
-            lock: FileLock::default(),
-            prepared: false,
-        }
+crate::defaults! {
+    /// The files of a stream.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Files {
+        /// Paths of the files, in the order of their numbers. The dialect has applied `directory`,
+        /// `filename_format` and `nrfiles`.
+        pub paths: Vec<PathBuf>,
+        /// The paths were named by the user (`filename`), not made up.
+        pub named: bool,
+        /// Directory whose files are all added (`opendir`).
+        pub opendir: Option<PathBuf>,
+        /// Size of each file: fixed, or drawn from a range (`filesize`); `None`:
+        /// `size` divided by the number of files.
+        pub file_size: Option<Range>,
+        /// Size of each file by its number, where each is known by itself (a trace
+        /// that is replayed); empty: as `file_size` says.
+        #[serde(default)]
+        pub sizes: Vec<u64>,
+        /// New files are appended to instead of overwritten from 0
+        /// (`file_append`).
+        pub append: bool,
+        /// Open at the same time (`openfiles`); 0: all.
+        pub open_at_once: u32,
+        /// Which file is next (`file_service_type`).
+        pub service: FileService,
+        /// I/Os to a file before the next one is taken.
+        pub service_every: u32 = 1,
+        /// Allocation of the files' blocks.
+        pub fallocate: Fallocate,
+        /// Hint about the order of access (`fadvise_hint`).
+        pub advice: Advice,
+        /// The file is written before it is overwritten (`overwrite`).
+        pub overwrite: bool,
+        /// The page cache of the files is emptied first (`invalidate`).
+        pub invalidate: bool = true,
+        /// The files are read before the clock starts (`pre_read`).
+        pub pre_read: bool,
+        /// fsync after a file was laid out.
+        pub create_fsync: bool = true,
+        /// Files are made when they are first opened, by the stream itself.
+        pub create_on_open: bool,
+        /// Only lay out the files.
+        pub create_only: bool,
+        /// Missing files may be made.
+        pub allow_create: bool = true,
+        /// Remove the files at the end.
+        pub unlink: bool,
+        /// Remove them after each loop.
+        pub unlink_each_loop: bool,
+        /// Lock the file around each I/O.
+        pub lock: FileLock,
+        /// Whoever runs the load has made the one file ready: it is opened as it
+        /// is, and neither made, looked at nor held before.
+        pub prepared: bool,
     }
 }
 

@@ -81,58 +81,60 @@ impl Load {
 /// change: with another seed, the same job would do other I/Os than before.
 const DEFAULT_SEED: u64 = 1;
 
-/// One thread of a load. Groups of fields follow fio's groups of options, and
-/// so do their names and defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stream {
-    /// The job's name.
-    pub name: String,
-    /// Number in the load, from 1 (fio's thread number).
-    pub number: u32,
-    /// Number among the copies that `numjobs` makes, from 0.
-    pub clone: u32,
-    /// fio's groupid.
-    pub group: u32,
-    /// Which wave it runs in, from 0.
-    pub wave: u32,
-    /// Streams of the same value are reported as one (`group_reporting`).
-    pub report: u32,
-    /// Free text of the user.
-    pub description: Option<String>,
-    /// When it starts and whom its end concerns.
-    pub schedule: Schedule,
-    /// Priorities and processors.
-    pub process: Process,
-    /// Files of the stream.
-    pub files: Files,
-    /// Which part of each file.
-    pub region: Region,
-    /// Ddirs, block sizes and the order of offsets.
-    pub blocks: Blocks,
-    /// Amount of I/O and running time.
-    pub length: Length,
-    /// I/O engine and its settings.
-    pub engine: Engine,
-    /// Direct, synchronous, flushes.
-    pub durability: Durability,
-    /// Limits on the pace.
-    pub pace: PaceLimits,
-    /// Checking of what was written.
-    pub verify: Option<Verify>,
-    /// Trims between writes.
-    pub trim: TrimOptions,
-    /// Content of written blocks.
-    pub content: WriteContent,
-    /// Recording and replaying.
-    pub trace: Trace,
-    /// Log files.
-    pub logs: Logs,
-    /// End when the figures are steady.
-    pub steady_state: Option<SteadyState>,
-    /// Statistics to collect and show.
-    pub stats: StatsOptions,
-    /// Which errors end it.
-    pub errors: ErrorPolicy,
+crate::defaults! {
+    /// One thread of a load. Groups of fields follow fio's groups of options, and
+    /// so do their names and defaults.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Stream {
+        /// The job's name.
+        pub name: String,
+        /// Number in the load, from 1 (fio's thread number).
+        pub number: u32 = 1,
+        /// Number among the copies that `numjobs` makes, from 0.
+        pub clone: u32,
+        /// fio's groupid.
+        pub group: u32,
+        /// Which wave it runs in, from 0.
+        pub wave: u32,
+        /// Streams of the same value are reported as one (`group_reporting`).
+        pub report: u32,
+        /// Free text of the user.
+        pub description: Option<String>,
+        /// When it starts and whom its end concerns.
+        pub schedule: Schedule,
+        /// Priorities and processors.
+        pub process: Process,
+        /// Files of the stream.
+        pub files: Files,
+        /// Which part of each file.
+        pub region: Region,
+        /// Ddirs, block sizes and the order of offsets.
+        pub blocks: Blocks,
+        /// Amount of I/O and running time.
+        pub length: Length,
+        /// I/O engine and its settings.
+        pub engine: Engine,
+        /// Direct, synchronous, flushes.
+        pub durability: Durability,
+        /// Limits on the pace.
+        pub pace: PaceLimits,
+        /// Checking of what was written.
+        pub verify: Option<Verify>,
+        /// Trims between writes.
+        pub trim: TrimOptions,
+        /// Content of written blocks.
+        pub content: WriteContent,
+        /// Recording and replaying.
+        pub trace: Trace,
+        /// Log files.
+        pub logs: Logs,
+        /// End when the figures are steady.
+        pub steady_state: Option<SteadyState>,
+        /// Statistics to collect and show.
+        pub stats: StatsOptions,
+        /// Which errors end it.
+        pub errors: ErrorPolicy,
+    }
 }
 
 impl Stream {
@@ -146,29 +148,7 @@ impl Stream {
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            number: 1,
-            clone: 0,
-            group: 0,
-            wave: 0,
-            report: 0,
-            description: None,
-            schedule: Schedule::default(),
-            process: Process::default(),
-            files: Files::default(),
-            region: Region::default(),
-            blocks: Blocks::default(),
-            length: Length::default(),
-            engine: Engine::default(),
-            durability: Durability::default(),
-            pace: PaceLimits::default(),
-            verify: None,
-            trim: TrimOptions::default(),
-            content: WriteContent::default(),
-            trace: Trace::default(),
-            logs: Logs::default(),
-            steady_state: None,
-            stats: StatsOptions::default(),
-            errors: ErrorPolicy::default(),
+            ..Self::default()
         }
     }
 }
@@ -276,89 +256,60 @@ pub enum Extent {
     Percent(f64),
 }
 
-/// Amount of I/O that a stream does, and its running time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Length {
-    /// Bytes to move, where that is not the size of the region.
-    pub io_size: Option<Extent>,
-    /// Ends after that many I/Os.
-    pub number_ios: Option<u64>,
-    /// Number of times that the whole is done; 1 is once.
-    pub loops: u64,
-    /// Ends after that time at the latest.
-    pub runtime: Option<Nanos>,
-    /// Repeats until `runtime` is over.
-    pub time_based: bool,
-    /// Not measured in the beginning.
-    pub ramp_time: Nanos,
-    /// Writes until the device is full.
-    pub fill_device: bool,
-}
-
-impl Default for Length {
-    fn default() -> Self {
-        Self {
-            io_size: None,
-            number_ios: None,
-            loops: 1,
-            runtime: None,
-            time_based: false,
-            ramp_time: Nanos(0),
-            fill_device: false,
-        }
+crate::defaults! {
+    /// Amount of I/O that a stream does, and its running time.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Length {
+        /// Bytes to move, where that is not the size of the region.
+        pub io_size: Option<Extent>,
+        /// Ends after that many I/Os.
+        pub number_ios: Option<u64>,
+        /// Number of times that the whole is done; 1 is once.
+        pub loops: u64 = 1,
+        /// Ends after that time at the latest.
+        pub runtime: Option<Nanos>,
+        /// Repeats until `runtime` is over.
+        pub time_based: bool,
+        /// Not measured in the beginning.
+        pub ramp_time: Nanos,
+        /// Writes until the device is full.
+        pub fill_device: bool,
     }
 }
 
-/// I/O engine of a stream and its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Engine {
-    /// fio's ioengine.
-    pub kind: EngineKind,
-    /// I/Os kept in flight.
-    pub iodepth: u32,
-    /// I/Os handed over together (`iodepth_batch`).
-    pub batch: u32,
-    /// Least number of completions to wait for (`iodepth_batch_complete_min`);
-    /// 0: only look.
-    pub batch_complete_min: u32,
-    /// Most completions to take at once (`iodepth_batch_complete_max`), but not
-    /// fewer than the least number.
-    #[serde(default)]
-    pub batch_complete_max: u32,
-    /// When the depth is reached, drain to this many before more is queued
-    /// (`iodepth_low`); 0: as soon as there is room.
-    pub iodepth_low: u32,
-    /// I/Os that overlap never are in flight together.
-    pub serialize_overlap: bool,
-    /// Polled completions (`hipri`; pvsync2, io_uring).
-    pub hipri: bool,
-    /// Registered files (io_uring `registerfiles`).
-    pub register_files: bool,
-    /// A kernel thread submits (io_uring `sqthread_poll`).
-    pub sq_thread_poll: bool,
-    /// `RWF_NOWAIT`.
-    pub nowait: bool,
-    /// Priorities of single I/Os (libaio, io_uring).
-    #[serde(default)]
-    pub priorities: PerDirection<Vec<PriorityShare>>,
-}
-
-impl Default for Engine {
-    fn default() -> Self {
-        Self {
-            kind: EngineKind::Psync,
-            iodepth: 1,
-            batch: 1,
-            batch_complete_min: 1,
-            batch_complete_max: 0,
-            iodepth_low: 0,
-            serialize_overlap: false,
-            hipri: false,
-            register_files: false,
-            sq_thread_poll: false,
-            nowait: false,
-            priorities: PerDirection::default(),
-        }
+crate::defaults! {
+    /// I/O engine of a stream and its settings.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct Engine {
+        /// fio's ioengine.
+        pub kind: EngineKind = EngineKind::Psync,
+        /// I/Os kept in flight.
+        pub iodepth: u32 = 1,
+        /// I/Os handed over together (`iodepth_batch`).
+        pub batch: u32 = 1,
+        /// Least number of completions to wait for (`iodepth_batch_complete_min`);
+        /// 0: only look.
+        pub batch_complete_min: u32 = 1,
+        /// Most completions to take at once (`iodepth_batch_complete_max`), but not
+        /// fewer than the least number.
+        #[serde(default)]
+        pub batch_complete_max: u32,
+        /// When the depth is reached, drain to this many before more is queued
+        /// (`iodepth_low`); 0: as soon as there is room.
+        pub iodepth_low: u32,
+        /// I/Os that overlap never are in flight together.
+        pub serialize_overlap: bool,
+        /// Polled completions (`hipri`; pvsync2, io_uring).
+        pub hipri: bool,
+        /// Registered files (io_uring `registerfiles`).
+        pub register_files: bool,
+        /// A kernel thread submits (io_uring `sqthread_poll`).
+        pub sq_thread_poll: bool,
+        /// `RWF_NOWAIT`.
+        pub nowait: bool,
+        /// Priorities of single I/Os (libaio, io_uring).
+        #[serde(default)]
+        pub priorities: PerDirection<Vec<PriorityShare>>,
     }
 }
 

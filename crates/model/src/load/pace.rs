@@ -13,81 +13,69 @@ pub struct Range {
     pub max: u64,
 }
 
-/// Limits on the pace of a stream. A rate of 0 is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PaceLimits {
-    /// Bytes per second.
-    pub rate: PerDirection<u64>,
-    /// Bytes per second that must be kept, or the stream fails.
-    pub rate_min: PerDirection<u64>,
-    /// I/Os per second.
-    pub rate_iops: PerDirection<u64>,
-    /// I/Os per second that must be kept, or the stream fails.
-    pub rate_iops_min: PerDirection<u64>,
-    /// Over which time the least rates are averaged.
-    pub rate_cycle: Nanos,
-    /// I/Os arrive as a Poisson process instead of evenly.
-    pub poisson: bool,
-    /// Thinking does not count against the rate.
-    pub ignore_think_time: bool,
-    /// Pauses.
-    pub think: Option<ThinkTime>,
-    /// Depth is searched that keeps a latency.
-    pub latency_target: Option<LatencyTarget>,
-    /// An I/O slower than that ends the stream with an error; 0: none.
-    pub max_latency: PerDirection<Nanos>,
-    /// Keeping step with other streams.
-    pub flow: Option<Flow>,
-}
-
-impl Default for PaceLimits {
-    fn default() -> Self {
-        Self {
-            rate: PerDirection::default(),
-            rate_min: PerDirection::default(),
-            rate_iops: PerDirection::default(),
-            rate_iops_min: PerDirection::default(),
-            rate_cycle: Nanos::millis(1000),
-            poisson: false,
-            ignore_think_time: false,
-            think: None,
-            latency_target: None,
-            max_latency: PerDirection::all(Nanos(0)),
-            flow: None,
-        }
+crate::defaults! {
+    /// Limits on the pace of a stream. A rate of 0 is none.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct PaceLimits {
+        /// Bytes per second.
+        pub rate: PerDirection<u64>,
+        /// Bytes per second that must be kept, or the stream fails.
+        pub rate_min: PerDirection<u64>,
+        /// I/Os per second.
+        pub rate_iops: PerDirection<u64>,
+        /// I/Os per second that must be kept, or the stream fails.
+        pub rate_iops_min: PerDirection<u64>,
+        /// Over which time the least rates are averaged.
+        pub rate_cycle: Nanos = Nanos::millis(1000),
+        /// I/Os arrive as a Poisson process instead of evenly.
+        pub poisson: bool,
+        /// Thinking does not count against the rate.
+        pub ignore_think_time: bool,
+        /// Pauses.
+        pub think: Option<ThinkTime>,
+        /// Depth is searched that keeps a latency.
+        pub latency_target: Option<LatencyTarget>,
+        /// An I/O slower than that ends the stream with an error; 0: none.
+        pub max_latency: PerDirection<Nanos>,
+        /// Keeping step with other streams.
+        pub flow: Option<Flow>,
     }
 }
 
-/// Pauses between I/Os (fio's thinktime family).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThinkTime {
-    /// Length of a pause.
-    pub pause: Nanos,
-    /// Part of the pause spent busy-waiting.
-    pub spin: Nanos,
-    /// A pause after that many blocks.
-    pub blocks: u32,
-    /// Blocks are counted when issued instead of when completed.
-    pub count_issued: bool,
-    /// A pause after that time of I/O (`thinktime_iotime`); 0: not.
-    pub io_time: Nanos,
+crate::defaults! {
+    /// Pauses between I/Os (fio's thinktime family).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct ThinkTime {
+        /// Length of a pause.
+        pub pause: Nanos,
+        /// Part of the pause spent busy-waiting.
+        pub spin: Nanos,
+        /// A pause after that many blocks.
+        pub blocks: u32 = 1,
+        /// Blocks are counted when issued instead of when completed.
+        pub count_issued: bool,
+        /// A pause after that time of I/O (`thinktime_iotime`); 0: not.
+        pub io_time: Nanos,
+    }
 }
 
-/// fio's latency_target family.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LatencyTarget {
-    /// The latency to keep.
-    pub target: Nanos,
-    /// Looked at over this time.
-    pub window: Nanos,
-    /// By this share of the I/Os, in percent.
-    pub percentile: f64,
-    /// Goes on running at the depth found.
-    pub run: bool,
+crate::defaults! {
+    /// fio's latency_target family.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct LatencyTarget {
+        /// The latency to keep.
+        pub target: Nanos,
+        /// Looked at over this time.
+        pub window: Nanos,
+        /// By this share of the I/Os, in percent.
+        pub percentile: f64 = 100.0,
+        /// Goes on running at the depth found.
+        pub run: bool,
+    }
 }
 
 /// fio's flow: streams of the same id keep their I/O in proportion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// Which streams belong together.
     pub id: i64,

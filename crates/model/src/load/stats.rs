@@ -3,69 +3,47 @@
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Statistics to collect and show.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StatsOptions {
-    /// Streams of a name's copies are reported as one.
-    pub group_reporting: bool,
-    /// The stream is in the report (`stats`).
-    pub shown: bool,
-    /// Combined or separate reporting of directions.
-    pub unified: Unified,
-    /// Percentiles of completion latency.
-    pub clat_percentiles: bool,
-    /// Percentiles of total latency.
-    pub lat_percentiles: bool,
-    /// Percentiles of submission latency.
-    pub slat_percentiles: bool,
-    /// Which.
-    pub percentiles: Vec<f64>,
-    /// Significant figures of percentiles in the normal output.
-    pub significant_figures: u8,
-    /// Total latency is measured.
-    pub lat: bool,
-    /// Completion latency is measured.
-    pub clat: bool,
-    /// Submission latency is measured.
-    pub slat: bool,
-    /// Bandwidth and IOPS over time are measured.
-    pub bandwidth: bool,
-    /// The disk's counters are shown.
-    pub disk_util: bool,
-    /// Width of the bandwidth samples.
-    pub bw_interval: Nanos,
-    /// Width of the IOPS samples.
-    pub iops_interval: Nanos,
-    /// Sizes are shown in thousands instead of 1024s (`kb_base=1000`).
-    pub kb_base_1000: bool,
-    /// Rates are shown in bits (`unit_base=1`).
-    pub in_bits: bool,
-}
-
-impl Default for StatsOptions {
-    fn default() -> Self {
-        Self {
-            group_reporting: false,
-            shown: true,
-            unified: Unified::Split,
-            clat_percentiles: true,
-            lat_percentiles: false,
-            slat_percentiles: false,
-            percentiles: vec![
-                1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,
-                99.9, 99.95, 99.99,
-            ],
-            significant_figures: 4,
-            lat: true,
-            clat: true,
-            slat: true,
-            bandwidth: true,
-            disk_util: true,
-            bw_interval: Nanos::millis(500),
-            iops_interval: Nanos::millis(500),
-            kb_base_1000: false,
-            in_bits: false,
-        }
+crate::defaults! {
+    /// Statistics to collect and show.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct StatsOptions {
+        /// Streams of a name's copies are reported as one.
+        pub group_reporting: bool,
+        /// The stream is in the report (`stats`).
+        pub shown: bool = true,
+        /// Combined or separate reporting of directions.
+        pub unified: Unified,
+        /// Percentiles of completion latency.
+        pub clat_percentiles: bool = true,
+        /// Percentiles of total latency.
+        pub lat_percentiles: bool,
+        /// Percentiles of submission latency.
+        pub slat_percentiles: bool,
+        /// Which.
+        pub percentiles: Vec<f64> = vec![
+            1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9,
+            99.95, 99.99,
+        ],
+        /// Significant figures of percentiles in the normal output.
+        pub significant_figures: u8 = 4,
+        /// Total latency is measured.
+        pub lat: bool = true,
+        /// Completion latency is measured.
+        pub clat: bool = true,
+        /// Submission latency is measured.
+        pub slat: bool = true,
+        /// Bandwidth and IOPS over time are measured.
+        pub bandwidth: bool = true,
+        /// The disk's counters are shown.
+        pub disk_util: bool = true,
+        /// Width of the bandwidth samples.
+        pub bw_interval: Nanos = Nanos::millis(500),
+        /// Width of the IOPS samples.
+        pub iops_interval: Nanos = Nanos::millis(500),
+        /// Sizes are shown in thousands instead of 1024s (`kb_base=1000`).
+        pub kb_base_1000: bool,
+        /// Rates are shown in bits (`unit_base=1`).
+        pub in_bits: bool,
     }
 }
 

@@ -4,50 +4,52 @@ use super::content::ContentPattern;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Checking of what was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verify {
-    /// Kind of verification.
-    pub kind: VerifyKind,
-    /// Read back and check at the end of each pass (`do_verify`).
-    pub read_back: bool,
-    /// Nothing is written; what an earlier run wrote is checked.
-    pub only: bool,
-    /// A header every so many bytes; 0: one per block.
-    pub interval: u32,
-    /// Offset of the header in the interval.
-    pub offset: u32,
-    /// Filling of what follows the header, or all of it; empty: random.
-    pub pattern: ContentPattern,
-    /// The first mismatch ends the stream.
-    pub fatal: bool,
-    /// Write differing blocks to files.
-    pub dump: bool,
-    /// That many threads check; 0: the stream itself.
-    pub threads: u32,
-    /// Processors of those threads.
-    pub thread_cpus: Vec<u32>,
-    /// Check after that many written blocks; 0: at the end.
-    pub backlog: u64,
-    /// That many of them at once; 0: all.
-    pub backlog_batch: u64,
-    /// Checked in the order of offsets where the order of writing is not
-    /// needed (`verifysort`).
-    pub sort: bool,
-    /// Up to which write was completed is taken from the state of an
-    /// interrupted run.
-    pub load_state: bool,
-    /// When it is saved.
-    pub save_state: SaveState,
-    /// A block that is read back must be of the very write that was last there
-    /// (`verify_write_sequence`).
-    #[serde(default = "yes")]
-    pub check_number: bool,
-    /// The header must have the seed of that write's content (`verify_header_seed`).
-    #[serde(default = "yes")]
-    pub check_seed: bool,
-    /// State file, where not derived from the names of host and job.
-    pub state_path: Option<PathBuf>,
+crate::defaults! {
+    /// Checking of what was written.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Verify {
+        /// Kind of verification.
+        pub kind: VerifyKind = VerifyKind::Null,
+        /// Read back and check at the end of each pass (`do_verify`).
+        pub read_back: bool = true,
+        /// Nothing is written; what an earlier run wrote is checked.
+        pub only: bool,
+        /// A header every so many bytes; 0: one per block.
+        pub interval: u32,
+        /// Offset of the header in the interval.
+        pub offset: u32,
+        /// Filling of what follows the header, or all of it; empty: random.
+        pub pattern: ContentPattern,
+        /// The first mismatch ends the stream.
+        pub fatal: bool,
+        /// Write differing blocks to files.
+        pub dump: bool,
+        /// That many threads check; 0: the stream itself.
+        pub threads: u32,
+        /// Processors of those threads.
+        pub thread_cpus: Vec<u32>,
+        /// Check after that many written blocks; 0: at the end.
+        pub backlog: u64,
+        /// That many of them at once; 0: all.
+        pub backlog_batch: u64,
+        /// Checked in the order of offsets where the order of writing is not
+        /// needed (`verifysort`).
+        pub sort: bool = true,
+        /// Up to which write was completed is taken from the state of an
+        /// interrupted run.
+        pub load_state: bool,
+        /// When it is saved.
+        pub save_state: SaveState = SaveState::WhenStopped,
+        /// A block that is read back must be of the very write that was last there
+        /// (`verify_write_sequence`).
+        #[serde(default = "yes")]
+        pub check_number: bool = true,
+        /// The header must have the seed of that write's content (`verify_header_seed`).
+        #[serde(default = "yes")]
+        pub check_seed: bool = true,
+        /// State file, where not derived from the names of host and job.
+        pub state_path: Option<PathBuf>,
+    }
 }
 
 impl Verify {
@@ -55,23 +57,7 @@ impl Verify {
     pub fn new(kind: VerifyKind) -> Self {
         Self {
             kind,
-            read_back: true,
-            only: false,
-            interval: 0,
-            offset: 0,
-            pattern: ContentPattern::default(),
-            fatal: false,
-            dump: false,
-            threads: 0,
-            thread_cpus: Vec::new(),
-            backlog: 0,
-            backlog_batch: 0,
-            sort: true,
-            load_state: false,
-            save_state: SaveState::WhenStopped,
-            check_number: true,
-            check_seed: true,
-            state_path: None,
+            ..Self::default()
         }
     }
 }

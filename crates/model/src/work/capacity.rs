@@ -47,35 +47,24 @@ impl Default for Task {
     }
 }
 
-/// Extent of a folder or device to fill and check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fill {
-    /// It is written; else what an earlier run wrote is checked.
-    pub write: bool,
-    /// It is read and checked.
-    pub verify: bool,
-    /// Number of the first file, from 1. Of folders only.
-    pub first_file: u32,
-    /// Number of the last file; `None`: as many as there is room for, or as
-    /// there are.
-    pub last_file: Option<u32>,
-    /// At most so many bytes are written, or checked of a device.
-    pub limit_bytes: Option<u64>,
-    /// Files that this run wrote are removed once all of them were found as
-    /// they were written.
-    pub remove: bool,
-}
-
-impl Default for Fill {
-    fn default() -> Self {
-        Self {
-            write: true,
-            verify: true,
-            first_file: 1,
-            last_file: None,
-            limit_bytes: None,
-            remove: false,
-        }
+crate::defaults! {
+    /// Extent of a folder or device to fill and check.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Fill {
+        /// It is written; else what an earlier run wrote is checked.
+        pub write: bool = true,
+        /// It is read and checked.
+        pub verify: bool = true,
+        /// Number of the first file, from 1. Of folders only.
+        pub first_file: u32 = 1,
+        /// Number of the last file; `None`: as many as there is room for, or as
+        /// there are.
+        pub last_file: Option<u32>,
+        /// At most so many bytes are written, or checked of a device.
+        pub limit_bytes: Option<u64>,
+        /// Files that this run wrote are removed once all of them were found as
+        /// they were written.
+        pub remove: bool,
     }
 }
 

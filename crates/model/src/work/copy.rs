@@ -9,76 +9,53 @@ use std::path::PathBuf;
 /// is about to be flushed.
 pub const FLUSHING: &str = "flush";
 
-/// A copy, in dd's terms.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileCopy {
-    /// Name of the step, unique in the run.
-    pub name: String,
-    /// Input (`if=`); `None`: the agent's standard input.
-    pub input: Option<PathBuf>,
-    /// Output (`of=`); `None`: the agent's standard output.
-    pub output: Option<PathBuf>,
-    /// Bytes of an input block (`ibs=`).
-    pub input_block: u64,
-    /// Bytes of an output block (`obs=`).
-    pub output_block: u64,
-    /// Bytes of a record that [`Records`] makes or takes apart (`cbs=`); 0: none.
-    pub record: u64,
-    /// Copies input through a second buffer, to form new blocks or convert them. Without it, a
-    /// short read is a short write.
-    pub reblock: bool,
-    /// Left out at the beginning of the input (`skip=`).
-    pub skip: Extent,
-    /// Left out at the beginning of the output (`seek=`).
-    pub seek: Extent,
-    /// The most to copy (`count=`); `None`: all.
-    pub count: Option<Extent>,
-    /// Conversion of the bytes.
-    pub conversion: Conversion,
-    /// Treatment of input and output (the rest of `conv=`).
-    pub treatment: Treatment,
-    /// Flags for opening and reading the input (`iflag=`).
-    pub input_flags: Flags,
-    /// Flags for opening and writing the output (`oflag=`).
-    pub output_flags: Flags,
-    /// Report about once a second (`status=progress`).
-    pub progress: bool,
-    /// Only errors are told (`status=none`).
-    pub quiet: bool,
-    /// The output was made for this copy alone: it is removed afterwards, with
-    /// its evidence taken.
-    pub remove_output: bool,
-    /// Brings written data to the device afterwards, outside the clock, so that it does not disturb
-    /// the next steps.
-    pub settle: bool,
-    /// Copies that follow, each a step of its own.
-    pub then: Vec<FileCopy>,
-}
-
-impl Default for FileCopy {
-    /// dd without operands.
-    fn default() -> Self {
-        Self {
-            name: "dd".to_owned(),
-            input: None,
-            output: None,
-            input_block: 512,
-            output_block: 512,
-            record: 0,
-            reblock: true,
-            skip: Extent::default(),
-            seek: Extent::default(),
-            count: None,
-            conversion: Conversion::default(),
-            treatment: Treatment::default(),
-            input_flags: Flags::default(),
-            output_flags: Flags::default(),
-            progress: false,
-            quiet: false,
-            remove_output: false,
-            settle: false,
-            then: Vec::new(),
-        }
+crate::defaults! {
+    /// A copy, in dd's terms.
+    ///
+    /// The default is dd without operands.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct FileCopy {
+        /// Name of the step, unique in the run.
+        pub name: String = "dd".to_owned(),
+        /// Input (`if=`); `None`: the agent's standard input.
+        pub input: Option<PathBuf>,
+        /// Output (`of=`); `None`: the agent's standard output.
+        pub output: Option<PathBuf>,
+        /// Bytes of an input block (`ibs=`).
+        pub input_block: u64 = 512,
+        /// Bytes of an output block (`obs=`).
+        pub output_block: u64 = 512,
+        /// Bytes of a record that [`Records`] makes or takes apart (`cbs=`); 0: none.
+        pub record: u64,
+        /// Copies input through a second buffer, to form new blocks or convert them. Without it, a
+        /// short read is a short write.
+        pub reblock: bool = true,
+        /// Left out at the beginning of the input (`skip=`).
+        pub skip: Extent,
+        /// Left out at the beginning of the output (`seek=`).
+        pub seek: Extent,
+        /// The most to copy (`count=`); `None`: all.
+        pub count: Option<Extent>,
+        /// Conversion of the bytes.
+        pub conversion: Conversion,
+        /// Treatment of input and output (the rest of `conv=`).
+        pub treatment: Treatment,
+        /// Flags for opening and reading the input (`iflag=`).
+        pub input_flags: Flags,
+        /// Flags for opening and writing the output (`oflag=`).
+        pub output_flags: Flags,
+        /// Report about once a second (`status=progress`).
+        pub progress: bool,
+        /// Only errors are told (`status=none`).
+        pub quiet: bool,
+        /// The output was made for this copy alone: it is removed afterwards, with
+        /// its evidence taken.
+        pub remove_output: bool,
+        /// Brings written data to the device afterwards, outside the clock, so that it does not
+        /// disturb the next steps.
+        pub settle: bool,
+        /// Copies that follow, each a step of its own.
+        pub then: Vec<FileCopy>,
     }
 }
 

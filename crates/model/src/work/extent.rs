@@ -4,38 +4,27 @@ use crate::work::WorkSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Which samples to take.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extent {
-    /// The device, the file, or the folder to make a file in.
-    pub path: PathBuf,
-    /// `path` is a folder.
-    pub in_folder: bool,
-    /// Samples of the rate are taken at so many places, evenly over the extent.
-    pub samples: u32,
-    /// Bytes of each of them.
-    pub sample_bytes: u64,
-    /// Samples are also written: what was read is written back.
-    pub write: bool,
-    /// So many single pages are read at random places; the first does not
-    /// count.
-    pub access_samples: u32,
-    /// Length of the file that is made in a folder.
-    pub file_bytes: u64,
-}
-
-impl Default for Extent {
-    /// Defaults of GNOME Disks.
-    fn default() -> Self {
-        Self {
-            path: PathBuf::new(),
-            in_folder: false,
-            samples: 100,
-            sample_bytes: 10 << 20,
-            write: false,
-            access_samples: 1000,
-            file_bytes: 1 << 30,
-        }
+crate::defaults! {
+    /// Which samples to take.
+    ///
+    /// Defaults are those of GNOME Disks.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Extent {
+        /// The device, the file, or the folder to make a file in.
+        pub path: PathBuf,
+        /// `path` is a folder.
+        pub in_folder: bool,
+        /// Samples of the rate are taken at so many places, evenly over the extent.
+        pub samples: u32 = 100,
+        /// Bytes of each of them.
+        pub sample_bytes: u64 = 10 << 20,
+        /// Samples are also written: what was read is written back.
+        pub write: bool,
+        /// So many single pages are read at random places; the first does not
+        /// count.
+        pub access_samples: u32 = 1000,
+        /// Length of the file that is made in a folder.
+        pub file_bytes: u64 = 1 << 30,
     }
 }
 

@@ -45,44 +45,28 @@ impl WorkSpec for Memory {
     }
 }
 
-/// Rates of simple loops over arrays.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bandwidth {
-    /// Bytes of each array, all threads together; `None`: four times the
-    /// last-level caches.
-    pub array_bytes: Option<u64>,
-    /// Passes of each kernel in a trial.
-    pub passes: u32,
-    /// Threads beside one; `None`: as many as there are CPUs.
-    pub threads: Option<u32>,
-}
-
-impl Default for Bandwidth {
-    /// STREAM's ten passes.
-    fn default() -> Self {
-        Self {
-            array_bytes: None,
-            passes: 10,
-            threads: None,
-        }
+crate::defaults! {
+    /// Rates of simple loops over arrays.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Bandwidth {
+        /// Bytes of each array, all threads together; `None`: four times the
+        /// last-level caches.
+        pub array_bytes: Option<u64>,
+        /// Passes of each kernel in a trial.
+        pub passes: u32 = 10,
+        /// Threads beside one; `None`: as many as there are CPUs.
+        pub threads: Option<u32>,
     }
 }
 
-/// Loads that each wait for the one before, at random places of a working set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Latency {
-    /// The smallest working set.
-    pub least_bytes: u64,
-    /// The largest.
-    pub most_bytes: u64,
-}
-
-impl Default for Latency {
-    fn default() -> Self {
-        Self {
-            least_bytes: 4 << 10,
-            most_bytes: 256 << 20,
-        }
+crate::defaults! {
+    /// Loads that each wait for the one before, at random places of a working set.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Latency {
+        /// The smallest working set.
+        pub least_bytes: u64 = 4 << 10,
+        /// The largest.
+        pub most_bytes: u64 = 256 << 20,
     }
 }
 

@@ -152,6 +152,39 @@ pub enum Action {
     DropCaches,
 }
 
+impl Action {
+    /// Returns the files and folders that the action names.
+    pub fn files(&self) -> Vec<&str> {
+        match self {
+            Self::Write(spec) => vec![&spec.file],
+            Self::Read(spec) => vec![&spec.file],
+            Self::Copy(spec) => vec![&spec.from, &spec.to],
+            Self::Verify(spec) => vec![&spec.file],
+            Self::Tree(spec) => vec![&spec.folder],
+            Self::Discard { file } | Self::Delete { file } => vec![file],
+            Self::Database(_)
+            | Self::Inflate { .. }
+            | Self::Format { .. }
+            | Self::Fill(_)
+            | Self::Command(_)
+            | Self::Pause { .. }
+            | Self::DropCaches => Vec::new(),
+        }
+    }
+
+    /// Returns the bytes of each read or write; `None` if the action has no blocks.
+    pub const fn block(&self) -> Option<u64> {
+        match self {
+            Self::Write(spec) => Some(spec.block),
+            Self::Read(spec) => Some(spec.block),
+            Self::Copy(spec) => Some(spec.block),
+            Self::Verify(spec) => Some(spec.block),
+            Self::Tree(spec) => Some(spec.block),
+            _ => None,
+        }
+    }
+}
+
 /// Writes to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Writing {

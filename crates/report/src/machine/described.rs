@@ -58,10 +58,40 @@ impl Described for Value {
     }
 }
 
-/// Declares a type of JSON, with the doc comment of each field as its description. Every field is
-/// written; one that is not known is `null`.
+/// Declares types of JSON, with the doc comment of each field as its description. Every field is
+/// written; one that is not known is `null`. With `of (argument)`, each field also has its value,
+/// an expression of the argument, and the type has a function `of` that makes it:
+///
+/// ```
+/// assay_report::described! {
+///     /// A point of a plane.
+///     pub struct Point of (at: (f64, f64)) {
+///         /// Distance to the right.
+///         pub x: f64 = at.0,
+///         /// Distance upwards.
+///         pub y: f64 = at.1,
+///     }
+/// }
+/// assert_eq!(Point::of((1.0, 2.0)).y, 2.0);
+/// ```
 #[macro_export]
 macro_rules! described {
+    ($($(#[doc = $about:literal])+ pub struct $name:ident of ($input:ident: $from:ty) {
+        $($(#[doc = $doc:literal])+ pub $field:ident: $kind:ty = $value:expr,)+
+    })+) => {
+        $crate::described! { $(
+            $(#[doc = $about])+
+            pub struct $name { $($(#[doc = $doc])+ pub $field: $kind,)+ }
+        )+ }
+        $(
+            impl $name {
+                /// Makes the JSON of a value.
+                pub fn of($input: $from) -> Self {
+                    Self { $($field: $value,)+ }
+                }
+            }
+        )+
+    };
     ($($(#[doc = $about:literal])+ pub struct $name:ident {
         $($(#[doc = $doc:literal])+ pub $field:ident: $kind:ty,)+
     })+) => { $(

@@ -7,3 +7,4 @@ pub mod gate;
 pub mod import;
 pub mod json;
 pub mod openmetrics;
+mod parts;

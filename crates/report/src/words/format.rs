@@ -124,7 +124,7 @@ fn tps(value: f64) -> String {
     clippy::cast_sign_loss,
     reason = "the cast saturates; three digits are printed"
 )]
-fn bytes(value: f64) -> Bytes {
+pub(crate) fn bytes(value: f64) -> Bytes {
     Bytes(value.round() as u64)
 }
 

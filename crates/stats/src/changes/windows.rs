@@ -7,24 +7,16 @@ use crate::distributions::student;
 use crate::summary::mean;
 use std::ops::Range;
 
-/// Settings of the search for candidates.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Windows {
-    /// Values of a window; at least 2.
-    pub length: usize,
-    /// Largest p value of a candidate.
-    pub max_p: f64,
-    /// Smallest relative change of a candidate, as a share of the smaller mean.
-    pub min_magnitude: f64,
-}
-
-impl Default for Windows {
-    fn default() -> Self {
-        Self {
-            length: 50,
-            max_p: 0.001,
-            min_magnitude: 0.0,
-        }
+assay_model::defaults! {
+    /// Settings of the search for candidates.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Windows {
+        /// Values of a window; at least 2.
+        pub length: usize = 50,
+        /// Largest p value of a candidate.
+        pub max_p: f64 = 0.001,
+        /// Smallest relative change of a candidate, as a share of the smaller mean.
+        pub min_magnitude: f64,
     }
 }
 

@@ -11,38 +11,26 @@ use assay_model::verdict::{Change, LEVEL, Verdict};
 /// is held to.
 pub(crate) const SHOWN: f64 = 0.05;
 
-/// Options of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Level of tests (0.05); smaller at the looks of a sequential plan.
-    pub alpha: f64,
-    /// Largest difference without a meaning, as a share (0.05).
-    pub margin: f64,
-    /// Fewest trials of a side for a verdict: 4, or 3 for results that were
-    /// made elsewhere. Summaries are always let in with 3.
-    pub min_trials: usize,
-    /// Most trials of a side that may be asked for.
-    pub budget: u32,
-    /// True if the positions of both sides count in one session.
-    pub same_session: bool,
-    /// True if both sides are runs of one version of the program: figures that its models compute
-    /// without any spread are then exact.
-    pub same_model: bool,
-    /// Share of false findings among exploratory metrics (0.10).
-    pub false_discovery: f64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            alpha: LEVEL,
-            margin: 0.05,
-            min_trials: 4,
-            budget: 100,
-            same_session: true,
-            same_model: false,
-            false_discovery: 0.10,
-        }
+assay_model::defaults! {
+    /// Options of a comparison.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Options {
+        /// Level of tests (0.05); smaller at the looks of a sequential plan.
+        pub alpha: f64 = LEVEL,
+        /// Largest difference without a meaning, as a share (0.05).
+        pub margin: f64 = 0.05,
+        /// Fewest trials of a side for a verdict: 4, or 3 for results that were
+        /// made elsewhere. Summaries are always let in with 3.
+        pub min_trials: usize = 4,
+        /// Most trials of a side that may be asked for.
+        pub budget: u32 = 100,
+        /// True if the positions of both sides count in one session.
+        pub same_session: bool = true,
+        /// True if both sides are runs of one version of the program: figures that its models
+        /// compute without any spread are then exact.
+        pub same_model: bool,
+        /// Share of false findings among exploratory metrics (0.10).
+        pub false_discovery: f64 = 0.10,
     }
 }
 

@@ -33,230 +33,221 @@ pub struct StoreView {
 
 use ColumnType::{Integer, Real, Text, Time};
 
+/// Makes a [`StoreView`]: `column: Type = "expression",` for each of its columns, and what follows
+/// `FROM`. Words in braces are those of [`fragment`]: `{time r.started_unix_ms}`, `{t}runs`.
+macro_rules! view {
+    (
+        name: $name:literal,
+        columns: {
+            $first:ident: $first_type:ident = $first_value:literal,
+            $($column:ident: $type:ident = $value:literal,)+
+        },
+        order: $order:literal,
+        from: $from:literal,
+    ) => {
+        StoreView {
+            name: $name,
+            columns: &[
+                (stringify!($first), $first_type),
+                $((stringify!($column), $type)),+
+            ],
+            order: $order,
+            body: concat!(
+                "SELECT ", $first_value, " AS ", stringify!($first),
+                $(", ", $value, " AS ", stringify!($column),)+
+                " FROM ", $from
+            ),
+        }
+    };
+}
+
 /// The views of a store.
 pub const VIEWS: [StoreView; 10] = [
-    StoreView {
+    view! {
         name: "assay_runs",
-        columns: &[
-            ("run", Text),
-            ("started", Time),
-            ("finished", Time),
-            ("status", Text),
-            ("project", Text),
-            ("target", Text),
-            ("model", Text),
-            ("unit", Text),
-            ("bus", Text),
-            ("firmware", Text),
-            ("kernel", Text),
-            ("governor", Text),
-            ("path", Text),
-            ("name", Text),
-            ("tags", Text),
-            ("note", Text),
-        ],
+        columns: {
+            run: Text = "r.id",
+            started: Time = "{time r.started_unix_ms}",
+            finished: Time = "{time r.finished_unix_ms}",
+            status: Text = "r.status",
+            project: Text = "f.project",
+            target: Text = "f.target",
+            model: Text = "f.model",
+            unit: Text = "f.unit",
+            bus: Text = "f.bus",
+            firmware: Text = "f.firmware",
+            kernel: Text = "f.kernel",
+            governor: Text = "f.governor",
+            path: Text = "r.path",
+            name: Text = "a.name",
+            tags: Text = "a.tags",
+            note: Text = "a.note",
+        },
         order: "started, run",
-        body: "SELECT r.id AS run, {time r.started_unix_ms} AS started,
-                {time r.finished_unix_ms} AS finished, r.status AS status,
-                f.project AS project, f.target AS target, f.model AS model, f.unit AS unit,
-                f.bus AS bus, f.firmware AS firmware, f.kernel AS kernel, f.governor AS governor,
-                r.path AS path, a.name AS name, a.tags AS tags, a.note AS note
-            FROM {t}runs r LEFT JOIN {t}facts f ON f.run_id = r.id
-                LEFT JOIN {t}annotations a ON a.id = r.id",
+        from: "{t}runs r LEFT JOIN {t}facts f ON f.run_id = r.id
+            LEFT JOIN {t}annotations a ON a.id = r.id",
     },
-    StoreView {
+    view! {
         name: "assay_devices",
-        columns: &[
-            ("model", Text),
-            ("units", Integer),
-            ("runs", Integer),
-            ("first_run", Time),
-            ("last_run", Time),
-        ],
+        columns: {
+            model: Text = "f.model",
+            units: Integer = "count(DISTINCT f.unit)",
+            runs: Integer = "count(*)",
+            first_run: Time = "{time min(r.started_unix_ms)}",
+            last_run: Time = "{time max(r.started_unix_ms)}",
+        },
         order: "model",
-        body: "SELECT f.model AS model, count(DISTINCT f.unit) AS units, count(*) AS runs,
-                {time min(r.started_unix_ms)} AS first_run,
-                {time max(r.started_unix_ms)} AS last_run
-            FROM {t}facts f JOIN {t}runs r ON r.id = f.run_id GROUP BY f.model",
+        from: "{t}facts f JOIN {t}runs r ON r.id = f.run_id GROUP BY f.model",
     },
-    StoreView {
+    view! {
         name: "assay_units",
-        columns: &[
-            ("model", Text),
-            ("unit", Text),
-            ("runs", Integer),
-            ("first_run", Time),
-            ("last_run", Time),
-        ],
+        columns: {
+            model: Text = "f.model",
+            unit: Text = "f.unit",
+            runs: Integer = "count(*)",
+            first_run: Time = "{time min(r.started_unix_ms)}",
+            last_run: Time = "{time max(r.started_unix_ms)}",
+        },
         order: "model, unit",
-        body: "SELECT f.model AS model, f.unit AS unit, count(*) AS runs,
-                {time min(r.started_unix_ms)} AS first_run,
-                {time max(r.started_unix_ms)} AS last_run
-            FROM {t}facts f JOIN {t}runs r ON r.id = f.run_id
+        from: "{t}facts f JOIN {t}runs r ON r.id = f.run_id
             WHERE f.unit IS NOT NULL GROUP BY f.model, f.unit",
     },
-    StoreView {
+    view! {
         name: "assay_jobs",
-        columns: &[
-            ("job_hash", Text),
-            ("job", Text),
-            ("series", Integer),
-            ("runs", Integer),
-        ],
+        columns: {
+            job_hash: Text = "s.job_hash",
+            job: Text = "max(s.job)",
+            series: Integer = "count(DISTINCT s.id)",
+            runs: Integer = "count(DISTINCT p.run_id)",
+        },
         order: "job, job_hash",
-        body: "SELECT s.job_hash AS job_hash, max(s.job) AS job, count(DISTINCT s.id) AS series,
-                count(DISTINCT p.run_id) AS runs
-            FROM {t}series s JOIN {t}points p ON p.series = s.id GROUP BY s.job_hash",
+        from: "{t}series s JOIN {t}points p ON p.series = s.id GROUP BY s.job_hash",
     },
-    StoreView {
+    view! {
         name: "assay_trials",
-        columns: &[
-            ("run", Text),
-            ("position", Integer),
-            ("job", Text),
-            ("trial", Integer),
-            ("outcome", Text),
-            ("started", Time),
-        ],
+        columns: {
+            run: Text = "t.run_id",
+            position: Integer = "t.position",
+            job: Text = "t.job",
+            trial: Integer = "t.trial",
+            outcome: Text = "t.outcome",
+            started: Time = "{time t.started_unix_ms}",
+        },
         order: "run, position",
-        body: "SELECT t.run_id AS run, t.position AS position, t.job AS job, t.trial AS trial,
-                t.outcome AS outcome, {time t.started_unix_ms} AS started
-            FROM {t}trials t",
+        from: "{t}trials t",
     },
-    StoreView {
+    view! {
         name: "assay_figures",
-        columns: &[
-            ("run", Text),
-            ("started", Time),
-            ("series", Text),
-            ("project", Text),
-            ("model", Text),
-            ("unit", Text),
-            ("bus", Text),
-            ("job_hash", Text),
-            ("job", Text),
-            ("condition", Text),
-            ("metric", Text),
-            ("label", Text),
-            ("unit_of_measure", Text),
-            ("better", Text),
-            ("n", Integer),
-            ("centre", Real),
-            ("low", Real),
-            ("high", Real),
-            ("samples", Text),
-        ],
+        columns: {
+            run: Text = "p.run_id",
+            started: Time = "{time p.started_unix_ms}",
+            series: Text = "s.key",
+            project: Text = "s.project",
+            model: Text = "s.model",
+            unit: Text = "f.unit",
+            bus: Text = "f.bus",
+            job_hash: Text = "s.job_hash",
+            job: Text = "s.job",
+            condition: Text = "s.condition",
+            metric: Text = "s.metric",
+            label: Text = "s.label",
+            unit_of_measure: Text = "s.unit_of_measure",
+            better: Text = "s.better",
+            n: Integer = "p.n",
+            centre: Real = "p.centre",
+            low: Real = "{least p.samples}",
+            high: Real = "{most p.samples}",
+            samples: Text = "{list p.samples}",
+        },
         order: "started, run, series",
-        body: "SELECT p.run_id AS run, {time p.started_unix_ms} AS started, s.key AS series,
-                s.project AS project, s.model AS model, f.unit AS unit, f.bus AS bus,
-                s.job_hash AS job_hash, s.job AS job, s.condition AS condition,
-                s.metric AS metric, s.label AS label, s.unit_of_measure AS unit_of_measure,
-                s.better AS better, p.n AS n, p.centre AS centre,
-                {least p.samples} AS low, {most p.samples} AS high, {list p.samples} AS samples
-            FROM {t}points p JOIN {t}series s ON s.id = p.series
-                LEFT JOIN {t}facts f ON f.run_id = p.run_id",
+        from: "{t}points p JOIN {t}series s ON s.id = p.series
+            LEFT JOIN {t}facts f ON f.run_id = p.run_id",
     },
-    StoreView {
+    view! {
         name: "assay_evidence",
-        columns: &[("run", Text), ("name", Text), ("value", Text)],
+        columns: {
+            run: Text = "f.run_id",
+            name: Text = "e.key",
+            value: Text = "e.value",
+        },
         order: "run, name",
-        body: "SELECT f.run_id AS run, e.key AS name, e.value AS value
-            FROM {t}facts f, {each f.surroundings} e",
+        from: "{t}facts f, {each f.surroundings} e",
     },
-    StoreView {
+    view! {
         name: "assay_trial_evidence",
-        columns: &[
-            ("run", Text),
-            ("position", Integer),
-            ("job", Text),
-            ("trial", Integer),
-            ("condition", Text),
-            ("direction", Text),
-            ("label", Text),
-            ("latency_label", Text),
-            ("because", Text),
-            ("job_bytes", Integer),
-            ("device_bytes", Integer),
-            ("device_share", Real),
-            ("flushes", Integer),
-            ("volatile_cache", Integer),
-            ("dirty_bytes", Integer),
-            ("foreign_bytes", Integer),
-        ],
+        columns: {
+            run: Text = "e.run_id",
+            position: Integer = "{whole 0}",
+            job: Text = "t.job",
+            trial: Integer = "t.trial",
+            condition: Text = "j.value ->> 1",
+            direction: Text = "j.value ->> 2",
+            label: Text = "j.value ->> 3",
+            latency_label: Text = "j.value ->> 4",
+            because: Text = "j.value ->> 5",
+            job_bytes: Integer = "{whole 6}",
+            device_bytes: Integer = "{whole 7}",
+            device_share: Real = "CAST(j.value ->> 8 AS double precision)",
+            flushes: Integer = "{whole 9}",
+            volatile_cache: Integer = "{whole 10}",
+            dirty_bytes: Integer = "{whole 11}",
+            foreign_bytes: Integer = "{whole 12}",
+        },
         order: "run, position, direction",
-        body: "SELECT e.run_id AS run, {whole 0} AS position, t.job AS job, t.trial AS trial,
-                j.value ->> 1 AS condition, j.value ->> 2 AS direction, j.value ->> 3 AS label,
-                j.value ->> 4 AS latency_label, j.value ->> 5 AS because,
-                {whole 6} AS job_bytes, {whole 7} AS device_bytes,
-                CAST(j.value ->> 8 AS double precision) AS device_share,
-                {whole 9} AS flushes, {whole 10} AS volatile_cache, {whole 11} AS dirty_bytes,
-                {whole 12} AS foreign_bytes
-            FROM {t}trial_evidence e CROSS JOIN {items e.trials} j
-                JOIN {t}trials t ON t.run_id = e.run_id AND t.position = {whole 0}",
+        from: "{t}trial_evidence e CROSS JOIN {items e.trials} j
+            JOIN {t}trials t ON t.run_id = e.run_id AND t.position = {whole 0}",
     },
-    StoreView {
+    view! {
         name: "assay_series",
-        columns: &[
-            ("series", Text),
-            ("project", Text),
-            ("model", Text),
-            ("unit", Text),
-            ("target", Text),
-            ("job_hash", Text),
-            ("job", Text),
-            ("condition", Text),
-            ("metric", Text),
-            ("label", Text),
-            ("unit_of_measure", Text),
-            ("better", Text),
-            ("decides", Integer),
-            ("runs", Integer),
-            ("first_run", Time),
-            ("last_run", Time),
-        ],
+        columns: {
+            series: Text = "s.key",
+            project: Text = "s.project",
+            model: Text = "s.model",
+            unit: Text = "s.unit",
+            target: Text = "s.target",
+            job_hash: Text = "s.job_hash",
+            job: Text = "s.job",
+            condition: Text = "s.condition",
+            metric: Text = "s.metric",
+            label: Text = "s.label",
+            unit_of_measure: Text = "s.unit_of_measure",
+            better: Text = "s.better",
+            decides: Integer = "s.decides",
+            runs: Integer = "s.runs",
+            first_run: Time = "{time s.first_unix_ms}",
+            last_run: Time = "{time s.last_unix_ms}",
+        },
         order: "series",
-        body: "SELECT s.key AS series, s.project AS project, s.model AS model, s.unit AS unit,
-                s.target AS target, s.job_hash AS job_hash, s.job AS job,
-                s.condition AS condition, s.metric AS metric, s.label AS label,
-                s.unit_of_measure AS unit_of_measure, s.better AS better,
-                s.decides AS decides, s.runs AS runs, {time s.first_unix_ms} AS first_run,
-                {time s.last_unix_ms} AS last_run
-            FROM {t}series s WHERE s.runs > 0",
+        from: "{t}series s WHERE s.runs > 0",
     },
-    StoreView {
+    view! {
         name: "assay_changes",
-        columns: &[
-            ("series", Text),
-            ("run", Text),
-            ("before_run", Text),
-            ("started", Time),
-            ("project", Text),
-            ("model", Text),
-            ("target", Text),
-            ("job", Text),
-            ("condition", Text),
-            ("metric", Text),
-            ("label", Text),
-            ("decides", Integer),
-            ("effect", Real),
-            ("effect_low", Real),
-            ("effect_high", Real),
-            ("verdict", Text),
-            ("p", Real),
-            ("events", Text),
-            ("state", Text),
-            ("note", Text),
-        ],
+        columns: {
+            series: Text = "s.key",
+            run: Text = "c.run_id",
+            before_run: Text = "c.before_run_id",
+            started: Time = "{time c.started_unix_ms}",
+            project: Text = "s.project",
+            model: Text = "s.model",
+            target: Text = "s.target",
+            job: Text = "s.job",
+            condition: Text = "s.condition",
+            metric: Text = "s.metric",
+            label: Text = "s.label",
+            decides: Integer = "s.decides",
+            effect: Real = "c.effect",
+            effect_low: Real = "c.effect_low",
+            effect_high: Real = "c.effect_high",
+            verdict: Text = "c.verdict",
+            p: Real = "c.p",
+            events: Text = "c.events",
+            state: Text = "coalesce(o.state, 'open')",
+            note: Text = "o.note",
+        },
         order: "started, series",
-        body: "SELECT s.key AS series, c.run_id AS run, c.before_run_id AS before_run,
-                {time c.started_unix_ms} AS started, s.project AS project, s.model AS model,
-                s.target AS target, s.job AS job, s.condition AS condition, s.metric AS metric,
-                s.label AS label, s.decides AS decides, c.effect AS effect, c.effect_low AS effect_low,
-                c.effect_high AS effect_high, c.verdict AS verdict, c.p AS p,
-                c.events AS events, coalesce(o.state, 'open') AS state, o.note AS note
-            FROM {t}changes c JOIN {t}series s ON s.id = c.series
-                LEFT JOIN {t}opinions o ON o.series_key = s.key AND o.run_id = c.run_id
-                    AND o.state <> 'withdrawn'",
+        from: "{t}changes c JOIN {t}series s ON s.id = c.series
+            LEFT JOIN {t}opinions o ON o.series_key = s.key AND o.run_id = c.run_id
+            AND o.state <> 'withdrawn'",
     },
 ];
 

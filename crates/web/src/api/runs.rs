@@ -24,53 +24,58 @@ described! {
         /// Value of `after` for older ones; null: there are none.
         pub next: Option<String>,
     }
+}
 
+described! {
     /// A run in a list.
-    pub struct RunEntry {
+    pub struct RunEntry of (run: RunSummary) {
         /// Id of the run.
-        pub id: String,
+        pub id: String = run.id,
         /// Name that its user gave it.
-        pub name: Option<String>,
+        pub name: Option<String> = run.annotation.name,
         /// Tags of its user.
-        pub tags: Vec<String>,
+        pub tags: Vec<String> = run.annotation.tags,
         /// Note of its user.
-        pub note: Option<String>,
+        pub note: Option<String> = run.annotation.note,
         /// Start of the run, RFC 3339.
-        pub started: String,
+        pub started: String = rfc3339(run.started_unix_ms),
         /// End of the run; null: it is not known.
-        pub finished: Option<String>,
+        pub finished: Option<String> = run.finished_unix_ms.map(rfc3339),
         /// running, finished, interrupted or failed.
-        pub status: String,
+        pub status: String = run.status.word().to_owned(),
         /// Reason of the failure.
-        pub error: Option<String>,
+        pub error: Option<String> = match run.status {
+            RunStatus::Failed { error } => Some(error),
+            _ => None,
+        },
         /// Machine that was measured, as its user called it; null: the one where assay ran.
-        pub target: Option<String>,
+        pub target: Option<String> = run.target,
         /// Measured path.
-        pub path: String,
+        pub path: String = run.path,
         /// Measured device in a few words.
-        pub device: String,
+        pub device: String = run.device,
         /// Trials that are stored.
-        pub trials_done: u32,
+        pub trials_done: u32 = run.trials_done,
         /// Trials of the plan.
-        pub trials_planned: u32,
+        pub trials_planned: u32 = run.trials_planned,
         /// True if a trial found that data was not kept.
-        pub data_lost: bool,
+        pub data_lost: bool = run.data_lost,
     }
 
     /// An import in a list.
-    pub struct ImportEntry {
+    pub struct ImportEntry of (import: ImportSummary) {
         /// Id of the import.
-        pub id: String,
+        pub id: String = import.id,
         /// Name that its user gave it.
-        pub name: Option<String>,
+        pub name: Option<String> = import.annotation.name,
         /// Time of the import, RFC 3339.
-        pub imported: String,
+        pub imported: String = rfc3339(import.imported_unix_ms),
         /// Program that measured.
-        pub tool: String,
+        pub tool: String = import.tool,
         /// Files that were read.
-        pub files: Vec<String>,
+        pub files: Vec<String> = import.files,
         /// Number of figures.
-        pub figures: u32,
+        pub figures: u32 = import.figures,
     }
 }
 
@@ -99,44 +104,6 @@ pub fn one(asked: &Asked<'_>) -> Result<Reply, Problem> {
         file: None,
         ..reply
     })
-}
-
-impl RunEntry {
-    fn of(run: RunSummary) -> Self {
-        let status = run.status.word().to_owned();
-        Self {
-            id: run.id,
-            name: run.annotation.name,
-            tags: run.annotation.tags,
-            note: run.annotation.note,
-            started: rfc3339(run.started_unix_ms),
-            finished: run.finished_unix_ms.map(rfc3339),
-            status,
-            error: match run.status {
-                RunStatus::Failed { error } => Some(error),
-                _ => None,
-            },
-            target: run.target,
-            path: run.path,
-            device: run.device,
-            trials_done: run.trials_done,
-            trials_planned: run.trials_planned,
-            data_lost: run.data_lost,
-        }
-    }
-}
-
-impl ImportEntry {
-    fn of(import: ImportSummary) -> Self {
-        Self {
-            id: import.id,
-            name: import.annotation.name,
-            imported: rfc3339(import.imported_unix_ms),
-            tool: import.tool,
-            files: import.files,
-            figures: import.figures,
-        }
-    }
 }
 
 /// JSON as an answer.

@@ -45,14 +45,14 @@ pub(super) fn check(work: &Scenario) -> Result<(), WorkError> {
 
 fn check_act(act: &Act, work: &Scenario) -> Result<(), WorkError> {
     let name = &act.job.name;
-    for file in files_of(&act.action) {
+    for file in act.action.files() {
         if file != DEVICE && !is_inside(file) {
             return Err(refused(&format!(
                 "{name}: {file} is not a path inside the scenario's own folder"
             )));
         }
     }
-    let block = block_of(&act.action);
+    let block = act.action.block();
     if block.is_some_and(|block| !(1..=MOST_BLOCK).contains(&block)) {
         return Err(refused(&format!(
             "{name}: a block must have 1 byte to {} MiB",
@@ -68,35 +68,6 @@ fn check_act(act: &Act, work: &Scenario) -> Result<(), WorkError> {
             "{name} makes a file system: give a scratch device, and --destroy-data"
         ))),
         _ => Ok(()),
-    }
-}
-
-fn files_of(action: &Action) -> Vec<&str> {
-    match action {
-        Action::Write(spec) => vec![&spec.file],
-        Action::Read(spec) => vec![&spec.file],
-        Action::Copy(spec) => vec![&spec.from, &spec.to],
-        Action::Verify(spec) => vec![&spec.file],
-        Action::Tree(spec) => vec![&spec.folder],
-        Action::Discard { file } | Action::Delete { file } => vec![file],
-        Action::Database(_)
-        | Action::Inflate { .. }
-        | Action::Format { .. }
-        | Action::Fill(_)
-        | Action::Command(_)
-        | Action::Pause { .. }
-        | Action::DropCaches => Vec::new(),
-    }
-}
-
-fn block_of(action: &Action) -> Option<u64> {
-    match action {
-        Action::Write(spec) => Some(spec.block),
-        Action::Read(spec) => Some(spec.block),
-        Action::Copy(spec) => Some(spec.block),
-        Action::Verify(spec) => Some(spec.block),
-        Action::Tree(spec) => Some(spec.block),
-        _ => None,
     }
 }
 

@@ -38,7 +38,7 @@ pub struct ImportArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Format of the files, if it is not detected.
-    #[arg(long, value_name = "FORMAT", value_parser = one_of(&Format::ALL, Format::word))]
+    #[arg(long, value_name = "FORMAT", value_parser = one_of(&Format::ALL, Format::name))]
     pub format: Option<Format>,
     /// Condition of all figures, such as bfq or 'unit A'.
     #[arg(long, value_name = "NAME")]

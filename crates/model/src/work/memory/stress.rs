@@ -3,28 +3,19 @@
 use super::MemoryPattern;
 use serde::{Deserialize, Serialize};
 
-/// Patterns over as much memory as is safe.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stress {
-    /// Bytes to test; `None`: as many as are safe.
-    pub bytes: Option<u64>,
-    /// So often each pattern is written; 0: until the time is over.
-    pub passes: u32,
-    /// It ends after this time, between two phases of a pattern.
-    pub limit_ns: Option<u64>,
-    /// For tests alone: a bit that is flipped behind the back of the check.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flip: Option<Bit>,
-}
-
-impl Default for Stress {
-    fn default() -> Self {
-        Self {
-            bytes: None,
-            passes: 1,
-            limit_ns: None,
-            flip: None,
-        }
+crate::defaults! {
+    /// Patterns over as much memory as is safe.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Stress {
+        /// Bytes to test; `None`: as many as are safe.
+        pub bytes: Option<u64>,
+        /// So often each pattern is written; 0: until the time is over.
+        pub passes: u32 = 1,
+        /// It ends after this time, between two phases of a pattern.
+        pub limit_ns: Option<u64>,
+        /// For tests alone: a bit that is flipped behind the back of the check.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub flip: Option<Bit>,
     }
 }
 

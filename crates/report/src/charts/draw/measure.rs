@@ -1,8 +1,8 @@
 //! Notation of values on an axis.
 
-use crate::words::format::quantity;
+use crate::words::format::{bytes, quantity};
 use assay_model::metric::Unit;
-use assay_model::units::{Bytes, three_digits};
+use assay_model::units::three_digits;
 
 /// Notation of values on an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Measure {
             Self::Of(unit) => quantity(*unit, value),
             Self::Seconds => format!("{} s", three_digits(value)),
             Self::Celsius => format!("{value:.1} \u{b0}C"),
-            Self::Size => size(value),
+            Self::Size => bytes(value).to_string(),
             Self::Change => format!("{value:+.1} %"),
             Self::Foreign(unit) => {
                 let text = format!("{} {unit}", three_digits(value));
@@ -76,15 +76,6 @@ impl Measure {
         };
         format!("{short} {unit}").trim_end().to_owned()
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates; three digits are printed"
-)]
-fn size(value: f64) -> String {
-    Bytes(value.round() as u64).to_string()
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ mod tests;
 
 use crate::machine::csv::harmless;
 use crate::machine::json::{SCHEMA, rfc3339};
+use crate::machine::parts::parts;
 use crate::words::text::clean;
 use assay_lang::key;
 use assay_model::figures::{Better, Figure, Import, Sample};
 use assay_stats::figures::measured_in_words;
 use assay_stats::summary::Moments;
-use serde::Serialize;
 use std::io::{self, Write};
 
 /// The columns of the CSV. A trial has `trial` and `value`, a mean that was
@@ -152,78 +152,43 @@ pub fn write_json(import: &Import, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-#[derive(Serialize)]
-struct ImportDocument<'a> {
-    schema: u32,
-    import: ImportPart<'a>,
-    figures: Vec<FigurePart<'a>>,
-}
-
-impl<'a> ImportDocument<'a> {
-    fn of(import: &'a Import) -> Self {
-        Self {
-            schema: SCHEMA,
-            import: ImportPart {
-                id: &import.id,
-                imported: rfc3339(import.imported_unix_ms),
-                assay_version: &import.assay_version,
-                files: &import.files,
-                tool: &import.results.tool,
-                circumstances: &import.results.circumstances,
-                notes: &import.results.notes,
-            },
-            figures: import.results.figures.iter().map(FigurePart::of).collect(),
-        }
+parts! {
+    struct ImportDocument<'a> of (import: &'a Import) {
+        schema: u32 = SCHEMA,
+        import: ImportPart<'a> = ImportPart::of(import),
+        figures: Vec<FigurePart<'a>> = import.results.figures.iter().map(FigurePart::of).collect(),
     }
-}
 
-#[derive(Serialize)]
-struct ImportPart<'a> {
-    id: &'a str,
-    imported: String,
-    assay_version: &'a str,
-    files: &'a [String],
-    tool: &'a str,
-    circumstances: &'a [String],
-    notes: &'a [String],
-}
+    struct ImportPart<'a> of (import: &'a Import) {
+        id: &'a str = &import.id,
+        imported: String = rfc3339(import.imported_unix_ms),
+        assay_version: &'a str = &import.assay_version,
+        files: &'a [String] = &import.files,
+        tool: &'a str = &import.results.tool,
+        circumstances: &'a [String] = &import.results.circumstances,
+        notes: &'a [String] = &import.results.notes,
+    }
 
-#[derive(Serialize)]
-struct FigurePart<'a> {
-    condition: &'a str,
-    metric: &'a str,
-    unit: &'a str,
-    better: Option<Better>,
-    primary: bool,
-    measured: Option<&'a str>,
-    n: usize,
-    mean: f64,
-    stdev: Option<f64>,
-    /// `None` where only a mean was handed down.
-    values: Option<&'a [f64]>,
-    /// `None` where the order is not known.
-    positions: Option<&'a [f64]>,
-}
-
-impl<'a> FigurePart<'a> {
-    fn of(figure: &'a Figure) -> Self {
-        let Moments { n, mean, stdev } = moments(&figure.sample);
-        let (values, positions) = match &figure.sample {
-            Sample::Moments { .. } => (None, None),
-            Sample::Values { values, positions } => (Some(&**values), Some(&**positions)),
-        };
-        Self {
-            condition: &figure.condition,
-            metric: &figure.metric,
-            unit: &figure.unit,
-            better: figure.better,
-            primary: figure.primary,
-            measured: figure.measured.as_deref(),
-            n,
-            mean,
-            stdev,
-            values,
-            positions: positions.filter(|positions| !positions.is_empty()),
+    struct FigurePart<'a> of (figure: &'a Figure) {
+        {
+            let Moments { n, mean, stdev } = moments(&figure.sample);
+            let (values, positions) = match &figure.sample {
+                Sample::Moments { .. } => (None, None),
+                Sample::Values { values, positions } => (Some(&**values), Some(&**positions)),
+            };
         }
+        condition: &'a str = &figure.condition,
+        metric: &'a str = &figure.metric,
+        unit: &'a str = &figure.unit,
+        better: Option<Better> = figure.better,
+        primary: bool = figure.primary,
+        measured: Option<&'a str> = figure.measured.as_deref(),
+        n: usize = n,
+        mean: f64 = mean,
+        stdev: Option<f64> = stdev,
+        /// `None` where only a mean was handed down.
+        values: Option<&'a [f64]> = values,
+        /// `None` where the order is not known.
+        positions: Option<&'a [f64]> = positions.filter(|positions| !positions.is_empty()),
     }
 }

@@ -1,14 +1,16 @@
 //! The disks of a machine, and findings about it, as JSON: `docs/devices.md` describes both.
 
-use super::{LayerPart, MountPart, SystemPart, text};
+use super::{LayerPart, SystemPart, text};
+use crate::machine::parts::parts;
 use crate::results::checkup::words;
 use crate::words::{health, registers};
 use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding};
 use assay_model::device::bus::ceiling;
 use assay_model::device::{DeviceList, ListedDevice, MountedPart};
-use serde::Serialize;
-use serde_json::Value;
+use assay_model::limits::Ceiling;
+use assay_model::storage::Mount;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Version of the document: rises when a field changes its meaning or goes.
@@ -16,132 +18,67 @@ const SCHEMA: u32 = 1;
 /// The same of findings.
 const DOCTOR_SCHEMA: u32 = 1;
 
-#[derive(Serialize)]
-struct DevicesDocument<'a> {
-    schema: u32,
-    target: Option<&'a str>,
-    system: SystemPart<'a>,
-    devices: Vec<DevicePart<'a>>,
-}
+parts! {
+    struct DevicePart<'a> of (device: &'a ListedDevice) {
+        { let identity = &device.layer.identity; }
+        #[serde(flatten)]
+        layer: LayerPart<'a> = LayerPart::of(&device.layer),
+        ceiling: Option<CeilingPart> = ceiling(identity).map(CeilingPart::of),
+        health: Option<String> = health::wear_in_words(identity),
+        problems: Vec<String> = health::problems(identity),
+        registers: BTreeMap<&'static str, String> =
+            registers::facts(identity).into_iter().collect(),
+        partitions: &'a [String] = &device.partitions,
+        mounted: Vec<MountedJson<'a>> = device.mounted.iter().map(MountedJson::of).collect(),
+        in_use: &'a [String] = &device.in_use,
+    }
 
-#[derive(Serialize)]
-struct DevicePart<'a> {
-    #[serde(flatten)]
-    layer: LayerPart<'a>,
-    ceiling: Option<CeilingPart>,
-    health: Option<String>,
-    problems: Vec<String>,
-    registers: BTreeMap<&'static str, String>,
-    partitions: &'a [String],
-    mounted: Vec<MountedJson<'a>>,
-    in_use: &'a [String],
-}
+    struct CeilingPart of (ceiling: Ceiling) {
+        read_bytes_per_sec: f64 = ceiling.read,
+        write_bytes_per_sec: f64 = ceiling.write,
+    }
 
-#[derive(Serialize)]
-struct CeilingPart {
-    read_bytes_per_sec: f64,
-    write_bytes_per_sec: f64,
-}
+    struct MountedJson<'a> of (part: &'a MountedPart) {
+        device: &'a str = &part.device,
+        #[serde(flatten)]
+        mount: &'a Mount = &part.mount,
+        available_bytes: Option<u64> = part.available.map(|bytes| bytes.0),
+        writable: bool = part.writable,
+    }
 
-#[derive(Serialize)]
-struct MountedJson<'a> {
-    device: &'a str,
-    #[serde(flatten)]
-    mount: MountPart<'a>,
-    available_bytes: Option<u64>,
-    writable: bool,
+    struct FindingPart<'a> of (finding: &'a Finding) {
+        { let words = words(finding); }
+        severity: &'static str = finding.severity().name(),
+        what: String = words.what,
+        why: &'static str = words.why,
+        remedy: String = words.remedy,
+        #[serde(flatten)]
+        data: &'a Finding = finding,
+    }
 }
 
 /// The disks as one JSON object.
 pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
-    in_english(|| whole(list, target))
-}
-
-fn whole(list: &DeviceList, target: Option<&str>) -> Value {
-    let document = DevicesDocument {
-        schema: SCHEMA,
-        target,
-        system: SystemPart::of(&list.system),
-        devices: list.devices.iter().map(DevicePart::of).collect(),
-    };
-    serde_json::to_value(document)
-        .expect("the document has only text keys and no serializer that can fail")
-}
-
-impl<'a> DevicePart<'a> {
-    fn of(device: &'a ListedDevice) -> Self {
-        let identity = &device.layer.identity;
-        Self {
-            layer: LayerPart::of(&device.layer),
-            ceiling: ceiling(identity).map(|it| CeilingPart {
-                read_bytes_per_sec: it.read,
-                write_bytes_per_sec: it.write,
-            }),
-            health: health::wear_in_words(identity),
-            problems: health::problems(identity),
-            registers: registers::facts(identity).into_iter().collect(),
-            partitions: &device.partitions,
-            mounted: device.mounted.iter().map(MountedJson::of).collect(),
-            in_use: &device.in_use,
-        }
-    }
-}
-
-impl<'a> MountedJson<'a> {
-    fn of(part: &'a MountedPart) -> Self {
-        Self {
-            device: &part.device,
-            mount: MountPart::of(&part.mount),
-            available_bytes: part.available.map(|bytes| bytes.0),
-            writable: part.writable,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct DoctorDocument<'a> {
-    schema: u32,
-    target: Option<&'a str>,
-    path: Option<String>,
-    system: Option<SystemPart<'a>>,
-    findings: Vec<FindingPart<'a>>,
-}
-
-#[derive(Serialize)]
-struct FindingPart<'a> {
-    severity: &'static str,
-    what: String,
-    why: &'static str,
-    remedy: String,
-    #[serde(flatten)]
-    data: &'a Finding,
+    in_english(|| {
+        json!({
+            "schema": SCHEMA,
+            "target": target,
+            "system": SystemPart::of(&list.system),
+            "devices": list.devices.iter().map(DevicePart::of).collect::<Vec<_>>(),
+        })
+    })
 }
 
 /// The findings about a machine as one JSON object; without a checkup, if nothing could look at it.
 pub fn doctor(checkup: Option<&Checkup>, findings: &[Finding], target: Option<&str>) -> Value {
-    in_english(|| doctor_whole(checkup, findings, target))
-}
-
-fn doctor_whole(checkup: Option<&Checkup>, findings: &[Finding], target: Option<&str>) -> Value {
-    let findings = findings.iter().map(|finding| {
-        let words = words(finding);
-        FindingPart {
-            severity: finding.severity().name(),
-            what: words.what,
-            why: words.why,
-            remedy: words.remedy,
-            data: finding,
-        }
-    });
-    let document = DoctorDocument {
-        schema: DOCTOR_SCHEMA,
-        target,
-        path: checkup
-            .and_then(|checkup| checkup.place.as_ref())
-            .map(|place| text(&place.path)),
-        system: checkup.map(|checkup| SystemPart::of(&checkup.system)),
-        findings: findings.collect(),
-    };
-    serde_json::to_value(document)
-        .expect("the document has only text keys and no serializer that can fail")
+    let place = checkup.and_then(|checkup| checkup.place.as_ref());
+    in_english(|| {
+        json!({
+            "schema": DOCTOR_SCHEMA,
+            "target": target,
+            "path": place.map(|place| text(&place.path)),
+            "system": checkup.map(|checkup| SystemPart::of(&checkup.system)),
+            "findings": findings.iter().map(FindingPart::of).collect::<Vec<_>>(),
+        })
+    })
 }

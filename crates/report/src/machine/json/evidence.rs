@@ -1,5 +1,6 @@
 //! The evidence of one trial: conclusions, states, raw counters.
 
+use crate::machine::parts::parts;
 use assay_judge::hindrances::Hindrance;
 use assay_judge::{DirectionEvidence, ForeignIo, Judgement, Measured, Quantity};
 use assay_model::evidence::{
@@ -8,48 +9,71 @@ use assay_model::evidence::{
 };
 use serde::Serialize;
 
-#[derive(Serialize)]
-pub struct EvidencePart<'a> {
-    write: Option<DirectionPart>,
-    read: Option<DirectionPart>,
-    foreign: Option<ForeignPart<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    hindrances: Vec<Hindrance>,
-    queues: &'a [QueueSettings],
-    file_cache: Around<Option<FileCache>>,
-    memory: Around<Option<MemoryCounters>>,
-    cpus: Around<&'a [CpuState]>,
-    thermal: Around<&'a [ThermalZone]>,
-    pressure_delta: Option<Pressure>,
-    context_switches: Option<u64>,
-    before: CountersPart<'a>,
-    after: CountersPart<'a>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    during: &'a [Glance],
-}
-
-impl<'a> EvidencePart<'a> {
-    pub fn of(evidence: &'a Evidence, judgement: Option<Judgement>) -> Self {
-        let (read, write, foreign, hindrances) = judgement
-            .map_or((None, None, None, Vec::new()), |j| {
-                (j.read, j.write, j.foreign, j.hindrances)
-            });
-        Self {
-            write: write.map(DirectionPart::of),
-            read: read.map(DirectionPart::of),
-            foreign: foreign.map(|foreign| ForeignPart::of(&foreign, evidence)),
-            hindrances,
-            queues: &evidence.queues,
-            file_cache: Around::of(evidence, |snapshot| snapshot.file_cache),
-            memory: Around::of(evidence, |snapshot| snapshot.memory),
-            cpus: Around::of(evidence, |snapshot| snapshot.cpus.as_slice()),
-            thermal: Around::of(evidence, |snapshot| snapshot.thermal.as_slice()),
-            pressure_delta: pressure_delta(evidence),
-            context_switches: context_switches(evidence),
-            before: CountersPart::of(&evidence.before),
-            after: CountersPart::of(&evidence.after),
-            during: &evidence.during,
+parts! {
+    pub struct EvidencePart<'a> of (evidence: &'a Evidence, judgement: Option<Judgement>) {
+        {
+            let (read, write, foreign, hindrances) = judgement
+                .map(|j| (j.read, j.write, j.foreign, j.hindrances))
+                .unwrap_or_default();
         }
+        write: Option<DirectionPart> = write.map(DirectionPart::of),
+        read: Option<DirectionPart> = read.map(DirectionPart::of),
+        foreign: Option<ForeignPart<'a>> = foreign.map(|io| ForeignPart::of(&io, evidence)),
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        hindrances: Vec<Hindrance> = hindrances,
+        queues: &'a [QueueSettings] = &evidence.queues,
+        file_cache: Around<Option<FileCache>> = Around::of(evidence, |at| at.file_cache),
+        memory: Around<Option<MemoryCounters>> = Around::of(evidence, |at| at.memory),
+        cpus: Around<&'a [CpuState]> = Around::of(evidence, |at| at.cpus.as_slice()),
+        thermal: Around<&'a [ThermalZone]> = Around::of(evidence, |at| at.thermal.as_slice()),
+        pressure_delta: Option<Pressure> = pressure_delta(evidence),
+        context_switches: Option<u64> = context_switches(evidence),
+        before: CountersPart<'a> = CountersPart::of(&evidence.before),
+        after: CountersPart<'a> = CountersPart::of(&evidence.after),
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        during: &'a [Glance] = &evidence.during,
+    }
+
+    struct DirectionPart of (judged: DirectionEvidence) {
+        {
+            let latency_label = judged.of(Quantity::Call).label();
+            let layers = judged.layers.into_iter();
+        }
+        label: &'static str = judged.measured.label(),
+        latency_label: &'static str = latency_label,
+        because: String = judged.because,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String> = match judged.measured {
+            Measured::Unknown { why } => Some(why),
+            _ => None,
+        },
+        device_share: Option<f64> = judged.device_share,
+        job_bytes: u64 = judged.job_bytes,
+        layers: Vec<LayerBytes> = layers.map(LayerBytes::of).collect(),
+        flushes: Option<u64> = judged.flushes,
+        volatile_cache: Option<bool> = judged.volatile_cache,
+        dirty_bytes_at_stop: Option<u64> = judged.dirty_bytes_at_stop,
+    }
+
+    struct LayerBytes of (layer: (String, u64)) {
+        name: String = layer.0,
+        bytes: u64 = layer.1,
+    }
+
+    struct ForeignPart<'a> of (foreign: &ForeignIo, evidence: &'a Evidence) {
+        read_bytes: u64 = foreign.read_bytes,
+        write_bytes: u64 = foreign.write_bytes,
+        // Those of the evidence, which tells "none" from "may not be looked at".
+        processes: Option<&'a [ProcessIo]> = evidence.other_processes.as_deref(),
+    }
+
+    /// Raw counters, from which the conclusions can be drawn again.
+    struct CountersPart<'a> of (snapshot: &'a Snapshot) {
+        at_ns: u64 = snapshot.at_ns,
+        devices: &'a [DeviceCounters] = &snapshot.devices,
+        own_io: Option<OwnIo> = snapshot.own_io,
+        pressure: Option<Pressure> = snapshot.pressure,
+        context_switches: Option<u64> = snapshot.context_switches,
     }
 }
 
@@ -65,92 +89,6 @@ impl<T> Around<T> {
         Self {
             before: state(&evidence.before),
             after: state(&evidence.after),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct DirectionPart {
-    label: &'static str,
-    latency_label: &'static str,
-    because: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-    device_share: Option<f64>,
-    job_bytes: u64,
-    layers: Vec<LayerBytes>,
-    flushes: Option<u64>,
-    volatile_cache: Option<bool>,
-    dirty_bytes_at_stop: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct LayerBytes {
-    name: String,
-    bytes: u64,
-}
-
-impl DirectionPart {
-    fn of(judged: DirectionEvidence) -> Self {
-        let latency_label = judged.of(Quantity::Call).label();
-        let layers = judged.layers.into_iter();
-        Self {
-            label: judged.measured.label(),
-            latency_label,
-            because: judged.because,
-            why: match judged.measured {
-                Measured::Unknown { why } => Some(why),
-                _ => None,
-            },
-            device_share: judged.device_share,
-            job_bytes: judged.job_bytes,
-            layers: layers
-                .map(|(name, bytes)| LayerBytes { name, bytes })
-                .collect(),
-            flushes: judged.flushes,
-            volatile_cache: judged.volatile_cache,
-            dirty_bytes_at_stop: judged.dirty_bytes_at_stop,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct ForeignPart<'a> {
-    read_bytes: u64,
-    write_bytes: u64,
-    processes: Option<&'a [ProcessIo]>,
-}
-
-impl<'a> ForeignPart<'a> {
-    /// The processes are those of the evidence, which tells "none" from "may
-    /// not be looked at".
-    fn of(foreign: &ForeignIo, evidence: &'a Evidence) -> Self {
-        Self {
-            read_bytes: foreign.read_bytes,
-            write_bytes: foreign.write_bytes,
-            processes: evidence.other_processes.as_deref(),
-        }
-    }
-}
-
-/// Raw counters, from which the conclusions can be drawn again.
-#[derive(Serialize)]
-struct CountersPart<'a> {
-    at_ns: u64,
-    devices: &'a [DeviceCounters],
-    own_io: Option<OwnIo>,
-    pressure: Option<Pressure>,
-    context_switches: Option<u64>,
-}
-
-impl<'a> CountersPart<'a> {
-    fn of(snapshot: &'a Snapshot) -> Self {
-        Self {
-            at_ns: snapshot.at_ns,
-            devices: &snapshot.devices,
-            own_io: snapshot.own_io,
-            pressure: snapshot.pressure,
-            context_switches: snapshot.context_switches,
         }
     }
 }

@@ -14,6 +14,7 @@ mod series;
 mod tests;
 mod trial;
 
+use crate::machine::parts::parts;
 use crate::results::derived::Derived;
 use crate::results::population::Standings;
 use crate::results::reference as placed;
@@ -22,7 +23,7 @@ use crate::results::summary::Summary;
 use crate::results::tails::{self, JobTail, Operation};
 use crate::words::format::civil_from_days;
 use assay_lang::in_english;
-use assay_model::run::{Builds, Run, RunStatus};
+use assay_model::run::{Builds, Looks, Paired, Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
 use assay_model::verdict::Side;
@@ -102,73 +103,151 @@ pub fn write_without(
     writeln!(out)
 }
 
-#[derive(Serialize)]
-struct RunDocument<'a> {
-    schema: u32,
-    run: RunPart<'a>,
-    system: SystemPart<'a>,
-    device: DevicePart<'a>,
-    tails: Vec<TailPart<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limits: Option<LimitsPart>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    population: Option<&'a Standings>,
-    trials: Vec<TrialPart<'a>>,
-}
-
-impl<'a> RunDocument<'a> {
-    fn of(run: &'a Run, derived: &[Rc<Derived>], without: Without) -> Self {
-        let trials = run.trials.iter().zip(derived);
-        Self {
-            schema: SCHEMA,
-            run: RunPart::of(run),
-            system: SystemPart::of(&run.header.system),
-            device: DevicePart::of(&run.header.storage),
-            tails: TailPart::all(run),
-            limits: LimitsPart::of(&Summary::with(run, derived)),
-            population: None,
-            trials: trials
-                .map(|(record, derived)| TrialPart::of(record, derived, without))
-                .collect(),
-        }
-    }
-}
-
-/// Percentiles over the trials of a job.
-#[derive(Serialize)]
-struct TailPart<'a> {
-    job: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    condition: Option<&'a str>,
-    operation: Operation,
-    percentile: f64,
-    trials: usize,
-    operations: u64,
-    pooled_ns: u64,
-    independent_ci95_ns: Option<(u64, u64)>,
-    trial_gmean_ns: Option<f64>,
-    worst_trial_ns: Option<u64>,
-}
-
-impl<'a> TailPart<'a> {
-    fn all(run: &'a Run) -> Vec<Self> {
-        tails::of_run(run).into_iter().map(Self::of).collect()
+parts! {
+    struct RunDocument<'a> of (run: &'a Run, derived: &[Rc<Derived>], without: Without) {
+        { let trials = run.trials.iter().zip(derived); }
+        schema: u32 = SCHEMA,
+        run: RunPart<'a> = RunPart::of(run),
+        system: SystemPart<'a> = SystemPart::of(&run.header.system),
+        device: DevicePart<'a> = DevicePart::of(&run.header.storage),
+        tails: Vec<TailPart<'a>> = tails::of_run(run).into_iter().map(TailPart::of).collect(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        limits: Option<LimitsPart> = LimitsPart::of(&Summary::with(run, derived)),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        population: Option<&'a Standings> = None,
+        trials: Vec<TrialPart<'a>> =
+            trials.map(|(record, derived)| TrialPart::of(record, derived, without)).collect(),
     }
 
-    fn of(found: JobTail<'a>) -> Self {
-        let tail = found.tail;
-        Self {
-            job: found.job,
-            condition: found.condition,
-            operation: found.operation,
-            percentile: tail.percentile.percent(),
-            trials: tail.trials,
-            operations: tail.operations,
-            pooled_ns: tail.pooled_ns,
-            independent_ci95_ns: tail.independent_interval_ns,
-            trial_gmean_ns: tail.each.map(|each| each.geometric_mean_ns),
-            worst_trial_ns: tail.each.map(|each| each.worst_ns),
+    /// Percentiles over the trials of a job.
+    struct TailPart<'a> of (found: JobTail<'a>) {
+        { let tail = found.tail; }
+        job: &'a str = found.job,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        condition: Option<&'a str> = found.condition,
+        operation: Operation = found.operation,
+        percentile: f64 = tail.percentile.percent(),
+        trials: usize = tail.trials,
+        operations: u64 = tail.operations,
+        pooled_ns: u64 = tail.pooled_ns,
+        independent_ci95_ns: Option<(u64, u64)> = tail.independent_interval_ns,
+        trial_gmean_ns: Option<f64> = tail.each.map(|each| each.geometric_mean_ns),
+        worst_trial_ns: Option<u64> = tail.each.map(|each| each.worst_ns),
+    }
+
+    struct RunPart<'a> of (run: &'a Run) {
+        {
+            let header = &run.header;
+            let (plan, stopping) = (&header.plan, &header.stopping);
         }
+        id: &'a str = &header.id,
+        status: &'static str = run.status.word(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a str> = match &run.status {
+            RunStatus::Failed { error } => Some(error),
+            _ => None,
+        },
+        started: String = rfc3339(header.started_unix_ms),
+        finished: Option<String> = run.finished_unix_ms.map(rfc3339),
+        command: &'a [String] = &header.command,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target: Option<&'a str> = header.target.as_deref(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unit: Option<&'a str> = header.unit.as_deref(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        project: Option<&'a str> = header.project.as_deref(),
+        assay_version: &'a str = &header.assay_version,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        builds: Option<&'a Builds> = header.builds.as_ref(),
+        seed: String = plan.seed.to_string(),
+        path: String = text(plan.place.path()),
+        file_size_bytes: u64 = plan.file_size.0,
+        trials_planned: usize = plan.order.len(),
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        conditions: Vec<&'a str> = plan.conditions.iter().map(|it| it.name.as_str()).collect(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        looks: Option<LooksPart<'a>> =
+            stopping.looks.as_ref().map(|looks| LooksPart::of(looks, run)),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        budget_ns: Option<u64> = stopping.budget.map(|budget| budget.0),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        paired: Option<PairedPart<'a>> = header.paired.as_ref().map(PairedPart::of),
+    }
+
+    /// When the figures were looked at.
+    struct LooksPart<'a> of (looks: &'a Looks, run: &Run) {
+        at: &'a [u32] = &looks.at,
+        alpha: f64 = looks.alpha,
+        margin_pct: f64 = 100.0 * looks.margin,
+        settled_at: Option<u32> = settled_at(run),
+    }
+
+    /// The run that it took turns with.
+    struct PairedPart<'a> of (paired: &'a Paired) {
+        with: &'a str = &paired.with,
+        side: Side = paired.side,
+        places: &'a [u32] = &paired.places,
+    }
+
+    struct SystemPart<'a> of (system: &'a System) {
+        hostname: Option<&'a str> = system.hostname.as_deref(),
+        kernel: &'a str = &system.kernel,
+        machine: &'a str = &system.machine,
+        os: Option<&'a str> = system.os.as_deref(),
+        board: Option<&'a str> = system.board.as_deref(),
+        cpu_model: Option<&'a str> = system.cpu_model.as_deref(),
+        cpus: u32 = system.cpus,
+        memory_bytes: u64 = system.memory.0,
+        page_size_bytes: u64 = system.page_size.0,
+        clocksource: Option<&'a str> = system.clocksource.as_deref(),
+        root: bool = system.root,
+    }
+
+    /// The device under test: of a partition, the identity of its disk.
+    struct DevicePart<'a> of (storage: &'a Storage) {
+        { let device = storage.device(); }
+        name: Option<&'a str> = storage.top().map(|layer| layer.name.as_str()),
+        disk: Option<&'a str> = device.map(|layer| layer.name.as_str()),
+        #[serde(flatten)]
+        identity: Option<IdentityPart<'a>> = device.map(|layer| IdentityPart::of(&layer.identity)),
+        size_bytes: Option<u64> = device.and_then(|layer| layer.size).map(|size| size.0),
+        path: String = text(&storage.path),
+        total_bytes: Option<u64> = storage.total.map(|bytes| bytes.0),
+        available_bytes: Option<u64> = storage.available.map(|bytes| bytes.0),
+        backing: &'a Backing = &storage.backing,
+        mount: Option<&'a Mount> = storage.mount.as_ref(),
+        layers: Vec<LayerPart<'a>> = storage.layers.iter().map(LayerPart::of).collect(),
+    }
+
+    struct LayerPart<'a> of (layer: &'a Layer) {
+        name: &'a str = &layer.name,
+        role: LayerRole = layer.role,
+        parent: Option<&'a str> = layer.parent.as_deref(),
+        other_parents: &'a [String] = &layer.other_parents,
+        major: u32 = layer.major,
+        minor: u32 = layer.minor,
+        size_bytes: Option<u64> = layer.size.map(|size| size.0),
+        backing_file: Option<String> = layer.backing_file.as_deref().map(text),
+        #[serde(flatten)]
+        identity: IdentityPart<'a> = IdentityPart::of(&layer.identity),
+    }
+
+    struct IdentityPart<'a> of (identity: &'a DeviceIdentity) {
+        kind: &'a DeviceKind = &identity.kind,
+        model: Option<&'a str> = identity.model.as_deref(),
+        vendor: Option<&'a str> = identity.vendor.as_deref(),
+        serial: Option<&'a str> = identity.serial.as_deref(),
+        firmware: Option<&'a str> = identity.firmware.as_deref(),
+        date: Option<&'a str> = identity.date.as_deref(),
+        cid: Option<&'a str> = identity.cid.as_deref(),
+        life_time: Option<&'a str> = identity.life_time.as_deref(),
+        pre_eol: Option<&'a str> = identity.pre_eol.as_deref(),
+        bus: Option<&'a str> = identity.bus.as_deref(),
+        rotational: Option<bool> = identity.rotational,
+        removable: Option<bool> = identity.removable,
+        logical_block_bytes: Option<u64> = identity.logical_block.map(|bytes| bytes.0),
+        physical_block_bytes: Option<u64> = identity.physical_block.map(|bytes| bytes.0),
+        raw: &'a BTreeMap<String, String> = &identity.raw,
     }
 }
 
@@ -199,258 +278,6 @@ impl LimitsPart {
             })
         });
         Some(Self { bus, placed })
-    }
-}
-
-#[derive(Serialize)]
-struct RunPart<'a> {
-    id: &'a str,
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    started: String,
-    finished: Option<String>,
-    command: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    project: Option<&'a str>,
-    assay_version: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    builds: Option<&'a Builds>,
-    seed: String,
-    path: String,
-    file_size_bytes: u64,
-    trials_planned: usize,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    conditions: Vec<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    looks: Option<LooksPart<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    budget_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    paired: Option<PairedPart<'a>>,
-}
-
-/// When the figures were looked at.
-#[derive(Serialize)]
-struct LooksPart<'a> {
-    at: &'a [u32],
-    alpha: f64,
-    margin_pct: f64,
-    settled_at: Option<u32>,
-}
-
-/// The run that it took turns with.
-#[derive(Serialize)]
-struct PairedPart<'a> {
-    with: &'a str,
-    side: Side,
-    places: &'a [u32],
-}
-
-impl<'a> RunPart<'a> {
-    fn of(run: &'a Run) -> Self {
-        let header = &run.header;
-        Self {
-            id: &header.id,
-            status: run.status.word(),
-            error: match &run.status {
-                RunStatus::Failed { error } => Some(error),
-                _ => None,
-            },
-            started: rfc3339(header.started_unix_ms),
-            finished: run.finished_unix_ms.map(rfc3339),
-            command: &header.command,
-            target: header.target.as_deref(),
-            unit: header.unit.as_deref(),
-            project: header.project.as_deref(),
-            assay_version: &header.assay_version,
-            builds: header.builds.as_ref(),
-            seed: header.plan.seed.to_string(),
-            path: text(header.plan.place.path()),
-            file_size_bytes: header.plan.file_size.0,
-            trials_planned: header.plan.order.len(),
-            conditions: header
-                .plan
-                .conditions
-                .iter()
-                .map(|condition| condition.name.as_str())
-                .collect(),
-            looks: header.stopping.looks.as_ref().map(|looks| LooksPart {
-                at: &looks.at,
-                alpha: looks.alpha,
-                margin_pct: 100.0 * looks.margin,
-                settled_at: settled_at(run),
-            }),
-            budget_ns: header.stopping.budget.map(|budget| budget.0),
-            paired: header.paired.as_ref().map(|paired| PairedPart {
-                with: &paired.with,
-                side: paired.side,
-                places: &paired.places,
-            }),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct SystemPart<'a> {
-    hostname: Option<&'a str>,
-    kernel: &'a str,
-    machine: &'a str,
-    os: Option<&'a str>,
-    board: Option<&'a str>,
-    cpu_model: Option<&'a str>,
-    cpus: u32,
-    memory_bytes: u64,
-    page_size_bytes: u64,
-    clocksource: Option<&'a str>,
-    root: bool,
-}
-
-impl<'a> SystemPart<'a> {
-    fn of(system: &'a System) -> Self {
-        Self {
-            hostname: system.hostname.as_deref(),
-            kernel: &system.kernel,
-            machine: &system.machine,
-            os: system.os.as_deref(),
-            board: system.board.as_deref(),
-            cpu_model: system.cpu_model.as_deref(),
-            cpus: system.cpus,
-            memory_bytes: system.memory.0,
-            page_size_bytes: system.page_size.0,
-            clocksource: system.clocksource.as_deref(),
-            root: system.root,
-        }
-    }
-}
-
-/// The device under test: of a partition, the identity of its disk.
-#[derive(Serialize)]
-struct DevicePart<'a> {
-    name: Option<&'a str>,
-    disk: Option<&'a str>,
-    #[serde(flatten)]
-    identity: Option<IdentityPart<'a>>,
-    size_bytes: Option<u64>,
-    path: String,
-    total_bytes: Option<u64>,
-    available_bytes: Option<u64>,
-    backing: &'a Backing,
-    mount: Option<MountPart<'a>>,
-    layers: Vec<LayerPart<'a>>,
-}
-
-impl<'a> DevicePart<'a> {
-    fn of(storage: &'a Storage) -> Self {
-        let device = storage.device();
-        Self {
-            name: storage.top().map(|layer| layer.name.as_str()),
-            disk: device.map(|layer| layer.name.as_str()),
-            identity: device.map(|layer| IdentityPart::of(&layer.identity)),
-            size_bytes: device.and_then(|layer| layer.size).map(|size| size.0),
-            path: text(&storage.path),
-            total_bytes: storage.total.map(|bytes| bytes.0),
-            available_bytes: storage.available.map(|bytes| bytes.0),
-            backing: &storage.backing,
-            mount: storage.mount.as_ref().map(MountPart::of),
-            layers: storage.layers.iter().map(LayerPart::of).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct MountPart<'a> {
-    point: String,
-    fs_type: &'a str,
-    source: &'a str,
-    options: &'a [String],
-    super_options: &'a [String],
-}
-
-impl<'a> MountPart<'a> {
-    fn of(mount: &'a Mount) -> Self {
-        Self {
-            point: text(&mount.point),
-            fs_type: &mount.fs_type,
-            source: &mount.source,
-            options: &mount.options,
-            super_options: &mount.super_options,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct LayerPart<'a> {
-    name: &'a str,
-    role: LayerRole,
-    parent: Option<&'a str>,
-    other_parents: &'a [String],
-    major: u32,
-    minor: u32,
-    size_bytes: Option<u64>,
-    backing_file: Option<String>,
-    #[serde(flatten)]
-    identity: IdentityPart<'a>,
-}
-
-impl<'a> LayerPart<'a> {
-    fn of(layer: &'a Layer) -> Self {
-        Self {
-            name: &layer.name,
-            role: layer.role,
-            parent: layer.parent.as_deref(),
-            other_parents: &layer.other_parents,
-            major: layer.major,
-            minor: layer.minor,
-            size_bytes: layer.size.map(|size| size.0),
-            backing_file: layer.backing_file.as_deref().map(text),
-            identity: IdentityPart::of(&layer.identity),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct IdentityPart<'a> {
-    kind: &'a DeviceKind,
-    model: Option<&'a str>,
-    vendor: Option<&'a str>,
-    serial: Option<&'a str>,
-    firmware: Option<&'a str>,
-    date: Option<&'a str>,
-    cid: Option<&'a str>,
-    life_time: Option<&'a str>,
-    pre_eol: Option<&'a str>,
-    bus: Option<&'a str>,
-    rotational: Option<bool>,
-    removable: Option<bool>,
-    logical_block_bytes: Option<u64>,
-    physical_block_bytes: Option<u64>,
-    raw: &'a BTreeMap<String, String>,
-}
-
-impl<'a> IdentityPart<'a> {
-    fn of(identity: &'a DeviceIdentity) -> Self {
-        Self {
-            kind: &identity.kind,
-            model: identity.model.as_deref(),
-            vendor: identity.vendor.as_deref(),
-            serial: identity.serial.as_deref(),
-            firmware: identity.firmware.as_deref(),
-            date: identity.date.as_deref(),
-            cid: identity.cid.as_deref(),
-            life_time: identity.life_time.as_deref(),
-            pre_eol: identity.pre_eol.as_deref(),
-            bus: identity.bus.as_deref(),
-            rotational: identity.rotational,
-            removable: identity.removable,
-            logical_block_bytes: identity.logical_block.map(|bytes| bytes.0),
-            physical_block_bytes: identity.physical_block.map(|bytes| bytes.0),
-            raw: &identity.raw,
-        }
     }
 }
 

@@ -12,107 +12,108 @@ use serde_json::{Value, json};
 
 described! {
     /// A metric of a job on a device, over runs.
-    pub struct SeriesEntry {
+    pub struct SeriesEntry of (series: &StoredSeries) {
         /// 12 hexadecimal digits, the same in every store.
-        pub series: String,
+        pub series: String = series.key.clone(),
         /// Project of its runs.
-        pub project: String,
+        pub project: String = series.project.clone(),
         /// Model of the device.
-        pub model: String,
+        pub model: String = series.model.clone(),
         /// Unit of a device whose model has no name; null: any unit of the model.
-        pub unit: Option<String>,
+        pub unit: Option<String> = known(&series.unit),
         /// Machine that was measured.
-        pub target: String,
+        pub target: String = series.target.clone(),
         /// Name of the job.
-        pub job: String,
+        pub job: String = series.job.clone(),
         /// Hash of the job's resolved options.
-        pub job_hash: String,
+        pub job_hash: String = series.job_hash.clone(),
         /// Condition; null: as the machine was.
-        pub condition: Option<String>,
+        pub condition: Option<String> = known(&series.condition),
         /// Name of the metric.
-        pub metric: String,
+        pub metric: String = series.metric.clone(),
         /// Label of every point: what was measured.
-        pub label: String,
+        pub label: String = series.label.clone(),
         /// Unit of the values.
-        pub unit_of_measure: String,
+        pub unit_of_measure: String = series.unit_of_measure.name().to_owned(),
         /// higher or lower; null: neither is good.
-        pub better: Option<String>,
+        pub better: Option<String> = series.better.map(good),
         /// True if the metric decides how good the job went.
-        pub primary: bool,
+        pub primary: bool = series.primary,
         /// True for percentiles of the tail.
-        pub tail: bool,
+        pub tail: bool = series.tail,
         /// Number of its runs.
-        pub runs: u64,
+        pub runs: u64 = series.runs,
         /// Start of its oldest run, RFC 3339.
-        pub first_run: String,
+        pub first_run: String = rfc3339(series.first_unix_ms),
         /// Start of its newest run.
-        pub last_run: String,
+        pub last_run: String = rfc3339(series.last_unix_ms),
         /// Figure of its newest run.
-        pub latest: f64,
+        pub latest: f64 = series.last_centre,
     }
 
     /// A run in a series.
-    pub struct PointEntry {
+    pub struct PointEntry of (point: &SeriesPoint) {
         /// Id of the run.
-        pub run: String,
+        pub run: String = point.run.clone(),
         /// Start of the run, RFC 3339.
-        pub started: String,
+        pub started: String = rfc3339(point.started_unix_ms),
         /// Number of trials.
-        pub trials: u32,
+        pub trials: u32 = point.n,
         /// Median of the trials; of a tail, the percentile of all operations together.
-        pub centre: f64,
+        pub centre: f64 = point.centre,
         /// A value per trial.
-        pub values: Vec<f64>,
+        pub values: Vec<f64> = point.samples.clone(),
     }
 
     /// A change of a series between two runs.
-    pub struct ChangeEntry {
+    pub struct ChangeEntry of (change: &SeriesChange) {
         /// First run after the change.
-        pub run: String,
+        pub run: String = change.run.clone(),
         /// Last run before it.
-        pub before_run: String,
+        pub before_run: String = change.before_run.clone(),
         /// Start of the first run after it, RFC 3339.
-        pub started: String,
+        pub started: String = rfc3339(change.started_unix_ms),
         /// Start of the run with which there were runs enough to find it.
-        pub found: String,
+        pub found: String = rfc3339(change.found_unix_ms),
         /// faster or slower.
-        pub verdict: String,
+        pub verdict: String = change.turn.name().to_owned(),
         /// True if it is a slowdown that nobody accepted.
-        pub open: bool,
+        pub open: bool = change.is_open(),
         /// True if a user accepted it.
-        pub accepted: bool,
+        pub accepted: bool = change.accepted,
         /// Change of the metric in percent.
-        pub effect_pct: Option<f64>,
+        pub effect_pct: Option<f64> = change.effect_percent,
         /// Both ends of its 95 % confidence interval.
-        pub effect_interval_pct: Option<Vec<f64>>,
+        pub effect_interval_pct: Option<Vec<f64>> =
+            change.effect_interval.map(|(low, high)| vec![low, high]),
         /// Runs before it.
-        pub before: SideEntry,
+        pub before: SideEntry = SideEntry::of(change.before),
         /// Runs from it on.
-        pub after: SideEntry,
+        pub after: SideEntry = SideEntry::of(change.after),
         /// p value of the verdict.
-        pub p: f64,
+        pub p: f64 = change.p,
         /// Circumstances that changed with it.
-        pub events: Vec<EventEntry>,
+        pub events: Vec<EventEntry> = change.events.iter().map(EventEntry::of).collect(),
         /// Name and version of the method that found it.
-        pub method: String,
+        pub method: String = change.method.clone(),
     }
 
     /// Runs on one side of a change.
-    pub struct SideEntry {
+    pub struct SideEntry of (side: ChangeSide) {
         /// Runs that were compared.
-        pub runs: u32,
+        pub runs: u32 = side.runs,
         /// Geometric mean of their centres.
-        pub centre: f64,
+        pub centre: f64 = side.centre,
     }
 
     /// A circumstance that differs between the runs on both sides of a change.
-    pub struct EventEntry {
+    pub struct EventEntry of (event: &CircumstanceChange) {
         /// Name of the circumstance.
-        pub circumstance: String,
+        pub circumstance: String = event.circumstance.clone(),
         /// Value before the change.
-        pub before: String,
+        pub before: String = event.before.clone(),
         /// Value after it.
-        pub after: String,
+        pub after: String = event.after.clone(),
     }
 }
 
@@ -121,87 +122,10 @@ fn known(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-impl SeriesEntry {
-    /// Makes the JSON of a series.
-    pub fn of(series: &StoredSeries) -> Self {
-        let better = series.better.map(|better| match better {
-            Better::Higher => "higher",
-            Better::Lower => "lower",
-        });
-        Self {
-            series: series.key.clone(),
-            project: series.project.clone(),
-            model: series.model.clone(),
-            unit: known(&series.unit),
-            target: series.target.clone(),
-            job: series.job.clone(),
-            job_hash: series.job_hash.clone(),
-            condition: known(&series.condition),
-            metric: series.metric.clone(),
-            label: series.label.clone(),
-            unit_of_measure: series.unit_of_measure.name().to_owned(),
-            better: better.map(str::to_owned),
-            primary: series.primary,
-            tail: series.tail,
-            runs: series.runs,
-            first_run: rfc3339(series.first_unix_ms),
-            last_run: rfc3339(series.last_unix_ms),
-            latest: series.last_centre,
-        }
-    }
-}
-
-impl PointEntry {
-    /// Makes the JSON of a run of a series.
-    pub fn of(point: &SeriesPoint) -> Self {
-        Self {
-            run: point.run.clone(),
-            started: rfc3339(point.started_unix_ms),
-            trials: point.n,
-            centre: point.centre,
-            values: point.samples.clone(),
-        }
-    }
-}
-
-impl SideEntry {
-    fn of(side: ChangeSide) -> Self {
-        Self {
-            runs: side.runs,
-            centre: side.centre,
-        }
-    }
-}
-
-impl ChangeEntry {
-    /// Makes the JSON of a change.
-    pub fn of(change: &SeriesChange) -> Self {
-        Self {
-            open: change.is_open(),
-            verdict: change.turn.name().to_owned(),
-            run: change.run.clone(),
-            before_run: change.before_run.clone(),
-            started: rfc3339(change.started_unix_ms),
-            found: rfc3339(change.found_unix_ms),
-            accepted: change.accepted,
-            effect_pct: change.effect_percent,
-            effect_interval_pct: change.effect_interval.map(|(low, high)| vec![low, high]),
-            before: SideEntry::of(change.before),
-            after: SideEntry::of(change.after),
-            p: change.p,
-            events: change.events.iter().map(EventEntry::of).collect(),
-            method: change.method.clone(),
-        }
-    }
-}
-
-impl EventEntry {
-    fn of(event: &CircumstanceChange) -> Self {
-        Self {
-            circumstance: event.circumstance.clone(),
-            before: event.before.clone(),
-            after: event.after.clone(),
-        }
+fn good(better: Better) -> String {
+    match better {
+        Better::Higher => "higher".to_owned(),
+        Better::Lower => "lower".to_owned(),
     }
 }
 

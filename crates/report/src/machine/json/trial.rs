@@ -2,6 +2,7 @@
 
 use super::evidence::EvidencePart;
 use super::{Without, rfc3339};
+use crate::machine::parts::parts;
 use crate::results::derived::Derived;
 use assay_judge::Judgement;
 use assay_model::condition::InForce;
@@ -11,7 +12,8 @@ use assay_model::job::{
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{
-    CpuUse, DirectionTotals, Gap, IoErrorRecord, Measurement, Outcome, Series, TrialRecord,
+    CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, Measurement, Outcome, Series,
+    TrialRecord,
 };
 use assay_model::work::StepDetail;
 use assay_stats::course::{Course, Level, Settled};
@@ -22,234 +24,152 @@ use assay_stats::percentile::Percentile;
 use serde::{Serialize, Serializer};
 use serde_json::Number;
 
-#[derive(Serialize)]
-pub struct TrialPart<'a> {
-    job: JobPart<'a>,
-    trial: u32,
-    position: u32,
-    started: String,
-    seed: String,
-    outcome: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasons: Option<&'a [String]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    data_lost: bool,
-    metrics: Vec<MetricPart>,
-    elapsed_ns: Option<u64>,
-    totals: Option<TotalsPart>,
-    latency: Option<LatencyParts>,
-    series: Option<Vec<IntervalPart>>,
-    course: Option<CoursePart>,
-    longest_gap: Option<Gap>,
-    error_count: Option<u64>,
-    errors: Option<&'a [IoErrorRecord]>,
-    cpu: Option<CpuUse>,
-    evidence: Option<EvidencePart<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    condition: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    in_force: &'a [InForce],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a StepDetail>,
-}
-
-impl<'a> TrialPart<'a> {
-    pub fn of(record: &'a TrialRecord, derived: &Derived, without: Without) -> Self {
-        let judgement = derived.judgement.as_ref();
-        let measured = record.measured.as_ref();
-        let in_detail = measured.filter(|_| without != Without::Details);
-        let in_full = measured.filter(|_| without == Without::Nothing);
-        let (reasons, error) = match &record.outcome {
-            Outcome::Skipped { reasons } => (Some(reasons.as_slice()), None),
-            Outcome::Failed { error } => (None, Some(error.as_str())),
-            Outcome::Completed | Outcome::Interrupted => (None, None),
-        };
-        Self {
-            job: JobPart::of(&record.job),
-            trial: record.trial,
-            position: record.position,
-            started: rfc3339(record.started_unix_ms),
-            seed: record.seed.to_string(),
-            outcome: record.outcome.word(),
-            reasons,
-            error,
-            data_lost: record.lost_data(),
-            metrics: derived
-                .metrics
-                .iter()
-                .map(|metric| MetricPart::of(metric, judgement))
-                .collect(),
-            elapsed_ns: measured.map(|m| m.elapsed_ns),
-            totals: measured.map(TotalsPart::of),
-            latency: in_detail.map(LatencyParts::of),
-            series: in_full.map(|m| intervals(&m.series)),
-            course: measured
-                .zip(derived.course.as_ref())
-                .map(|(measured, course)| CoursePart::of(measured, course)),
-            longest_gap: measured.and_then(|m| m.longest_gap),
-            error_count: measured.map(|m| m.errors.count),
-            errors: measured.map(|m| m.errors.first.as_slice()),
-            cpu: measured.map(|m| m.cpu),
-            evidence: record
-                .evidence
-                .as_ref()
-                .filter(|_| without != Without::Details)
-                .map(|evidence| EvidencePart::of(evidence, derived.judgement.clone())),
-            condition: record.condition.as_deref(),
-            in_force: &record.in_force,
-            detail: record.detail.as_deref(),
+parts! {
+    pub struct TrialPart<'a> of (record: &'a TrialRecord, derived: &Derived, without: Without) {
+        {
+            let judgement = derived.judgement.as_ref();
+            let measured = record.measured.as_ref();
+            let in_detail = measured.filter(|_| without != Without::Details);
+            let in_full = measured.filter(|_| without == Without::Nothing);
+            let metrics = derived.metrics.iter();
+            let course = measured.zip(derived.course.as_ref());
+            let evidence = record.evidence.as_ref().filter(|_| without != Without::Details);
+            let (reasons, error) = match &record.outcome {
+                Outcome::Skipped { reasons } => (Some(reasons.as_slice()), None),
+                Outcome::Failed { error } => (None, Some(error.as_str())),
+                Outcome::Completed | Outcome::Interrupted => (None, None),
+            };
         }
+        job: JobPart<'a> = JobPart::of(&record.job),
+        trial: u32 = record.trial,
+        position: u32 = record.position,
+        started: String = rfc3339(record.started_unix_ms),
+        seed: String = record.seed.to_string(),
+        outcome: &'static str = record.outcome.word(),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasons: Option<&'a [String]> = reasons,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a str> = error,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        data_lost: bool = record.lost_data(),
+        metrics: Vec<MetricPart> = metrics.map(|it| MetricPart::of(it, judgement)).collect(),
+        elapsed_ns: Option<u64> = measured.map(|m| m.elapsed_ns),
+        totals: Option<TotalsPart> = measured.map(TotalsPart::of),
+        latency: Option<LatencyParts> = in_detail.map(LatencyParts::of),
+        series: Option<Vec<IntervalPart>> = in_full.map(|m| intervals(&m.series)),
+        course: Option<CoursePart> = course.map(|(m, course)| CoursePart::of(m, course)),
+        longest_gap: Option<Gap> = measured.and_then(|m| m.longest_gap),
+        error_count: Option<u64> = measured.map(|m| m.errors.count),
+        errors: Option<&'a [IoErrorRecord]> = measured.map(|m| m.errors.first.as_slice()),
+        cpu: Option<CpuUse> = measured.map(|m| m.cpu),
+        evidence: Option<EvidencePart<'a>> =
+            evidence.map(|evidence| EvidencePart::of(evidence, derived.judgement.clone())),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        condition: Option<&'a str> = record.condition.as_deref(),
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        in_force: &'a [InForce] = &record.in_force,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        detail: Option<&'a StepDetail> = record.detail.as_deref(),
     }
-}
 
-#[derive(Serialize)]
-struct JobPart<'a> {
-    name: &'a str,
-    rw: Rw,
-    read_percent: u8,
-    bs: u64,
-    ioengine: EngineKind,
-    iodepth: u32,
-    numjobs: u32,
-    direct: bool,
-    sync: OpenSync,
-    flush_every: Option<FlushEveryPart>,
-    flush_at_end: Option<FlushCall>,
-    offset_bytes: u64,
-    size_bytes: u64,
-    io_size_bytes: Option<u64>,
-    runtime_ns: Option<u64>,
-    time_based: bool,
-    ramp_time_ns: u64,
-    rate: Option<RateLimit>,
-    file_state: FileState,
-    cache_state: CacheState,
-    interval_ns: u64,
-    content: Content,
-    purpose: Option<Purpose>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct FlushEveryPart {
-    writes: u32,
-    call: FlushCall,
-}
-
-impl<'a> JobPart<'a> {
-    fn of(job: &'a Job) -> Self {
-        Self {
-            name: &job.name,
-            rw: job.rw,
-            read_percent: job.read_percent,
-            bs: job.bs.0,
-            ioengine: job.ioengine,
-            iodepth: job.iodepth,
-            numjobs: job.numjobs,
-            direct: job.direct,
-            sync: job.sync,
-            flush_every: job
-                .flush
-                .every
-                .map(|(writes, call)| FlushEveryPart { writes, call }),
-            flush_at_end: job.flush.at_end,
-            offset_bytes: job.offset.0,
-            size_bytes: job.size.0,
-            io_size_bytes: job.io_size.map(|bytes| bytes.0),
-            runtime_ns: job.runtime.map(|time| time.0),
-            time_based: job.time_based,
-            ramp_time_ns: job.ramp_time.0,
-            rate: job.rate,
-            file_state: job.file_state,
-            cache_state: job.cache_state,
-            interval_ns: job.interval.0,
-            content: job.content,
-            purpose: job.purpose,
-            description: job.description.as_deref(),
-        }
+    struct JobPart<'a> of (job: &'a Job) {
+        { let flush = job.flush; }
+        name: &'a str = &job.name,
+        rw: Rw = job.rw,
+        read_percent: u8 = job.read_percent,
+        bs: u64 = job.bs.0,
+        ioengine: EngineKind = job.ioengine,
+        iodepth: u32 = job.iodepth,
+        numjobs: u32 = job.numjobs,
+        direct: bool = job.direct,
+        sync: OpenSync = job.sync,
+        flush_every: Option<FlushEveryPart> =
+            flush.every.map(|(writes, call)| FlushEveryPart::of(writes, call)),
+        flush_at_end: Option<FlushCall> = flush.at_end,
+        offset_bytes: u64 = job.offset.0,
+        size_bytes: u64 = job.size.0,
+        io_size_bytes: Option<u64> = job.io_size.map(|bytes| bytes.0),
+        runtime_ns: Option<u64> = job.runtime.map(|time| time.0),
+        time_based: bool = job.time_based,
+        ramp_time_ns: u64 = job.ramp_time.0,
+        rate: Option<RateLimit> = job.rate,
+        file_state: FileState = job.file_state,
+        cache_state: CacheState = job.cache_state,
+        interval_ns: u64 = job.interval.0,
+        content: Content = job.content,
+        purpose: Option<Purpose> = job.purpose,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str> = job.description.as_deref(),
     }
-}
 
-#[derive(Serialize)]
-struct MetricPart {
-    name: String,
-    unit: Unit,
-    value: f64,
-    label: String,
-}
-
-impl MetricPart {
-    fn of(metric: &Metric, judgement: Option<&Judgement>) -> Self {
-        Self {
-            label: label_of(&metric.name, judgement),
-            name: metric.name.clone(),
-            unit: metric.unit,
-            value: metric.value,
-        }
+    struct FlushEveryPart of (every: u32, by: FlushCall) {
+        writes: u32 = every,
+        call: FlushCall = by,
     }
-}
 
-#[derive(Serialize)]
-struct TotalsPart {
-    read: DirectionPart,
-    write: DirectionPart,
-}
-
-#[derive(Serialize)]
-struct DirectionPart {
-    ios: u64,
-    bytes: u64,
-    short_ios: u64,
-}
-
-impl TotalsPart {
-    fn of(measured: &Measurement) -> Self {
-        let part = |totals: &DirectionTotals| DirectionPart {
-            ios: totals.ios,
-            bytes: totals.bytes,
-            short_ios: totals.short_ios,
-        };
-        Self {
-            read: part(&measured.read),
-            write: part(&measured.write),
-        }
+    struct MetricPart of (metric: &Metric, judgement: Option<&Judgement>) {
+        name: String = metric.name.clone(),
+        unit: Unit = metric.unit,
+        value: f64 = metric.value,
+        label: String = label_of(&metric.name, judgement),
     }
-}
 
-#[derive(Serialize)]
-struct LatencyParts {
-    read: Option<LatencyPart>,
-    write: Option<LatencyPart>,
-    flush: Option<LatencyPart>,
-    durable_write: Option<LatencyPart>,
-    submission: SubmissionParts,
-}
+    struct TotalsPart of (measured: &Measurement) {
+        read: DirectionPart = DirectionPart::of(&measured.read),
+        write: DirectionPart = DirectionPart::of(&measured.write),
+    }
 
-#[derive(Serialize)]
-struct SubmissionParts {
-    read: Option<LatencyPart>,
-    write: Option<LatencyPart>,
-}
+    struct DirectionPart of (totals: &DirectionTotals) {
+        ios: u64 = totals.ios,
+        bytes: u64 = totals.bytes,
+        short_ios: u64 = totals.short_ios,
+    }
 
-impl LatencyParts {
-    fn of(measured: &Measurement) -> Self {
-        let submission = |totals: &DirectionTotals| {
-            let record = totals.submission.as_ref();
-            record.and_then(LatencyPart::of)
-        };
-        Self {
-            read: LatencyPart::of(&measured.read.latency),
-            write: LatencyPart::of(&measured.write.latency),
-            flush: LatencyPart::of(&measured.flush),
-            durable_write: measured.durable.as_ref().and_then(LatencyPart::of),
-            submission: SubmissionParts {
-                read: submission(&measured.read),
-                write: submission(&measured.write),
-            },
+    struct LatencyParts of (measured: &Measurement) {
+        read: Option<LatencyPart> = LatencyPart::of(&measured.read.latency),
+        write: Option<LatencyPart> = LatencyPart::of(&measured.write.latency),
+        flush: Option<LatencyPart> = LatencyPart::of(&measured.flush),
+        durable_write: Option<LatencyPart> = measured.durable.as_ref().and_then(LatencyPart::of),
+        submission: SubmissionParts = SubmissionParts::of(measured),
+    }
+
+    struct SubmissionParts of (measured: &Measurement) {
+        read: Option<LatencyPart> = measured.read.submission.as_ref().and_then(LatencyPart::of),
+        write: Option<LatencyPart> = measured.write.submission.as_ref().and_then(LatencyPart::of),
+    }
+
+    struct CoursePart of (measured: &Measurement, course: &Course) {
+        {
+            let interval_ns = measured.series.interval_ns;
+            let levels = course.levels.iter();
         }
+        levels: Vec<LevelPart> = levels.map(|level| LevelPart::of(level, interval_ns)).collect(),
+        warm_up_ns: Option<u64> = course.warm_up.map(|time| time.0),
+        settled: Option<SettledPart> = course.settled.map(SettledPart::of),
+    }
+
+    struct LevelPart of (level: &Level, interval_ns: u64) {
+        start_ns: u64 = interval_ns.saturating_mul(level.start as u64),
+        bytes_before: u64 = level.bytes_before.0,
+        bytes_per_sec: f64 = level.rate,
+    }
+
+    struct SettledPart of (settled: Settled) {
+        { let found = settled.steadiness; }
+        from_ns: u64 = settled.from.0,
+        drift_pct: f64 = 100.0 * found.drift,
+        error_pct: f64 = 100.0 * found.error,
+        steady: bool = found.steady,
+        snia: bool = found.snia,
+    }
+
+    struct IntervalPart of (start_ns: u64, point: &Interval) {
+        start_ms: Option<Number> = milliseconds(start_ns),
+        read_bytes: u64 = point.read_bytes,
+        write_bytes: u64 = point.write_bytes,
+        read_ios: u64 = point.read_ios,
+        write_ios: u64 = point.write_ios,
+        max_latency_ns: u64 = point.max_latency_ns,
     }
 }
 
@@ -342,79 +262,10 @@ impl Serialize for Percentiles {
     }
 }
 
-#[derive(Serialize)]
-struct CoursePart {
-    levels: Vec<LevelPart>,
-    warm_up_ns: Option<u64>,
-    settled: Option<SettledPart>,
-}
-
-#[derive(Serialize)]
-struct LevelPart {
-    start_ns: u64,
-    bytes_before: u64,
-    bytes_per_sec: f64,
-}
-
-#[derive(Serialize)]
-struct SettledPart {
-    from_ns: u64,
-    drift_pct: f64,
-    error_pct: f64,
-    steady: bool,
-    snia: bool,
-}
-
-impl CoursePart {
-    fn of(measured: &Measurement, course: &Course) -> Self {
-        let interval_ns = measured.series.interval_ns;
-        let level = |level: &Level| LevelPart {
-            start_ns: interval_ns.saturating_mul(level.start as u64),
-            bytes_before: level.bytes_before.0,
-            bytes_per_sec: level.rate,
-        };
-        Self {
-            levels: course.levels.iter().map(level).collect(),
-            warm_up_ns: course.warm_up.map(|time| time.0),
-            settled: course.settled.map(SettledPart::of),
-        }
-    }
-}
-
-impl SettledPart {
-    fn of(settled: Settled) -> Self {
-        let found = settled.steadiness;
-        Self {
-            from_ns: settled.from.0,
-            drift_pct: 100.0 * found.drift,
-            error_pct: 100.0 * found.error,
-            steady: found.steady,
-            snia: found.snia,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct IntervalPart {
-    start_ms: Option<Number>,
-    read_bytes: u64,
-    write_bytes: u64,
-    read_ios: u64,
-    write_ios: u64,
-    max_latency_ns: u64,
-}
-
 fn intervals(series: &Series) -> Vec<IntervalPart> {
     let points = (0_u64..).zip(&series.points);
     points
-        .map(|(index, point)| IntervalPart {
-            start_ms: milliseconds(index.saturating_mul(series.interval_ns)),
-            read_bytes: point.read_bytes,
-            write_bytes: point.write_bytes,
-            read_ios: point.read_ios,
-            write_ios: point.write_ios,
-            max_latency_ns: point.max_latency_ns,
-        })
+        .map(|(index, point)| IntervalPart::of(index.saturating_mul(series.interval_ns), point))
         .collect()
 }
 

@@ -24,7 +24,7 @@ pub struct AndroBenchArgs {
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
     /// Parameters to use: those of AndroBench 3 or 4, Mobibench, or assay's own.
-    #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = one_of(&Like::ALL, Like::word))]
+    #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = one_of(&Like::ALL, Like::name))]
     pub like: Like,
     /// Number of repetitions [default: 5].
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
@@ -56,7 +56,7 @@ pub struct AndroBenchArgs {
     #[arg(long, value_name = "SIZE")]
     pub record: Option<Bytes>,
     /// Mobibench: how files are read and written [default: normal].
-    #[arg(long, value_name = "MODE", value_parser = one_of(&SyncMode::ALL, SyncMode::word))]
+    #[arg(long, value_name = "MODE", value_parser = one_of(&SyncMode::ALL, SyncMode::name))]
     pub sync_mode: Option<SyncMode>,
     /// Mobibench: threads, each with a file of its own [default: 1].
     #[arg(long, value_name = "N")]
