@@ -7,13 +7,13 @@ use crate::lab::AS_BOARD;
 use crate::over_ssh::Machine;
 use assay_testkit::lab::Place;
 use assay_testkit::{
-    Board, Flushes, Lab, LoopDevice, Scratch, SwitchedBoard, Unavailable, VolatileDrive, needs,
-    or_skip, power_port, run,
+    Board, Flushes, Lab, LoopDevice, Mount, Scratch, SwitchedBoard, Unavailable, VolatileDrive,
+    needs, or_skip, power_port, run,
 };
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const MKFS: [&str; 4] = [
     "mkfs.ext4",
@@ -310,19 +310,42 @@ impl Restarted {
 /// Names of disks may change when a board starts.
 #[test]
 fn another_disk_of_the_same_name_has_lost_nothing() {
-    needs!(root, "losetup", "unshare");
-    let scratch = or_skip!(Scratch::new());
-    let device = or_skip!(LoopDevice::new(&scratch, "first.img", 64));
-    let node = text(device.node());
-    let other = or_skip!(scratch.image("other.img", 64));
-    let board = Restarted::new(&format!(
-        "losetup --detach {node}\nuntil losetup {node} '{}'; do sleep 0.1; done",
-        other.display()
-    ));
-    let ended = board.cut(&[node, "--destroy-data"]);
-    ended.assert_code(2);
-    ended.assert_says(&["other storage than run", "file behind the loop device"]);
-    assert!(!ended.says(&["NOT SAFE"]), "{:#?}", ended.err);
+    needs!(root, "losetup", "unshare", "mkfs.ext4");
+    for kind in ["device", "--mount", "folder"] {
+        let scratch = or_skip!(Scratch::new());
+        let [first, other] = ["first.img", "other.img"].map(|name| scratch.image(name, 64));
+        let (first, other) = (or_skip!(first), or_skip!(other));
+        for image in [&first, &other] {
+            or_skip!(run(&[MKFS.as_slice(), &[text(image)]].concat()));
+        }
+        let device = or_skip!(LoopDevice::over(&first));
+        let node = text(device.node());
+        let point = scratch.join("mnt");
+        let exchange = format!(
+            "losetup --detach {node}\nuntil losetup {node} '{}'; do sleep 0.1; done",
+            text(&other)
+        );
+        let (point, mount) = (text(&point), format!("{node}:ext4"));
+        let remount = format!("umount '{point}'\n{exchange}\nmount {node} '{point}'");
+        let mounted = match kind {
+            "folder" => Some(or_skip!(Mount::new(&[], node, Path::new(point)))),
+            _ => None,
+        };
+        let board = Restarted::new(if mounted.is_some() {
+            &remount
+        } else {
+            &exchange
+        });
+        let folder = board.machine.bed.folder();
+        let ended = match kind {
+            "device" => board.cut(&[node, "--destroy-data"]),
+            "--mount" => board.cut(&[text(&folder), "--mount", &mount]),
+            _ => board.cut(&[point]),
+        };
+        ended.assert_code(2);
+        ended.assert_says(&["other storage than run", "file behind the loop device"]);
+        assert!(!ended.says(&["NOT SAFE"]), "{kind}: {:#?}", ended.err);
+    }
 }
 
 /// The image of a loop device that is removed tells nothing of it.
