@@ -56,10 +56,10 @@ for module in virtio_pci virtio_blk virtio_scsi sd_mod nvme ext4 btrfs f2fs xfs 
 done
 for second in $(seq 30); do
     sleep 1
-    [ -e /sys/block/sdc ] && [ $(ls -d /sys/block/nvme*n1 | wc -l) -ge 2 ] && break
-done
-for disk in /sys/block/nvme*n1; do
-    grep -q plain $disk/device/serial && export NVME=/dev/${disk##*/}
+    for disk in /sys/block/nvme*n1; do
+        grep -q plain $disk/device/serial && export NVME=/dev/${disk##*/}
+    done
+    [ -e /sys/block/sdc ] && [ \"$NVME\" ] && break
 done
 /xtask stacks --inside \"$(sed 's/.* only=//; s/%20/ /g' /proc/cmdline)\"
 poweroff -f
