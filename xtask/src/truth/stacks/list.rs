@@ -23,7 +23,7 @@ umount /below 2>/dev/null
 sleep 1
 for disk in vda vdb sda sdc nvme0n1 ${NVME#/dev/}; do
     echo 'write back' > /sys/block/$disk/queue/write_cache
-    for seek in 0 240; do dd if=/dev/zero of=/dev/$disk bs=1M count=16 seek=$seek conv=fsync; done
+    for seek in 0 304; do dd if=/dev/zero of=/dev/$disk bs=1M count=16 seek=$seek conv=fsync; done
     blockdev --rereadpt /dev/$disk
 done 2>/dev/null
 rm -rf /dev/g /etc/lvm/devices
@@ -100,7 +100,6 @@ pub const STACKS: &[Topology] = stacks! {
     "ext2" false None, "mkfs.ext2 -q -F /dev/vda; mount /dev/vda /mnt"
     "xfs" false None, "mkfs.xfs -q -f /dev/vda; mount /dev/vda /mnt"
     "xfs, log elsewhere" false None, "mkfs.xfs -q -f -l logdev=/dev/vdb,size=64m /dev/vda; mount -o logdev=/dev/vdb /dev/vda /mnt"
-    "ext4, journal elsewhere" false None, "mke2fs -q -F -b 4096 -O journal_dev /dev/vdb; mkfs.ext4 -q -F -b 4096 -E lazy_itable_init=0 -J device=/dev/vdb /dev/vda; mount /dev/vda /mnt"
     "partition" false None, "halves /dev/vda; ext4 /dev/vda2"
     "crypt (device)" false Some("/dev/mapper/x"), "crypt x /dev/vda"
     "crypt on a partition" false None, "halves /dev/vda; crypt x /dev/vda1; ext4 /dev/mapper/x"

@@ -36,7 +36,7 @@ const PACKAGES: &str = "bcache-tools btrfs-progs busybox-static dmsetup e2fsprog
 /// Folders of a kernel's modules that hold those of storage.
 const MODULES: &str = "arch block crypto drivers/ata drivers/block drivers/dax drivers/md \
                        drivers/nvme drivers/scsi drivers/virtio fs lib mm";
-const DISK_MIB: u64 = 256;
+const DISK_MIB: u64 = 320;
 
 const INIT: &str = "#!/bin/busybox sh
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin
