@@ -285,7 +285,7 @@ impl Layer {
             number.starts_with(|first: char| first.is_ascii_digit())
         };
         let names = ["ublkb", "zd", "rbd", "drbd"];
-        self.identity.kind == DeviceKind::Nbd || names.iter().any(|kind| is_numbered(&kind))
+        self.identity.kind == DeviceKind::Nbd || names.iter().any(is_numbered)
     }
 
     fn caveat(&self) -> Option<String> {
