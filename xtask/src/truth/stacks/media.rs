@@ -50,6 +50,7 @@ const WRONG_WORDS: &[&str] = &[
     "ERRORS",
     "efective",
     "LOST",
+    "nreadable",
     "came back",
     "panicked",
 ];
@@ -201,7 +202,7 @@ fn unplug(words: &str, folder: Option<&str>, mib: u64, code: i32) -> Faults {
         format!("[w]\n{jobs}\nrw=write\nbs=64k\nsize=80m\ndirect=1\n"),
     )?;
     let before = moved(&device)?;
-    let session = Session::new()?;
+    let session = OwnStore::new()?;
     let mut running = session.start(&words.replace('@', folder.unwrap_or(&node)))?;
     let early = running.until(|| Ok(moved(&device)? >= before + (mib << 20)))?;
     fs::write(format!("/sys/block/{device}/device/delete"), "1")?;
@@ -268,7 +269,7 @@ fn swap(resumed: &Resumed, first: usize, is_told: bool) -> Faults {
     let device = insert(first)?;
     let node = format!("/dev/{device}");
     let before = moved(&device)?;
-    let session = Session::new()?;
+    let session = OwnStore::new()?;
     let mut running = session.start(&begin.replace('@', &node))?;
     let early = running.until(|| Ok(moved(&device)? >= before + (mib << 20)))?;
     ensure!(early.is_none(), "it ended: {}", end_of(&session.said()?));
@@ -310,14 +311,14 @@ fn swap(resumed: &Resumed, first: usize, is_told: bool) -> Faults {
 }
 
 /// A store of its own, and what the last command said.
-struct Session(Scratch);
+struct OwnStore(Scratch);
 
-impl Session {
+impl OwnStore {
     fn new() -> Result<Self> {
         Ok(Self(Scratch::new()?))
     }
 
-    fn start(&self, words: &str) -> Result<Running> {
+    fn start(&self, words: &str) -> Result<StartedCommand> {
         let said = File::create(self.0.join("said"))?;
         let mut command = Command::new("/assay");
         command
@@ -328,7 +329,7 @@ impl Session {
             .stdout(said.try_clone()?)
             .stderr(said);
         let process = Process::start(&mut command)?;
-        Ok(Running { process })
+        Ok(StartedCommand { process })
     }
 
     fn said(&self) -> Result<String> {
@@ -342,11 +343,11 @@ impl Session {
     }
 }
 
-struct Running {
+struct StartedCommand {
     process: Process,
 }
 
-impl Running {
+impl StartedCommand {
     /// Waits until something is so, then `None`, or until the command has ended: its exit code, or
     /// -1 if a signal ended it.
     fn until(&mut self, is_so: impl Fn() -> Result<bool>) -> Result<Option<i32>> {
