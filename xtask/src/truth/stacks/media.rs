@@ -98,19 +98,19 @@ const ON_FILES: &[Unplugged] = table! {
     130 5 "capacity @"
     100 5 "soak @ --size 64M --passes 3"
     64 5 "sweep @ --size 32M --vary read_ahead_kb=64,128 --only seq-*"
-    24 5 "qualify @ --size 64M"
-    96 5 "qualify @ --size 64M"
+    24 5 "qualify @ --size 32M"
+    64 5 "qualify @ --size 32M"
     24 5 "run /tmp/jobs.fio"
     24 1 "fio --name=w --directory=@ --rw=write --bs=64k --size=90m --direct=1"
     96 5 "disks @ --size 64M"
     96 5 "mark @ --size 64M"
-    100 5 "replay /tmp/trace.iolog @ --speed max"
+    24 5 "replay /tmp/trace.iolog @ --speed max"
     24 5 "scenario /tmp/scenario.toml @"
-    8 5 "scenario app-install @"
+    8 5 "scenario app-install @ --scale 0.1"
     96 5 "traits @ --size 64M"
     17 5 "ping @ --size 16M --count 1000 --interval 10ms"
     24 5 "iozone -f @/file -i 0 -i 1 -s 90m -r 64k -e"
-    40 5 "androbench @ --size 32M"
+    12 5 "androbench @ --size 8M"
     24 1 "dd if=/dev/zero of=@/file bs=1M oflag=direct"
 };
 
@@ -120,7 +120,7 @@ type Resumed = (&'static str, u64, Signal);
 const RESUMED: &[Resumed] = table! {
     60 KILL "soak @ --size 48M --passes 2 --checkpoint 1s --destroy-data"
     100 INT "sweep @ --size 16M --trials 2 --vary read_ahead_kb=64,128 --only seq-read-1m,seq-write-1m --destroy-data"
-    60 KILL "sweep @ --trials 2 --vary read_ahead_kb=64,128 --destroy-data -- iozone -f @ -i 0 -s 16m -r 64k -e --destroy-data"
+    60 KILL "sweep @ --trials 2 --vary read_ahead_kb=64,128 --destroy-data -- iozone -f @ -i 0 -s 16m -r 64k -e"
 };
 
 /// The words for QEMU that add the disks.
@@ -160,7 +160,10 @@ pub fn inside(only: &str) -> Result<()> {
         }
     }
     let (mut right, mut wrong) = (0, 0);
-    for (name, case) in cases.iter().filter(|(name, _)| name.contains(only)) {
+    for (name, case) in cases
+        .iter()
+        .filter(|(name, _)| only.split('|').any(|part| name.contains(part)))
+    {
         let faults = case().unwrap_or_else(|error| vec![format!("{error:#}")]);
         if faults.is_empty() {
             right += 1;
@@ -375,7 +378,7 @@ fn make_files() -> Result<()> {
         trace += &format!("f write {} 65536\n", block * 65536);
     }
     fs::write(TRACE, trace + "f close\n")?;
-    let scenario = "about = \"Writes\"\n[[step]]\nname = \"w\"\ndo = \"write\"\nfile = \"f\"\nsize = \"64M\"\n\
+    let scenario = "about = \"Writes\"\nreserve = \"8M\"\n[[step]]\nname = \"w\"\ndo = \"write\"\nfile = \"@device\"\nsize = \"48M\"\n\
                     direct = true\n";
     fs::write(SCENARIO, scenario)?;
     Ok(())
