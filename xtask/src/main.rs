@@ -72,6 +72,9 @@ cargo xtask COMMAND
   stacks [--kernel 6.1|6.12] [--only TEXT] [--assay PROGRAM]
                        labels on stacks of devices (LVM, md, multipath, bcache, ...) in a guest
                        of QEMU with Debian's kernels; an hour, without KVM
+  stacks --media yes [--kernel 6.1|6.12] [--only TEXT] [--assay PROGRAM]
+                       in the same guest: disks that are unplugged under each command, and
+                       swapped before it is resumed; half an hour
   digests              simulated runs on aarch64, bit for bit those of this machine
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [NAME]...     build the static agents, or only some: aarch64, and

@@ -184,6 +184,14 @@ impl Device {
         Some(Bytes(sectors.checked_mul(SECTOR_BYTES)?))
     }
 
+    /// True for a SCSI disk or an NVMe controller that is being removed, or that the kernel has
+    /// given up: it still has its folder.
+    pub(crate) fn is_leaving(&self) -> bool {
+        let state = attr::text(&self.disk_dir().join("device/state")).unwrap_or_default();
+        let words = ["cancel", "deleted", "offline", "transport-offline", "dead"];
+        words.contains(&&*state) || state.starts_with("deleting")
+    }
+
     /// The file behind a loop device, as the kernel writes it.
     pub(crate) fn backing_file(&self) -> Option<PathBuf> {
         attr::text(&self.dir.join("loop/backing_file")).map(PathBuf::from)

@@ -20,6 +20,7 @@ use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{counters as counted, glance, snapshot};
+use assay_probe::stack::device_gone;
 use rustix::fs::{Mode, OFlags};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,6 +42,8 @@ pub(super) struct LoadWatch<'a> {
     under_way: Option<Wave>,
     /// Evidence of the waves that have ended.
     evidence: Vec<WaveEvidence>,
+    /// A device that went away, in words.
+    lost: Option<String>,
     /// The first message that could not be sent.
     unsent: Option<FrameError>,
 }
@@ -77,6 +80,7 @@ impl<'a> LoadWatch<'a> {
             disks: Disks::default(),
             under_way: None,
             evidence: Vec::new(),
+            lost: None,
             unsent: None,
         }
     }
@@ -87,6 +91,7 @@ impl<'a> LoadWatch<'a> {
             return Err(error);
         }
         report.evidence = std::mem::take(&mut self.evidence);
+        report.lost = self.lost.take();
         report.disks = self.disks.uses(self.roots);
         send_report(self.outbox, report)
     }
@@ -239,6 +244,11 @@ impl LoadObserver for LoadWatch<'_> {
         if let Some(wave) = self.under_way.take() {
             let evidence = self.evidence_of(&wave);
             self.evidence.extend(evidence);
+            let mut places = wave.places.iter().map(|place| &place.storage);
+            if let Some(gone) = places.find(|storage| device_gone(self.roots, storage)) {
+                let lost = || format!("{} went away", gone.words());
+                self.lost.get_or_insert_with(lost);
+            }
         }
     }
 

@@ -364,6 +364,14 @@ impl Observer for Steps<'_> {
             return;
         };
         let evidence = self.evidence(&step);
+        // A filter's own messages are those of another program, which may take it for the end.
+        if self.order.work.spec().is_filter()
+            && let Some(Evidence { storage, .. }) = &evidence
+            && device_gone(self.roots, storage)
+        {
+            let gone = format!("{} went away", storage.words());
+            self.note(NoteWeight::Warning, gone);
+        }
         let WorkOrder { trial, seed, .. } = *self.order;
         let record = TrialRecord {
             started_unix_ms: step.started_unix_ms,

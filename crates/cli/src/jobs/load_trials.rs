@@ -171,6 +171,10 @@ impl Runner {
             if signal.is_some() {
                 return Ok(Ending::of(RunEnd::Cancelled, signal));
             }
+            // Another repetition would make a file in its place.
+            if let Some(error) = report.lost {
+                return Ok(Ending::of(RunEnd::DeviceLost { error }, None));
+            }
         }
         Ok(Ending {
             failure: self.data_differed(),

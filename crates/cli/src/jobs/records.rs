@@ -267,6 +267,7 @@ impl Repetition<'_> {
                 at_unix_ms: self.report.at_unix_ms,
                 interim: self.report.interim,
                 stopped: self.report.stopped,
+                lost: None,
             },
             members: entry
                 .streams

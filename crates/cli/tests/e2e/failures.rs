@@ -260,3 +260,26 @@ fn a_device_that_is_pulled_is_neither_fake_nor_faulty() {
         );
     }
 }
+
+/// Another repetition would make a file in its place, and measure memory.
+#[test]
+fn no_repetition_follows_a_device_that_is_pulled() {
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 2048));
+    let bed = Bed::new();
+    let jobs = scratch.join("jobs.fio");
+    let node = text(device.node());
+    let job = format!("[w]\nfilename={node}\nrw=write\nbs=64k\ntime_based\nruntime=60\ndirect=1\n");
+    fs::write(&jobs, job).unwrap();
+    let before = moved(&device);
+    let running = bed.start(&["run", text(&jobs), "--trials", "3"]);
+    until("it is under way", || moved(&device) > before + (12 << 20));
+    pull(&running, &device, &scratch.join("disk.img"));
+    let ended = running.end();
+    ended.assert_code(5);
+    ended.assert_says(&["assay:", "went away"]);
+    let run = bed.stored("last");
+    assert_eq!(run["run"]["status"], "failed");
+    assert_eq!(run["trials"].as_array().map(Vec::len), Some(1));
+}

@@ -26,6 +26,9 @@ pub struct LoadReport {
     /// It was stopped before all streams had done what they were to do.
     #[serde(default)]
     pub stopped: bool,
+    /// A device that went away while a wave worked on it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
 }
 
 /// Kernel evidence while a wave ran, for one storage.

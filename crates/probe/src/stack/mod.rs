@@ -149,15 +149,15 @@ impl<'a> View<'a> {
 
 /// Returns true if the device under test, or every disk below it, has vanished since `storage` was
 /// resolved. A device of the same name but another number is another device. A device whose size
-/// became zero has lost its medium: a card reader stays when its card is pulled. False if there is
-/// no device to begin with.
+/// became zero has lost its medium: a card reader stays when its card is pulled. One that the kernel
+/// is removing, or has given up, fails all I/O. False if there is no device to begin with.
 pub fn device_gone(roots: &Roots, storage: &Storage) -> bool {
     let gone = |layer: &Layer| {
         Device::named(roots, &layer.name).is_none_or(|device| {
             let renumbered =
                 (device.number.major, device.number.minor) != (layer.major, layer.minor);
             let had_medium = layer.size.is_some_and(|size| size > Bytes(0));
-            renumbered || (had_medium && device.size() == Some(Bytes(0)))
+            renumbered || (had_medium && device.size() == Some(Bytes(0))) || device.is_leaving()
         })
     };
     storage

@@ -637,6 +637,19 @@ fn a_reader_whose_card_was_pulled_is_gone() {
 }
 
 #[test]
+fn a_disk_that_the_kernel_removes_or_gives_up_is_gone() {
+    let machine = two_disks();
+    let storage = resolve(&machine, &directory("/home", "8:1"), "/home");
+    for (state, is_gone) in [("running", false), ("cancel", true), ("offline", true)] {
+        machine.file(
+            "sys/devices/pci/block/sda/device/state",
+            &format!("{state}\n"),
+        );
+        assert_eq!(device_gone(&machine.roots, &storage), is_gone, "{state}");
+    }
+}
+
+#[test]
 fn memory_is_never_gone() {
     let machine = Machine::new();
     machine.mountinfo("41 27 0:30 / /x rw - tmpfs tmpfs rw\n");

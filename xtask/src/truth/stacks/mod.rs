@@ -2,6 +2,7 @@
 
 mod list;
 pub mod lowest;
+mod media;
 
 use super::jobs::{JOBS, Neighbour, On};
 use super::trace::Tracer;
@@ -24,6 +25,9 @@ use std::process::{Command, Stdio};
 const RECIPE: &str = "1";
 const FOLDER: &str = "stacks";
 const QEMU: &str = "qemu-system-x86_64";
+/// Words of the guest's side.
+const INSIDE: &str = "--inside";
+const MEDIA_INSIDE: &str = "--media-inside";
 
 /// Kernels, each with the package that depends on its newest one.
 const KERNELS: [(&str, &str); 2] = [
@@ -61,20 +65,25 @@ for second in $(seq 30); do
     done
     [ -e /sys/block/sdc ] && [ \"$NVME\" ] && break
 done
-/xtask stacks --inside \"$(sed 's/.* only=//; s/%20/ /g' /proc/cmdline)\"
+/xtask stacks $(sed 's/.* task=//; s/ .*//' /proc/cmdline) \\
+    \"$(sed 's/.* only=//; s/%20/ /g' /proc/cmdline)\"
 poweroff -f
 ";
 
 /// Measures on all stacks and kernels, or some; fails when a label is wrong.
 pub fn check(arguments: &[&str]) -> Result<()> {
-    let (mut only, mut kernel, mut assay) = (String::new(), None, None);
+    let (mut only, mut kernel, mut assay, mut task) = (String::new(), None, None, INSIDE);
     for pair in arguments.chunks(2) {
         match pair {
-            ["--inside", only] => return inside(only),
+            [INSIDE, only] => return inside(only),
+            [MEDIA_INSIDE, only] => return media::inside(only),
+            ["--media", "yes"] => task = MEDIA_INSIDE,
             ["--only", text] => only = text.replace(' ', "%20"),
             ["--kernel", name] => kernel = Some(*name),
             ["--assay", path] => assay = Some(PathBuf::from(path)),
-            _ => bail!("stacks has the options --kernel, --only and --assay, with a value"),
+            _ => bail!(
+                "stacks has the options --kernel, --only and --assay, with a value, and --media yes"
+            ),
         }
     }
     packages::prepare(FOLDER, RECIPE, prepare).context("cannot prepare the guest")?;
@@ -84,7 +93,7 @@ pub fn check(arguments: &[&str]) -> Result<()> {
     let programs = programs(&folder, &scratch, &assay)?;
     let all = KERNELS.iter().map(|(name, _)| *name);
     for name in all.filter(|name| kernel.is_none_or(|it| it == *name)) {
-        boot(&folder, &scratch, &programs, name, &only)?;
+        boot(&folder, &scratch, &programs, name, task, &only)?;
     }
     Ok(())
 }
@@ -179,7 +188,14 @@ fn programs(folder: &Path, scratch: &Scratch, assay: &Path) -> Result<PathBuf> {
 }
 
 /// Starts the guest, and repeats what it prints.
-fn boot(folder: &Path, scratch: &Scratch, programs: &Path, kernel: &str, only: &str) -> Result<()> {
+fn boot(
+    folder: &Path,
+    scratch: &Scratch,
+    programs: &Path,
+    kernel: &str,
+    task: &str,
+    only: &str,
+) -> Result<()> {
     let image = scratch.join("initrd");
     let mut all = File::create(&image)?;
     let modules = folder.join(format!("modules-{kernel}.gz"));
@@ -214,7 +230,10 @@ fn boot(folder: &Path, scratch: &Scratch, programs: &Path, kernel: &str, only: &
     qemu.args(words(&machine.join(" ")))
         .arg("-initrd")
         .arg(&image);
-    let kernel_line = format!("console=ttyS0 quiet panic=-1 only={only}");
+    if task == MEDIA_INSIDE {
+        qemu.args(words(&media::machine(scratch.path())?));
+    }
+    let kernel_line = format!("console=ttyS0 quiet panic=-1 task={task} only={only}");
     let image = folder.join(format!("vmlinuz-{kernel}"));
     qemu.arg("-kernel")
         .arg(image)
@@ -225,7 +244,7 @@ fn boot(folder: &Path, scratch: &Scratch, programs: &Path, kernel: &str, only: &
     let (mut done, mut failed) = (false, false);
     for line in lines.map_while(Result::ok) {
         println!("{kernel}: {}", line.trim_end());
-        done |= line.starts_with("truth: ");
+        done |= line.starts_with("truth: ") || line.starts_with("media: ");
         failed |= line.starts_with("xtask: ");
     }
     guest.wait()?;

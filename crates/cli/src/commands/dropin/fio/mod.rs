@@ -116,6 +116,9 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
     let report = loads::execute(&mut host, load, &mut results)?;
     results.close_notes();
     results.present(&report)?;
+    if let Some(lost) = &report.lost {
+        say(&format!("assay: {lost}"));
+    }
     Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
 }
 
