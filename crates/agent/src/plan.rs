@@ -231,7 +231,7 @@ impl<'a> Runner<'a> {
                 Ok(_) => bench.run(&planned.job, slot.trial, position, &mut tell),
                 Err(error) => EndedTrial {
                     record: self.not_begun(slot, position, error)?,
-                    fatal: None,
+                    fatal: Fatal::of(error, None, bench.roots, bench.storage),
                 },
             };
             record.in_force = prepared.unwrap_or_default();

@@ -107,6 +107,8 @@ impl RepeatedLoad {
         let devices: BTreeSet<&PathBuf> = named.filter(|path| path.starts_with("/dev")).collect();
         for path in devices {
             match host.inspect(path) {
+                // It is refused when it is opened.
+                Ok(found) if !found.in_use.is_empty() => {}
                 Ok(found) => {
                     let at = announce::storage(&admission::of(&found), &found.storage);
                     if let Some(held) = announce::held(&found) {
@@ -114,7 +116,6 @@ impl RepeatedLoad {
                     }
                 }
                 Err(failure) if failure.is_lost() => return Err(failure),
-                // It is refused when it is opened.
                 Err(_) => {}
             }
         }
