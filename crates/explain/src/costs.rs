@@ -14,6 +14,7 @@ use assay_flash::workload::{Issue, SimulatedJob, run_issued};
 use assay_flash::{BLOCK_BYTES, FlashError};
 use assay_lang::{counted, tr};
 use assay_model::job::{Direction, OpenSync, Rw};
+use assay_model::number::as_u64;
 use assay_model::storage::{DeviceKind, Storage};
 use assay_model::units::three_digits;
 use assay_report::describe;
@@ -256,12 +257,7 @@ fn simulated(
     let mut device = Device::new(part, policy).ok()?;
     let ios = one.ios / u64::try_from(one.trials.max(1)).unwrap_or(1);
     let ramp_us = as_f64(job.ramp_time.0) / 1e3;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a count"
-    )]
-    let warm = (ramp_us / one.interval_us.max(1e-3)) as u64;
+    let warm = as_u64(ramp_us / one.interval_us.max(1e-3));
     let asked = SimulatedJob {
         read_percent: if one.direction == Direction::Read {
             100

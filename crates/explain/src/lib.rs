@@ -24,6 +24,7 @@ use assay_flash::part::DeviceModel;
 use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_model::limits::Ceiling;
+use assay_model::number::as_f64;
 use assay_model::run::Run;
 use assay_model::units::Bytes;
 use assay_report::reference::{self, Bus};
@@ -242,9 +243,4 @@ impl Group<'_> {
             )
         })
     }
-}
-
-/// Counts and times are far below 2^53.
-const fn as_f64(value: u64) -> f64 {
-    value as f64
 }

@@ -3,6 +3,7 @@
 use crate::kinds::Kind;
 use crate::observed::Nothing;
 use assay_lang::tr;
+use assay_model::number::as_u64;
 use assay_model::units::{Nanos, three_digits};
 
 /// A part of the time; of what is not flash, nothing is programmed.
@@ -49,12 +50,7 @@ pub fn time(us: f64) -> String {
     match us.abs() < 1.0 {
         true => format!("{} µs", three_digits(us)),
         false => {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "positive, and printed with three digits"
-            )]
-            let ns = (us.abs() * 1e3).round() as u64;
+            let ns = as_u64((us.abs() * 1e3).round());
             let sign = if us < 0.0 { "-" } else { "" };
             format!("{sign}{}", Nanos(ns))
         }

@@ -1,5 +1,6 @@
 //! Virtual time.
 
+use assay_model::number::as_u64;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
@@ -15,12 +16,7 @@ impl Picos {
     /// The nearest whole number of picoseconds; negative numbers and those that are none
     /// are no time.
     pub fn from_us(us: f64) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "such casts saturate, and what is not a number becomes 0"
-        )]
-        Self((us * 1e6).round() as u64)
+        Self(as_u64((us * 1e6).round()))
     }
 
     /// So many milliseconds.

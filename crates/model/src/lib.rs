@@ -22,6 +22,7 @@ pub mod load;
 pub mod measurement;
 pub mod metric;
 mod names;
+pub mod number;
 pub mod plan;
 pub mod rng;
 pub mod run;

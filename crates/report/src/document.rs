@@ -13,6 +13,7 @@ use crate::words::labels::Labels;
 use crate::words::style::Tone;
 use assay_lang::translated;
 use assay_model::metric::Unit;
+use assay_model::number::as_usize;
 use assay_model::units::Bytes;
 use assay_model::verdict::Change;
 
@@ -463,13 +464,7 @@ impl Cell {
 fn bar(low: f64, high: f64) -> String {
     /// Cells of the bar.
     const CELLS: usize = 10;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "0 to CELLS"
-    )]
-    let filled = (low.clamp(0.0, 1.0) * CELLS as f64).floor() as usize;
+    let filled = as_usize(low.clamp(0.0, 1.0) * CELLS as f64);
     let bar = format!("{}{}", "█".repeat(filled), "·".repeat(CELLS - filled));
     format!("{bar} {:>6}", shares(low, high))
 }

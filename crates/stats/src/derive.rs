@@ -24,6 +24,7 @@ use crate::summary::Summary;
 use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
+use assay_model::number::as_f64;
 use assay_model::trial::{CpuUse, DirectionTotals, Measurement, TrialRecord};
 use assay_model::work::StepDetail;
 use assay_model::work::memory::{
@@ -274,11 +275,6 @@ const fn direction_moved(measured: &Measurement) -> Option<Direction> {
         (0, 1..) => Some(Direction::Write),
         _ => None,
     }
-}
-
-/// Exact up to 2^53; beyond, 15 digits are enough for a figure.
-const fn as_f64(value: u64) -> f64 {
-    value as f64
 }
 
 impl Metrics {

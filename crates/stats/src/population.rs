@@ -3,6 +3,7 @@
 use crate::proportion::upper_bound;
 use crate::summary::Summary;
 use assay_model::figures::Better;
+use assay_model::number::as_usize;
 use std::collections::BTreeMap;
 
 /// Fewest units of which a quantile says anything.
@@ -60,12 +61,7 @@ impl Population {
             return None;
         }
         let place = share * (self.units() - 1) as f64;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "from 0 to the number of units"
-        )]
-        let (lower, upper) = (place.floor() as usize, place.ceil() as usize);
+        let (lower, upper) = (as_usize(place.floor()), as_usize(place.ceil()));
         let (below, above) = (self.values.get(lower)?, self.values.get(upper)?);
         Some(below + (above - below) * place.fract())
     }

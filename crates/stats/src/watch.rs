@@ -4,6 +4,7 @@
 //! Documentation/admin-guide/iostats.rst. A counter that ran backwards belongs
 //! to something that was exchanged meanwhile: it gives no figure.
 
+use assay_model::number::as_f64;
 use assay_model::work::watch::{DiskCounters, Memory, WatchSample};
 
 /// Figures of `free`, in bytes.
@@ -124,13 +125,13 @@ pub fn free(memory: &Memory) -> Free {
 /// Seconds between two samples; `None` when no time has passed.
 pub fn seconds(before: &WatchSample, after: &WatchSample) -> Option<f64> {
     let nanos = after.at_ns.checked_sub(before.at_ns)?;
-    (nanos > 0).then(|| real(nanos) / 1e9)
+    (nanos > 0).then(|| as_f64(nanos) / 1e9)
 }
 
 /// Computes the figures of `vmstat` for the time between two samples.
 pub fn vmstat(before: &WatchSample, after: &WatchSample) -> Option<VmStat> {
     let seconds = seconds(before, after)?;
-    let rate = |before: u64, after: u64| Some(real(after.checked_sub(before)?) / seconds);
+    let rate = |before: u64, after: u64| Some(as_f64(after.checked_sub(before)?) / seconds);
     let (memory, cpu) = (after.memory?, after.processor?);
     let (paged, paging) = (before.paging?, after.paging?);
     let was = before.processor?;
@@ -157,7 +158,7 @@ pub fn vmstat(before: &WatchSample, after: &WatchSample) -> Option<VmStat> {
 /// extrapolates): that counts as none, as `vmstat` has it.
 fn cpu_shares(before: &WatchSample, after: &WatchSample) -> Option<CpuShares> {
     let (was, is) = (before.processor?, after.processor?);
-    let since = |was: u64, is: u64| real(is.saturating_sub(was));
+    let since = |was: u64, is: u64| as_f64(is.saturating_sub(was));
     let guest = since(was.guest, is.guest);
     let user = since(was.user, is.user) + since(was.nice, is.nice);
     let system =
@@ -178,7 +179,7 @@ fn cpu_shares(before: &WatchSample, after: &WatchSample) -> Option<CpuShares> {
 
 /// Computes the figures of `iostat -x` for a device over `seconds` seconds.
 pub fn iostat(before: &DiskCounters, after: &DiskCounters, seconds: f64) -> Option<IoStat> {
-    let since = |was: u64, is: u64| Some(real(is.checked_sub(was)?));
+    let since = |was: u64, is: u64| Some(as_f64(is.checked_sub(was)?));
     let known = |was: Option<u64>, is: Option<u64>| since(was?, is?);
     let (was, is) = (&before.counters, &after.counters);
     let requests = |ios: f64, bytes: f64, ms: f64, merges: f64| Requests {
@@ -225,10 +226,6 @@ pub fn busiest<'a>(first: &WatchSample, last: &'a WatchSample) -> Option<&'a Dis
     };
     // `max_by_key` would take the last of equals.
     last.disks.iter().rev().max_by_key(|disk| moved(disk))
-}
-
-const fn real(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::fit::alignment;
 use crate::recording::{RecordedStep, Recording};
 use crate::{Action, RecordedIo};
 use assay_model::load::{Ddir, PerDirection};
+use assay_model::number::as_f64;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -181,10 +182,6 @@ fn rates(steps: &[RecordedStep], first_ns: u64, span_ns: u64) -> Vec<Rate> {
         }
     }
     rates
-}
-
-fn as_f64(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

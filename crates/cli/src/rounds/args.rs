@@ -8,6 +8,7 @@ use crate::exit::Failure;
 use crate::jobs::suite::SuiteArgs;
 use crate::ui::values::parse_time;
 use assay_model::condition::{Restore, TemperatureWindow};
+use assay_model::number::as_u32;
 use assay_model::units::Nanos;
 use clap::Args;
 
@@ -105,12 +106,7 @@ fn parse_kelvin(text: &str) -> Result<u32, String> {
     let kelvin = text.parse::<f64>().ok();
     let kelvin = kelvin.filter(|kelvin| (0.1..=100.0).contains(kelvin));
     let wrong = || format!("{text} is not a number of kelvin from 0.1 to 100");
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "within the range above"
-    )]
     kelvin
-        .map(|kelvin| (kelvin * 1e3).round() as u32)
+        .map(|kelvin| as_u32((kelvin * 1e3).round()))
         .ok_or_else(wrong)
 }

@@ -7,6 +7,7 @@ use super::{Moved, PlaceWanted};
 use crate::checks::estimate;
 use crate::checks::toml_file::Mistake;
 use assay_model::job::FlushCall;
+use assay_model::number::as_u64;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::scenario::{
     Act, ActPace, Action, DEVICE, Scenario, Stage, Sync, Tree, TreeAct, Writing,
@@ -280,15 +281,10 @@ impl KnownFiles {
 }
 
 /// The mean of sizes that are evenly spread by their logarithm: (b - a) / ln(b / a).
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "an estimate"
-)]
 fn mean((least, most): (u64, u64)) -> u64 {
     let (a, b) = (least.max(1) as f64, most.max(1) as f64);
     match b > a {
-        true => ((b - a) / (b / a).ln()) as u64,
+        true => as_u64((b - a) / (b / a).ln()),
         false => least,
     }
 }
@@ -343,11 +339,6 @@ fn scaled(action: &Action, scale: f64) -> Action {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a size on a scale is rounded, and the cast saturates"
-)]
 fn times(number: u64, scale: f64) -> u64 {
-    (number as f64 * scale).round() as u64
+    as_u64((number as f64 * scale).round())
 }

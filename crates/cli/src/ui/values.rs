@@ -1,5 +1,6 @@
 //! Values of flags: sizes, times, percentages, names.
 
+use assay_model::number::as_u64;
 use assay_model::text::clean;
 use assay_model::units::Nanos;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -36,13 +37,7 @@ pub fn parse_time(text: &str) -> Result<Nanos, String> {
     let number: f64 = number
         .parse()
         .map_err(|_| format!("{text} is not a time: use for example 500ms, 1s or 2min"))?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the cast saturates, and no number has a sign here"
-    )]
-    let nanos = (number * scale).round() as u64;
-    Ok(Nanos(nanos))
+    Ok(Nanos(as_u64((number * scale).round())))
 }
 
 /// Reads a margin such as `5`, `3%` or `2.5`; as a share.

@@ -2,6 +2,7 @@
 //! size, written cell by cell.
 
 use super::Output;
+use assay_model::number::as_u64;
 use assay_model::work::iozone::{IozoneRow, IozoneStep, RateUnit, Test};
 
 /// The columns that every table has.
@@ -154,11 +155,6 @@ impl RowText {
 }
 
 /// iozone's figures have no fractions.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "rates are neither negative nor beyond 64 bits"
-)]
 pub(super) fn whole(rate: f64) -> u64 {
-    rate as u64
+    as_u64(rate)
 }

@@ -6,6 +6,7 @@
 
 use super::series::Series;
 use super::{TraitFinding, Why};
+use assay_model::number::as_u64;
 use assay_model::units::Bytes;
 
 /// Standard errors that a step needs.
@@ -137,11 +138,6 @@ fn state(steps: &[BoundaryStep], best: &Explained) -> Option<TraitFinding> {
     found.filter(|_| adequate).map(TraitFinding::Boundaries)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "it was a number of bytes"
-)]
 pub(super) const fn bytes(x: f64) -> Bytes {
-    Bytes((x + 0.5) as u64)
+    Bytes(as_u64(x + 0.5))
 }

@@ -4,6 +4,7 @@ use super::series::Series;
 use super::{TraitFinding, Why};
 use crate::BLOCK_BYTES;
 use crate::fit::fit;
+use assay_model::number::as_u64;
 
 /// A prediction of a size that was left out may be off by so much.
 const MOST_OFF: f64 = 0.10;
@@ -55,15 +56,10 @@ pub(super) fn find(series: &Series) -> Result<TraitFinding, Why> {
     match (command_us, block_us) {
         (Some(command_us), Some(block_us)) if line.worst <= most_left && off <= MOST_OFF => {
             let ramp = (line.ramp > 0.02 * block_us.0).then_some(line.ramp);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a number of blocks"
-            )]
             Ok(TraitFinding::Costs {
                 command_us,
                 block_us,
-                ramp: ramp.map(|us| (us, line.ramp_blocks as u64)),
+                ramp: ramp.map(|us| (us, as_u64(line.ramp_blocks))),
                 worst_pct: off * 100.0,
             })
         }

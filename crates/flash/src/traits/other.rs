@@ -3,6 +3,7 @@
 use super::boundary::bytes;
 use super::series::{Course, Series, SeriesPoint};
 use super::{TraitFinding, Why};
+use assay_model::number::{as_u32, as_u64};
 use assay_model::units::Nanos;
 
 /// Standard errors that a difference needs.
@@ -109,14 +110,9 @@ pub(super) fn queue(series: &Series) -> Result<TraitFinding, Why> {
     }
     let near = |point: &&SeriesPoint| point.mean() <= best.mean() * 1.05;
     let depth = series.0.iter().find(near).map_or(best.x, |point| point.x);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a depth"
-    )]
     Ok(TraitFinding::Queue {
         gain,
-        depth: depth as u32,
+        depth: as_u32(depth),
     })
 }
 
@@ -191,11 +187,6 @@ fn is_tight(part: &[f64], level: f64) -> bool {
     near.count() * 10 >= part.len() * 9
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a pause in milliseconds"
-)]
 const fn millis(ms: f64) -> Nanos {
-    Nanos::millis(ms as u64)
+    Nanos::millis(as_u64(ms))
 }

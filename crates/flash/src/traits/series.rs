@@ -2,6 +2,7 @@
 
 use super::Trait;
 use super::ask::TraitJob;
+use assay_model::number::as_usize;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_stats::distributions::{normal_quantile, student};
 use std::collections::BTreeMap;
@@ -30,17 +31,12 @@ impl SeriesPoint {
 
     /// The lower quartile of the trials: what else goes on only adds to a time, and adds to
     /// some trials more than to others.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a few trials"
-    )]
     pub fn undisturbed(&self) -> f64 {
         let mut us = self.us.clone();
         us.sort_by(f64::total_cmp);
         let place = us.len().saturating_sub(1) as f64 / 4.0;
         let at = |place: usize| us.get(place).or(us.last()).copied().unwrap_or_default();
-        let (low, high) = (at(place as usize), at(place as usize + 1));
+        let (low, high) = (at(as_usize(place)), at(as_usize(place) + 1));
         low + (high - low) * place.fract()
     }
 }

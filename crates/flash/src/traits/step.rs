@@ -3,6 +3,7 @@
 use super::boundary::bytes;
 use super::series::Series;
 use super::{TraitFinding, Why};
+use assay_model::number::as_u32;
 
 /// Standard errors between two levels.
 const SIGMAS: f64 = 6.0;
@@ -107,14 +108,9 @@ pub(super) fn open_units(writes: &Series, reads: &Series) -> Result<TraitFinding
     if found.after < found.before {
         return Err(Why::Unclear);
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts of units"
-    )]
     Ok(TraitFinding::OpenUnits {
-        least: last.0 as u32,
-        most: first.0 as u32 - 1,
+        least: as_u32(last.0),
+        most: as_u32(first.0) - 1,
         extra_us: found.after - found.before,
     })
 }

@@ -4,6 +4,7 @@ use crate::document::{Cell, Column, Document, Section, Table, TableRow};
 use crate::words::text::clean;
 use assay_lang::tr;
 use assay_model::load::Ddir;
+use assay_model::number::as_f64;
 use assay_model::units::{Bytes, Nanos};
 use assay_trace::describe::{Description, Rate};
 
@@ -147,10 +148,6 @@ fn line(rates: &[Rate], ascii: bool, of: impl Fn(&Rate) -> u64) -> String {
         if ascii { ASCII[height] } else { BLOCKS[height] }
     };
     format!("|{}|", rates.iter().map(block).collect::<String>())
-}
-
-fn as_f64(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

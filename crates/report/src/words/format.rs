@@ -2,6 +2,7 @@
 //! of `assay_model::units`, so that all outputs print the same digits.
 
 use assay_model::metric::Unit;
+use assay_model::number::as_u64;
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos, three_digits};
 
 /// A value with its unit: `88.2 MB/s`, `2430 IOPS`, `1.20 ms`, `42.0 %`.
@@ -119,23 +120,13 @@ fn tps(value: f64) -> String {
 }
 
 /// A number of bytes that was computed as a real number.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates; three digits are printed"
-)]
 pub(crate) fn bytes(value: f64) -> Bytes {
-    Bytes(value.round() as u64)
+    Bytes(as_u64(value.round()))
 }
 
 /// A span that was computed as a real number.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates; three digits are printed"
-)]
 pub fn nanos(value_ns: f64) -> Nanos {
-    Nanos(value_ns.round() as u64)
+    Nanos(as_u64(value_ns.round()))
 }
 
 /// A share in percent without the sign and without needless digits: `5`, `2.5`.

@@ -10,6 +10,7 @@ use super::write::{Flusher, open_to_write, write_block};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
 use assay_engine::held;
+use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
 use assay_model::work::scenario::{Sync, Tree, TreeAct};
 use assay_stats::histogram::Histogram;
@@ -88,16 +89,9 @@ fn size((least, most): (u64, u64), rng: &mut SplitMix64) -> u64 {
     if least == most {
         return least;
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a size between two others"
-    )]
-    {
-        let part = rng.below(1 << 32) as f64 / (1_u64 << 32) as f64;
-        let size = (least as f64).ln() + part * ((most as f64).ln() - (least as f64).ln());
-        (size.exp() as u64).clamp(least, most)
-    }
+    let part = rng.below(1 << 32) as f64 / (1_u64 << 32) as f64;
+    let size = (least as f64).ln() + part * ((most as f64).ln() - (least as f64).ln());
+    as_u64(size.exp()).clamp(least, most)
 }
 
 /// Which file follows which: one ring through all of them.

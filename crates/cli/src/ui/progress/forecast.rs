@@ -1,6 +1,7 @@
 //! Forecast of a run's remaining time: a job's trials take as long as its last one, and jobs that
 //! have not run yet deviate from the plan as the others did.
 
+use assay_model::number::as_u64;
 use assay_model::units::Nanos;
 
 /// Time left, from what was planned and what trials really took.
@@ -51,11 +52,6 @@ impl Forecast {
         Nanos(later + current.0.saturating_sub(spent.0))
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a guess, shown in seconds"
-    )]
     fn guess(&self, (job, planned): &(usize, Nanos)) -> Nanos {
         if let Some(last) = self.last[*job] {
             return last;
@@ -63,7 +59,7 @@ impl Forecast {
         let whole: u64 = self.trials.iter().map(|(_, planned)| planned.0).sum();
         let trust = (whole / TRUST_IN_PLAN).max(1);
         let pace = (self.spent.0 + trust) as f64 / (self.planned.0 + trust) as f64;
-        Nanos((planned.0 as f64 * pace) as u64)
+        Nanos(as_u64(planned.0 as f64 * pace))
     }
 
     /// Time left to do the rest of something, in bytes or in whatever it is counted,

@@ -1,5 +1,6 @@
 //! The rate of one direction.
 
+use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
 
 /// At most this much lateness is made up for, so that a stall is not followed
@@ -86,13 +87,8 @@ impl Limit {
 
 /// The gap between two arrivals of a Poisson process, of which the mean is
 /// `mean_ns`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "at most 37 times the mean; a cast of more saturates"
-)]
 fn exponential(mean_ns: u64, rng: &mut SplitMix64) -> u64 {
-    (mean_ns as f64 * -(1.0 - rng.fraction()).ln()) as u64
+    as_u64(mean_ns as f64 * -(1.0 - rng.fraction()).ln())
 }
 
 #[cfg(test)]

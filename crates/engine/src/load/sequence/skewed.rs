@@ -1,6 +1,7 @@
 //! Random numbers of which some are more frequent than others.
 
 use crate::permutation::Permutation;
+use assay_model::number::as_u64;
 use assay_model::rng::SplitMix64;
 
 /// Draws numbers below a bound by some law.
@@ -97,33 +98,23 @@ impl Skewed {
 }
 
 /// That share of `bound`, rounded down.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the share is between 0 and 1"
-)]
 fn share(bound: u64, share: f64) -> u64 {
-    (bound as f64 * share.clamp(0.0, 1.0)) as u64
+    as_u64(bound as f64 * share.clamp(0.0, 1.0))
 }
 
 /// A normal number in `0..bound` (Box and Muller 1958). A mean at the edge of
 /// the bound and any deviation up to the bound leave at least a third of the
 /// draws inside.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "checked to be between 0 and the bound"
-)]
 fn normal(bound: u64, mean: f64, deviation: f64, rng: &mut SplitMix64) -> u64 {
     if deviation == 0.0 {
-        return mean as u64;
+        return as_u64(mean);
     }
     loop {
         let radius = (-2.0 * (1.0 - rng.fraction()).ln()).sqrt();
         let angle = std::f64::consts::TAU * rng.fraction();
         let number = mean + deviation * radius * angle.cos();
         if number >= 0.0 && number < bound as f64 {
-            return number as u64;
+            return as_u64(number);
         }
     }
 }
@@ -183,18 +174,13 @@ impl Zipf {
     }
 
     /// The next rank, from 0.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 1 and the number of ranks"
-    )]
     fn rank(&self, rng: &mut SplitMix64) -> u64 {
         loop {
             let area = self.last + rng.fraction() * (self.first - self.last);
             let x = self.inverse(area);
             let rank = x.round().clamp(1.0, self.ranks);
             if rank - x <= self.near || area >= self.integral(rank + 0.5) - self.weight(rank) {
-                return rank as u64 - 1;
+                return as_u64(rank) - 1;
             }
         }
     }

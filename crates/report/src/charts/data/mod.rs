@@ -16,6 +16,7 @@ use crate::charts::draw::Chart;
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
 use assay_model::figures::Import;
+use assay_model::number::as_f64;
 use assay_model::run::Run;
 use std::collections::HashMap;
 
@@ -117,10 +118,6 @@ impl Gallery {
         ];
         lists.into_iter().flatten().chain(&self.session)
     }
-}
-
-fn as_f64(n: u64) -> f64 {
-    n as f64
 }
 
 /// A row's place on an axis of names.

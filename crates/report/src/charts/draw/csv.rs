@@ -3,6 +3,7 @@
 
 use super::{Axis, Body, Chart, Grid, Panel, Plane, Scale};
 use crate::machine::csv::harmless;
+use assay_model::number::as_usize;
 use csv::Writer;
 use std::io::{self, Write};
 
@@ -74,12 +75,7 @@ fn heading(axis: &Axis, other: &str) -> String {
 /// A number, or the name that stands there; between two names it belongs to the
 /// nearer one.
 fn value(axis: &Axis, value: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a name's number"
-    )]
-    let near = value.round().max(0.0) as usize;
+    let near = as_usize(value.round());
     match &axis.scale {
         Scale::Names(names) => harmless(names.get(near).map_or("", String::as_str)).into_owned(),
         _ => value.to_string(),

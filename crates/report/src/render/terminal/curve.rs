@@ -3,6 +3,7 @@
 use super::Page;
 use crate::words::style::Tone;
 use crate::words::text::width;
+use assay_model::number::as_usize;
 use std::io;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -51,12 +52,7 @@ fn block(rate: f64, peak: f64, blocks: &[char; 8]) -> char {
     if rate <= 0.0 || peak <= 0.0 {
         return ' ';
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "0 to 8"
-    )]
-    let index = (rate / peak * 8.0) as usize;
+    let index = as_usize(rate / peak * 8.0);
     blocks[index.min(blocks.len() - 1)]
 }
 

@@ -3,6 +3,7 @@
 use crate::exit::EXIT_CODES;
 use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
+use assay_model::number::as_u32;
 use assay_model::units::Bytes;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -93,12 +94,7 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
     if !(0.01..=1_000.0).contains(&factor) {
         return Err("from 0.01 to 1000, or max".to_owned());
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 1 and 100000"
-    )]
-    Ok(Speed::Percent((factor * 100.0).round() as u32))
+    Ok(Speed::Percent(as_u32((factor * 100.0).round())))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::stored::folder::OutputFolder;
 use assay_flash::traits::Trait;
 use assay_flash::traits::series::{Answers, Course, Series as Measured};
 use assay_model::metric::Unit;
+use assay_model::number::as_u64;
 use assay_model::units::Bytes;
 use assay_report::charts::draw::{
     Axis, Body, Chart, Measure, Panel, Plane, Point, Scale, Series, SeriesStyle, Tint, svg,
@@ -124,18 +125,13 @@ fn axis(what: Trait, places: &[f64]) -> Axis {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "bytes, counts and milliseconds of jobs"
-)]
 pub fn name_of(what: Trait, x: f64) -> String {
     match what {
         Trait::OpenUnits | Trait::Queue => format!("{x}"),
         Trait::Deferred | Trait::Recovery => format!("{x} ms"),
         Trait::Break if x == 0.0 => "in order".to_owned(),
         Trait::Break => "random".to_owned(),
-        _ => Bytes(x as u64).to_string(),
+        _ => Bytes(as_u64(x)).to_string(),
     }
 }
 

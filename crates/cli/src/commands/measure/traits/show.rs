@@ -7,6 +7,7 @@ use assay_flash::traits::ask::TraitJob;
 use assay_flash::traits::series::Series as Measured;
 use assay_flash::traits::{Trait, TraitFinding};
 use assay_lang::{counted, in_english, tr, translated};
+use assay_model::number::as_usize;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
 use assay_model::units::three_digits;
@@ -123,12 +124,7 @@ fn bars(series: &Measured) -> String {
     // Less than a tenth is no range to draw.
     let range = (high - low).max(0.1);
     let bar = |log: &f64| {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between 0 and 7"
-        )]
-        let at = ((log - low) / range * 7.0).round() as usize;
+        let at = as_usize(((log - low) / range * 7.0).round());
         BARS[at.min(7)]
     };
     logs.iter().map(bar).collect()

@@ -4,6 +4,7 @@ use super::{Drawing, at, text_width};
 use crate::charts::draw::{Grid, GridCell};
 use crate::words::text::{clean, shorten, width as columns_of};
 use assay_lang::{tr, translated};
+use assay_model::number::as_usize;
 use maud::{Markup, html};
 
 const TILE_HEIGHT: f64 = 30.0;
@@ -98,13 +99,8 @@ fn short(value: f64) -> String {
 }
 
 /// Characters of a small text that fit into a tile.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a few"
-)]
 fn chars(width: f64) -> usize {
-    (width / 5.6).max(3.0) as usize
+    as_usize((width / 5.6).max(3.0))
 }
 
 /// Returns the position of a value between the lowest and the highest, from 0 to 1.
@@ -134,12 +130,7 @@ const CIVIDIS: [[f64; 3]; 9] = [
 /// The colour of a share, and whether it is dark.
 pub fn colour(share: f64) -> (String, bool) {
     let place = share.clamp(0.0, 1.0) * 8.0;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "0 to 7"
-    )]
-    let lower = (place.floor() as usize).min(7);
+    let lower = as_usize(place).min(7);
     let part = place - place.floor();
     let part = if place >= 8.0 { 1.0 } else { part };
     let mix = |channel: usize| {

@@ -4,6 +4,7 @@ use super::{Area, Drawing, at, legend, marks, text_width};
 use crate::charts::draw::scale::Ruler;
 use crate::charts::draw::{Axis, Panel, Plane, Scale, SeriesStyle};
 use crate::words::text::{clean, shorten};
+use assay_model::number::{as_u32, as_usize};
 use maud::{Markup, html};
 
 /// Height of a row with a name.
@@ -141,22 +142,12 @@ fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>, above: bool) -> Markup {
 }
 
 /// Characters that have room above a row.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the width of a chart"
-)]
 fn fitting(area: Area) -> usize {
-    ((area.right - area.left) / text_width("n")) as usize
+    as_usize((area.right - area.left) / text_width("n"))
 }
 
 fn horizontal(axis: &Axis, x: &Ruler<'_>, left: f64, right: f64, base: f64) -> Markup {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "some 10 marks"
-    )]
-    let most = ((right - left) / TICK_EVERY).max(2.0) as u32;
+    let most = as_u32(((right - left) / TICK_EVERY).max(2.0));
     let mut free = f64::NEG_INFINITY;
     let marks: Vec<(f64, String)> = x
         .marks(most)

@@ -3,6 +3,7 @@
 use crate::charts::draw::Grid;
 use crate::words::style::Style;
 use crate::words::text::{clean, shorten, width as width_of};
+use assay_model::number::as_usize;
 use std::io::{self, Write};
 
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
@@ -74,11 +75,6 @@ fn shade(value: f64, low: f64, high: f64, ascii: bool) -> char {
     } else {
         0.5
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "0 to 4"
-    )]
-    let index = (share.clamp(0.0, 1.0) * 4.0).round() as usize;
+    let index = as_usize((share.clamp(0.0, 1.0) * 4.0).round());
     if ascii { ASCII[index] } else { SHADES[index] }
 }

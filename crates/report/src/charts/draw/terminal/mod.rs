@@ -9,6 +9,7 @@ use super::scale::Ruler;
 use super::{Axis, Body, Chart, Panel, Plane, Scale, Series, SeriesStyle};
 use crate::words::style::Style;
 use crate::words::text::{clean, shorten, wrap};
+use assay_model::number::as_usize;
 use canvas::Canvas;
 use std::io::{self, Write};
 
@@ -227,14 +228,9 @@ fn as_f64(n: usize) -> f64 {
 }
 
 /// The nearest column or line; far outside where there is none.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "checked before"
-)]
 fn as_index(place: f64) -> usize {
     if place.is_finite() && place > -0.5 {
-        place.round().max(0.0) as usize
+        as_usize(place.round())
     } else {
         usize::MAX / 2
     }
