@@ -1,9 +1,9 @@
 //! Results that were made elsewhere.
 
-use crate::backend::{Row, Value};
+use crate::backend::{Row, UNLESS_THERE, Value};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::{annotation, json};
+use crate::rows::{annotation, json, rows};
 use crate::runs::{Store, unwritable};
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;
@@ -33,21 +33,10 @@ impl Store {
     /// that id.
     pub fn save_import(&mut self, import: &Import) -> Result<(), StoreError> {
         let blob = record::to_blob(import).map_err(unwritable(&import.id))?;
-        let files = record::to_text(&import.files).map_err(unwritable(&import.id))?;
         let annotation = std::mem::take(&mut self.next);
+        let row = import_row(import, &blob, None)?;
         self.add(&import.id, &annotation, "runs", |t| {
-            t.execute(
-                "INSERT INTO imports (id, imported_unix_ms, tool, files, figures, record) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
-                &[
-                    (&import.id).into(),
-                    import.imported_unix_ms.into(),
-                    (&import.results.tool).into(),
-                    files.into(),
-                    import.results.figures.len().into(),
-                    blob.into(),
-                ],
-            )
+            t.put_many("imports", IMPORT_COLUMNS, &[row], UNLESS_THERE)
         })
     }
 
@@ -94,6 +83,23 @@ impl Store {
             annotation,
             ..import
         })
+    }
+}
+
+rows! {
+    /// Columns of `imports`.
+    pub(crate) IMPORT_COLUMNS of import_row(
+        import: &Import,
+        blob: &[u8],
+        content_sha256: Option<&str>,
+    ) {
+        id = &import.id,
+        imported_unix_ms = import.imported_unix_ms,
+        tool = &import.results.tool,
+        files = record::to_text(&import.files).map_err(unwritable(&import.id))?,
+        figures = import.results.figures.len(),
+        record = blob,
+        content_sha256 = content_sha256,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Writing runs and trials.
 
-use crate::backend::{Access, Database, Value};
+use crate::backend::{Access, Database, UNLESS_THERE};
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::record;
+use crate::rows::rows;
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
@@ -126,29 +127,18 @@ impl Store {
     /// import of that id or of the name given by [`Self::annotate_next`].
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
         let text = record::to_text(header).map_err(unwritable(&header.id))?;
-        let command = record::to_text(&header.command).map_err(unwritable(&header.id))?;
         let annotation = std::mem::take(&mut self.next);
-        let values = [
-            (&header.id).into(),
-            header.started_unix_ms.into(),
-            RunStatus::Running.word().into(),
-            owner.pid.into(),
-            (&owner.boot_id).into(),
-            owner.start_ticks.into(),
-            header.storage.path.display().to_string().into(),
-            header.storage.words().into(),
-            header.plan.order.len().into(),
-            text.into(),
-            header.target.clone().into(),
-            command.into(),
-        ];
+        let row = run_row(
+            header,
+            Some(owner),
+            &RunStatus::Running,
+            None,
+            &text,
+            None,
+            0,
+        )?;
         self.add(&header.id, &annotation, "imports", |t| {
-            t.execute(
-                "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
-                 owner_start_ticks, path, device, trials_planned, header, target, command) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING",
-                &values,
-            )
+            t.put_many("runs", RUN_COLUMNS, &[row], UNLESS_THERE)
         })
     }
 
@@ -168,11 +158,8 @@ impl Store {
     /// # Errors
     /// As [`Self::save_trial`].
     pub fn save_trials(&mut self, run_id: &str, trials: &[TrialRecord]) -> Result<(), StoreError> {
-        let rows: Result<Vec<Vec<Value>>, StoreError> = trials
-            .iter()
-            .map(|trial| trial_row(run_id, trial))
-            .collect();
-        let rows = rows?;
+        let rows = trials.iter().map(|trial| trial_row(run_id, trial));
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
         self.database.transaction(|t| {
             t.insert_many("trials", TRIAL_COLUMNS, rows)?;
             Ok(())
@@ -304,28 +291,47 @@ impl Store {
     }
 }
 
-/// The columns of [`trial_row`].
-pub(crate) const TRIAL_COLUMNS: &[&str] = &[
-    "run_id",
-    "position",
-    "job",
-    "trial",
-    "outcome",
-    "started_unix_ms",
-    "record",
-];
+rows! {
+    /// Columns of `runs`.
+    pub(crate) RUN_COLUMNS of run_row(
+        header: &RunHeader,
+        owner: Option<&Owner>,
+        status: &RunStatus,
+        finished_unix_ms: Option<u64>,
+        header_text: &str,
+        content_sha256: Option<&str>,
+        facts_version: u32,
+    ) {
+        id = &header.id,
+        started_unix_ms = header.started_unix_ms,
+        finished_unix_ms = finished_unix_ms,
+        status = status.word(),
+        error = error_of(status),
+        owner_pid = owner.map_or(0, |owner| owner.pid),
+        owner_boot_id = owner.map_or("", |owner| &owner.boot_id),
+        owner_start_ticks = owner.map_or(0, |owner| owner.start_ticks),
+        path = header.storage.path.display().to_string(),
+        device = header.storage.words(),
+        trials_planned = header.plan.order.len(),
+        header = header_text,
+        target = header.target.as_ref(),
+        command = record::to_text(&header.command).map_err(unwritable(&header.id))?,
+        content_sha256 = content_sha256,
+        facts_version = facts_version,
+    }
+}
 
-fn trial_row(run_id: &str, trial: &TrialRecord) -> Result<Vec<Value>, StoreError> {
-    let blob = record::to_blob(trial).map_err(unwritable(run_id))?;
-    Ok(vec![
-        run_id.into(),
-        trial.position.into(),
-        (&trial.job.name).into(),
-        trial.trial.into(),
-        outcome(trial).into(),
-        trial.started_unix_ms.into(),
-        blob.into(),
-    ])
+rows! {
+    /// Columns of `trials`.
+    pub(crate) TRIAL_COLUMNS of trial_row(run_id: &str, trial: &TrialRecord) {
+        run_id = run_id,
+        position = trial.position,
+        job = &trial.job.name,
+        trial = trial.trial,
+        outcome = outcome(trial),
+        started_unix_ms = trial.started_unix_ms,
+        record = record::to_blob(trial).map_err(unwritable(run_id))?,
+    }
 }
 
 /// Error message of a run that failed.

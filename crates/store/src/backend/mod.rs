@@ -136,6 +136,9 @@ pub trait Statements {
     fn lock(&mut self, name: &str) -> Result<(), StoreError>;
 }
 
+/// For [`SqlSession::put_many`]: a row whose id is there already is left out.
+pub const UNLESS_THERE: &str = "ON CONFLICT (id) DO NOTHING";
+
 /// Most rows of a statement, whose values SQLite limits to 32766.
 const MOST_ROWS: usize = 1000;
 

@@ -5,7 +5,7 @@ use super::{DERIVED, UNCHECKED, named, number};
 use crate::backend::{Row, SqlSession, Value};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::json;
+use crate::rows::{json, rows};
 use crate::runs::{Store, unwritable};
 use assay_model::series::{ChangeSide, SeriesChange, SeriesPoint, StoredSeries, Turn};
 
@@ -19,27 +19,6 @@ pub struct CheckedSeries<'a> {
     /// Changes that were found.
     pub changes: Vec<SeriesChange>,
 }
-
-/// Columns of `changes`, in the order of [`row`].
-pub(super) const CHANGES: &[&str] = &[
-    "series",
-    "run_id",
-    "before_run_id",
-    "started_unix_ms",
-    "found_unix_ms",
-    "verdict",
-    "effect",
-    "effect_low",
-    "effect_high",
-    "before_runs",
-    "before_centre",
-    "after_runs",
-    "after_centre",
-    "p",
-    "events",
-    "method",
-    "accepted",
-];
 
 impl Store {
     /// Stores the changes of series, in place of those that were known. A series that has other
@@ -126,28 +105,28 @@ fn save(t: &mut SqlSession<'_>, checked: &CheckedSeries<'_>) -> Result<(), Store
     Ok(())
 }
 
-fn row(series: i64, change: &SeriesChange) -> Result<Vec<Value>, StoreError> {
-    let interval = change.effect_interval;
-    let events = record::to_text(&change.events).map_err(unwritable(&change.run))?;
-    Ok(vec![
-        series.into(),
-        (&change.run).into(),
-        (&change.before_run).into(),
-        change.started_unix_ms.into(),
-        change.found_unix_ms.into(),
-        change.turn.name().into(),
-        change.effect_percent.into(),
-        interval.map(|(low, _)| low).into(),
-        interval.map(|(_, high)| high).into(),
-        change.before.runs.into(),
-        change.before.centre.into(),
-        change.after.runs.into(),
-        change.after.centre.into(),
-        change.p.into(),
-        events.into(),
-        (&change.method).into(),
-        change.accepted.into(),
-    ])
+rows! {
+    /// Columns of `changes`.
+    pub(super) CHANGES of row(series: i64, change: &SeriesChange) {
+        { let interval = change.effect_interval; }
+        series = series,
+        run_id = &change.run,
+        before_run_id = &change.before_run,
+        started_unix_ms = change.started_unix_ms,
+        found_unix_ms = change.found_unix_ms,
+        verdict = change.turn.name(),
+        effect = change.effect_percent,
+        effect_low = interval.map(|(low, _)| low),
+        effect_high = interval.map(|(_, high)| high),
+        before_runs = change.before.runs,
+        before_centre = change.before.centre,
+        after_runs = change.after.runs,
+        after_centre = change.after.centre,
+        p = change.p,
+        events = record::to_text(&change.events).map_err(unwritable(&change.run))?,
+        method = &change.method,
+        accepted = change.accepted,
+    }
 }
 
 pub(super) fn read(row: &Row<'_>) -> Result<SeriesChange, StoreError> {

@@ -1,28 +1,14 @@
 //! Facts of runs, and the points that they add to series.
 
 use super::{DERIVED, UNCHECKED, evidence, forget, number};
-use crate::backend::{SqlSession, Value, listed};
+use crate::backend::{SqlSession, listed};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::json;
+use crate::rows::{json, rows};
 use crate::runs::{Store, unwritable};
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
 use assay_model::figures::Better;
 use std::collections::{BTreeMap, HashSet};
-
-/// Columns of `facts`, in the order of [`row`].
-const FACTS: &[&str] = &[
-    "run_id",
-    "project",
-    "target",
-    "model",
-    "unit",
-    "bus",
-    "kernel",
-    "firmware",
-    "governor",
-    "surroundings",
-];
 
 impl Store {
     /// Ids of ended runs whose facts are missing, of an older version, or from before the run was
@@ -83,11 +69,13 @@ pub(crate) fn save<'a>(
     let runs: Vec<&str> = all.iter().map(|facts| facts.run.as_str()).collect();
     forget(t, &runs)?;
     save_series(t, &all)?;
-    let rows: Result<Vec<Vec<Value>>, StoreError> = all.iter().map(|facts| row(facts)).collect();
+    let rows: Result<Vec<_>, _> = all.iter().map(|facts| row(facts)).collect();
     t.insert_many("facts", FACTS, rows?)?;
     evidence::insert(t, &all)?;
-    let points = all.iter().flat_map(|facts| points(facts));
-    t.insert_many("points", POINTS, points)?;
+    let points = all
+        .iter()
+        .flat_map(|facts| figures(facts).map(|(series, figure)| point(series, facts, figure)));
+    t.insert_many("points", POINTS, points.collect::<Result<Vec<_>, _>>()?)?;
     note_versions(t, &all)
 }
 
@@ -123,32 +111,21 @@ fn ended(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<HashSet<String>, S
     Ok(ended.into_iter().collect())
 }
 
-fn row(facts: &RunFacts) -> Result<Vec<Value>, StoreError> {
-    let known = |circumstance| facts.known(circumstance).into();
-    let surroundings = record::to_text(&facts.surroundings).map_err(unwritable(&facts.run))?;
-    Ok(vec![
-        (&facts.run).into(),
-        (&facts.project).into(),
-        (&facts.target).into(),
-        (&facts.model).into(),
-        known(Circumstance::Unit),
-        known(Circumstance::Bus),
-        known(Circumstance::Kernel),
-        known(Circumstance::Firmware),
-        known(Circumstance::Governor),
-        surroundings.into(),
-    ])
+rows! {
+    /// Columns of `facts`.
+    FACTS of row(facts: &RunFacts) {
+        run_id = &facts.run,
+        project = &facts.project,
+        target = &facts.target,
+        model = &facts.model,
+        unit = facts.known(Circumstance::Unit),
+        bus = facts.known(Circumstance::Bus),
+        kernel = facts.known(Circumstance::Kernel),
+        firmware = facts.known(Circumstance::Firmware),
+        governor = facts.known(Circumstance::Governor),
+        surroundings = record::to_text(&facts.surroundings).map_err(unwritable(&facts.run))?,
+    }
 }
-
-/// Columns of `points`, in the order of [`points`].
-const POINTS: &[&str] = &[
-    "series",
-    "started_unix_ms",
-    "run_id",
-    "n",
-    "centre",
-    "samples",
-];
 
 /// Figures that become points, each with the number of its series. Of figures that share a series,
 /// which those of a foreign run can, the first counts; one that is no number is left out: no run
@@ -162,17 +139,16 @@ fn figures(facts: &RunFacts) -> impl Iterator<Item = (i64, &FigureFacts)> {
     numbered.filter(move |(series, _)| seen.insert(*series))
 }
 
-fn points(facts: &RunFacts) -> impl Iterator<Item = Vec<Value>> + '_ {
-    figures(facts).map(|(series, figure)| {
-        vec![
-            series.into(),
-            facts.started_unix_ms.into(),
-            (&facts.run).into(),
-            figure.n.into(),
-            figure.centre.into(),
-            figure.samples.as_slice().into(),
-        ]
-    })
+rows! {
+    /// Columns of `points`.
+    POINTS of point(series: i64, facts: &RunFacts, figure: &FigureFacts) {
+        series = series,
+        started_unix_ms = facts.started_unix_ms,
+        run_id = &facts.run,
+        n = figure.n,
+        centre = figure.centre,
+        samples = figure.samples.as_slice(),
+    }
 }
 
 /// Adds the series of all figures that are not there, and marks all to be checked.
@@ -183,7 +159,7 @@ fn save_series(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreErr
         series.extend(figures(facts).map(|(id, figure)| (id, (facts, figure))));
     }
     let series = series.into_iter();
-    let rows: Vec<Vec<Value>> = series
+    let rows: Result<Vec<_>, _> = series
         .map(|(id, (facts, figure))| series_row(id, facts, figure))
         .collect();
     // An unchanged row is not written again: a push touches every series of a board.
@@ -192,51 +168,31 @@ fn save_series(t: &mut SqlSession<'_>, all: &[&RunFacts]) -> Result<(), StoreErr
          WHERE series.checked >= 0 OR series.decides <> excluded.decides \
          OR series.tail <> excluded.tail \
          OR COALESCE(series.better, '') <> COALESCE(excluded.better, '')";
-    t.put_many("series", SERIES, &rows, conflict)?;
+    t.put_many("series", SERIES, &rows?, conflict)?;
     Ok(())
 }
 
-/// Columns of a new series, in the order of [`series_row`].
-const SERIES: &[&str] = &[
-    "id",
-    "key",
-    "project",
-    "model",
-    "unit",
-    "target",
-    "job",
-    "job_hash",
-    "condition",
-    "metric",
-    "label",
-    "unit_of_measure",
-    "better",
-    "decides",
-    "tail",
-    "checked",
-];
-
-fn series_row(id: i64, facts: &RunFacts, figure: &FigureFacts) -> Vec<Value> {
-    let better = figure.better.map(|better| match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    });
-    vec![
-        id.into(),
-        (&figure.series).into(),
-        (&facts.project).into(),
-        (&facts.model).into(),
-        facts.series_unit.as_deref().unwrap_or_default().into(),
-        (&facts.target).into(),
-        (&figure.job).into(),
-        (&figure.job_hash).into(),
-        (&figure.condition).into(),
-        (&figure.metric).into(),
-        (&figure.label).into(),
-        figure.unit.name().into(),
-        better.into(),
-        figure.primary.into(),
-        figure.tail.into(),
-        UNCHECKED.into(),
-    ]
+rows! {
+    /// Columns of a new series.
+    SERIES of series_row(id: i64, facts: &RunFacts, figure: &FigureFacts) {
+        id = id,
+        key = &figure.series,
+        project = &facts.project,
+        model = &facts.model,
+        unit = facts.series_unit.as_deref().unwrap_or_default(),
+        target = &facts.target,
+        job = &figure.job,
+        job_hash = &figure.job_hash,
+        condition = &figure.condition,
+        metric = &figure.metric,
+        label = &figure.label,
+        unit_of_measure = figure.unit.name(),
+        better = figure.better.map(|better| match better {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+        }),
+        decides = figure.primary,
+        tail = figure.tail,
+        checked = UNCHECKED,
+    }
 }

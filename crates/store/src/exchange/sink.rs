@@ -4,17 +4,16 @@ use super::extension::{Relation, relation};
 use super::parcel::Contents;
 use super::reading::{Known, known_of, records_of, removed_of};
 use super::{
-    ExchangeError, NameHeld, Offer, Parcel, RawImport, RawRun, Record, SaidOfChange, Sink,
-    Standing, Taken, TakenAs,
+    ExchangeError, NameHeld, Offer, Parcel, RawRun, Record, SaidOfChange, Sink, Standing, Taken,
+    TakenAs,
 };
 use crate::annotations::put_copy;
-use crate::backend::{SqlSession, Value, listed};
+use crate::backend::{SqlSession, UNLESS_THERE, Value, listed};
 use crate::derived::{facts, opinions};
 use crate::error::StoreError;
+use crate::imports::{IMPORT_COLUMNS, import_row};
 use crate::location::Location;
-use crate::record;
-use crate::runs::{Store, TRIAL_COLUMNS, error_of, unwritable};
-use assay_model::figures::Import;
+use crate::runs::{RUN_COLUMNS, Store, TRIAL_COLUMNS, error_of, run_row};
 use assay_model::run::RunHeader;
 use std::collections::{HashMap, HashSet};
 
@@ -172,11 +171,12 @@ impl Batch<'_> {
             ids.push(parcel.offer.id.clone());
             match (&parcel.record, checked) {
                 (Some(Record::Run(run)), Ok(Contents::Run(header))) => {
-                    runs.push(run_row(parcel, run, header)?);
+                    runs.push(row_of(parcel, run, header)?);
                     trials.extend(trial_rows(&parcel.offer.id, run));
                 }
                 (Some(Record::Import(raw)), Ok(Contents::Import(import))) => {
-                    imports.push(import_row(&parcel.offer, raw, import)?);
+                    let sha256 = parcel.offer.sha256.as_deref();
+                    imports.push(import_row(import, &raw.record, sha256)?);
                 }
                 _ => {}
             }
@@ -232,49 +232,12 @@ impl Batch<'_> {
     }
 }
 
-const RUN_COLUMNS: &[&str] = &[
-    "id",
-    "started_unix_ms",
-    "finished_unix_ms",
-    "status",
-    "error",
-    "owner_pid",
-    "owner_boot_id",
-    "owner_start_ticks",
-    "path",
-    "device",
-    "trials_planned",
-    "header",
-    "target",
-    "command",
-    "content_sha256",
-    "facts_version",
-];
-
 /// Nobody makes the run here: it has no owner.
-fn run_row(parcel: &Parcel, run: &RawRun, header: &RunHeader) -> Result<Vec<Value>, StoreError> {
-    let offer = &parcel.offer;
+fn row_of(parcel: &Parcel, run: &RawRun, header: &RunHeader) -> Result<Vec<Value>, StoreError> {
     // They are added in the same transaction.
     let facts = parcel.own_facts().map_or(0, |facts| facts.version);
-    let command = record::to_text(&header.command).map_err(unwritable(&offer.id))?;
-    Ok(vec![
-        (&offer.id).into(),
-        header.started_unix_ms.into(),
-        run.finished_unix_ms.into(),
-        run.status.word().into(),
-        error_of(&run.status).into(),
-        0_u32.into(),
-        "".into(),
-        0_u64.into(),
-        header.storage.path.display().to_string().into(),
-        header.storage.words().into(),
-        header.plan.order.len().into(),
-        (&run.header).into(),
-        header.target.clone().into(),
-        command.into(),
-        offer.sha256.clone().into(),
-        facts.into(),
-    ])
+    let (ended, sha256) = (run.finished_unix_ms, parcel.offer.sha256.as_deref());
+    run_row(header, None, &run.status, ended, &run.header, sha256, facts)
 }
 
 fn trial_rows<'a>(id: &'a str, run: &'a RawRun) -> impl Iterator<Item = Vec<Value>> + 'a {
@@ -291,29 +254,6 @@ fn trial_rows<'a>(id: &'a str, run: &'a RawRun) -> impl Iterator<Item = Vec<Valu
     })
 }
 
-const IMPORT_COLUMNS: &[&str] = &[
-    "id",
-    "imported_unix_ms",
-    "tool",
-    "files",
-    "figures",
-    "record",
-    "content_sha256",
-];
-
-fn import_row(offer: &Offer, raw: &RawImport, import: &Import) -> Result<Vec<Value>, StoreError> {
-    let files = record::to_text(&import.files).map_err(unwritable(&offer.id))?;
-    Ok(vec![
-        (&offer.id).into(),
-        import.imported_unix_ms.into(),
-        (&import.results.tool).into(),
-        files.into(),
-        import.results.figures.len().into(),
-        raw.record.as_slice().into(),
-        offer.sha256.clone().into(),
-    ])
-}
-
 /// Adds rows whose first column is their key, in the order of their keys, but for those that are
 /// there; number of those that were added.
 fn insert(
@@ -328,7 +268,7 @@ fn insert(
     };
     // Two that add the same wait for one another only if they come in different orders.
     rows.sort_by_cached_key(key);
-    let added = t.put_many(table, columns, &rows, "ON CONFLICT (id) DO NOTHING")?;
+    let added = t.put_many(table, columns, &rows, UNLESS_THERE)?;
     Ok(usize::try_from(added).unwrap_or(usize::MAX))
 }
 
