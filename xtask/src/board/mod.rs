@@ -7,7 +7,7 @@
 pub mod initramfs;
 pub mod programs;
 
-use crate::packages::{self, Packages, launcher, unpack};
+use crate::packages::{self, BOARD, Packages, launcher, unpack};
 use crate::run::run;
 use anyhow::{Context, Result};
 use assay_testkit::board;
@@ -37,8 +37,8 @@ fn make(folder: &Path) -> Result<()> {
     launcher(folder, &host, &format!("usr/bin/{}", board::QEMU), data)?;
 
     let kernel = work.join("kernel");
-    let image = packages.newest_kernel()?;
-    unpack(&packages.download(&image)?, &kernel)?;
+    let image = packages.kernel_of(&format!("linux-image-arm64:{BOARD}"))?;
+    unpack(&packages.download_of(BOARD, &image)?, &kernel)?;
     let version = image.trim_start_matches("linux-image-");
     fs::copy(
         kernel.join(format!("boot/vmlinuz-{version}")),
@@ -60,7 +60,7 @@ fn make(folder: &Path) -> Result<()> {
         .arg(&key))?;
     let guest = work.join("guest");
     for package in initramfs::PACKAGES {
-        unpack(&packages.download(package)?, &guest)?;
+        unpack(&packages.download_of(BOARD, package)?, &guest)?;
     }
     initramfs::make(&initramfs::Parts {
         guest: &guest,

@@ -3,7 +3,7 @@
 //! assay on the board reaches another machine. fio takes 60 MB from Debian's servers and a while to
 //! get onto the board, so no other command prepares them.
 
-use crate::packages::{self, Packages, unpack};
+use crate::packages::{self, BOARD, Packages, unpack};
 use crate::run::run;
 use anyhow::{Context, Result};
 use assay_testkit::board;
@@ -33,7 +33,7 @@ fn make(folder: &Path, program: &str, package: &str) -> Result<()> {
     let work = folder.join("work");
     let packages = Packages::update(&work.join("apt"))?;
     let tree = work.join("tree");
-    for package in packages.all_of_board(package)? {
+    for package in packages.all_of(BOARD, &[package])? {
         unpack(&package, &tree)?;
     }
     let chosen = work.join("chosen");

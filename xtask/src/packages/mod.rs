@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The architecture of the board.
-const BOARD: &str = "arm64";
+pub const BOARD: &str = "arm64";
 
 /// Sources of packages, in the folder of apt's settings.
 const SOURCES: &str = "sources.list.d";
@@ -57,11 +57,6 @@ impl Packages {
         files(&self.folder.join("archives"))
     }
 
-    /// The board's kernel: the package that its metapackage asks for.
-    pub fn newest_kernel(&self) -> Result<String> {
-        self.kernel_of(&format!("linux-image-arm64:{BOARD}"))
-    }
-
     /// The kernel that a metapackage asks for.
     pub fn kernel_of(&self, meta: &str) -> Result<String> {
         let depends = output(self.apt("apt-cache").args(["depends", meta]))?;
@@ -74,11 +69,6 @@ impl Packages {
             .map(str::to_owned)
             .next()
             .with_context(|| format!("{meta} depends on no kernel: {depends}"))
-    }
-
-    /// The file of one of the board's packages.
-    pub fn download(&self, package: &str) -> Result<PathBuf> {
-        self.download_of(BOARD, package)
     }
 
     /// The file of a package for an architecture.
@@ -95,11 +85,6 @@ impl Packages {
             name.is_some_and(|name| name.starts_with(&start))
         });
         found.with_context(|| format!("apt-get downloaded no {package}"))
-    }
-
-    /// Files of one of the board's packages and of all that it depends on.
-    pub fn all_of_board(&self, package: &str) -> Result<Vec<PathBuf>> {
-        self.all_of(BOARD, &[package])
     }
 
     /// Files of packages for an architecture and of all that they depend on.

@@ -142,11 +142,9 @@ pub const TOPOLOGIES: [Topology; 34] = [
         let scratch = Scratch::new()?;
         let device = LoopDevice::new(&scratch, "disk", MIB)?;
         run(&["mkfs.ntfs", "-q", "-f", "-F", text(device.node())])?;
-        let point = scratch.join("mnt");
-        let mount = Mount::new(&["-t", "ntfs-3g"], text(device.node()), &point)?;
-        let mut storage = files(&point, device.name(), device.node().to_owned());
+        let mut storage = mounted(&["-t", "ntfs-3g"], device, scratch)?;
         (storage.has_extents, storage.has_program) = (false, true);
-        Ok(storage.undone_by(vec![Box::new(mount), Box::new(device), Box::new(scratch)]))
+        Ok(storage)
     }),
     topology("loop device", || raw(true)),
     topology("loop device write-through", || raw(false)),
@@ -346,9 +344,7 @@ fn made(words: &[&str]) -> Made {
     let scratch = Scratch::new()?;
     let device = LoopDevice::new(&scratch, "disk", MIB)?;
     run(&[words, &[text(device.node())]].concat())?;
-    let mount = Mount::new(&[], text(device.node()), &scratch.join("mnt"))?;
-    let storage = files(mount.point(), device.name(), device.node().to_owned());
-    Ok(storage.undone_by(vec![Box::new(mount), Box::new(device), Box::new(scratch)]))
+    mounted(&[], device, scratch)
 }
 
 /// An ext4 that has a mount option in its superblock.
@@ -392,7 +388,12 @@ fn on_volume(volume: Volume) -> Storage {
 
 fn on_device(kind: &str, device: LoopDevice, scratch: Scratch) -> Made {
     make_file_system(kind, device.node())?;
-    let mount = Mount::new(&[], text(device.node()), &scratch.join("mnt"))?;
+    mounted(&[], device, scratch)
+}
+
+/// The file system on a device, mounted with these options.
+fn mounted(options: &[&str], device: LoopDevice, scratch: Scratch) -> Made {
+    let mount = Mount::new(options, text(device.node()), &scratch.join("mnt"))?;
     let storage = files(mount.point(), device.name(), device.node().to_owned());
     Ok(storage.undone_by(vec![Box::new(mount), Box::new(device), Box::new(scratch)]))
 }
