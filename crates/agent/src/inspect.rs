@@ -4,7 +4,7 @@ use crate::devices::{self, is_held};
 use crate::simulated;
 use assay_engine::held::check_way;
 use assay_model::job::EngineKind;
-use assay_model::storage::{Backing, Storage, folder_of};
+use assay_model::storage::{Storage, folder_of};
 use assay_model::unit::{FILE_ID, FS_UUID};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind, Refusal};
@@ -103,16 +103,7 @@ pub(crate) fn storage_of(roots: &Roots, path: &Path) -> Storage {
         Err(stack::ResolveError::NotFound(_)) => stack::resolve(roots, folder_of(path)),
         found => found,
     };
-    found.unwrap_or_else(|error| Storage {
-        path: path.to_owned(),
-        mount: None,
-        backing: Backing::Unknown {
-            why: error.to_string(),
-        },
-        layers: Vec::new(),
-        total: None,
-        available: None,
-    })
+    found.unwrap_or_else(|error| Storage::unknown(path.to_owned(), error.to_string()))
 }
 
 fn cannot_look(path: &Path, error: io::Error) -> Refusal {

@@ -68,8 +68,6 @@ pub fn storage(path: &Path) -> Result<Storage, String> {
         ..DeviceIdentity::default()
     };
     Ok(Storage {
-        path: path.to_owned(),
-        mount: None,
         backing: Backing::Simulated {
             part: part.name.clone(),
         },
@@ -85,7 +83,7 @@ pub fn storage(path: &Path) -> Result<Storage, String> {
             identity,
         }],
         total: size,
-        available: None,
+        ..Storage::unknown(path.to_owned(), String::new())
     })
 }
 

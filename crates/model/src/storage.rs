@@ -71,15 +71,24 @@ fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok,
 }
 
 impl Storage {
+    /// Returns a storage of which nothing is known, for this reason.
+    pub fn unknown(path: PathBuf, why: String) -> Self {
+        Self {
+            path,
+            mount: None,
+            backing: Backing::Unknown { why },
+            layers: Vec::new(),
+            total: None,
+            available: None,
+        }
+    }
+
     /// Returns a storage that stands for main memory where that is measured.
     pub fn main_memory(total: Option<Bytes>) -> Self {
         Self {
-            path: PathBuf::from(MAIN_MEMORY),
-            mount: None,
             backing: Backing::MainMemory,
-            layers: Vec::new(),
             total,
-            available: None,
+            ..Self::unknown(PathBuf::from(MAIN_MEMORY), String::new())
         }
     }
 

@@ -4,7 +4,7 @@ use crate::driver::host::Host;
 use crate::exit::Failure;
 use assay_dialects::dd::Invocation;
 use assay_model::plan::Place;
-use assay_model::storage::{Backing, Storage, folder_of};
+use assay_model::storage::{Storage, folder_of};
 use assay_model::wire::Inspection;
 use assay_model::work::copy::FileCopy;
 use rustix::fs::{FileType, fstat};
@@ -59,16 +59,8 @@ pub fn nowhere_on(host: &mut Host) -> Result<(Inspection, Place), Failure> {
 
 /// The machine, without any storage of it.
 fn nowhere(inspection: Inspection) -> Inspection {
-    let storage = Storage {
-        path: inspection.storage.path,
-        mount: None,
-        backing: Backing::Unknown {
-            why: "neither end of the copy is on storage".to_owned(),
-        },
-        layers: Vec::new(),
-        total: None,
-        available: None,
-    };
+    let why = "neither end of the copy is on storage".to_owned();
+    let storage = Storage::unknown(inspection.storage.path, why);
     Inspection {
         storage,
         ..inspection
