@@ -109,7 +109,7 @@ pub struct Hindrances {
     /// Time for which the machine was suspended since it started.
     pub suspended_ns: u64,
     /// The latest times in which the agent was stopped, in their order.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<AgentStop>,
     /// Time that a hypervisor took from all processors together (`steal` of `/proc/stat`).
     pub steal_ns: Option<u64>,
     /// Number of processors.
@@ -123,14 +123,14 @@ pub struct Hindrances {
 /// Time in which a process did not run although nothing kept it from running but a signal, a
 /// debugger or its virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stop {
+pub struct AgentStop {
     /// Its end, on the monotonic clock.
     pub end_ns: u64,
     /// Its length.
     pub length_ns: u64,
 }
 
-impl Stop {
+impl AgentStop {
     /// Returns how much of it lies between two times of the monotonic clock.
     pub fn within(self, begin_ns: u64, end_ns: u64) -> u64 {
         let began_ns = self.end_ns.saturating_sub(self.length_ns);

@@ -4,7 +4,7 @@
 use crate::attr;
 use crate::mounts::{self, MountEntry};
 use crate::roots::Roots;
-use assay_model::evidence::{Hindrances, IoLimit, Stop, Throttled};
+use assay_model::evidence::{AgentStop, Hindrances, IoLimit, Throttled};
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ struct StopWatch {
     last_ns: u64,
     /// For how long it had waited for a processor by then.
     delay_ns: u64,
-    stops: Vec<Stop>,
+    stops: Vec<AgentStop>,
 }
 
 /// `None` until the thread runs.
@@ -90,7 +90,7 @@ pub fn watch_for_stops() {
 }
 
 /// Returns the latest times in which this process was stopped, until now.
-fn stops() -> Vec<Stop> {
+fn stops() -> Vec<AgentStop> {
     let mut watch = STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(watch) = watch.as_mut() else {
         return Vec::new();
@@ -104,7 +104,7 @@ fn stops() -> Vec<Stop> {
     if length_ns >= SHORTEST_STOP_NS {
         let surplus = (watch.stops.len() + 1).saturating_sub(MOST_STOPS);
         watch.stops.drain(..surplus);
-        watch.stops.push(Stop { end_ns, length_ns });
+        watch.stops.push(AgentStop { end_ns, length_ns });
     }
     watch.stops.clone()
 }

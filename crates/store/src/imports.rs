@@ -1,9 +1,9 @@
 //! Results that were made elsewhere.
 
-use crate::backend::{Row, UNLESS_THERE, Value};
+use crate::backend::{Row, UNLESS_THERE, Value, rows};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::{annotation, json, rows};
+use crate::rows::{annotation, json};
 use crate::runs::{Store, unwritable};
 use assay_model::annotation::Annotation;
 use assay_model::figures::Import;

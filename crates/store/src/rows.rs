@@ -37,39 +37,3 @@ pub(crate) fn owner(row: &Row<'_>) -> Result<Owner, StoreError> {
         start_ticks: row.get("owner_start_ticks")?,
     })
 }
-
-/// Declares the columns of a table beside the values of a row: the constant has the names of the
-/// columns, the function makes a row. Statements in braces before the columns compute what the
-/// values need; values may fail.
-///
-/// ```text
-/// rows! {
-///     /// Columns of `lamps`.
-///     LAMPS of lamp_row(lamp: &Lamp) {
-///         name = &lamp.name,
-///         facts = record::to_text(&lamp.facts).map_err(unwritable(&lamp.run))?,
-///     }
-/// }
-/// t.insert_many("lamps", LAMPS, [lamp_row(&lamp)?])?;
-/// ```
-macro_rules! rows {
-    (
-        $(#[$about:meta])*
-        $visibility:vis $columns:ident of $row:ident($($input:ident: $from:ty),+ $(,)?) {
-            $({ $($first:tt)+ })?
-            $($column:ident = $value:expr,)+
-        }
-    ) => {
-        $(#[$about])*
-        $visibility const $columns: &[&str] = &[$(stringify!($column)),+];
-
-        $visibility fn $row(
-            $($input: $from),+
-        ) -> Result<Vec<$crate::backend::Value>, $crate::error::StoreError> {
-            $($($first)+)?
-            Ok(vec![$($value.into()),+])
-        }
-    };
-}
-
-pub(crate) use rows;

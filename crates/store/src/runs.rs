@@ -1,10 +1,9 @@
 //! Writing runs and trials.
 
-use crate::backend::{Access, Database, UNLESS_THERE};
+use crate::backend::{Access, Database, UNLESS_THERE, rows};
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::record;
-use crate::rows::rows;
 use assay_model::annotation::Annotation;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;

@@ -11,7 +11,7 @@ use crate::trial::{not_begun, unix_ms};
 use assay_model::condition::InForce;
 use assay_model::evidence::{Evidence, FileCache, QueueSettings, Snapshot};
 use assay_model::job::Job;
-use assay_model::storage::Storage;
+use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_model::work::powercut::Word;
@@ -58,44 +58,34 @@ impl InForceNow<'_> {
     };
 }
 
-assay_model::defaults! {
-    /// Stands around the steps of a work.
-    pub(super) struct Steps<'a> {
-        roots: &'a Roots = roots,
-        outbox: &'a Outbox = outbox,
-        inbox: &'a mut Inbox = inbox,
-        order: &'a WorkOrder = order,
-        /// The condition that it is carried out under.
-        under: InForceNow<'a> = under,
-        /// Position of the next step.
-        position: u32 = order.first_position,
-        /// The storage looked up last, and of which paths it is.
-        place: Option<(Vec<PathBuf>, Storage)>,
-        /// Storage by path.
-        looked_up: BTreeMap<PathBuf, Storage>,
-        /// Storage of files by folder.
-        folders: BTreeMap<PathBuf, Storage>,
-        processes: Option<(Instant, ProcessIoTable)>,
-        /// Last snapshot of the machine, and its time.
-        around: Option<(Instant, Snapshot)>,
-        /// Queues of a storage, and when they were looked at.
-        queues: Option<(Instant, Storage, Vec<QueueSettings>)>,
-        step: Option<UnderWay>,
-        /// File systems on the scratch device of a scenario.
-        scratch: Scratch<'a> = scratch,
-        /// A step ended that the host was not yet asked to store.
-        unkept: bool,
-        /// The first message that could not be sent.
-        unsent: Option<FrameError>,
-    }
-
-    pub(super) fn new(
-        roots: &'a Roots,
-        (outbox, inbox): (&'a Outbox, &'a mut Inbox),
-        order: &'a WorkOrder,
-        under: InForceNow<'a>,
-        scratch: Scratch<'a>,
-    ) -> Self {}
+/// Stands around the steps of a work.
+pub(super) struct Steps<'a> {
+    roots: &'a Roots,
+    outbox: &'a Outbox,
+    inbox: &'a mut Inbox,
+    order: &'a WorkOrder,
+    /// The condition that it is carried out under.
+    under: InForceNow<'a>,
+    /// Position of the next step.
+    position: u32,
+    /// The storage looked up last, and of which paths it is.
+    place: Option<(Vec<PathBuf>, Storage)>,
+    /// Storage by path.
+    looked_up: BTreeMap<PathBuf, Storage>,
+    /// Storage of files by folder.
+    folders: BTreeMap<PathBuf, Storage>,
+    processes: Option<(Instant, ProcessIoTable)>,
+    /// Last snapshot of the machine, and its time.
+    around: Option<(Instant, Snapshot)>,
+    /// Queues of a storage, and when they were looked at.
+    queues: Option<(Instant, Storage, Vec<QueueSettings>)>,
+    step: Option<UnderWay>,
+    /// File systems on the scratch device of a scenario.
+    scratch: Scratch<'a>,
+    /// A step ended that the host was not yet asked to store.
+    unkept: bool,
+    /// The first message that could not be sent.
+    unsent: Option<FrameError>,
 }
 
 /// A step under way.
@@ -110,6 +100,33 @@ struct UnderWay {
 }
 
 impl<'a> Steps<'a> {
+    pub(super) fn new(
+        roots: &'a Roots,
+        (outbox, inbox): (&'a Outbox, &'a mut Inbox),
+        order: &'a WorkOrder,
+        under: InForceNow<'a>,
+        scratch: Scratch<'a>,
+    ) -> Self {
+        Self {
+            roots,
+            outbox,
+            inbox,
+            order,
+            under,
+            position: order.first_position,
+            place: None,
+            looked_up: BTreeMap::new(),
+            folders: BTreeMap::new(),
+            processes: None,
+            around: None,
+            queues: None,
+            step: None,
+            scratch,
+            unkept: false,
+            unsent: None,
+        }
+    }
+
     /// Closes the steps; each is stored, unless there is no host to store them.
     pub(super) fn close(mut self) -> Result<(), FrameError> {
         self.keep();
@@ -461,14 +478,21 @@ fn behind_all(mut all: impl Iterator<Item = Storage>) -> Option<Storage> {
     if all.all(|other| other.backing == first.backing) {
         return Some(first);
     }
-    let why = "the files are on different devices".to_owned();
-    Some(Storage::unknown(first.path, why))
+    Some(Storage {
+        path: first.path,
+        mount: None,
+        backing: Backing::Unknown {
+            why: "the files are on different devices".to_owned(),
+        },
+        layers: Vec::new(),
+        total: None,
+        available: None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::storage::Backing;
 
     fn on(name: &str) -> Storage {
         Storage {

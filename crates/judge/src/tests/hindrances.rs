@@ -1,7 +1,7 @@
 //! Hindrances: causes besides the storage that kept the agent waiting.
 
 use super::*;
-use assay_model::evidence::{Hindrances, IoLimit, Stop, Throttled};
+use assay_model::evidence::{AgentStop, Hindrances, IoLimit, Throttled};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -52,7 +52,7 @@ fn a_quiet_machine_hinders_nothing() {
 #[test]
 fn each_hindrance_has_its_own_words() {
     let stopped = trial(|now| {
-        let stop = |end_ns, length_ns| Stop { end_ns, length_ns };
+        let stop = |end_ns, length_ns| AgentStop { end_ns, length_ns };
         // The first began before the clock.
         now.stops = vec![stop(SECOND, 2 * SECOND), stop(9 * SECOND, SECOND)];
         now.suspended_ns += SECOND + SECOND / 5;

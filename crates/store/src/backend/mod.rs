@@ -32,6 +32,7 @@
 //! - Text is compared by its bytes, also in PostgreSQL.
 //! - The function that reads a row must not use the database: it may still be sending rows.
 
+mod columns;
 pub mod dialect;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -40,6 +41,7 @@ mod sqlite;
 mod value;
 pub mod views;
 
+pub(crate) use columns::rows;
 pub use dialect::Dialect;
 pub use row::Row;
 pub use value::{Value, listed};

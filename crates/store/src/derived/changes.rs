@@ -2,10 +2,10 @@
 
 use super::series::{self, COLUMNS, SeriesFilter};
 use super::{DERIVED, UNCHECKED, named, number};
-use crate::backend::{Row, SqlSession, Value};
+use crate::backend::{Row, SqlSession, Value, rows};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::{json, rows};
+use crate::rows::json;
 use crate::runs::{Store, unwritable};
 use assay_model::series::{ChangeSide, SeriesChange, SeriesPoint, StoredSeries, Turn};
 

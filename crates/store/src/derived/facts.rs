@@ -1,10 +1,10 @@
 //! Facts of runs, and the points that they add to series.
 
 use super::{DERIVED, UNCHECKED, evidence, forget, number};
-use crate::backend::{SqlSession, listed};
+use crate::backend::{SqlSession, listed, rows};
 use crate::error::StoreError;
 use crate::record;
-use crate::rows::{json, rows};
+use crate::rows::json;
 use crate::runs::{Store, unwritable};
 use assay_model::facts::{Circumstance, FigureFacts, RunFacts};
 use assay_model::figures::Better;
