@@ -33,11 +33,9 @@ type Entry = (At, &'static [u8], (i64, usize), &'static str);
 const NONE: (i64, usize) = (0, 0);
 const MD: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
 const LVM: &str = "a physical volume of LVM";
-const DRBD: &str = "a device of DRBD";
-const UDF: &str = "a UDF file system";
 const RAID: &str = "a member of a software RAID";
 #[rustfmt::skip]
-const SIGNATURES: [Entry; 43] = [
+static SIGNATURES: [Entry; 38] = [
     (At::Start(0), b"LUKS\xba\xbe", (168, 36), "a LUKS volume"),
     (At::Start(3), b"-FVE-FS-", NONE, "a BitLocker volume"),
     (At::Start(0), b"integrt\0", NONE, "a dm-integrity volume"),
@@ -46,9 +44,7 @@ const SIGNATURES: [Entry; 43] = [
     (At::Start(512), b"LABELONE", (32, 32), LVM),
     (At::Start(1024), b"LABELONE", (32, 32), LVM),
     (At::Start(1536), b"LABELONE", (32, 32), LVM),
-    (At::End(4036, 4096), &[0x83, 0x74, 0x02, 0x6b], NONE, DRBD),
-    (At::End(4036, 4096), &[0x83, 0x74, 0x02, 0x6c], NONE, DRBD),
-    (At::End(4036, 4096), &[0x83, 0x74, 0x02, 0x6d], NONE, DRBD),
+    (At::End(4036, 4096), &[0x83, 0x74, 0x02], NONE, "a device of DRBD"),
     (At::Start(0), MD, (16, 16), RAID),
     (At::Start(4096), MD, (16, 16), RAID),
     (At::End(8192, 4096), MD, (16, 16), RAID),
@@ -62,10 +58,7 @@ const SIGNATURES: [Entry; 43] = [
     (At::Start(1024), b"H+", NONE, "an HFS+ file system"),
     (At::Start(1024), b"HX", NONE, "an HFS+ file system"),
     (At::Start(32), b"NXSB", (40, 16), "an APFS container"),
-    (At::Start(34_817), b"NSR0", NONE, UDF),
-    (At::Start(36_865), b"NSR0", NONE, UDF),
-    (At::Start(38_913), b"NSR0", NONE, UDF),
-    (At::Start(40_961), b"NSR0", NONE, UDF),
+    (At::Start(34_817), b"NSR0", NONE, "a UDF file system"),
     (At::Start(82), b"FAT32", (-15, 4), "a FAT file system"),
     (At::Start(54), b"FAT1", (-15, 4), "a FAT file system"),
     (At::Start(3), b"EXFAT   ", (97, 4), "an exFAT file system"),
@@ -121,7 +114,7 @@ fn find(mut device: &File) -> io::Result<Vec<Signature>> {
         None
     };
     let mut all: Vec<Signature> = Vec::new();
-    for (at, magic, (distance, length), words) in SIGNATURES {
+    for &(at, magic, (distance, length), words) in &SIGNATURES {
         let offset = match at {
             At::Start(offset) => Some(offset),
             At::End(before, unit) => (bytes - bytes % unit).checked_sub(before),
@@ -179,7 +172,7 @@ mod tests {
     #[test]
     fn each_kind_is_found_at_its_place_alone() {
         assert_eq!(holding(&[]), []);
-        for (at, magic, _, words) in SIGNATURES {
+        for &(at, magic, _, words) in &SIGNATURES {
             let offset = match at {
                 At::Start(offset) => offset,
                 At::End(before, unit) => 200_000 / unit * unit - before,
