@@ -150,7 +150,7 @@ impl<'a> View<'a> {
 /// Returns true if the device under test, or every disk below it, has vanished since `storage` was
 /// resolved. A device of the same name but another number is another device. A device whose size
 /// became zero has lost its medium: a card reader stays when its card is pulled. One that the kernel
-/// is removing, or has given up, fails all I/O. False if there is no device to begin with.
+/// is removing, or has given up, fails all I/O. False if there is no device to begin with, or it is simulated.
 pub fn device_gone(roots: &Roots, storage: &Storage) -> bool {
     let gone = |layer: &Layer| {
         Device::named(roots, &layer.name).is_none_or(|device| {
@@ -160,7 +160,7 @@ pub fn device_gone(roots: &Roots, storage: &Storage) -> bool {
             renumbered || (had_medium && device.size() == Some(Bytes(0))) || device.is_leaving()
         })
     };
-    storage
-        .top()
-        .is_some_and(|top| gone(top) || storage.leaves().all(gone))
+    let is_simulated = matches!(storage.backing, Backing::Simulated { .. });
+    let top = storage.top().filter(|_| !is_simulated);
+    top.is_some_and(|top| gone(top) || storage.leaves().all(gone))
 }

@@ -650,6 +650,18 @@ fn a_disk_that_the_kernel_removes_or_gives_up_is_gone() {
 }
 
 #[test]
+fn a_simulated_device_is_never_gone() {
+    let machine = two_disks();
+    let mut storage = resolve(&machine, &directory("/home", "8:1"), "/home");
+    "card".clone_into(&mut storage.layers[0].name);
+    assert!(device_gone(&machine.roots, &storage));
+    storage.backing = Backing::Simulated {
+        part: "card".to_owned(),
+    };
+    assert!(!device_gone(&machine.roots, &storage));
+}
+
+#[test]
 fn memory_is_never_gone() {
     let machine = Machine::new();
     machine.mountinfo("41 27 0:30 / /x rw - tmpfs tmpfs rw\n");
