@@ -7,6 +7,11 @@
 use super::super::topology::{Made, Storage, Topology};
 use assay_testkit::{Undo, run};
 
+/// Finds the NVMe drive with one controller.
+const FIND_NVME: &str = "
+NVME=$(cd /sys/block; for disk in nvme?n1; do grep -q plain $disk/device/serial && echo /dev/$disk; done)
+";
+
 /// Takes down whatever stack is there.
 const TAKE_DOWN: &str = "
 cd /
@@ -22,6 +27,7 @@ mdadm -q --stop /dev/md0 2>/dev/null
 umount /below 2>/dev/null
 sleep 1
 for disk in vda vdb sda sdc nvme0n1 ${NVME#/dev/}; do
+    [ -b /dev/$disk ] || continue
     echo 'write back' > /sys/block/$disk/queue/write_cache
     for seek in 0 304; do dd if=/dev/zero of=/dev/$disk bs=1M count=16 seek=$seek conv=fsync; done
     blockdev --rereadpt /dev/$disk
@@ -44,12 +50,13 @@ set -e
 /// Runs a script that mounts a stack on `/mnt`, or makes the device that is measured. A stack that
 /// is opaque makes up or keeps data where no counter tells.
 fn stack(is_opaque: bool, device: Option<&str>, script: &str) -> Made {
-    run(&["sh", "-c", TAKE_DOWN])?;
-    run(&["sh", "-c", &[HELPERS, script].concat()])?;
+    let take_down = [FIND_NVME, TAKE_DOWN].concat();
+    run(&["sh", "-c", &take_down])?;
+    run(&["sh", "-c", &[FIND_NVME, HELPERS, script].concat()])?;
     Ok(Storage::of_stack(
         device,
         is_opaque,
-        Undo::by(&["sh", "-c", TAKE_DOWN]),
+        Undo::by(&["sh", "-c", &take_down]),
     ))
 }
 

@@ -60,10 +60,7 @@ for module in virtio_pci virtio_blk virtio_scsi sd_mod nvme ext4 btrfs f2fs xfs 
 done
 for second in $(seq 30); do
     sleep 1
-    for disk in /sys/block/nvme*n1; do
-        grep -q plain $disk/device/serial && export NVME=/dev/${disk##*/}
-    done
-    [ -e /sys/block/sdc ] && [ \"$NVME\" ] && break
+    [ -b /dev/sdc ] && [ -b /dev/nvme0n1 ] && [ $(ls /dev/nvme?n1 | wc -l) -ge 2 ] && break
 done
 /xtask stacks $(sed 's/.* task=//; s/ .*//' /proc/cmdline) \\
     \"$(sed 's/.* only=//; s/%20/ /g' /proc/cmdline)\"
