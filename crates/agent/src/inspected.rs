@@ -1,5 +1,5 @@
-//! Devices as the host was told of them, which are compared with what is there when they are written:
-//! in between, leftovers of killed runs may be waited for, and a stick exchanged.
+//! Compares a device that is to be written with the one that the host was told of: a stick may be
+//! exchanged while leftovers of killed runs are waited for.
 
 use crate::permission::{device, refuse};
 use assay_model::storage::{Layer, Storage};
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Inspected(BTreeMap<PathBuf, Storage>);
 
 impl Inspected {
+    /// Remembers a device, unless one of the same path is remembered.
     pub(crate) fn note(&mut self, inspection: &Inspection) {
         if let PathKind::Device { .. } = inspection.kind {
             let Inspection { path, storage, .. } = inspection;
@@ -65,7 +66,10 @@ impl Inspected {
         }
     }
 
-    /// The same for all paths that may be written.
+    /// Checks each of the paths that may be written, as [`Self::check`] does.
+    ///
+    /// # Errors
+    /// Those of the first path that fails.
     #[cfg(feature = "works")]
     pub(crate) fn check_all<'a>(
         &self,

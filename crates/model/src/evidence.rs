@@ -108,25 +108,24 @@ pub struct Snapshot {
 pub struct Hindrances {
     /// Time for which the machine was suspended since it started.
     pub suspended_ns: u64,
-    /// The latest times in which the agent was stopped, in their order.
+    /// The latest times in which the agent was stopped, at most 32, in their order.
     pub stops: Vec<AgentStop>,
     /// Time that a hypervisor took from all processors together (`steal` of `/proc/stat`).
     pub steal_ns: Option<u64>,
     /// Number of processors.
     pub processors: u32,
-    /// Its control groups with a CPU limit, innermost first.
+    /// Control groups of the agent that have a CPU limit, innermost first.
     pub throttled: Vec<Throttled>,
     /// Limits of its control groups, innermost first.
     pub io_limits: Vec<IoLimit>,
 }
 
-/// Time in which a process did not run although nothing kept it from running but a signal, a
-/// debugger or its virtual machine.
+/// Time for which a signal, a debugger or the pause of its virtual machine kept the agent from running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentStop {
-    /// Its end, on the monotonic clock.
+    /// End of the stop, on the monotonic clock.
     pub end_ns: u64,
-    /// Its length.
+    /// Length of the stop.
     pub length_ns: u64,
 }
 
@@ -143,7 +142,7 @@ impl AgentStop {
 /// Time for which threads of a control group had used up its CPU limit, since the group was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttled {
-    /// Its path.
+    /// Path of the control group.
     pub group: String,
     /// Sum over the processors (`cpu.stat`).
     pub time_ns: u64,

@@ -8,7 +8,7 @@ use assay_model::evidence::{AgentStop, Hindrances, IoLimit, Throttled};
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +18,9 @@ const INTERVAL_NS: u64 = 100_000_000;
 const SHORTEST_STOP_NS: u64 = 250_000_000;
 /// Stops that are remembered.
 const MOST_STOPS: usize = 32;
+/// How often, and for how long each time, a thread that is late is waited for.
+const MOMENTS: u32 = 10;
+const MOMENT: Duration = Duration::from_millis(2);
 /// `USER_HZ`: times in `/proc/stat` are hundredths of a second.
 const TICK_NS: u64 = 10_000_000;
 /// Keys of `io.max`, and what the files of `blkio.throttle` are called.
@@ -53,15 +56,35 @@ pub(crate) fn hindrances(roots: &Roots) -> Hindrances {
 /// What notices that this process is stopped: a thread of it that wakes up at regular intervals.
 struct StopWatch {
     thread: i32,
-    /// When it last woke up, or somebody looked.
+    /// When it last woke up.
     last_ns: u64,
     /// For how long it had waited for a processor by then.
     delay_ns: u64,
     stops: Vec<AgentStop>,
 }
 
-/// `None` until the thread runs.
-static STOP_WATCH: Mutex<Option<StopWatch>> = Mutex::new(None);
+/// Returns the one of this process; `None` until the thread runs.
+fn stop_watch() -> MutexGuard<'static, Option<StopWatch>> {
+    static STOP_WATCH: Mutex<Option<StopWatch>> = Mutex::new(None);
+    STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl StopWatch {
+    /// Notes a stop, if the thread woke up late, and not for want of a processor.
+    fn woke_up(&mut self) {
+        let end_ns = time_ns(ClockId::Monotonic);
+        let delay_ns = run_delay_ns(self.thread).unwrap_or(u64::MAX);
+        let waited_ns = delay_ns.saturating_sub(self.delay_ns);
+        let due_ns = self.last_ns + INTERVAL_NS;
+        let length_ns = end_ns.saturating_sub(due_ns).saturating_sub(waited_ns);
+        (self.last_ns, self.delay_ns) = (end_ns, delay_ns);
+        if length_ns >= SHORTEST_STOP_NS {
+            let surplus = (self.stops.len() + 1).saturating_sub(MOST_STOPS);
+            self.stops.drain(..surplus);
+            self.stops.push(AgentStop { end_ns, length_ns });
+        }
+    }
+}
 
 /// Starts the thread that notices when this process is stopped. A thread shares the folder and the
 /// files of the one that starts it: that is to be one that keeps none of a file system under test.
@@ -75,7 +98,7 @@ pub fn watch_for_stops() {
             let Some(delay_ns) = run_delay_ns(thread) else {
                 return;
             };
-            *STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner) = Some(StopWatch {
+            *stop_watch() = Some(StopWatch {
                 thread,
                 last_ns: time_ns(ClockId::Monotonic),
                 delay_ns,
@@ -83,30 +106,30 @@ pub fn watch_for_stops() {
             });
             loop {
                 thread::sleep(Duration::from_nanos(INTERVAL_NS));
-                stops();
+                if let Some(watch) = stop_watch().as_mut() {
+                    watch.woke_up();
+                }
             }
         });
     });
 }
 
-/// Returns the latest times in which this process was stopped, until now.
+/// Returns the latest times in which this process was stopped. When one has just ended, the thread is
+/// given a moment to note it: the kernel counts a thread's wait for a processor when it runs again, so
+/// only then a stop differs from a busy machine.
 fn stops() -> Vec<AgentStop> {
-    let mut watch = STOP_WATCH.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(watch) = watch.as_mut() else {
-        return Vec::new();
-    };
-    let end_ns = time_ns(ClockId::Monotonic);
-    let delay_ns = run_delay_ns(watch.thread).unwrap_or(u64::MAX);
-    let waited_ns = delay_ns.saturating_sub(watch.delay_ns);
-    let due_ns = watch.last_ns + INTERVAL_NS;
-    let length_ns = end_ns.saturating_sub(due_ns).saturating_sub(waited_ns);
-    (watch.last_ns, watch.delay_ns) = (end_ns, delay_ns);
-    if length_ns >= SHORTEST_STOP_NS {
-        let surplus = (watch.stops.len() + 1).saturating_sub(MOST_STOPS);
-        watch.stops.drain(..surplus);
-        watch.stops.push(AgentStop { end_ns, length_ns });
+    let mut moments = 0..MOMENTS;
+    loop {
+        if let Some(watch) = &*stop_watch() {
+            let latest_ns = watch.last_ns + INTERVAL_NS + SHORTEST_STOP_NS;
+            if time_ns(ClockId::Monotonic) < latest_ns || moments.next().is_none() {
+                return watch.stops.clone();
+            }
+        } else {
+            return Vec::new();
+        }
+        thread::sleep(MOMENT);
     }
-    watch.stops.clone()
 }
 
 /// Time of a clock that counts from the start of the system.

@@ -29,7 +29,7 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
     let is_ours = |leftover: &Leftover| here.iter().any(|run| run.id == leftover.run_id);
     let since = Instant::now();
     loop {
-        // Whatever is still there is found again.
+        // The search below finds these again if they are still there.
         leftovers.retain(|leftover| !leftover.locked && leftover.problem.is_none());
         for directory in directories(place, &here) {
             leftovers.extend(host.sweep(&directory)?);

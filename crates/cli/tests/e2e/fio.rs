@@ -621,7 +621,7 @@ fn a_compressed_log_needs_little_memory() {
     let mut running = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut first = [0; 16];
     let read = running.stdout.take().unwrap().read_exact(&mut first);
-    // It ends when nobody reads on.
+    // The command ends when the pipe has no reader.
     assert!(running.wait().unwrap().success());
     read.unwrap();
     assert_eq!(&first, b"0, 0, 0, 0, 0\n0,");

@@ -348,7 +348,7 @@ fn another_disk_of_the_same_name_has_lost_nothing() {
     }
 }
 
-/// The image of a loop device that is removed tells nothing of it.
+/// A loop device whose image file is removed has no identifier.
 #[test]
 fn a_device_that_nothing_tells_from_others_is_named() {
     needs!(root, "losetup", "unshare");

@@ -18,7 +18,7 @@ use assay_model::work::androbench::{
 use thiserror::Error;
 
 assay_model::named! {
-    /// Whose numbers are used.
+    /// Program or generation whose parameters are used.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Like {
         /// assay's own, for the storage of today.
@@ -48,7 +48,7 @@ impl Like {
 /// Requested parameters: `None` is the generation's own value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AndroBenchOptions {
-    /// Whose numbers are used.
+    /// Program or generation whose parameters are used.
     pub like: Like,
     /// Steps to measure, a name may end in `*`; empty: all.
     pub only: Vec<String>,

@@ -55,8 +55,8 @@ crate::defaults! {
         pub unlink_each_loop: bool,
         /// Lock the file around each I/O.
         pub lock: FileLock,
-        /// Whoever runs the load has made the one file ready: it is opened as it
-        /// is, and neither made, looked at nor held before.
+        /// True if the one file was made ready before the load: it is opened as it is, and neither
+        /// made, looked at nor held before.
         pub prepared: bool,
     }
 }

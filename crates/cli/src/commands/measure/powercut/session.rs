@@ -29,7 +29,7 @@ use std::time::Duration;
 pub struct Session<'a> {
     /// Parameters that all cycles share.
     pub cycles: Cycles<'a>,
-    /// The user's word for a device that nothing tells from others.
+    /// `--destroy-data` as given: it must name a device that has no identifier.
     pub destroy: DestroyArgs,
     /// Journal of the cycle under way.
     pub journal: Journal,
