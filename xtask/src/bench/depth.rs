@@ -50,9 +50,9 @@ pub fn depth() -> Result<()> {
     limits.end()
 }
 
-/// Keeps the kernel's workers, which answer a loop device, off the CPU that this process and the
-/// programs it starts get until then. On two CPUs, whether a worker shares the program's CPU halves
-/// or doubles the rate of either program, and chance decides.
+/// Until it is undone, the kernel's workers, which answer a loop device, run on other CPUs than this
+/// process and the programs it starts. On a machine with two CPUs, a program is about twice as fast
+/// while a worker shares its CPU, and the scheduler decides whether it does.
 fn workers_apart() -> Result<Undo> {
     const BEGIN: &str = "echo $0 >/sys/devices/virtual/workqueue/cpumask
         taskset --all-tasks --cpu-list --pid 0 $1 >/dev/null";

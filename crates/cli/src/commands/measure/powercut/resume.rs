@@ -58,7 +58,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     store.reopen_run(&id, &owner::this_process(), run.trials.len())?;
     let mut session = Session {
         cycles,
-        // The word of this start, which the check above went by.
+        // The value of this command, not of the one that began the run: the check above used it.
         destroy: args.destroy.clone(),
         journal,
         store,
