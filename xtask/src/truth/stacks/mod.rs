@@ -54,9 +54,16 @@ mount -t tmpfs tmpfs /tmp
 exec >/dev/ttyS0 2>&1
 echo 1 > /proc/sys/kernel/printk
 ifconfig lo up
-for module in virtio_pci virtio_blk virtio_scsi sd_mod nvme ext4 btrfs f2fs xfs bcache raid0 raid1 \\
+for module in virtio_pci virtio_blk virtio_scsi sd_mod ext4 btrfs f2fs xfs bcache raid0 raid1 \\
     dm_mod dm_multipath dm_service_time dm_round_robin dm_integrity nbd zram; do
     modprobe $module
+done
+# One controller after the other, so that the drive with two of them is always nvme0n1.
+echo 0 > /sys/bus/pci/drivers_autoprobe
+modprobe nvme
+for class in $(grep -l 0x010802 /sys/bus/pci/devices/*/class); do
+    basename ${class%/class} > /sys/bus/pci/drivers/nvme/bind
+    sleep 2
 done
 for second in $(seq 30); do
     sleep 1
