@@ -27,10 +27,12 @@ const NO_FILE: RawFd = -1;
 /// Files that a ring can register, as far as the process may have that many
 /// open. Files beyond it work through their descriptors.
 const FILE_TABLE: u32 = 1024;
-/// Number of polls for completions before sleeping. A poll takes about 150 ns, so all of them cost
+/// Most polls for completions before sleeping. A poll takes about 150 ns, so all of them cost
 /// as much as going to sleep and waking up; a device that answers within that time avoids both, and
 /// its answer is seen sooner.
-const LOOKS_BEFORE_SLEEP: u32 = 16;
+const MOST_POLLS: u32 = 16;
+/// Number of waits without polls, after which polls are tried again.
+const WAITS_WITHOUT_POLLS: u32 = 256;
 /// Between two looks where the kernel cannot wait for a limited time.
 const NAP: Duration = Duration::from_micros(50);
 
@@ -92,6 +94,9 @@ pub(crate) struct Uring {
     handed_over: usize,
     /// True if the kernel can wait with a timeout (Linux 5.11).
     waits_with_timeout: bool,
+    /// Polls for completions before the next sleep.
+    polls: u32,
+    waits_without_polls: u32,
 }
 
 impl Uring {
@@ -115,6 +120,8 @@ impl Uring {
             slots: Slots::new(engine.iodepth),
             pending: 0,
             handed_over: 0,
+            polls: MOST_POLLS,
+            waits_without_polls: 0,
         })
     }
 
@@ -168,6 +175,22 @@ impl Uring {
             (true, None) => write(opcode::Write::new(fd, address, length)),
         };
         entry.user_data(slot as u64)
+    }
+
+    /// Polls less where polls found too little: the thread that polls keeps its CPU from the kernel
+    /// thread that may have to do the I/O, as on a device that answers only while its caller sleeps.
+    fn set_polls(&mut self, found_enough: bool) {
+        if found_enough {
+            self.polls = (2 * self.polls).min(MOST_POLLS);
+        } else if self.polls > 0 {
+            self.polls /= 2;
+            self.waits_without_polls = 0;
+        } else {
+            self.waits_without_polls += 1;
+            if self.waits_without_polls == WAITS_WITHOUT_POLLS {
+                self.polls = MOST_POLLS;
+            }
+        }
     }
 
     /// Puts a descriptor into the ring's table of files, or takes it out
@@ -352,14 +375,15 @@ impl IoEngine for Uring {
         let max = done.len() + (max as usize);
         let min = done.len() + self.slots.taken().min(min as usize);
         self.take_completed(max, done);
-        for _ in 0..LOOKS_BEFORE_SLEEP {
+        for _ in 0..self.polls {
             if done.len() >= min {
-                return Ok(());
+                break;
             }
             // What fails here fails again in the wait, and is told there.
             let _ = self.enter();
             self.take_completed(max, done);
         }
+        self.set_polls(done.len() >= min);
         if done.len() < min {
             let missing = u32::try_from(min - done.len()).unwrap_or(u32::MAX);
             match timeout_ns {
