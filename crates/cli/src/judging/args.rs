@@ -34,6 +34,10 @@ pub struct VerdictArgs {
     /// Exit with 3 if a deciding metric is slower (with --qualify: fails).
     #[arg(long)]
     pub gate: bool,
+    /// Let --gate, JUnit, TAP, LAVA and KCIDB pass where no deciding metric could be judged
+    /// (without it: exit code 2).
+    #[arg(long)]
+    pub allow_unjudged: bool,
     /// Show every metric with the reasons of its verdict.
     #[arg(long, conflicts_with_all = ["json", "output", "format"])]
     pub explain: bool,

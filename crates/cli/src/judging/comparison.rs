@@ -56,6 +56,8 @@ pub struct Judged {
     options: Options,
     comparison: Comparison,
     qualify: bool,
+    /// True if outputs for gates pass where nothing that decides was judged.
+    pub allow_unjudged: bool,
 }
 
 impl Judged {
@@ -92,6 +94,7 @@ impl Judged {
             figures,
             comparison,
             qualify: terms.qualify,
+            allow_unjudged: false,
             a,
             b,
             options,
@@ -112,6 +115,7 @@ impl Judged {
             comparison: &self.comparison,
             warnings: circumstances::warnings(&self.a.units, &self.b.units),
             qualify: self.qualify,
+            allow_unjudged: self.allow_unjudged,
             a_sources: self.a.units.iter().map(FigureSource::shown).collect(),
             b_sources: self.b.units.iter().map(FigureSource::shown).collect(),
         }

@@ -6,6 +6,7 @@ use crate::judging::comparison::{Judged, NamedSide, two_sources, units};
 use crate::output::show;
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::StoreArgs;
+use assay_lang::tr;
 use assay_report::document::Detail;
 use assay_report::gate::{Status, Suite, junit, kcidb, lava, tap};
 use assay_report::render::{Form, write_mail};
@@ -71,7 +72,8 @@ pub fn of_units(parts: [(&str, &[String]); 2], args: &VerdictArgs) -> Result<Exi
 /// Judges two sides and shows what came of it; the exit code of the gate.
 pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
     let wanted = wanted(args)?;
-    let judged = Judged::of(sides, &args.terms)?;
+    let mut judged = Judged::of(sides, &args.terms)?;
+    judged.allow_unjudged = args.allow_unjudged;
     let compared = judged.compared();
     match wanted {
         Some(format) => write(&judged, format, &args.output)?,
@@ -83,11 +85,20 @@ pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<Exit
             show(&views::comparison::document(&compared, detail))?;
         }
     }
-    let closed = || Suite::of_comparison(&compared).count(Status::Fail) > 0;
-    Ok(match args.gate && closed() {
-        true => ExitCode::from(MISSED),
-        false => DONE,
-    })
+    if !args.gate {
+        return Ok(DONE);
+    }
+    match (
+        Suite::of_comparison(&compared).count(Status::Fail),
+        compared.unjudged(),
+    ) {
+        (0, None) => Ok(DONE),
+        (0, Some(why)) => Err(Failure::usage(tr!(
+            "{why} To let the gate pass: --allow-unjudged.",
+            why
+        ))),
+        _ => Ok(ExitCode::from(MISSED)),
+    }
 }
 
 /// `assay report A B`: the same in a file.

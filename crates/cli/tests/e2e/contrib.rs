@@ -21,8 +21,10 @@ const ONE_JOB: &str = "--quick --only seq-read-1m";
 /// Files by which a step of GitHub hands something on.
 const HANDED_ON: [&str; 3] = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITHUB_PATH"];
 
+/// The baseline does not have the second job.
+const UNSURE: &str = "--quick --only seq-read-1m,rand-read-4k";
 /// One trial gives no verdict.
-const UNSURE: &str = "--quick --only seq-read-1m --trials 1";
+const UNJUDGED: &str = "--quick --only seq-read-1m --trials 1";
 
 fn python(script: &str, words: &[&Path]) -> String {
     let mut python = assay_testkit::command(PYTHON);
@@ -324,6 +326,7 @@ fn a_job_ends_as_the_verdict_says() {
             job(&worker.slow, ONE_JOB, &main, 3, "slower");
             assert!(worker.read("assay.xml").contains("<failure"));
         }
+        job(FAST, UNJUDGED, &[], 2, "nothing judged");
         job(FAST, UNSURE, &[], 0, "no conclusion");
         job(
             FAST,
@@ -471,9 +474,30 @@ fn lava_gets_a_case_for_the_gate() {
     assert!(!alone.out.contains("assay-gate"), "{}", alone.out);
 
     for (measured, arguments, qualified, gate) in [
-        (FAST, ONE_JOB, "pass", Some("pass")),
-        (&worker.slow, ONE_JOB, "pass", Some("fail")),
-        (FAST, UNSURE, "pass", Some("skip")),
+        (
+            FAST,
+            ONE_JOB,
+            "pass",
+            Some(["pass", "seq-read-1m.read_bw RESULT=pass"]),
+        ),
+        (
+            &worker.slow,
+            ONE_JOB,
+            "pass",
+            Some(["fail", "seq-read-1m.read_bw RESULT=fail"]),
+        ),
+        (
+            FAST,
+            UNSURE,
+            "pass",
+            Some(["skip", "rand-read-4k.read_iops RESULT=skip"]),
+        ),
+        (
+            FAST,
+            UNJUDGED,
+            "pass",
+            Some(["fail", "comparison RESULT=fail"]),
+        ),
         ("/no/such", ONE_JOB, "fail", None),
     ] {
         let parameters = [
@@ -487,11 +511,10 @@ fn lava_gets_a_case_for_the_gate() {
             .lines()
             .filter_map(|line| line.strip_prefix("case "));
         let mut expected = vec![format!("assay-qualify --result {qualified}")];
-        expected.extend(gate.map(|gate| format!("assay-gate --result {gate}")));
+        expected.extend(gate.map(|[gate, _]| format!("assay-gate --result {gate}")));
         assert_eq!(cases.collect::<Vec<_>>(), expected, "{}", ended.out);
-        if let Some(gate) = gate {
-            let signal = format!("seq-read-1m.read_bw RESULT={gate}");
-            assert!(ended.out.contains(&signal), "{}", ended.out);
+        if let Some([_, signal]) = gate {
+            assert!(ended.out.contains(signal), "{}", ended.out);
         }
     }
 }
@@ -508,7 +531,7 @@ fn a_pytest_of_a_labgrid_ends_as_the_verdict_says() {
     for (path, words, code, outcome) in [
         (FAST, ONE_JOB, 0, "1 passed"),
         (&worker.slow, ONE_JOB, 1, "slower"),
-        (FAST, UNSURE, 0, "1 skipped"),
+        (FAST, UNJUDGED, 1, "nothing was judged"),
     ] {
         let mut pytest = assay_testkit::command("python3");
         pytest.args(["-m", "pytest", "-rs", "-p", "no:cacheprovider", "--lg-env"]);

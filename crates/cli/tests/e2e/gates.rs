@@ -165,6 +165,40 @@ fn kcidb_has_the_status_and_the_figure() {
     assert!(line.contains("lower-case"), "{line}");
 }
 
+/// One file a side, as a first look at a change has them, says nothing, however slow B is.
+#[test]
+fn a_gate_that_judged_nothing_does_not_pass() {
+    let bed = Bed::new();
+    let fio = |name: &str, rate: u32| {
+        let json = format!(
+            r#"{{"fio version": "fio-3.36", "jobs": [{{"jobname": "j", "error": 0,
+                "read": {{"io_bytes": 1048576, "bw": {rate}, "iops": 9, "runtime": 30}}}}]}}"#
+        );
+        let path = bed.join(name);
+        fs::write(&path, json).unwrap();
+        path
+    };
+    let (a, b) = (fio("before.json", 34204), fio("after.json", 2000));
+    let gate =
+        |words: &[&str]| bed.run(&[&["compare", text(&a), text(&b), "--gate"][..], words].concat());
+    let refused = gate(&[]);
+    refused.assert_code(2);
+    refused.assert_says(&["nothing was judged", "single trials"]);
+    for (format, expected) in [
+        ("junit", "<error"),
+        ("tap", "not ok"),
+        ("lava", "RESULT=fail"),
+        ("kcidb", "\"ERROR\""),
+    ] {
+        let document = gate(&["--format", format]);
+        document.assert_code(2);
+        assert!(document.out.contains(expected), "{}", document.out);
+        let allowed = gate(&["--format", format, "--allow-unjudged"]);
+        allowed.assert_code(0);
+        assert!(!allowed.out.contains(expected), "{}", allowed.out);
+    }
+}
+
 #[test]
 fn a_gate_writes_its_document_and_closes() {
     let bed = Bed::new();

@@ -68,6 +68,7 @@ impl Sides {
             comparison: &self.comparison,
             warnings: Told::all(|| vec!["the kernel differs: 6.1.55 and 6.6.8".to_owned()]),
             qualify: false,
+            allow_unjudged: false,
             a_sources: source("k3v9", &self.a_figures, &self.a),
             b_sources: source("last", &self.b_figures, &self.b),
         }

@@ -133,6 +133,11 @@ impl VerdictRow {
         }
     }
 
+    /// Returns true if the metric was judged: it has a word, or was tested and has none.
+    pub const fn is_judged(&self) -> bool {
+        !matches!(self.verdict, Verdict::NoConclusion { .. }) || self.p_adjusted.is_some()
+    }
+
     /// Without any word, for this reason.
     pub fn unjudged(metric: String, unit: String, primary: bool, why: Note) -> Self {
         Self {

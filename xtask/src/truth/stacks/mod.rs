@@ -54,11 +54,17 @@ mount -t tmpfs tmpfs /tmp
 exec >/dev/ttyS0 2>&1
 echo 1 > /proc/sys/kernel/printk
 ifconfig lo up
+modprobe scsi_mod scan=manual
 for module in virtio_pci virtio_blk virtio_scsi sd_mod ext4 btrfs f2fs xfs bcache raid0 raid1 \\
     dm_mod dm_multipath dm_service_time dm_round_robin dm_integrity nbd zram; do
     modprobe $module
 done
-# One controller after the other, so that the drive with two of them is always nvme0n1.
+# One disk and one controller after the other, as their names follow the order of probing: sda and
+# sdb are the same disk, and the drive with two controllers is nvme0n1.
+for id in 0 1 2 -; do
+    echo - $id - > /sys/class/scsi_host/host0/scan
+    sleep 2
+done
 echo 0 > /sys/bus/pci/drivers_autoprobe
 modprobe nvme
 for class in $(grep -l 0x010802 /sys/bus/pci/devices/*/class); do

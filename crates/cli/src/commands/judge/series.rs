@@ -1,7 +1,6 @@
 //! `assay series`: series of runs with their changes, as a list, a gate and the text of a mail.
 
 use crate::exit::{DONE, Failure, MISSED};
-use crate::output::say;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
 use crate::stored::opinions::OpinionArgs;
@@ -29,7 +28,8 @@ Examples:
   assay series --news --since 24h --format text | sendmail lab@example.org
   assay series --news --since 24h --json | curl -d @- https://chat.example.org/h
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a new slowdown that nobody accepted (--gate).";
+Exit codes: 0 done, 1 failed, 2 wrong usage, or --gate looked at no series;
+3 a new slowdown that nobody accepted (--gate).";
 
 /// `assay series`.
 #[derive(Args, Debug)]
@@ -57,6 +57,9 @@ pub struct SeriesArgs {
     /// Exit with 3 if there is a slowdown that nobody accepted; with --since, a new one.
     #[arg(long, conflicts_with = "opinion")]
     pub gate: bool,
+    /// Let --gate pass where it looked at no series (without it: exit code 2).
+    #[arg(long, requires = "gate")]
+    pub allow_unjudged: bool,
     /// Only changes that are new since --since: the text of a mail, with --json for a webhook.
     #[arg(long, conflicts_with = "opinion")]
     pub news: bool,
@@ -87,7 +90,7 @@ pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
     let changes = store.changes(&wanted)?;
     let mut new = changes.clone();
     new.retain(|(_, change)| is_new(change, args.since));
-    let gate_is_idle = args.gate && !all.iter().any(|series| series.primary);
+    let was_judged = !args.gate || args.allow_unjudged || all.iter().any(|series| series.primary);
     match args.news {
         true => args.output.present(
             || json::news(&new, args.since),
@@ -101,8 +104,10 @@ pub fn run(args: &SeriesArgs) -> Result<ExitCode, Failure> {
             )?;
         }
     }
-    if gate_is_idle {
-        say(tr!("assay: warning: --gate looked at no series"));
+    if !was_judged {
+        return Err(Failure::usage(tr!(
+            "nothing was judged: --gate looked at no series; to let it pass: --allow-unjudged"
+        )));
     }
     let alarming =
         |(series, change): &(StoredSeries, SeriesChange)| series.primary && change.is_open();

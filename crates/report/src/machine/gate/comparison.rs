@@ -40,7 +40,13 @@ impl Suite {
         cases.extend(missing(compared));
         let runs = compared.b_sources.iter().filter_map(|source| source.run);
         cases.extend(runs.flat_map(|run| lost(&Summary::of(run)).collect::<Vec<_>>()));
-        if cases.is_empty() {
+        if let Some(why) = compared.unjudged() {
+            cases.push(Case {
+                status: Status::Error,
+                word: "not judged",
+                ..without_figure("comparison", &why)
+            });
+        } else if cases.is_empty() {
             let why = "no metric that decides is there on either side";
             cases.push(skipped("comparison", why));
         }

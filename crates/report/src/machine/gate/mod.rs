@@ -8,7 +8,7 @@
 //! | skip | no conclusion | inconclusive | the job was skipped |
 //! | done | | | a figure was measured |
 //! | fail | | | data was not kept |
-//! | error | | | trials failed or are missing |
+//! | error | no metric that decides was judged | the same | trials failed or are missing |
 
 mod comparison;
 pub mod junit;
@@ -32,7 +32,7 @@ pub enum Status {
     Pass,
     /// Judged, and worse.
     Fail,
-    /// It could not be measured.
+    /// It could not be measured, or a comparison judged nothing.
     Error,
     /// Not judged: nothing may be concluded from it.
     Skip,

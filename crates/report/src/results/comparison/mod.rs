@@ -36,6 +36,8 @@ pub struct Compared<'a> {
     pub warnings: Vec<Told>,
     /// True if the question was whether B may replace A.
     pub qualify: bool,
+    /// True if outputs for gates pass where nothing that decides was judged.
+    pub allow_unjudged: bool,
     /// Sources of the figures of A, one for each unit.
     pub a_sources: Vec<ComparedSource<'a>>,
     /// The same of B.
@@ -195,6 +197,17 @@ impl<'a> Compared<'a> {
         !line.primary
             && line.notes.iter().any(Note::is_on_label)
             && figures.any(|figure| figure.metric == line.metric && figure.primary)
+    }
+
+    /// Says why no metric that decides was judged, safe to show; `None` if one was, or if that is
+    /// allowed.
+    pub fn unjudged(&self) -> Option<String> {
+        let mut deciding = self.comparison.lines.iter().filter(|line| line.primary);
+        let is_judged = self.allow_unjudged || deciding.any(VerdictRow::is_judged);
+        (!is_judged).then(|| {
+            let why = clean(&self.conclusion());
+            tr!("nothing was judged. {why}", why)
+        })
     }
 
     /// The word for a line: its verdict, or its qualification where that was asked.

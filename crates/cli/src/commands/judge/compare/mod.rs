@@ -33,8 +33,8 @@ Examples:
 With three or more sources a side each is taken for a unit of the part, and the
 verdict holds for the part; otherwise for these alone.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage,
-3 with --gate: something is slower.";
+Exit codes: 0 done, 1 failed, 2 wrong usage, or with --gate: nothing was judged;
+3 with --gate: something is slower, or side B lost data.";
 
 /// Arguments that only `--paired-on` takes, beside those of rounds.
 const OF_PAIRED: [&str; 6] = ["jobs", "destroy_data", "seed", "name", "tag", "note"];

@@ -51,7 +51,7 @@ Examples:
   assay campaign cards.toml --dry-run
   assay campaign cards.toml --gate -o cards.html
 
-Exit codes: 0 done, 2 wrong usage, 3 with --gate:
+Exit codes: 0 done, 2 wrong usage, or with --gate: nothing was judged; 3 with --gate:
 something is slower; else the highest code of the missing runs (5: no board was
 left), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
 
