@@ -4,7 +4,7 @@ use super::{Case, Measured};
 use assay_lang::tr;
 use assay_model::evidence::{Evidence, WriteCache};
 use assay_model::job::{Direction, EngineKind, OpenSync};
-use assay_model::storage::DeviceKind;
+use assay_model::storage::{DeviceKind, Layer};
 use assay_model::work::androbench::DatabaseStep;
 
 /// Mount options with which a file system never tells the device to flush.
@@ -97,7 +97,7 @@ impl Case<'_> {
     /// The fewest flushes that the job can have caused: one for each call or
     /// synchronous write, where those under way together may share one; one for
     /// each transaction that has to be durable before the next one begins.
-    fn flushes_needed(&self) -> u64 {
+    pub(super) fn flushes_needed(&self) -> u64 {
         let job = self.job;
         let together = match job.sync {
             OpenSync::None => u64::from(job.numjobs),
@@ -117,8 +117,8 @@ impl Case<'_> {
         calls.div_ceil(together.max(1)).max(commits).max(1)
     }
 
-    /// Flushes that volatile caches saw; none when one of them that was
-    /// written to saw none.
+    /// Flushes that volatile caches saw; none when one of them that was written to saw none, and
+    /// its writes were not forced to the medium either.
     fn flushes_seen(&self) -> Option<u64> {
         let mut sum = 0;
         for paths in self.media() {
@@ -133,7 +133,8 @@ impl Case<'_> {
                 .map(|leaf| self.delta(&leaf.name, Direction::Write))
                 .sum();
             let written = written?;
-            if flushes == 0 && written > 0 {
+            let forced = || self.passes_fua() && paths.iter().all(|leaf| self.has_fua(leaf));
+            if flushes == 0 && written > 0 && !forced() {
                 return Some(0);
             }
             sum += flushes;
@@ -158,12 +159,12 @@ impl Case<'_> {
     fn leaves_have_fua(&self) -> bool {
         let leaves = self.evidence.storage.leaves();
         let mut volatile = leaves.filter(|leaf| self.is_volatile(leaf) == Some(true));
-        volatile.all(|leaf| {
-            let fua = self
-                .queue(leaf)
-                .is_some_and(|queue| queue.fua == Some(true));
-            fua && !self.hides_cache(leaf)
-        })
+        volatile.all(|leaf| self.has_fua(leaf))
+    }
+
+    fn has_fua(&self, leaf: &Layer) -> bool {
+        let fua = self.queue(leaf).and_then(|queue| queue.fua);
+        fua == Some(true) && !self.hides_cache(leaf)
     }
 
     fn without_barriers(&self) -> Option<&'static str> {
@@ -185,10 +186,14 @@ impl Case<'_> {
         })
     }
 
-    /// Direct `O_DSYNC` overwrites use FUA where every disk has it. A file
-    /// system does that for `O_DSYNC` only (`iomap_dio_rw`), a raw device for
-    /// `O_SYNC` too.
+    /// Direct `O_DSYNC` overwrites use FUA where every disk has it.
     fn forced_to_medium(&self) -> bool {
+        self.passes_fua() && self.leaves_have_fua()
+    }
+
+    /// `true` if direct writes reach the disks with the flag FUA. A file system does that for
+    /// `O_DSYNC` only (`iomap_dio_rw`), a raw device for `O_SYNC` too.
+    fn passes_fua(&self) -> bool {
         let by_flag = match self.job.sync {
             OpenSync::None => false,
             OpenSync::Dsync => true,
@@ -199,6 +204,6 @@ impl Case<'_> {
             let queue = self.queue(layer);
             queue.is_some_and(|queue| queue.write_cache == Some(WriteCache::Back))
         });
-        by_flag && self.job.direct && passed && self.leaves_have_fua()
+        by_flag && self.job.direct && passed
     }
 }

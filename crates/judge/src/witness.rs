@@ -12,6 +12,9 @@ use assay_model::storage::{Backing, DeviceKind, Layer};
 /// Beginning of the `dm/uuid` of cryptsetup's dm-integrity devices.
 const INTEGRITY: &str = "CRYPT-INTEGRITY";
 
+/// Most bytes that bcache writes to its journal for a flush, besides the data.
+const BCACHE_JOURNAL_ENTRY: u64 = 8 << 10;
+
 impl Case<'_> {
     /// Returns the bytes that the device moved, whoever caused it; `None` when there is no device
     /// below the page cache.
@@ -30,6 +33,9 @@ impl Case<'_> {
             .moved(direction)
             .ok_or_else(|| format!("the kernel has no counters for {top}"))?;
         let moved = self.count_on(moved, direction)?;
+        if let Some(why) = self.bcache_missed_writes(moved, direction) {
+            return Err(why);
+        }
         self.confirmed(moved, direction).map(Some)
     }
 
@@ -69,6 +75,28 @@ impl Case<'_> {
             ));
         }
         Ok(moved.min(lowest))
+    }
+
+    /// Why the counters of bcache are not believed. Since Linux 6.4, what a bio-based device moved is
+    /// counted when an I/O ends. By then bcache has set the size of a write that went past its cache
+    /// to 0 (`bch_data_invalidate`).
+    fn bcache_missed_writes(&self, moved: u64, direction: Direction) -> Option<String> {
+        let storage = &self.evidence.storage;
+        let mut layers = storage.reached_directly();
+        let bcache = layers.find(|layer| layer.name.starts_with("bcache"))?;
+        let disks = storage.leaves();
+        let most = disks
+            .filter_map(|leaf| self.delta(&leaf.name, direction))
+            .max()?;
+        let journal = self.flushes_needed().saturating_mul(BCACHE_JOURNAL_ENTRY);
+        let explained = moved.saturating_add(moved / 20).saturating_add(journal);
+        (direction == Direction::Write && most > explained).then(|| {
+            tr!(
+                "a disk below {name} wrote more than {name} counted: Linux 6.4 and later do not count \
+                 writes that go past the cache of bcache",
+                name = bcache.name
+            )
+        })
     }
 
     /// True if a device of device mapper over one disk may keep a journal of data: those of LVM,

@@ -53,6 +53,48 @@ fn every_written_volatile_disk_of_a_mapping_must_be_flushed() {
     silent.flushed("sda", 2).writes_are("unknown");
 }
 
+/// md on an NVMe drive, which takes FUA, and on a SCSI disk, which is flushed in its place.
+#[test]
+fn a_mirror_may_be_flushed_on_one_side_and_forced_on_the_other() {
+    let trial = |sync| {
+        let trial = Trial::write().sync(sync).direct().own_writes(JOB).bare();
+        let trial = trial
+            .layer("md0", LayerRole::Top, None, WriteCache::Back)
+            .layer("sda", LayerRole::Member, Some("md0"), WriteCache::Back)
+            .layer("nvme0n1", LayerRole::Member, Some("md0"), WriteCache::Back);
+        let trial = trial.queue("nvme0n1", |queue| queue.fua = Some(true));
+        let trial = trial
+            .wrote("md0", JOB)
+            .wrote("sda", JOB)
+            .wrote("nvme0n1", JOB);
+        trial.with(|t| t.measured().write.ios = 2)
+    };
+    trial(OpenSync::Dsync)
+        .flushed("sda", 2)
+        .writes_are("device");
+    trial(OpenSync::Dsync).writes_are("device-unflushed");
+    trial(OpenSync::None)
+        .flushed("sda", 2)
+        .writes_are("device-unflushed");
+}
+
+/// Linux 6.12 takes what is left of a write when it ends for its size.
+#[test]
+fn a_bcache_that_counted_less_than_its_disk_is_not_believed() {
+    let trial = |counted, below| {
+        let trial = durable()
+            .layer("bcache0", LayerRole::Top, None, WriteCache::Back)
+            .layer("vda", LayerRole::Member, Some("bcache0"), WriteCache::Back)
+            .layer("vdb", LayerRole::Member, Some("bcache0"), WriteCache::Back)
+            .wrote("bcache0", counted)
+            .wrote("vda", below)
+            .wrote("vdb", below);
+        trial.flushed("vda", 1).flushed("vdb", 1)
+    };
+    trial(JOB, JOB).writes_are("device");
+    trial(JOB / 4, JOB).writes_are("unknown");
+}
+
 #[test]
 fn a_loop_device_answers_for_itself() {
     let trial = || {

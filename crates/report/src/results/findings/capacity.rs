@@ -43,6 +43,10 @@ pub fn answer(summary: &Summary<'_>) -> Option<Sentence> {
     let claimed = storage.device().and_then(|device| device.size);
     let text = match (&step.probed, step.total()) {
         (Some(probed), _) => probe_answer(probed),
+        (None, Some(found)) if step.differs() && has_no_test_data(summary.run, &found) => {
+            tr!("Not known: no test data was found. It was never filled, or it kept nothing")
+                .to_owned()
+        }
         (None, Some(found)) if step.differs() => defect(&found),
         (None, Some(found)) => held(found.bytes(), claimed.or(storage.total)),
         (None, None) => tr!(
@@ -63,6 +67,11 @@ fn held(checked: u64, claimed: Option<Bytes>) -> String {
         Some(claimed) if checked >= claimed.0 - claimed.0 / 100 => {
             tr!("Genuine: holds the {claimed} it claims", claimed)
         }
+        Some(claimed) if checked < claimed.0 / 2 => tr!(
+            "Not known: all {checked} that were checked hold their data, less than half of the {claimed} it claims",
+            checked = Bytes(checked),
+            claimed
+        ),
         Some(claimed) => tr!(
             "No sign of a fake: all {checked} that were checked hold their data; it claims {claimed}",
             checked = Bytes(checked),
@@ -73,6 +82,15 @@ fn held(checked: u64, claimed: Option<Bytes>) -> String {
             checked = Bytes(checked)
         ),
     }
+}
+
+/// Nothing was written by this run, and nothing readable is what assay, f3 or H2testw write.
+fn has_no_test_data(run: &Run, found: &Tally) -> bool {
+    let sectors = &found.sectors;
+    let mut parts = steps(run).flat_map(|step| &step.parts);
+    parts.all(|part| part.found.is_some())
+        && sectors.corrupted > 0
+        && sectors.corrupted + sectors.unreadable == sectors.all()
 }
 
 fn defect(found: &Tally) -> String {
@@ -418,7 +436,25 @@ mod tests {
             "Genuine: holds the 60 GiB it claims"
         );
         let some = answered(step(vec![part("1.h2w", 0, &[Class::Ok; 4])]));
-        assert!(some.text.starts_with("No sign of a fake: all 2 KiB that"));
+        assert!(some.text.starts_with("Not known: all 2 KiB that"));
+        assert_eq!(
+            held(44 << 30, Some(Bytes::gib(60))),
+            "No sign of a fake: all 44 GiB that were checked hold their data; it claims 60 GiB"
+        );
+        let foreign = step(vec![part("/dev/sdx", 0, &[Class::Corrupted; 4])]);
+        let unfilled = answered(foreign.clone()).text;
+        assert!(
+            unfilled.starts_with("Not known: no test data"),
+            "{unfilled}"
+        );
+        let mut run = fixture::run();
+        let mut writing = foreign.clone();
+        writing.parts[0].found = None;
+        for (trial, step) in run.trials.iter_mut().zip([writing, foreign]) {
+            trial.detail = Some(Box::new(StepDetail::Capacity(step)));
+        }
+        let dead = answer(&Summary::of(&run)).unwrap().text;
+        assert_eq!(dead, "Fake or defective: holds 0 B of 2 KiB");
         let mut lost = step(vec![part("/dev/sdx", 0, &[])]);
         lost.parts[0].found.as_mut().unwrap().unreadable(0, 4);
         let unreadable = answered(lost);

@@ -9,6 +9,7 @@ use assay_lang::tr;
 use assay_model::condition::Subject;
 use assay_model::evidence::{Evidence, ProcessIo, Snapshot};
 use assay_model::units::{Bytes, MIB};
+use std::cmp::Reverse;
 
 /// Foreign I/O below this is the system's own housekeeping.
 const FOREIGN_FLOOR: u64 = MIB;
@@ -85,20 +86,20 @@ fn foreign_io(summary: &Summary<'_>) -> Option<Warning> {
 }
 
 fn hindered(summary: &Summary<'_>) -> Option<Warning> {
-    let (mut what, mut concerned) = (Vec::new(), Vec::new());
+    let (mut all, mut concerned) = (Vec::new(), Vec::new());
     for trial in trials(summary) {
         let judgement = trial.derived.judgement.as_ref();
-        let words = judgement.iter().flat_map(|judgement| &judgement.hindrances);
-        let words: Vec<String> = words.map(|hindrance| clean(&hindrance.words)).collect();
-        if !words.is_empty() {
+        let found = judgement.map_or(&[][..], |judgement| &judgement.hindrances);
+        if !found.is_empty() {
             name(&mut concerned, trial);
         }
-        what.extend(words);
+        all.extend(found);
     }
-    what.sort_unstable();
-    what.dedup();
-    (!what.is_empty()).then(|| Warning::Hindered {
-        what,
+    // Of a kind that took time in several trials, the longest.
+    all.sort_by_key(|hindrance| (hindrance.kind, Reverse(hindrance.time_ns), &hindrance.words));
+    all.dedup_by(|a, b| a.kind == b.kind && (a.time_ns > 0 || a.words == b.words));
+    (!all.is_empty()).then(|| Warning::Hindered {
+        what: all.iter().map(|found| clean(&found.words)).collect(),
         trials: texts(concerned),
     })
 }
@@ -116,7 +117,7 @@ fn busiest(busy: &[ProcessIo], bytes: u64) -> Vec<String> {
         }
     }
     programs.retain(|(_, moved)| *moved >= bytes / GOOD_PART);
-    programs.sort_by_key(|(_, moved)| std::cmp::Reverse(*moved));
+    programs.sort_by_key(|(_, moved)| Reverse(*moved));
     programs.into_iter().map(|(name, _)| name).collect()
 }
 

@@ -75,7 +75,7 @@ impl Warning {
                 processes,
             } => foreign(device, *read, *written, &list(trials), processes),
             Self::Hindered { what, trials } => tr!(
-                "{what}, during {trials}",
+                "{what}, during {trials} (times of the worst trial)",
                 what = enumerate(what),
                 trials = list(trials)
             ),
