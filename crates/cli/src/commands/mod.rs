@@ -259,21 +259,4 @@ pub struct ToolArgs {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::command_of;
-
-    #[test]
-    fn a_command_is_found_among_its_words() {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let of = |line: &[&str]| {
-            let words: Vec<String> = words(line);
-            command_of(&words).to_owned()
-        };
-        assert_eq!(
-            of(&["/usr/bin/assay", "--lang", "en", "qualify", "dd"]),
-            "qualify"
-        );
-        assert_eq!(of(&["/opt/dd", "if=x"]), "dd");
-        assert_eq!(of(&[]), "");
-    }
-}
+mod tests;

@@ -32,7 +32,7 @@ for disk in vda vdb sda sdc nvme0n1 ${NVME#/dev/}; do
     for seek in 0 304; do dd if=/dev/zero of=/dev/$disk bs=1M count=16 seek=$seek conv=fsync; done
     blockdev --rereadpt /dev/$disk
 done 2>/dev/null
-rm -rf /dev/g /etc/lvm/devices
+rm -rf /dev/g /etc/lvm/devices /etc/lvm/lvm.conf
 true";
 
 const HELPERS: &str = "
@@ -131,11 +131,11 @@ pub const STACKS: &[Topology] = stacks! {
     "linear on dm-multipath" false None, "multipath; dmsetup create x --table '0 400000 linear /dev/mapper/m 2048'; ext4 /dev/mapper/x"
     "dm-multipath (device)" false Some("/dev/mapper/m"), "multipath"
     "crypt on dm-multipath" false None, "multipath; crypt x /dev/mapper/m; ext4 /dev/mapper/x"
-    "volume on dm-multipath" false None, "multipath; group /dev/mapper/m; volume -L 200M -n v g; ext4 /dev/g/v"
+    "volume on dm-multipath" false None, "multipath; echo 'devices { global_filter = [\"a|/dev/mapper/|\", \"r|.*|\"] }' >/etc/lvm/lvm.conf; group /dev/mapper/m; volume -L 200M -n v g; ext4 /dev/g/v"
     "NVMe multipath (device)" false Some("/dev/nvme0n1"), "true"
     "crypt on NVMe multipath" false None, "crypt x /dev/nvme0n1; ext4 /dev/mapper/x"
     "volume on NVMe multipath" false None, "group /dev/nvme0n1; volume -L 200M -n v g; ext4 /dev/g/v"
-    "stripes" false None, "dmsetup create x --table '0 400000 striped 2 128 /dev/vda 0 /dev/vdb 0'; ext4 /dev/mapper/x"
+    "stripes" false None, "dmsetup create x --table '0 399872 striped 2 128 /dev/vda 0 /dev/vdb 0'; ext4 /dev/mapper/x"
     "mirror" false None, "dmsetup create x --table '0 400000 mirror core 2 1024 nosync 2 /dev/vda 0 /dev/vdb 0'; ext4 /dev/mapper/x"
     "writecache" false None, "dmsetup create x --table \"0 $(sectors /dev/vda) writecache s /dev/vda /dev/vdb 4096 0\"; ext4 /dev/mapper/x"
     "flakey that passes all" false None, "dmsetup create x --table \"0 $(sectors /dev/vda) flakey /dev/vda 0 9999 0\"; ext4 /dev/mapper/x"
