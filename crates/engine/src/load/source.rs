@@ -166,6 +166,18 @@ impl IoSource {
         }
     }
 
+    /// Takes the write that belongs to a trim that was issued, if it is missing.
+    pub(super) fn take_owed_write(&mut self) -> Option<Step> {
+        let Self::Order(order) = self else {
+            return None;
+        };
+        match order.held {
+            Some(step) if step.ddir == Ddir::Trim => None,
+            Some(_) => order.held.take(),
+            None => order.sequence.take_owed_write(),
+        }
+    }
+
     /// Returns the delays with which the I/Os and flushes of a replay began, relative to the
     /// recording, if the replay keeps recorded times.
     pub(super) fn lateness(&self) -> Option<LatencyRecord> {
