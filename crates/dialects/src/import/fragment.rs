@@ -1,0 +1,75 @@
+//! Parts of outputs, and outputs without results to compare.
+
+use super::dd;
+use serde::de::IgnoredAny;
+
+/// Tests of texts that are no results, and what to do instead.
+const FRAGMENTS: [(fn(&str) -> bool, &str); 5] = [
+    (
+        is_log,
+        "these seem to be rows of a log of fio (write_bw_log, write_lat_log ...): they are samples \
+         of one run, not results of several; take fio's output (--output-format=json)",
+    ),
+    (
+        is_terse,
+        "this seems to be fio's terse output, which is not understood: use --output-format=json",
+    ),
+    (
+        is_json,
+        "this seems to be a part of a JSON document: take all of the file, which begins with a \
+         brace (fio: --output=FILE)",
+    ),
+    (
+        |text| text.lines().any(dd::is_count),
+        "this seems to be dd's output without its last line, which has bytes and seconds: \
+         status=noxfer leaves it out, and some builds of busybox lack it",
+    ),
+    (
+        is_fio_text,
+        "this seems to be a part of fio's normal output: take all of it, above all the line \
+         'NAME: (groupid=' of each job",
+    ),
+];
+
+/// Returns what is wrong with a text that is no whole output.
+pub(super) fn of(text: &str) -> Option<&'static str> {
+    let found = FRAGMENTS.iter().find(|(is_it, _)| is_it(text));
+    found.map(|(_, problem)| *problem)
+}
+
+/// Rows of `msec, value, direction, bytes, ...`, or of a histogram.
+fn is_log(text: &str) -> bool {
+    let is_row = |line: &str| {
+        let cells: Option<Vec<u64>> = line
+            .split(',')
+            .map(|cell| cell.trim().trim_start_matches("0x").parse().ok())
+            .collect();
+        cells.is_some_and(|cells| cells.len() >= 4 && (cells[1] <= 2 || cells[2] <= 2))
+    };
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .all(is_row)
+}
+
+fn is_terse(text: &str) -> bool {
+    let cells: Vec<&str> = text.trim_start().split(';').take(3).collect();
+    matches!(cells[..], [version, fio, _] if version.len() == 1 && fio.starts_with("fio-"))
+}
+
+fn is_json(text: &str) -> bool {
+    let is_member = |line: &str| {
+        let member = line.trim_start().strip_prefix('"');
+        let value = member.and_then(|member| member.split_once('"'));
+        value.is_some_and(|(_, value)| value.trim_start().starts_with(':'))
+    };
+    text.lines().any(is_member) && serde_json::from_str::<IgnoredAny>(text).is_err()
+}
+
+fn is_fio_text(text: &str) -> bool {
+    let starts = ["read:", "read :", "write:", "write :", "READ:", "WRITE:"];
+    let is_part = |line: &str| {
+        let line = line.trim_start();
+        line.contains('=') && starts.iter().any(|start| line.starts_with(start))
+    };
+    text.lines().any(is_part)
+}
