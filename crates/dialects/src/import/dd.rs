@@ -2,9 +2,8 @@
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::lines::{self, Headings, NumberedLine, note_errors, place};
+use super::lines::{self, Headings, note_errors};
 use assay_model::figures::Results;
-use std::path::Path;
 
 /// `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`. The rate is computed: programs
 /// round it, and count it in powers of 1000 or of 1024.
@@ -14,14 +13,14 @@ struct Copied {
     seconds: f64,
 }
 
-/// A copy, with the line and the command that it was printed for.
+/// A copy, with the line that tells it.
 #[derive(Debug)]
-struct Report<'a> {
+struct Report {
     copied: Copied,
     line: usize,
-    /// Line of the command; 0: none.
+    /// Number of the command that was quoted before it; 0: none.
     command: usize,
-    operands: &'a str,
+    operands: String,
 }
 
 /// `true` if a line is dd's last one.
@@ -32,18 +31,26 @@ pub(super) fn is_copied(line: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("dd");
     let counted = lines::unquoted(text).any(|line| is_count(line.text));
-    let commands: Vec<(usize, Command)> = lines::unquoted(text)
-        .filter_map(|line| Some((line.number, command(line.text)?)))
-        .collect();
-    let mut reports: Vec<Report<'_>> = Vec::new();
-    let mut errors = Vec::new();
+    let mut reports: Vec<Report> = Vec::new();
+    let (mut commands, mut operands) = (0, String::new());
+    let (mut marked, mut errors) = (Vec::new(), Vec::new());
     // Since the last figure: without its counts, a figure is one of progress.
     let mut has_counts = false;
     let mut progress = 0;
     for line in lines::unquoted(text) {
-        has_counts |= is_count(line.text);
-        errors.extend(line.text.starts_with("dd: ").then_some(line.text));
-        let mut parts: Vec<&str> = line.text.split('\r').map(str::trim).collect();
+        let (number, text) = (line.number, line.text);
+        let command = command(text);
+        let own = is_count(text) || text.split('\r').any(is_copied);
+        marked.push((
+            line,
+            command.as_ref().map(|it| it.file).or(own.then_some("")),
+        ));
+        if let Some(command) = command {
+            (commands, operands) = (commands + 1, command.deciding);
+        }
+        has_counts |= is_count(text);
+        errors.extend(text.starts_with("dd: ").then_some(text));
+        let mut parts: Vec<&str> = text.split('\r').map(str::trim).collect();
         let last = parts.pop().unwrap_or_default();
         progress += parts.iter().filter(|part| is_copied(part)).count();
         let Some(copied) = copied(last) else {
@@ -54,23 +61,20 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             continue;
         }
         has_counts = false;
-        let before = commands.partition_point(|(number, _)| *number < line.number);
-        let command = before.checked_sub(1).and_then(|at| commands.get(at));
-        let report = Report {
-            copied,
-            line: line.number,
-            command: command.map_or(0, |(number, _)| *number),
-            operands: command.map_or("", |(_, command)| &command.deciding),
-        };
         // A copy of one command that has moved more meanwhile was asked with SIGUSR1.
         let interim = reports.pop_if(|last| {
             let grew = last.copied.bytes < copied.bytes && last.copied.seconds <= copied.seconds;
-            report.command > 0 && last.command == report.command && grew
+            commands > 0 && last.command == commands && grew
         });
         progress += usize::from(interim.is_some());
-        reports.push(report);
+        reports.push(Report {
+            copied,
+            line: number,
+            command: commands,
+            operands: operands.clone(),
+        });
     }
-    let headings = headings(text, &commands, &reports);
+    let headings = Headings::find(marked).of_results(reports.iter().map(|report| report.line));
     for report in &reports {
         take(report, &headings, &mut all)?;
     }
@@ -86,39 +90,14 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-/// Conditions that stand above the copies; else the folders or devices that they went to.
-fn headings(text: &str, commands: &[(usize, Command)], reports: &[Report<'_>]) -> Headings {
-    let lines_of = || reports.iter().map(|report| report.line);
-    let own = |line: &NumberedLine<'_>| {
-        is_count(line.text) || line.text.split('\r').any(is_copied) || command(line.text).is_some()
-    };
-    let marked = lines::unquoted(text).map(|line| {
-        let own = own(&line);
-        (line, own)
-    });
-    let headings = Headings::find(marked).of_results(lines_of());
-    if !headings.is_empty() {
-        return headings;
-    }
-    let mut places = Headings::default();
-    for (line, command) in commands {
-        places.push(*line, command.place.as_str());
-    }
-    places.of_results(lines_of())
-}
-
-fn take(report: &Report<'_>, headings: &Headings, all: &mut Collector) -> Result<(), ImportError> {
+fn take(report: &Report, headings: &Headings, all: &mut Collector) -> Result<(), ImportError> {
     let Copied { bytes, seconds } = report.copied;
     let heading = headings.above(report.line);
     // The operands tell the size; without them it is all that tells copies apart.
-    let start = match (report.operands, heading) {
-        ("", _) => format!("{bytes} bytes: "),
-        (operands, heading) if !heading.is_empty() => format!("{operands}: "),
-        _ => String::new(),
-    };
-    let condition = match heading {
-        "" => report.operands,
-        heading => heading,
+    let (condition, start) = match (report.operands.as_str(), heading) {
+        ("", heading) => (heading, format!("{bytes} bytes: ")),
+        (operands, "") => (operands, String::new()),
+        (operands, heading) => (heading, format!("{operands}: ")),
     };
     let key = |metric, unit: &str, primary| Key {
         condition: condition.to_owned(),
@@ -208,37 +187,30 @@ pub(super) fn is_count(line: &str) -> bool {
 }
 
 /// A command that was quoted with its output.
-#[derive(Debug, PartialEq)]
-struct Command {
+struct Command<'a> {
     /// Operands that decide about the copy.
     deciding: String,
-    /// Device, or folder of the file, that was written; of a copy to nowhere, that was read.
-    place: String,
+    /// File that was written; of a copy to nowhere, that was read.
+    file: &'a str,
 }
 
-fn command(line: &str) -> Option<Command> {
+fn command(line: &str) -> Option<Command<'_>> {
     let mut words = line.split_whitespace();
     words.find(|word| *word == "dd" || word.ends_with("/dd"))?;
-    let operands: Vec<(&str, &str)> = words
-        .map(|word| word.trim_end_matches(';'))
-        .map_while(|word| word.split_once('='))
-        .collect();
-    let deciding = operands
-        .iter()
-        .filter(|(name, _)| !matches!(*name, "if" | "of" | "status"));
-    let deciding: Vec<String> = deciding
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let file = |wanted| {
-        let given = operands.iter().find(|(name, _)| *name == wanted);
-        given
-            .map(|(_, file)| *file)
-            .filter(|file| *file != "/dev/null")
-    };
-    let file = Path::new(file("of").or_else(|| file("if")).unwrap_or_default());
-    (!operands.is_empty()).then(|| Command {
+    let words = words.map(|word| word.trim_end_matches(';'));
+    let (mut deciding, mut input, mut file) = (Vec::new(), None, None);
+    for word in words.take_while(|word| word.contains('=')) {
+        match word.split_once('=') {
+            Some(("if", name)) => input = Some(name),
+            Some(("of", name)) => file = Some(name).filter(|name| *name != "/dev/null"),
+            Some(("status", _)) => {}
+            _ => deciding.push(word),
+        }
+    }
+    let has_operands = input.is_some() || file.is_some() || !deciding.is_empty();
+    has_operands.then(|| Command {
         deciding: deciding.join(" "),
-        place: place(file),
+        file: file.or(input).unwrap_or(""),
     })
 }
 
@@ -400,11 +372,11 @@ mod tests {
 
     #[test]
     fn a_quoted_command_is_the_condition() {
-        let read = |line| command(line).map(|command| (command.deciding, command.place));
+        let read = |line| command(line).map(|command| (command.deciding, command.file.to_owned()));
         let of = |deciding: &str, place: &str| Some((deciding.to_owned(), place.to_owned()));
         assert_eq!(
             read("root@board:~# dd if=/dev/zero of=/mnt/f bs=1M count=128 conv=fdatasync; sync"),
-            of("bs=1M count=128 conv=fdatasync", "/mnt")
+            of("bs=1M count=128 conv=fdatasync", "/mnt/f")
         );
         assert_eq!(read("for dd in 1 2"), None);
         assert_eq!(

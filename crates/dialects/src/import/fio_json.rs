@@ -44,31 +44,20 @@ fn documents(
     all: &mut Collector,
 ) -> Result<(Vec<NumberedDocument>, Headings), ImportError> {
     let mut found = Vec::new();
-    let mut others: Vec<&str> = Vec::new();
     let mut marked = Vec::new();
     let (mut rest, mut line) = (text, 1);
     while !rest.is_empty() {
         if !rest.trim_start().starts_with('{') {
-            let (other, after) = rest.split_once('\n').unwrap_or((rest, ""));
-            let number = line;
-            marked.push((
-                NumberedLine {
-                    number,
-                    text: other,
-                },
-                false,
-            ));
-            if !other.trim().is_empty() {
-                others.push(other.trim());
-            }
+            let (text, after) = rest.split_once('\n').unwrap_or((rest, ""));
+            marked.push((NumberedLine { number: line, text }, None));
             (rest, line) = (after, line + 1);
             continue;
         }
         let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<FioJson>();
         match stream.next() {
             Some(Ok(document)) => {
-                let number = line;
-                marked.push((NumberedLine { number, text: "{" }, true));
+                let text = "{";
+                marked.push((NumberedLine { number: line, text }, Some("")));
                 found.push((line, document));
             }
             Some(Err(error)) => return Err(broken(&error, rest, line)),
@@ -81,7 +70,10 @@ fn documents(
     }
     let found = without_interim(found, all);
     let lines = found.iter().map(|(line, _)| *line);
-    let headings = Headings::find(marked.into_iter()).of_results(lines);
+    let others = marked.iter().filter(|(_, own)| own.is_none());
+    let others = others.map(|(line, _)| line.text.trim());
+    let others: Vec<&str> = others.filter(|line| !line.is_empty()).collect();
+    let headings = Headings::find(marked).of_results(lines);
     if let Some(first) = others.first().filter(|_| headings.is_empty()) {
         all.note(format!(
             "Left out {} that are not JSON, the first of which is '{}'.",

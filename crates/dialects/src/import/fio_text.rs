@@ -4,7 +4,7 @@
 use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::fio_words::{Copies, UNLABELLED, ended_with, interim};
-use super::lines::{self, Headings};
+use super::lines::{self, Headings, starts_with_one};
 use super::number::{after, leading, with_suffix};
 use assay_model::figures::Results;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ fn whole_lines(text: &str) -> (Vec<Whole>, Headings) {
     for line in lines::unquoted(text) {
         let (number, trimmed) = (line.number, line.text.trim());
         let begins = begins(trimmed);
-        marked.push((line, begins || open));
+        marked.push((line, (begins || open).then_some("")));
         match whole.last_mut() {
             Some(last) if open && !begins && !trimmed.is_empty() => {
                 last.text.push(' ');
@@ -69,54 +69,17 @@ fn whole_lines(text: &str) -> (Vec<Whole>, Headings) {
         }
         open = !trimmed.is_empty() && (begins || open);
     }
-    (whole, Headings::find(marked.into_iter()))
+    (whole, Headings::find(marked))
 }
 
-/// Prefixes of fio's result lines.
-const BEGINNINGS: [&str; 29] = [
-    "read:",
-    "read :",
-    "write:",
-    "write :",
-    "trim:",
-    "trim :",
-    "mixed:",
-    "mixed :",
-    "slat (",
-    "clat (",
-    "lat (",
-    "sync (",
-    "clat percentiles",
-    "lat percentiles",
-    "sync percentiles",
-    "slat percentiles",
-    "|",
-    "bw (",
-    "iops",
-    "cpu ",
-    "IO depths",
-    "submit",
-    "complete",
-    "issued",
-    "latency",
-    "Run status",
-    "fsync/fdatasync",
-    "evidence",
-    "Disk stats",
-];
-/// Prefixes of lines without figures.
-const OTHERS: [&str; 12] = [
-    "fio-", "Starting", "Jobs:", "READ:", "WRITE:", "TRIM:", "fio:", "READ ", "WRITE ", "$ ", "# ",
-    "...",
-];
+/// Starts of fio's result lines, and of lines without figures.
+const BEGINNINGS: &str = "read:,read :,write:,write :,trim:,trim :,mixed:,mixed :,slat (,clat (,lat (,sync (,\
+     clat percentiles,lat percentiles,sync percentiles,slat percentiles,|,bw (,iops,cpu ,IO depths,\
+     submit,complete,issued,latency,Run status,fsync/fdatasync,evidence,Disk stats,\
+     fio-,Starting,Jobs:,READ:,WRITE:,TRIM:,fio:,READ ,WRITE ,$ ,# ,...";
 
 fn begins(line: &str) -> bool {
-    is_job(line)
-        || line.contains(": (g=")
-        || BEGINNINGS
-            .iter()
-            .chain(&OTHERS)
-            .any(|beginning| line.starts_with(beginning))
+    is_job(line) || line.contains(": (g=") || starts_with_one(line, BEGINNINGS)
 }
 
 /// A figure of a job.
@@ -340,7 +303,7 @@ impl FioTextReader {
 }
 
 /// `read` for `read: IOPS=...` and `read : io=...`.
-fn direction(line: &str) -> Option<&'static str> {
+pub(super) fn direction(line: &str) -> Option<&'static str> {
     let (word, rest) = line.split_once(':')?;
     let known = ["read", "write", "trim", "mixed"];
     let found = known.into_iter().find(|known| *known == word.trim_end())?;

@@ -1,6 +1,6 @@
 //! Parts of outputs, and outputs without results to compare.
 
-use super::dd;
+use super::{dd, fio_text};
 use serde::de::IgnoredAny;
 
 /// Tests of texts that are no results, and what to do instead.
@@ -11,7 +11,7 @@ const FRAGMENTS: [(fn(&str) -> bool, &str); 5] = [
          of one run, not results of several; take fio's output (--output-format=json)",
     ),
     (
-        is_terse,
+        |text| text.get(1..).is_some_and(|text| text.starts_with(";fio-")),
         "this seems to be fio's terse output, which is not understood: use --output-format=json",
     ),
     (
@@ -25,7 +25,10 @@ const FRAGMENTS: [(fn(&str) -> bool, &str); 5] = [
          status=noxfer leaves it out, and some builds of busybox lack it",
     ),
     (
-        is_fio_text,
+        |text| {
+            text.lines()
+                .any(|line| fio_text::direction(line.trim().to_lowercase().as_str()).is_some())
+        },
         "this seems to be a part of fio's normal output: take all of it, above all the line \
          'NAME: (groupid=' of each job",
     ),
@@ -39,21 +42,12 @@ pub(super) fn of(text: &str) -> Option<&'static str> {
 
 /// Rows of `msec, value, direction, bytes, ...`, or of a histogram.
 fn is_log(text: &str) -> bool {
-    let is_row = |line: &str| {
-        let cells: Option<Vec<u64>> = line
-            .split(',')
-            .map(|cell| cell.trim().trim_start_matches("0x").parse().ok())
-            .collect();
+    let number = |cell: &str| cell.trim().trim_start_matches("0x").parse::<u64>().ok();
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.all(|line| {
+        let cells: Option<Vec<u64>> = line.split(',').map(number).collect();
         cells.is_some_and(|cells| cells.len() >= 4 && (cells[1] <= 2 || cells[2] <= 2))
-    };
-    text.lines()
-        .filter(|line| !line.trim().is_empty())
-        .all(is_row)
-}
-
-fn is_terse(text: &str) -> bool {
-    let cells: Vec<&str> = text.trim_start().split(';').take(3).collect();
-    matches!(cells[..], [version, fio, _] if version.len() == 1 && fio.starts_with("fio-"))
+    })
 }
 
 fn is_json(text: &str) -> bool {
@@ -63,13 +57,4 @@ fn is_json(text: &str) -> bool {
         value.is_some_and(|(_, value)| value.trim_start().starts_with(':'))
     };
     text.lines().any(is_member) && serde_json::from_str::<IgnoredAny>(text).is_err()
-}
-
-fn is_fio_text(text: &str) -> bool {
-    let starts = ["read:", "read :", "write:", "write :", "READ:", "WRITE:"];
-    let is_part = |line: &str| {
-        let line = line.trim_start();
-        line.contains('=') && starts.iter().any(|start| line.starts_with(start))
-    };
-    text.lines().any(is_part)
 }

@@ -7,12 +7,11 @@ mod throughput;
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::lines::{self, Headings, note_errors, place};
+use super::lines::{self, Headings, MarkedLine, NumberedLine, note_errors, starts_with_one};
 use crate::iozone::marks::LETTERS;
 use assay_model::figures::Results;
 use assay_model::work::iozone::Test;
 use std::collections::HashMap;
-use std::path::Path;
 
 /// As many metrics may decide; more are a survey.
 const DECIDING: usize = 7;
@@ -49,7 +48,8 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let cells = [table.cells, throughput.cells, blocks.cells];
     let cells = cells.into_iter().find(|cells| !cells.is_empty());
     let cells = cells.unwrap_or_default();
-    let headings = headings(text, &cells);
+    let headings = Headings::find(lines::unquoted(text).map(marked));
+    let headings = headings.of_results(cells.iter().map(|cell| cell.line));
     let mut names: Vec<(&str, &str)> = cells.iter().map(|cell| (&*cell.of, &*cell.test)).collect();
     names.sort_unstable();
     names.dedup();
@@ -84,14 +84,8 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
 /// A line with which iozone reports that figures are wrong, or that it ended early.
 fn is_error(line: &str) -> bool {
     let line = line.trim().to_lowercase();
-    let starts = [
-        "error",
-        "iozone: interrupted",
-        "can not",
-        "can't",
-        "i/o error",
-    ];
-    starts.iter().any(|start| line.starts_with(start)) || line.contains("invalid in this")
+    starts_with_one(&line, "error,iozone: interrupted,can not,can't,i/o error")
+        || line.contains("invalid in this")
 }
 
 /// `true` if the line names the columns of a table: `KB` up to version 3.408, then `kB`.
@@ -99,47 +93,31 @@ pub(super) fn is_columns(words: &[&str]) -> bool {
     matches!(words, [unit, "reclen", ..] if unit.eq_ignore_ascii_case("kB"))
 }
 
-/// Conditions that stand above the tables, or before the names of columns; else the folders or
-/// devices of the files.
-fn headings(text: &str, cells: &[IozoneFigure]) -> Headings {
-    let lines_of = || cells.iter().map(|cell| cell.line);
-    let marked = lines::unquoted(text).map(|mut line| {
-        let starts = ["\"", "#", "iozone test", "iozone:", "Iozone:"];
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        let mut own = line.text.starts_with('\t')
-            || starts
-                .iter()
-                .any(|start| line.text.trim_start().starts_with(start))
-            || line.text.contains("random")
-            || line.text.contains("iozone -")
-            || is_error(line.text)
-            || is_columns(&words)
-            || words
-                .first()
-                .is_some_and(|word| word.parse::<u64>().is_ok());
-        if let Some((name, columns)) = line.text.split_once("random")
-            && columns.trim_start().starts_with("random")
-            && !name.trim().is_empty()
-        {
-            (line.text, own) = (name, false);
-        }
-        (line, own)
-    });
-    let headings = Headings::find(marked).of_results(lines_of());
-    if !headings.is_empty() {
-        return headings;
+/// A line, and whether iozone wrote it: a table may have its heading before the names of columns.
+fn marked(line: NumberedLine<'_>) -> MarkedLine<'_> {
+    let text = line.text;
+    if let Some((_, command)) = text.split_once("Command line used:") {
+        let file = command
+            .split_once(" -f")
+            .map_or("", |(_, file)| file.trim_start());
+        return (line, file.split(' ').next());
     }
-    let mut places = Headings::default();
-    for line in lines::unquoted(text) {
-        if let Some((_, command)) = line.text.split_once("Command line used:") {
-            let file = command
-                .split_once(" -f")
-                .map_or("", |(_, file)| file.trim_start());
-            let file = Path::new(file.split(' ').next().unwrap_or_default());
-            places.push(line.number, place(file));
-        }
+    if let Some((name, columns)) = text.split_once("random")
+        && columns.trim_start().starts_with("random")
+        && !name.trim().is_empty()
+    {
+        return (NumberedLine { text: name, ..line }, None);
     }
-    places.of_results(lines_of())
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_size = |word: &&str| word.parse::<u64>().is_ok();
+    let own = text.starts_with('\t')
+        || starts_with_one(text.trim_start(), "\",#,iozone test,iozone:,Iozone:")
+        || text.contains("random")
+        || text.contains("iozone -")
+        || is_error(text)
+        || is_columns(&words)
+        || words.first().is_some_and(is_size);
+    (line, own.then_some(""))
 }
 
 /// Returns the prefix of figures for a file size and record size.

@@ -30,6 +30,16 @@ fn unquote(line: &str) -> &str {
     rest.trim_end()
 }
 
+/// Returns true if a word is one of those between blanks.
+pub(super) fn is_among(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
+}
+
+/// Returns true if a line starts with one of the texts between commas.
+pub(super) fn starts_with_one(line: &str, starts: &str) -> bool {
+    starts.split(',').any(|start| line.starts_with(start))
+}
+
 /// The text without colours, and without the prefixes of a log (time stamp, level, program) where
 /// each line has them.
 pub(super) fn without_prefixes(text: &str) -> Cow<'_, str> {
@@ -57,22 +67,16 @@ fn without_prefix(line: &str) -> Option<&str> {
     time_stamp(line).or_else(|| container(line))
 }
 
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
-const LEVELS: [&str; 18] = [
-    "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "FATAL", "trace", "debug",
-    "info", "notice", "warn", "warning", "error", "stdout", "stderr", "F",
-];
+const MONTHS: &str = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
+const LEVELS: &str = "TRACE DEBUG INFO NOTICE WARN WARNING ERROR FATAL trace debug info notice warn \
+     warning error stdout stderr F";
 
 /// The rest of a line behind its time stamp, such as `12:09:00`, `2026-11-27T16:34:41.1Z`,
 /// `Nov 27 16:34:41`, `[   12.345678]`.
 fn time_stamp(line: &str) -> Option<&str> {
     let is_of = |text: &str, marks: &str| {
-        text.contains(|c: char| c.is_ascii_digit())
-            && text
-                .chars()
-                .all(|c| c.is_ascii_digit() || marks.contains(c))
+        let rest = text.replace(|c: char| c.is_ascii_digit(), "");
+        rest.len() < text.len() && rest.chars().all(|c| marks.contains(c))
     };
     let mut rest = line.trim_start();
     if let Some((inside, behind)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -85,7 +89,7 @@ fn time_stamp(line: &str) -> Option<&str> {
         if is_of(word, ":-./,TZ+") && word.matches(':').count() >= 2 {
             return Some(behind);
         }
-        if !MONTHS.contains(&word) && !is_of(word, "-/") {
+        if !is_among(MONTHS, word) && !is_of(word, "-/") {
             return None;
         }
         rest = behind.trim_start();
@@ -113,7 +117,7 @@ fn without_labels(line: &str) -> &str {
         let label = word.trim_matches(|c| "[]|:".contains(c));
         let is_tag = word.starts_with('[') && word.ends_with(']') && !label.is_empty();
         rest = match () {
-            () if is_program(word) || LEVELS.contains(&label) || is_tag || word == "|" => behind,
+            () if is_program(word) || is_among(LEVELS, label) || is_tag || word == "|" => behind,
             () if is_program(next.0) || next.0 == "kernel:" => next.1,
             () => return rest,
         };
@@ -122,35 +126,31 @@ fn without_labels(line: &str) -> &str {
 
 /// Headings of results: lines that stand alone before them.
 #[derive(Debug, Default)]
-pub(super) struct Headings(Vec<(usize, String)>);
+pub(super) struct Headings {
+    found: Vec<(usize, String)>,
+    /// Devices and folders that commands name.
+    places: Vec<(usize, String)>,
+}
+
+/// A line, and whether the program or a shell wrote it: then the file that it names, or nothing.
+pub(super) type MarkedLine<'a> = (NumberedLine<'a>, Option<&'a str>);
 
 /// Words of a heading that only counts what follows.
-const COUNTING: [&str; 11] = [
-    "run",
-    "trial",
-    "test",
-    "pass",
-    "round",
-    "iteration",
-    "loop",
-    "try",
-    "attempt",
-    "repeat",
-    "no",
-];
+const COUNTING: &str = "run trial test pass round iteration loop try attempt repeat no";
 
 impl Headings {
-    /// Headings among the lines of a text. The second of each pair: the program wrote the line, or
-    /// a shell did.
-    pub(super) fn find<'a>(lines: impl Iterator<Item = (NumberedLine<'a>, bool)>) -> Self {
-        let mut found = Vec::new();
+    pub(super) fn find<'a>(lines: impl IntoIterator<Item = MarkedLine<'a>>) -> Self {
+        let mut all = Self::default();
         let mut candidate = None;
         let mut begins = true;
         for (line, own) in lines {
             if line.text.trim().is_empty() {
                 begins = true;
-            } else if own || is_shell(line.text) {
-                found.extend(candidate.take());
+            } else if own.is_some() || is_shell(line.text) {
+                let file = own.filter(|file| !file.is_empty());
+                all.places
+                    .extend(file.map(|file| (line.number, place(file))));
+                all.found.extend(candidate.take());
                 begins = true;
             } else {
                 let title = title(line.text).filter(|_| begins);
@@ -158,41 +158,38 @@ impl Headings {
                 begins = false;
             }
         }
-        Self(found)
+        all
     }
 
-    /// Keeps the headings if they tell the results on these lines apart: each is under one, not all
-    /// under the same, and the headings do not count trials.
+    /// Keeps the headings that tell the results on these lines apart, or else the places: each
+    /// result is under one, not all are under the same, and they do not count trials.
     pub(super) fn of_results(mut self, lines: impl Iterator<Item = usize>) -> Self {
-        let used: Vec<&str> = lines.map(|line| self.above(line)).collect();
+        let lines: Vec<usize> = lines.collect();
         let counts = |heading: &&str| {
             let words = heading.split(|c: char| !c.is_alphabetic());
             let mut words = words.filter(|word| !word.is_empty());
             let first = words.next().unwrap_or_default().to_lowercase();
-            COUNTING.contains(&first.as_str()) && words.next().is_none()
+            is_among(COUNTING, &first) && words.next().is_none()
         };
-        if used.contains(&"")
-            || used.windows(2).all(|two| two[0] == two[1])
-            || used.iter().all(counts)
-        {
-            self.0.clear();
+        for _ in 0..2 {
+            let used: Vec<&str> = lines.iter().map(|line| self.above(*line)).collect();
+            let are_several = used.windows(2).any(|two| two[0] != two[1]);
+            if are_several && !used.contains(&"") && !used.iter().all(counts) {
+                break;
+            }
+            self.found = std::mem::take(&mut self.places);
         }
         self
     }
 
-    /// Adds a heading, in the order of the lines.
-    pub(super) fn push(&mut self, line: usize, heading: impl Into<String>) {
-        self.0.push((line, heading.into()));
-    }
-
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     /// The heading above a line.
     pub(super) fn above(&self, line: usize) -> &str {
-        let above = self.0.partition_point(|(heading, _)| *heading <= line);
-        let heading = above.checked_sub(1).and_then(|at| self.0.get(at));
+        let above = self.found.partition_point(|(heading, _)| *heading <= line);
+        let heading = above.checked_sub(1).and_then(|at| self.found.get(at));
         heading.map_or("", |(_, heading)| heading)
     }
 }
@@ -202,18 +199,19 @@ fn is_shell(line: &str) -> bool {
     let line = line.trim_start();
     let first = line.split(' ').next().unwrap_or_default();
     let root = line.strip_prefix("# ");
-    ["$", "%", "+"].contains(&first)
+    is_among("$ % +", first)
         || first.contains('@') && first.ends_with(['$', '#'])
         || root.is_some_and(|command| command.starts_with(|c: char| !c.is_uppercase()))
 }
 
 /// A heading without its marks; `None`: it is a sentence, a message or a setting.
 fn title(line: &str) -> Option<String> {
-    let is_message = ["dd:", "fio:", "iozone:", "sh:", "bash:"]
-        .iter()
-        .any(|start| line.trim_start().starts_with(start));
+    let program = line
+        .trim_start()
+        .split_once(": ")
+        .map_or("", |(start, _)| start);
     let title = line.trim_matches(|c: char| " \t#*=-_~:[]".contains(c));
-    let is_title = !is_message
+    let is_title = !is_among("dd fio iozone sh bash", program)
         && !title.ends_with(['.', ',', ';'])
         && !title.contains('=')
         && title.contains(char::is_alphabetic)
@@ -221,8 +219,9 @@ fn title(line: &str) -> Option<String> {
     is_title.then(|| title.to_owned())
 }
 
-/// What tells the storage of a file: its folder, or the device that it is.
-pub(super) fn place(file: &Path) -> String {
+/// The folder of a file, or the device that it is.
+fn place(file: &str) -> String {
+    let file = Path::new(file);
     let place = match folder_of(file) {
         folder if folder == Path::new("/dev") => file,
         folder => folder,
