@@ -36,7 +36,8 @@ const FRAGMENTS: [(fn(&str) -> bool, &str); 5] = [
 
 /// Returns what is wrong with a text that is no whole output.
 pub(super) fn of(text: &str) -> Option<&'static str> {
-    let found = FRAGMENTS.iter().find(|(is_it, _)| is_it(text));
+    let mut fragments = FRAGMENTS.iter().filter(|_| !text.contains('\0'));
+    let found = fragments.find(|(is_it, _)| is_it(text));
     found.map(|(_, problem)| *problem)
 }
 

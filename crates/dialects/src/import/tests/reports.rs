@@ -293,7 +293,11 @@ fn parts_of_outputs_are_named() {
         assert!(said.contains(words), "{text}: {said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
-    for text in ["{\n\"jobs\" : []\n}", "read: permission denied\n"] {
+    for text in [
+        "{\n\"jobs\" : []\n}",
+        "read: permission denied\n",
+        "\"a\" : 1\n\0",
+    ] {
         assert!(error(text).contains("not known what wrote this"), "{text}");
     }
 }
