@@ -3,8 +3,10 @@
 use super::{dd, fio_text};
 use serde::de::IgnoredAny;
 
-/// Tests of texts that are no results, and what to do instead.
-const FRAGMENTS: [(fn(&str) -> bool, &str); 5] = [
+/// Test of a text, and what it is, with what to do instead.
+type Fragment = (fn(&str) -> bool, &'static str);
+
+const FRAGMENTS: [Fragment; 5] = [
     (
         is_log,
         "these seem to be rows of a log of fio (write_bw_log, write_lat_log ...): they are samples \
