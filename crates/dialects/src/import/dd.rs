@@ -2,7 +2,7 @@
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::lines::{self, Headings, note_errors};
+use super::lines::{self, Headings};
 use assay_model::figures::Results;
 
 /// `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`. The rate is computed: programs
@@ -81,7 +81,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     if progress > 0 {
         all.note("Figures of progress were left out (status=progress, SIGUSR1).");
     }
-    note_errors("dd", &errors, &mut all);
+    all.errors("dd", &errors);
     all.note("Rates were computed from bytes and seconds; 1 MB is 1,000,000 bytes.");
     all.note(
         "dd tells neither what was measured, device or page cache, nor on which machine: without \
@@ -187,14 +187,14 @@ pub(super) fn is_count(line: &str) -> bool {
 }
 
 /// A command that was quoted with its output.
-struct Command<'a> {
+struct QuotedCommand<'a> {
     /// Operands that decide about the copy.
     deciding: String,
     /// File that was written; of a copy to nowhere, that was read.
     file: &'a str,
 }
 
-fn command(line: &str) -> Option<Command<'_>> {
+fn command(line: &str) -> Option<QuotedCommand<'_>> {
     let mut words = line.split_whitespace();
     words.find(|word| *word == "dd" || word.ends_with("/dd"))?;
     let words = words.map(|word| word.trim_end_matches(';'));
@@ -208,7 +208,7 @@ fn command(line: &str) -> Option<Command<'_>> {
         }
     }
     let has_operands = input.is_some() || file.is_some() || !deciding.is_empty();
-    has_operands.then(|| Command {
+    has_operands.then(|| QuotedCommand {
         deciding: deciding.join(" "),
         file: file.or(input).unwrap_or(""),
     })

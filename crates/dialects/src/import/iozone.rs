@@ -7,7 +7,7 @@ mod throughput;
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::lines::{self, Headings, MarkedLine, NumberedLine, note_errors, starts_with_one};
+use super::lines::{self, Headings, MarkedLine, NumberedLine, starts_with_one};
 use crate::iozone::marks::LETTERS;
 use assay_model::figures::Results;
 use assay_model::work::iozone::Test;
@@ -60,7 +60,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             names.len()
         ));
     }
-    note_errors("iozone", &errors, &mut all);
+    all.errors("iozone", &errors);
     if marks.is_empty() {
         all.note(
             "What was measured, device or page cache, is not recorded: files that fit into the \

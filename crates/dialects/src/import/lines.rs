@@ -1,8 +1,6 @@
 //! Lines of texts that people have quoted, and that programs have put into logs.
 
-use super::collect::Collector;
 use assay_model::storage::folder_of;
-use assay_model::text::shorten;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -227,16 +225,4 @@ fn place(file: &str) -> String {
         folder => folder,
     };
     place.display().to_string()
-}
-
-/// Notes that a program reported errors beside its figures.
-pub(super) fn note_errors(program: &str, errors: &[&str], all: &mut Collector) {
-    if let Some(first) = errors.first() {
-        all.note(format!(
-            "{program} reported errors ({}), the first of which is '{}': its figures may be wrong, \
-             or those of a part of it.",
-            errors.len(),
-            shorten(first.trim(), 80)
-        ));
-    }
 }
