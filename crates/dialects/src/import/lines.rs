@@ -163,16 +163,21 @@ impl Headings {
     /// result is under one, not all are under the same, and they do not count trials.
     pub(super) fn of_results(mut self, lines: impl Iterator<Item = usize>) -> Self {
         let lines: Vec<usize> = lines.collect();
-        let counts = |heading: &&str| {
-            let words = heading.split(|c: char| !c.is_alphabetic());
-            let mut words = words.filter(|word| !word.is_empty());
-            let first = words.next().unwrap_or_default().to_lowercase();
-            is_among(COUNTING, &first) && words.next().is_none()
+        // Headings that differ in a number and are of trials.
+        let without_digits = |heading: &str| heading.replace(|c: char| c.is_ascii_digit(), "");
+        let is_of_trial = |heading: &&str| {
+            let heading = heading.to_lowercase();
+            let mut words = heading.split(|c: char| !c.is_alphabetic());
+            words.any(|word| is_among(COUNTING, word))
         };
         for _ in 0..2 {
             let used: Vec<&str> = lines.iter().map(|line| self.above(*line)).collect();
-            let are_several = used.windows(2).any(|two| two[0] != two[1]);
-            if are_several && !used.contains(&"") && !used.iter().all(counts) {
+            let differ = |two: &[&str]| without_digits(two[0]) != without_digits(two[1]);
+            let tell = match used.first().is_some_and(is_of_trial) {
+                true => used.windows(2).any(differ),
+                false => used.windows(2).any(|two| two[0] != two[1]),
+            };
+            if tell && !used.contains(&"") {
                 break;
             }
             self.found = std::mem::take(&mut self.places);

@@ -61,6 +61,7 @@ fn copies_below_headings_are_of_several_conditions() {
     for (first, second) in [
         ("before\n", "after\n"),
         ("## Before\n\n$ sync\n", "\n## After\n\n"),
+        ("Run 1: before\n", "Run 2: after\n"),
         ("SATA SSD 1:\n", "SATA SSD 2:\n"),
         ("=== /dev/sda ===\n", "\n=== /dev/sdb ===\n"),
     ] {
@@ -84,6 +85,7 @@ fn copies_below_headings_are_of_several_conditions() {
 fn lines_that_only_count_or_come_between_copies_are_no_conditions() {
     for (first, second) in [
         ("Run 1\n", "Run 2\n"),
+        ("Write test #1\n", "Write test #2\n"),
         ("", "sync\n"),
         ("sync\n", "sync\n"),
         ("$ sync\n", "$ echo 3\n"),

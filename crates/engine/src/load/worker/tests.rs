@@ -362,6 +362,17 @@ fn no_limit_and_no_signal_ends_a_stream_between_a_trim_and_its_write() {
     }
 }
 
+/// fio 3.33 trims three blocks and writes them with `number_ios=3`.
+#[test]
+fn a_trim_and_its_write_are_one_of_number_ios() {
+    for (trims, ios) in [(false, 3), (true, 6)] {
+        let script = |_| after(MS);
+        let mut play = Play::new(writes(10), &script);
+        (play.trims, play.number_ios) = (trims, Some(3));
+        assert_eq!(play.synchronous().log.attempts.len(), ios);
+    }
+}
+
 #[test]
 fn a_slow_device_does_not_delay_the_next_paced_io() {
     // Each takes 35 ms, one is due every 10: up to four are under way.
