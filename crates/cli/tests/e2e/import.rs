@@ -185,9 +185,10 @@ fn tables_blocks_and_throughput_of_iozone() {
 #[test]
 fn marks_of_assay_iozone_come_with_its_figures() {
     let bed = Bed::new();
-    let folder = bed.folder();
-    let mut own = bed.command(&["iozone", "-i", "0", "-s", "256", "-r", "4"]);
-    let text = output(own.current_dir(&folder));
+    let path = bed.folder().join("f");
+    let path = path.to_str().expect("UTF-8");
+    let own = bed.run(&["iozone", "-i", "0", "-s", "256", "-r", "4", "-f", path]);
+    let text = own.out + &own.err.join("\n");
     let json = import(&bed, &[], &[&file(&bed, "own.txt", &text)]);
     let write = figure(&json, "", "256 kB file, 4 kB records: write");
     assert!(write["measured"].is_string(), "{write}\n{text}");

@@ -3,6 +3,7 @@
 use super::unit;
 use super::{ImportError, Taken};
 use assay_model::figures::{Figure, Results, Sample};
+use assay_model::text::shorten;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// One metric under one condition.
@@ -61,6 +62,18 @@ impl Collector {
     /// A sentence on what was not taken in, or how, once.
     pub(super) fn note(&mut self, sentence: impl Into<String>) {
         add(&mut self.results.notes, sentence.into());
+    }
+
+    /// A note on errors that a program reported beside its figures.
+    pub(super) fn errors(&mut self, program: &str, errors: &[&str]) {
+        if let Some(first) = errors.first() {
+            self.note(format!(
+                "{program} reported errors ({}), the first of which is '{}': its figures may be \
+                 wrong, or those of a part of it.",
+                errors.len(),
+                shorten(first.trim(), 80)
+            ));
+        }
     }
 
     /// The value of a trial. `position`: its place in the order of all trials.

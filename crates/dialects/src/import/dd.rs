@@ -1,18 +1,26 @@
-//! The lines at the end of dd: GNU's, busybox's and toybox's, in any language.
+//! The lines at the end of dd: GNU's, busybox's, toybox's and BSD's, in any language.
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::lines;
-use super::number::leading;
+use super::lines::{self, Headings};
 use assay_model::figures::Results;
 
-/// `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`.
-#[derive(Debug, PartialEq)]
-struct Copied<'a> {
+/// `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`. The rate is computed: programs
+/// round it, and count it in powers of 1000 or of 1024.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Copied {
     bytes: u64,
     seconds: f64,
-    rate: f64,
-    unit: &'a str,
+}
+
+/// A copy, with the line that tells it.
+#[derive(Debug)]
+struct Report {
+    copied: Copied,
+    line: usize,
+    /// Number of the command that was quoted before it; 0: none.
+    command: usize,
+    operands: String,
 }
 
 /// `true` if a line is dd's last one.
@@ -23,16 +31,26 @@ pub(super) fn is_copied(line: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("dd");
     let counted = lines::unquoted(text).any(|line| is_count(line.text));
-    let mut operands = String::new();
+    let mut reports: Vec<Report> = Vec::new();
+    let (mut commands, mut operands) = (0, String::new());
+    let (mut marked, mut errors) = (Vec::new(), Vec::new());
     // Since the last figure: without its counts, a figure is one of progress.
     let mut has_counts = false;
     let mut progress = 0;
     for line in lines::unquoted(text) {
-        if let Some(given) = command(line.text) {
-            operands = given;
+        let (number, text) = (line.number, line.text);
+        let command = command(text);
+        let own = is_count(text) || text.split('\r').any(is_copied);
+        marked.push((
+            line,
+            command.as_ref().map(|it| it.file).or(own.then_some("")),
+        ));
+        if let Some(command) = command {
+            (commands, operands) = (commands + 1, command.deciding);
         }
-        has_counts |= is_count(line.text);
-        let mut parts: Vec<&str> = line.text.split('\r').map(str::trim).collect();
+        has_counts |= is_count(text);
+        errors.extend(text.starts_with("dd: ").then_some(text));
+        let mut parts: Vec<&str> = text.split('\r').map(str::trim).collect();
         let last = parts.pop().unwrap_or_default();
         progress += parts.iter().filter(|part| is_copied(part)).count();
         let Some(copied) = copied(last) else {
@@ -43,11 +61,28 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             continue;
         }
         has_counts = false;
-        take(&copied, &operands, line.number, &mut all)?;
+        // A copy of one command that has moved more meanwhile was asked with SIGUSR1.
+        let interim = reports.pop_if(|last| {
+            let grew = last.copied.bytes < copied.bytes && last.copied.seconds <= copied.seconds;
+            commands > 0 && last.command == commands && grew
+        });
+        progress += usize::from(interim.is_some());
+        reports.push(Report {
+            copied,
+            line: number,
+            command: commands,
+            operands: operands.clone(),
+        });
+    }
+    let headings = Headings::find(marked).of_results(reports.iter().map(|report| report.line));
+    for report in &reports {
+        take(report, &headings, &mut all)?;
     }
     if progress > 0 {
-        all.note("Figures of progress were left out (status=progress).");
+        all.note("Figures of progress were left out (status=progress, SIGUSR1).");
     }
+    all.errors("dd", &errors);
+    all.note("Rates were computed from bytes and seconds; 1 MB is 1,000,000 bytes.");
     all.note(
         "dd tells neither what was measured, device or page cache, nor on which machine: without \
          conv=fdatasync or a flag such as oflag=direct, it is mostly the page cache.",
@@ -55,92 +90,128 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     Ok(all.finish())
 }
 
-fn take(
-    copied: &Copied<'_>,
-    operands: &str,
-    line: usize,
-    all: &mut Collector,
-) -> Result<(), ImportError> {
+fn take(report: &Report, headings: &Headings, all: &mut Collector) -> Result<(), ImportError> {
+    let Copied { bytes, seconds } = report.copied;
+    let heading = headings.above(report.line);
     // The operands tell the size; without them it is all that tells copies apart.
-    let start = match operands {
-        "" => format!("{} bytes: ", copied.bytes),
-        _ => String::new(),
+    let (condition, start) = match (report.operands.as_str(), heading) {
+        ("", heading) => (heading, format!("{bytes} bytes: ")),
+        (operands, "") => (operands, String::new()),
+        (operands, heading) => (heading, format!("{operands}: ")),
     };
     let key = |metric, unit: &str, primary| Key {
-        condition: operands.to_owned(),
+        condition: condition.to_owned(),
         metric: format!("{start}{metric}"),
         unit: unit.to_owned(),
         primary,
         measured: None,
     };
-    all.value(
-        key("rate", copied.unit, true),
-        copied.rate,
-        None,
-        Some(line),
-    )?;
-    all.value(key("time", "s", false), copied.seconds, None, Some(line))
+    let line = Some(report.line);
+    let rate = bytes as f64 / 1e6 / seconds;
+    all.value(key("rate", "MB/s", true), rate, None, line)?;
+    all.value(key("time", "s", false), seconds, None, line)
 }
 
-/// The words are those of the user's language; numbers may have a comma then.
-fn copied(line: &str) -> Option<Copied<'_>> {
-    let (bytes, rest) = line.split_once(' ')?;
-    let bytes = bytes.parse().ok()?;
-    if !rest.get(..4)?.eq_ignore_ascii_case("byte") {
+/// The first number, the last but one and the last of a line are bytes, seconds and rate, with
+/// words of any language, and sizes in brackets, between them.
+fn copied(line: &str) -> Option<Copied> {
+    let numbers = numbers(line);
+    let [(first, words), sizes @ .., (seconds, unit), (rate, per)] = &numbers[..] else {
         return None;
+    };
+    let is_size = |(_, unit): &(&str, &str)| !unit.contains('/');
+    let bytes: u64 = first.replace(SEPARATORS, "").parse().ok()?;
+    let seconds = decimal(seconds)?;
+    let is_dd = !words.is_empty()
+        && sizes.len() <= 2
+        && sizes.iter().all(is_size)
+        && unit.starts_with(char::is_alphabetic)
+        && !unit.contains('/')
+        && per.contains('/')
+        && is_rate(bytes as f64 / seconds, rate);
+    is_dd.then_some(Copied { bytes, seconds })
+}
+
+/// Numbers of a line, each with the text behind it without its blanks and brackets.
+fn numbers(line: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let number = &rest[start..];
+        let end = number.find(|c: char| !c.is_ascii_digit() && !SEPARATORS.contains(&c));
+        let mut end = end.unwrap_or(number.len());
+        if let Some(power) = number[end..].strip_prefix("e-") {
+            end = number.len() - power.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        }
+        let (number, behind) = number.split_at(end);
+        let words = behind
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(behind.len());
+        let unit = behind[..words].trim_matches(|c: char| !c.is_alphabetic());
+        found.push((number.trim_end_matches(SEPARATORS), unit));
+        rest = &behind[words..];
     }
-    let (rest, rate) = rest.rsplit_once(", ")?;
-    let (rest, time) = rest.rsplit_once(", ")?;
-    if !rest.ends_with(char::is_alphabetic) {
-        return None;
-    }
-    let (seconds, time_unit) = number_and_unit(time)?;
-    let (rate, unit) = number_and_unit(rate)?;
-    let is_dd = time_unit.starts_with('s') && unit.ends_with("/s");
-    is_dd.then_some(Copied {
-        bytes,
-        seconds,
-        rate,
-        unit,
+    found
+}
+
+/// Characters within the numbers of the languages: decimal ones, and those of groups of digits.
+const SEPARATORS: [char; 5] = ['.', ',', '\u{66b}', '\u{a0}', '\u{202f}'];
+
+fn decimal(number: &str) -> Option<f64> {
+    number.replace([',', '\u{66b}'], ".").parse().ok()
+}
+
+/// `true` if a program may print `rate` for so many bytes per second, in some unit.
+fn is_rate(bytes: f64, rate: &str) -> bool {
+    let Some(printed) = decimal(rate) else {
+        return false;
+    };
+    let rounding = if rate.contains(SEPARATORS) { 0.11 } else { 1.1 };
+    [1000.0_f64, 1024.0].iter().any(|base| {
+        (0..5).any(|power| {
+            let differs = (bytes / base.powi(power) - printed).abs();
+            differs <= rounding + printed * 0.01
+        })
     })
 }
 
-fn number_and_unit(text: &str) -> Option<(f64, &str)> {
-    let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | ',' | 'e' | '-' | '+'))?;
-    let (number, unit) = text.split_at(end);
-    let (value, rest) = leading(number)?;
-    let value = match rest {
-        "" => value,
-        // The comma of other languages.
-        _ => number.replacen(',', ".", 1).parse().ok()?,
-    };
-    Some((value, unit.trim()))
-}
-
 /// `100+0 records in`, in any language.
-fn is_count(line: &str) -> bool {
-    let count = line.split_whitespace().next().unwrap_or_default();
-    let Some((full, partial)) = count.split_once('+') else {
-        return false;
-    };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    is_number(full) && is_number(partial)
+pub(super) fn is_count(line: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_digit() || c == '+';
+    let mut counts = line.split(|c| !is_part(c)).filter(|part| !part.is_empty());
+    let count = counts.next().and_then(|count| count.split_once('+'));
+    count.is_some_and(|(full, partial)| {
+        let is_number = |text: &str| !text.is_empty() && !text.contains('+');
+        is_number(full) && is_number(partial) && counts.next().is_none()
+    })
 }
 
-/// Returns the operands that decide about the copy, from a command that was quoted with its output.
-fn command(line: &str) -> Option<String> {
+/// A command that was quoted with its output.
+struct QuotedCommand<'a> {
+    /// Operands that decide about the copy.
+    deciding: String,
+    /// File that was written; of a copy to nowhere, that was read.
+    file: &'a str,
+}
+
+fn command(line: &str) -> Option<QuotedCommand<'_>> {
     let mut words = line.split_whitespace();
     words.find(|word| *word == "dd" || word.ends_with("/dd"))?;
-    let operands: Vec<&str> = words
-        .map(|word| word.trim_end_matches(';'))
-        .take_while(|word| word.contains('='))
-        .collect();
-    let deciding = operands.iter().filter(|word| {
-        let name = word.split('=').next().unwrap_or_default();
-        !matches!(name, "if" | "of" | "status")
-    });
-    let deciding: Vec<&str> = deciding.copied().collect();
-    (!operands.is_empty()).then(|| deciding.join(" "))
+    let words = words.map(|word| word.trim_end_matches(';'));
+    let (mut deciding, mut input, mut file) = (Vec::new(), None, None);
+    for word in words.take_while(|word| word.contains('=')) {
+        match word.split_once('=') {
+            Some(("if", name)) => input = Some(name),
+            Some(("of", name)) => file = Some(name).filter(|name| *name != "/dev/null"),
+            Some(("status", _)) => {}
+            _ => deciding.push(word),
+        }
+    }
+    let has_operands = input.is_some() || file.is_some() || !deciding.is_empty();
+    has_operands.then(|| QuotedCommand {
+        deciding: deciding.join(" "),
+        file: file.or(input).unwrap_or(""),
+    })
 }
 
 #[cfg(test)]
@@ -149,61 +220,168 @@ mod tests {
 
     #[test]
     fn the_last_lines_of_all_dds_are_read() {
-        for (line, seconds, rate, unit) in [
+        for (line, bytes, seconds) in [
             (
                 "104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s",
+                104_857_600,
                 0.259118,
-                405.0,
-                "MB/s",
             ),
+            ("0 bytes copied, 3.6067e-05 s, 0.0 kB/s", 0, 3.6067e-5),
             (
-                "0 bytes copied, 3.6067e-05 s, 0.0 kB/s",
-                3.6067e-5,
-                0.0,
-                "kB/s",
-            ),
-            (
-                "104857600 bytes (100.0MB) copied, 2.594 seconds, 38.5MB/s",
+                "104857600 bytes (100.0MB) copied, 2.594000 seconds, 38.5MB/s",
+                104_857_600,
                 2.594,
-                38.5,
-                "MB/s",
             ),
             (
-                "104857600 bytes (100 M) copied, 0.26 s, 386 M/s",
+                "104857600 bytes (100 M) copied, 0.26 s, 385 M/s",
+                104_857_600,
                 0.26,
-                386.0,
-                "M/s",
             ),
+            (
+                "104857600 bytes transferred in 0.259118 secs (404671231 bytes/sec)",
+                104_857_600,
+                0.259118,
+            ),
+            ("1 byte copied, 0.5 s, 0.0 kB/s", 1, 0.5),
+            // In the languages of coreutils 9.1, 8.32 and older ones.
             (
                 "104857600 Bytes (105 MB, 100 MiB) kopiert, 0,259118 s, 405 MB/s",
+                104_857_600,
                 0.259118,
-                405.0,
-                "MB/s",
             ),
-            ("1 byte copied, 0.5 s, 0.0 kB/s", 0.5, 0.0, "kB/s"),
+            (
+                "1024000 baiti (1,0 MB, 1000 KiB) kopeeritud, 0,000875045 s, 1,2 GB/s",
+                1_024_000,
+                0.000875045,
+            ),
+            ("512 octets copiés, 6,3665e-05 s, 8,0 MB/s", 512, 6.3665e-5),
+            (
+                "512 octets copiats, 4,1352e-05 s, 12,4 MB/s",
+                512,
+                4.1352e-5,
+            ),
+            (
+                "1024000 bajtova (1,0 MB, 1000 KiB) je kopirano, 0,000772152 s, 1,3 GB/s",
+                1_024_000,
+                0.000772152,
+            ),
+            (
+                "1024000 바이트 (1.0 MB, 1000 KiB) 복사함, 0.000769698 s, 1.3 GB/s",
+                1_024_000,
+                0.000769698,
+            ),
+            (
+                "512 bytes gekopieerd, 5,8417e-05 s, 8,8 MB/s",
+                512,
+                5.8417e-5,
+            ),
+            (
+                "512 bayt kopyalandı, 6,2413e-05 s, 8,2 MB/s",
+                512,
+                6.2413e-5,
+            ),
+            (
+                "скопійовано 1024000 байтів (1,0 MB, 1000 KiB), 0,000700825 s, 1,5 GB/s",
+                1_024_000,
+                0.000700825,
+            ),
+            (
+                "изкопирани са 512 байта 5,2388e-05 s, 9,8 MB/s",
+                512,
+                5.2388e-5,
+            ),
+            (
+                "512 bajtů zkopírováno, 5,2509e-05 s, 9,8 MB/s",
+                512,
+                5.2509e-5,
+            ),
+            (
+                "19\u{202f}660\u{202f}800 bajtů (20 MB, 19 MiB) zkopírováno, 0,000306407 s, 64,2 GB/s",
+                19_660_800,
+                0.000306407,
+            ),
+            ("512 bájt másolva, 4,5137e-05 s, 11,3 MB/s", 512, 4.5137e-5),
+            (
+                "skopiowane 512 bajtów, 0,0005768 s, 888 kB/s",
+                512,
+                0.0005768,
+            ),
+            ("512 byte kopierade, 5,4771e-05 s, 9,3 MB/s", 512, 5.4771e-5),
+            ("512 bytes copiados, 5,359e-05 s, 9,6 MB/s", 512, 5.359e-5),
+            (
+                "512 байт скопировано, 5,8187e-05 s, 8,8 MB/s",
+                512,
+                5.8187e-5,
+            ),
+            ("đã chép 512 byte, 7,4471e-05 s, 6,9 MB/s", 512, 7.4471e-5),
+            ("512 字节已复制，4.6039e-05 s，11.1 MB/s", 512, 4.6039e-5),
+            (
+                "1024000字节（1.0 MB，1000 KiB）已复制，0.000716529 s，1.4 GB/s",
+                1_024_000,
+                0.000716529,
+            ),
+            (
+                "1024000位元組（1.0 MB，1000 KiB）已複製，0.000709328 s，1.4 GB/s",
+                1_024_000,
+                0.000709328,
+            ),
+            (
+                "104857600字节(105 MB)已复制，0.259118 秒，405 MB/秒",
+                104_857_600,
+                0.259118,
+            ),
+            (
+                "104857600 байт (105 MB) скопирован, 0,259118 c, 405 MB/c",
+                104_857_600,
+                0.259118,
+            ),
         ] {
-            let read = copied(line).unwrap_or_else(|| panic!("{line}"));
-            assert_eq!((read.seconds, read.rate, read.unit), (seconds, rate, unit));
+            assert_eq!(copied(line), Some(Copied { bytes, seconds }), "{line}");
         }
         for line in [
             "",
             "100+0 records in",
             "5 bytes",
             "5 bytes copied",
-            "5 bytes, 1 s, 2 MB/s,",
+            "5 bytes, 1 s, 2 MB/s, 3",
+            "2 files in 3 s, 500 MB/s",
+            "100 bytes copied, 1 s",
         ] {
             assert_eq!(copied(line), None, "{line}");
         }
     }
 
     #[test]
+    fn counts_are_known_in_any_language() {
+        for line in [
+            "100+0 records in",
+            "输入了 1+0 块记录",
+            "记录了100+0 的读入",
+        ] {
+            assert!(is_count(line), "{line}");
+        }
+        for line in [
+            "1 truncated record",
+            "2026-11-27T16:34:41+00:00",
+            "+ sync",
+            "1++2",
+        ] {
+            assert!(!is_count(line), "{line}");
+        }
+    }
+
+    #[test]
     fn a_quoted_command_is_the_condition() {
-        let read = |line| command(line);
+        let read = |line| command(line).map(|command| (command.deciding, command.file.to_owned()));
+        let of = |deciding: &str, place: &str| Some((deciding.to_owned(), place.to_owned()));
         assert_eq!(
-            read("root@board:~# dd if=/dev/zero of=f bs=1M count=128 conv=fdatasync; sync"),
-            Some("bs=1M count=128 conv=fdatasync".to_owned())
+            read("root@board:~# dd if=/dev/zero of=/mnt/f bs=1M count=128 conv=fdatasync; sync"),
+            of("bs=1M count=128 conv=fdatasync", "/mnt/f")
         );
         assert_eq!(read("for dd in 1 2"), None);
-        assert_eq!(read("$ sudo /bin/dd if=a of=b"), Some(String::new()));
+        assert_eq!(
+            read("$ sudo /bin/dd if=/dev/sda of=/dev/null"),
+            of("", "/dev/sda")
+        );
     }
 }

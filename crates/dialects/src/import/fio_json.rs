@@ -5,8 +5,8 @@ mod document;
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::fio_words::{Copies, UNLABELLED, ended_with};
-use super::lines;
+use super::fio_words::{Copies, UNLABELLED, ended_with, interim};
+use super::lines::{self, Headings, NumberedLine};
 use assay_model::figures::Results;
 use document::{Direction, FioJson, FioJsonJob, Latency, Options};
 use serde_json::Value;
@@ -19,9 +19,9 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("fio");
     let unquoted = unquoted(text);
     let text = unquoted.as_deref().unwrap_or(text);
-    let documents = without_interim(documents(text, &mut all)?, &mut all);
+    let (documents, headings) = documents(text, &mut all)?;
     for (line, document) in &documents {
-        take_document(document, *line, &mut all)?;
+        take_document(document, *line, headings.above(*line), &mut all)?;
     }
     Ok(all.finish())
 }
@@ -35,23 +35,31 @@ fn unquoted(text: &str) -> Option<String> {
     })
 }
 
-/// Splits the text into documents, each with the number of its first line.
-fn documents(text: &str, all: &mut Collector) -> Result<Vec<(usize, FioJson)>, ImportError> {
+/// A document with the number of its first line.
+type NumberedDocument = (usize, FioJson);
+
+/// Splits the text into documents, and finds the headings above them.
+fn documents(
+    text: &str,
+    all: &mut Collector,
+) -> Result<(Vec<NumberedDocument>, Headings), ImportError> {
     let mut found = Vec::new();
-    let mut others: Vec<&str> = Vec::new();
+    let mut marked = Vec::new();
     let (mut rest, mut line) = (text, 1);
     while !rest.is_empty() {
         if !rest.trim_start().starts_with('{') {
-            let (other, after) = rest.split_once('\n').unwrap_or((rest, ""));
-            if !other.trim().is_empty() {
-                others.push(other.trim());
-            }
+            let (text, after) = rest.split_once('\n').unwrap_or((rest, ""));
+            marked.push((NumberedLine { number: line, text }, None));
             (rest, line) = (after, line + 1);
             continue;
         }
         let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<FioJson>();
         match stream.next() {
-            Some(Ok(document)) => found.push((line, document)),
+            Some(Ok(document)) => {
+                let text = "{";
+                marked.push((NumberedLine { number: line, text }, Some("")));
+                found.push((line, document));
+            }
             Some(Err(error)) => return Err(broken(&error, rest, line)),
             None => break,
         }
@@ -60,14 +68,20 @@ fn documents(text: &str, all: &mut Collector) -> Result<Vec<(usize, FioJson)>, I
         line += taken.matches('\n').count();
         rest = rest.get(length..).unwrap_or_default();
     }
-    if let Some(first) = others.first() {
+    let found = without_interim(found, all);
+    let lines = found.iter().map(|(line, _)| *line);
+    let others = marked.iter().filter(|(_, own)| own.is_none());
+    let others = others.map(|(line, _)| line.text.trim());
+    let others: Vec<&str> = others.filter(|line| !line.is_empty()).collect();
+    let headings = Headings::find(marked).of_results(lines);
+    if let Some(first) = others.first().filter(|_| headings.is_empty()) {
         all.note(format!(
             "Left out {} that are not JSON, the first of which is '{}'.",
             lines_of(others.len()),
             assay_model::text::shorten(first, 60)
         ));
     }
-    Ok(found)
+    Ok((found, headings))
 }
 
 fn lines_of(count: usize) -> String {
@@ -114,10 +128,10 @@ fn without_place(error: &str) -> &str {
     error.split(" at line ").next().unwrap_or(error)
 }
 
-/// `--status-interval` writes a document now and then: of those of one run only
+/// `--status-interval` and SIGUSR1 make fio write a document now and then: of those of one run only
 /// the last counts.
-fn without_interim(documents: Vec<(usize, FioJson)>, all: &mut Collector) -> Vec<(usize, FioJson)> {
-    let mut kept: Vec<(usize, FioJson)> = Vec::new();
+fn without_interim(documents: Vec<NumberedDocument>, all: &mut Collector) -> Vec<NumberedDocument> {
+    let mut kept: Vec<NumberedDocument> = Vec::new();
     let mut left_out = 0;
     for (line, document) in documents {
         let same = kept
@@ -130,21 +144,24 @@ fn without_interim(documents: Vec<(usize, FioJson)>, all: &mut Collector) -> Vec
         kept.push((line, document));
     }
     if left_out > 0 {
-        all.note(format!(
-            "{left_out} interim of the same run left out (--status-interval)."
-        ));
+        all.note(interim(left_out));
     }
     kept
 }
 
-fn take_document(document: &FioJson, line: usize, all: &mut Collector) -> Result<(), ImportError> {
+fn take_document(
+    document: &FioJson,
+    line: usize,
+    condition: &str,
+    all: &mut Collector,
+) -> Result<(), ImportError> {
     if let Some(version) = &document.version {
         all.tool(version.as_str());
     }
     if let Some(time) = &document.time {
         all.circumstance(format!("run at {time}"));
     }
-    if let Some(words) = words(&document.global) {
+    if let Some(words) = document.global.as_ref().and_then(words) {
         all.circumstance(format!("all jobs: {words}"));
     }
     if !document.disks.is_empty() {
@@ -158,7 +175,7 @@ fn take_document(document: &FioJson, line: usize, all: &mut Collector) -> Result
     let mut copies = Copies::default();
     for job in document.all_jobs() {
         let name = copies.name(&job.name);
-        take_job(document, job, &name, all).map_err(|error| within(error, line))?;
+        take_job(document, job, &name, condition, all).map_err(|error| within(error, line))?;
     }
     Ok(())
 }
@@ -190,6 +207,7 @@ fn take_job(
     document: &FioJson,
     job: &FioJsonJob,
     name: &str,
+    condition: &str,
     all: &mut Collector,
 ) -> Result<(), ImportError> {
     if let Some(words) = words(&job.options) {
@@ -206,6 +224,7 @@ fn take_job(
         moved = true;
         let mut taker = Taker {
             all,
+            condition,
             start: format!("{name}: {direction}_"),
             measured: job.label(direction),
         };
@@ -214,19 +233,20 @@ fn take_job(
     if let Some(sync) = &job.sync {
         let mut taker = Taker {
             all,
+            condition,
             start: format!("{name}: sync_"),
             measured: None,
         };
         taker.latencies(&sync.latencies())?;
     }
     if moved && !job.is_labelled() {
-        all.note(unlabelled(name, document.is_direct(job)));
+        all.note(unlabelled(name, document.may_be_direct(job)));
     }
     Ok(())
 }
 
-fn unlabelled(name: &str, direct: bool) -> String {
-    if direct {
+fn unlabelled(name: &str, may_be_direct: bool) -> String {
+    if may_be_direct {
         return UNLABELLED.to_owned();
     }
     format!(
@@ -238,6 +258,7 @@ fn unlabelled(name: &str, direct: bool) -> String {
 /// Takes the figures of a direction.
 struct Taker<'a> {
     all: &'a mut Collector,
+    condition: &'a str,
     /// Prefix of all their names.
     start: String,
     measured: Option<String>,
@@ -279,7 +300,7 @@ impl Taker<'_> {
         primary: bool,
     ) -> Result<(), ImportError> {
         let key = Key {
-            condition: String::new(),
+            condition: self.condition.to_owned(),
             metric: format!("{}{name}", self.start),
             unit: unit.to_owned(),
             primary,

@@ -3,8 +3,8 @@
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::fio_words::{Copies, UNLABELLED, ended_with};
-use super::lines::{self, NumberedLine};
+use super::fio_words::{Copies, UNLABELLED, ended_with, interim};
+use super::lines::{self, Headings, starts_with_one};
 use super::number::{after, leading, with_suffix};
 use assay_model::figures::Results;
 use std::collections::HashMap;
@@ -17,10 +17,21 @@ pub(super) fn is_job(line: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("fio");
     let mut reader = FioTextReader::default();
-    for line in whole_lines(text) {
+    let (whole, headings) = whole_lines(text);
+    for line in whole {
         reader.line(&line, &mut all)?;
     }
-    reader.end_job(&mut all)?;
+    reader.end_job();
+    let headings = headings.of_results(reader.jobs.iter().map(|job| job.line));
+    let mut copies: HashMap<&str, Copies> = HashMap::new();
+    for job in &reader.jobs {
+        let condition = headings.above(job.line);
+        let name = copies.entry(condition).or_default().name(&job.name);
+        job.take(condition, &name, &mut all)?;
+    }
+    if reader.interim > 0 {
+        all.note(interim(reader.interim));
+    }
     all.note(
         "fio rounds in this output; its stdev is that within a run, not between trials, and was \
          left out.",
@@ -36,13 +47,15 @@ struct Whole {
 }
 
 /// Puts together what was wrapped: what begins as no line of fio's does is the
-/// rest of the one before it.
-fn whole_lines(text: &str) -> Vec<Whole> {
+/// rest of the one before it. What is neither may be a heading.
+fn whole_lines(text: &str) -> (Vec<Whole>, Headings) {
     let mut whole: Vec<Whole> = Vec::new();
+    let mut marked = Vec::new();
     let mut open = false;
-    for NumberedLine { number, text } in lines::unquoted(text) {
-        let trimmed = text.trim();
+    for line in lines::unquoted(text) {
+        let (number, trimmed) = (line.number, line.text.trim());
         let begins = begins(trimmed);
+        marked.push((line, (begins || open).then_some("")));
         match whole.last_mut() {
             Some(last) if open && !begins && !trimmed.is_empty() => {
                 last.text.push(' ');
@@ -56,59 +69,22 @@ fn whole_lines(text: &str) -> Vec<Whole> {
         }
         open = !trimmed.is_empty() && (begins || open);
     }
-    whole
+    (whole, Headings::find(marked))
 }
 
-/// Prefixes of fio's result lines.
-const BEGINNINGS: [&str; 29] = [
-    "read:",
-    "read :",
-    "write:",
-    "write :",
-    "trim:",
-    "trim :",
-    "mixed:",
-    "mixed :",
-    "slat (",
-    "clat (",
-    "lat (",
-    "sync (",
-    "clat percentiles",
-    "lat percentiles",
-    "sync percentiles",
-    "slat percentiles",
-    "|",
-    "bw (",
-    "iops",
-    "cpu ",
-    "IO depths",
-    "submit",
-    "complete",
-    "issued",
-    "latency",
-    "Run status",
-    "fsync/fdatasync",
-    "evidence",
-    "Disk stats",
-];
-/// Prefixes of lines without figures.
-const OTHERS: [&str; 12] = [
-    "fio-", "Starting", "Jobs:", "READ:", "WRITE:", "TRIM:", "fio:", "READ ", "WRITE ", "$ ", "# ",
-    "...",
-];
+/// Starts of fio's result lines, and of lines without figures.
+const BEGINNINGS: &str = "read:,read :,write:,write :,trim:,trim :,mixed:,mixed :,slat (,clat (,lat (,sync (,\
+     clat percentiles,lat percentiles,sync percentiles,slat percentiles,|,bw (,iops,cpu ,IO depths,\
+     submit,complete,issued,latency,Run status,fsync/fdatasync,evidence,Disk stats,\
+     fio-,Starting,Jobs:,READ:,WRITE:,TRIM:,fio:,READ ,WRITE ,$ ,# ,...";
 
 fn begins(line: &str) -> bool {
-    is_job(line)
-        || line.contains(": (g=")
-        || BEGINNINGS
-            .iter()
-            .chain(&OTHERS)
-            .any(|beginning| line.starts_with(beginning))
+    is_job(line) || line.contains(": (g=") || starts_with_one(line, BEGINNINGS)
 }
 
-/// A figure of the job under way.
+/// A figure of a job.
 #[derive(Debug)]
-struct PendingFigure {
+struct FioTextFigure {
     direction: String,
     name: String,
     unit: String,
@@ -116,27 +92,78 @@ struct PendingFigure {
     line: usize,
 }
 
+/// Results of a job.
+#[derive(Debug, Default)]
+struct FioTextJob {
+    line: usize,
+    name: String,
+    /// Number of the run in the text, and the job's process: only reports of the same job have both
+    /// the same.
+    run: usize,
+    pid: Option<f64>,
+    error: f64,
+    figures: Vec<FioTextFigure>,
+    /// Label of each direction, in assay's words.
+    labels: HashMap<String, String>,
+}
+
+impl FioTextJob {
+    fn take(&self, condition: &str, name: &str, all: &mut Collector) -> Result<(), ImportError> {
+        if self.error != 0.0 {
+            all.note(ended_with(name, self.error));
+        }
+        if self.figures.is_empty() {
+            all.note(format!("{name} has no figures: the text may be cut off."));
+        } else if self.labels.is_empty() {
+            all.note(UNLABELLED);
+        }
+        for figure in &self.figures {
+            let key = Key {
+                condition: condition.to_owned(),
+                metric: format!("{name}: {}_{}", figure.direction, figure.name),
+                unit: figure.unit.clone(),
+                primary: figure.name == "bw",
+                measured: self.labels.get(&figure.direction).cloned(),
+            };
+            all.value(key, figure.value, None, Some(figure.line))?;
+        }
+        Ok(())
+    }
+}
+
 /// State of the reader: its place in the text, and the results so far.
 #[derive(Debug, Default)]
 struct FioTextReader {
-    job: Option<String>,
+    job: Option<FioTextJob>,
+    jobs: Vec<FioTextJob>,
     direction: String,
     /// Name and unit of the percentiles that follow.
     percentiles: Option<(String, String)>,
-    found: Vec<PendingFigure>,
-    /// Label of each direction, in assay's words.
-    labels: HashMap<String, String>,
-    copies: Copies,
+    run: usize,
+    /// Reports that a later one of the same job replaced.
+    interim: usize,
 }
 
 impl FioTextReader {
     fn line(&mut self, line: &Whole, all: &mut Collector) -> Result<(), ImportError> {
         let text = line.text.as_str();
         if let Some((name, rest)) = text.split_once(": (groupid=") {
-            self.end_job(all)?;
-            self.begin_job(name, rest, all);
+            self.end_job();
+            let number = |key| {
+                rest.split_once(key)
+                    .and_then(|(_, rest)| Some(leading(rest)?.0))
+            };
+            self.job = Some(FioTextJob {
+                line: line.number,
+                name: name.to_owned(),
+                run: self.run,
+                pid: number("pid="),
+                error: number("err=").unwrap_or(0.0),
+                ..FioTextJob::default()
+            });
             return Ok(());
         }
+        self.run += usize::from(text.starts_with("Starting"));
         if text.starts_with("fio-") {
             all.tool(text.split_whitespace().next().unwrap_or("fio"));
         } else if text.contains(": (g=") {
@@ -146,7 +173,7 @@ impl FioTextReader {
             return Ok(());
         }
         if text.starts_with("Run status") || text.starts_with("Disk stats") {
-            self.end_job(all)?;
+            self.end_job();
         } else if text.starts_with('|') {
             self.percentiles(line);
         } else {
@@ -156,39 +183,24 @@ impl FioTextReader {
         Ok(())
     }
 
-    fn begin_job(&mut self, name: &str, rest: &str, all: &mut Collector) {
-        let name = self.copies.name(name);
-        let error = rest.split_once("err=").and_then(|(_, rest)| leading(rest));
-        if let Some((error, _)) = error.filter(|(error, _)| *error != 0.0) {
-            all.note(ended_with(&name, error));
-        }
-        self.job = Some(name);
-    }
-
-    /// Hands over what was found; what it measured stands at the end of a job.
-    fn end_job(&mut self, all: &mut Collector) -> Result<(), ImportError> {
+    /// `--status-interval` and SIGUSR1 make fio report a job several times: the last report counts.
+    fn end_job(&mut self) {
         let Some(job) = self.job.take() else {
-            return Ok(());
+            return;
         };
-        let labels = std::mem::take(&mut self.labels);
         self.direction.clear();
         self.percentiles = None;
-        if self.found.is_empty() {
-            all.note(format!("{job} has no figures: the text may be cut off."));
-        } else if labels.is_empty() {
-            all.note(UNLABELLED);
+        let is_same = |other: &FioTextJob| {
+            job.pid.is_some()
+                && (&job.name, job.run, job.pid) == (&other.name, other.run, other.pid)
+        };
+        match self.jobs.iter_mut().find(|other| is_same(other)) {
+            Some(earlier) => {
+                self.interim += 1;
+                *earlier = job;
+            }
+            None => self.jobs.push(job),
         }
-        for found in self.found.drain(..) {
-            let key = Key {
-                condition: String::new(),
-                metric: format!("{job}: {}_{}", found.direction, found.name),
-                unit: found.unit,
-                primary: found.name == "bw",
-                measured: labels.get(&found.direction).cloned(),
-            };
-            all.value(key, found.value, None, Some(found.line))?;
-        }
-        Ok(())
     }
 
     fn figures(&mut self, line: &Whole) -> Result<(), ImportError> {
@@ -200,7 +212,9 @@ impl FioTextReader {
             self.direction = "sync".to_owned();
             Ok(())
         } else if let Some(labels) = text.strip_prefix("evidence") {
-            self.labels = read_labels(labels);
+            if let Some(job) = &mut self.job {
+                job.labels = read_labels(labels);
+            }
             Ok(())
         } else {
             self.latency(line)
@@ -215,11 +229,13 @@ impl FioTextReader {
         if let Some(rest) = after(text, "BW").or_else(|| after(text, "bw")) {
             let (value, rest) = number(rest, line)?;
             let unit: String = rest
+                .trim_start()
                 .chars()
                 .take_while(|c| c.is_alphabetic() || *c == '/')
                 .collect();
             // Fio before 3 changes between powers of 1024, which others take for powers of 1000.
             match unit.as_str() {
+                "B/s" if is_old => self.found("bw", "KB/s", value / 1024.0, line),
                 "MB/s" if is_old => self.found("bw", "KB/s", 1024.0 * value, line),
                 "GB/s" if is_old => self.found("bw", "KB/s", 1_048_576.0 * value, line),
                 unit => self.found("bw", unit, value, line),
@@ -273,10 +289,10 @@ impl FioTextReader {
     }
 
     fn found(&mut self, name: &str, unit: &str, value: f64, line: &Whole) {
-        if self.direction.is_empty() {
+        let Some(job) = self.job.as_mut().filter(|_| !self.direction.is_empty()) else {
             return;
-        }
-        self.found.push(PendingFigure {
+        };
+        job.figures.push(FioTextFigure {
             direction: self.direction.clone(),
             name: name.to_owned(),
             unit: unit.to_owned(),
@@ -287,7 +303,7 @@ impl FioTextReader {
 }
 
 /// `read` for `read: IOPS=...` and `read : io=...`.
-fn direction(line: &str) -> Option<&'static str> {
+pub(super) fn direction(line: &str) -> Option<&'static str> {
     let (word, rest) = line.split_once(':')?;
     let known = ["read", "write", "trim", "mixed"];
     let found = known.into_iter().find(|known| *known == word.trim_end())?;

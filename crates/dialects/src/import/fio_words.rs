@@ -24,3 +24,8 @@ impl Copies {
 pub(super) fn ended_with(name: &str, error: impl std::fmt::Display) -> String {
     format!("{name} ended with error {error}: its figures may be those of a part of it.")
 }
+
+/// Returns the note on reports that a run gave before its end.
+pub(super) fn interim(reports: usize) -> String {
+    format!("{reports} interim of the same run left out (--status-interval, SIGUSR1).")
+}

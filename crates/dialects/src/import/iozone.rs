@@ -7,7 +7,7 @@ mod throughput;
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::lines;
+use super::lines::{self, Headings, MarkedLine, NumberedLine, starts_with_one};
 use crate::iozone::marks::LETTERS;
 use assay_model::figures::Results;
 use assay_model::work::iozone::Test;
@@ -35,17 +35,21 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut table = rows::IozoneTable::default();
     let mut blocks = blocks::Blocks::default();
     let mut throughput = throughput::Throughput::default();
+    let mut errors = Vec::new();
     for line in lines::unquoted(text) {
         heading.line(line.text, &mut all);
         marks.line(line.text);
         table.line(&line, &heading)?;
         blocks.line(&line, heading.unit())?;
         throughput.line(&line, heading.unit())?;
+        errors.extend(is_error(line.text).then_some(line.text));
     }
     // The blocks and the report repeat what stands above them.
     let cells = [table.cells, throughput.cells, blocks.cells];
     let cells = cells.into_iter().find(|cells| !cells.is_empty());
     let cells = cells.unwrap_or_default();
+    let headings = Headings::find(lines::unquoted(text).map(marked));
+    let headings = headings.of_results(cells.iter().map(|cell| cell.line));
     let mut names: Vec<(&str, &str)> = cells.iter().map(|cell| (&*cell.of, &*cell.test)).collect();
     names.sort_unstable();
     names.dedup();
@@ -56,6 +60,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             names.len()
         ));
     }
+    all.errors("iozone", &errors);
     if marks.is_empty() {
         all.note(
             "What was measured, device or page cache, is not recorded: files that fit into the \
@@ -64,7 +69,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     }
     for cell in &cells {
         let key = Key {
-            condition: String::new(),
+            condition: headings.above(cell.line).to_owned(),
             metric: format!("{}: {}", cell.of, cell.test),
             unit: cell.unit.to_owned(),
             // Those of single processes only explain their sum.
@@ -74,6 +79,45 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
         all.value(key, cell.value, None, Some(cell.line))?;
     }
     Ok(all.finish())
+}
+
+/// A line with which iozone reports that figures are wrong, or that it ended early.
+fn is_error(line: &str) -> bool {
+    let line = line.trim().to_lowercase();
+    starts_with_one(&line, "error,iozone: interrupted,can not,can't,i/o error")
+        || line.contains("invalid in this")
+}
+
+/// `true` if the line names the columns of a table: `KB` up to version 3.408, then `kB`.
+pub(super) fn is_columns(words: &[&str]) -> bool {
+    matches!(words, [unit, "reclen", ..] if unit.eq_ignore_ascii_case("kB"))
+}
+
+/// A line, and whether iozone wrote it: a table may have its heading before the names of columns.
+fn marked(line: NumberedLine<'_>) -> MarkedLine<'_> {
+    let text = line.text;
+    if let Some((_, command)) = text.split_once("Command line used:") {
+        let file = command
+            .split_once(" -f")
+            .map_or("", |(_, file)| file.trim_start());
+        return (line, file.split(' ').next());
+    }
+    if let Some((name, columns)) = text.split_once("random")
+        && columns.trim_start().starts_with("random")
+        && !name.trim().is_empty()
+    {
+        return (NumberedLine { text: name, ..line }, None);
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_size = |word: &&str| word.parse::<u64>().is_ok();
+    let own = text.starts_with('\t')
+        || starts_with_one(text.trim_start(), "\",#,iozone test,iozone:,Iozone:")
+        || text.contains("random")
+        || text.contains("iozone -")
+        || is_error(text)
+        || is_columns(&words)
+        || words.first().is_some_and(is_size);
+    (line, own.then_some(""))
 }
 
 /// Returns the prefix of figures for a file size and record size.
@@ -149,7 +193,7 @@ impl Heading {
         } else if let Some(command) = line.strip_prefix("Command line used:") {
             self.tests = asked_tests(command);
             all.circumstance(format!("command: {}", command.trim()));
-        } else if line.starts_with("Each ") && line.contains(" kByte file") {
+        } else if throughput::sizes_of(line).is_some() {
             all.circumstance(line);
         } else if let Some(date) = line.strip_prefix("Run began:") {
             all.circumstance(format!("run began {}", date.trim()));

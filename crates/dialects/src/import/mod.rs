@@ -11,6 +11,7 @@ mod error;
 mod fio_json;
 mod fio_text;
 mod fio_words;
+mod fragment;
 mod iozone;
 mod lines;
 mod number;
@@ -78,14 +79,18 @@ pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
     if text.trim().is_empty() {
         return Err(ImportError::Empty);
     }
+    let plain = lines::without_prefixes(text);
+    let had_prefixes = plain != text;
+    let text = plain.as_ref();
     let format = match format {
         Some(format) => format,
-        None => detect(text).ok_or_else(|| match table::is_separated(text) {
-            true => ImportError::at(None, error::COLUMNS),
-            false => ImportError::Unknown,
+        None => detect(text).ok_or_else(|| match fragment::of(text) {
+            Some(problem) => ImportError::at(None, problem),
+            None if table::is_separated(text) => ImportError::at(None, error::COLUMNS),
+            None => ImportError::Unknown,
         })?,
     };
-    let results = match format {
+    let mut results = match format {
         Format::FioJson => fio_json::read(text),
         Format::FioText => fio_text::read(text),
         Format::Iozone => iozone::read(text),
@@ -95,6 +100,10 @@ pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
     }?;
     if results.figures.is_empty() {
         return Err(ImportError::Nothing { format });
+    }
+    if had_prefixes {
+        let note = "Prefixes of a log (time stamps, levels, colours) were left out.";
+        results.notes.push(note.to_owned());
     }
     Ok(Taken { format, results })
 }
@@ -140,5 +149,5 @@ fn is_iozone(line: &str) -> bool {
         || start.starts_with("Children see throughput for")
         || start.starts_with("\"Writer report\"")
         || start.starts_with("\"Reader report\"")
-        || line.split_whitespace().take(2).eq(["kB", "reclen"])
+        || iozone::is_columns(&line.split_whitespace().take(2).collect::<Vec<_>>())
 }

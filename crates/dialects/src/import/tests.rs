@@ -4,6 +4,7 @@ mod broken;
 mod fio;
 mod fuzz;
 mod others;
+mod reports;
 mod tables;
 
 use super::{ImportError, read, together};

@@ -1,81 +1,28 @@
 //! Which way a unit is good.
 
+use super::lines::is_among;
 use assay_model::figures::Better;
 
 /// Amounts of which more in a second is better.
-const AMOUNTS: [&str; 31] = [
-    "b",
-    "kb",
-    "mb",
-    "gb",
-    "tb",
-    "kib",
-    "mib",
-    "gib",
-    "tib",
-    "k",
-    "m",
-    "g",
-    "byte",
-    "bytes",
-    "kbyte",
-    "kbytes",
-    "mbyte",
-    "mbytes",
-    "gbyte",
-    "gbytes",
-    "bit",
-    "mbit",
-    "gbit",
-    "io",
-    "ios",
-    "op",
-    "ops",
-    "block",
-    "blocks",
-    "transactions",
-    "sectors",
-];
+const AMOUNTS: &str = "b kb mb gb tb kib mib gib tib k m g byte bytes kbyte kbytes mbyte mbytes gbyte gbytes \
+     bit mbit gbit io ios op ops block blocks transactions sectors";
 /// Rates without a stroke.
-const RATES: [&str; 9] = [
-    "iops", "kiops", "tps", "kbps", "mbps", "gbps", "qps", "ops", "bps",
-];
-const TIMES: [&str; 21] = [
-    "s",
-    "ms",
-    "us",
-    "µs",
-    "μs",
-    "ns",
-    "sec",
-    "secs",
-    "msec",
-    "usec",
-    "nsec",
-    "second",
-    "seconds",
-    "millisecond",
-    "milliseconds",
-    "microsecond",
-    "microseconds",
-    "nanosecond",
-    "nanoseconds",
-    "min",
-    "minutes",
-];
+const RATES: &str = "iops kiops tps kbps mbps gbps qps ops bps";
+const TIMES: &str = "s ms us µs μs ns sec secs msec usec nsec second seconds millisecond milliseconds \
+     microsecond microseconds nanosecond nanoseconds min minutes";
 
 /// Which way a figure of this unit is good; `None` where the unit does not tell.
 pub fn better(unit: &str) -> Option<Better> {
     let unit = unit.trim().to_lowercase();
-    if RATES.contains(&unit.as_str()) {
+    if is_among(RATES, &unit) {
         return Some(Better::Higher);
     }
     match unit.split_once('/') {
-        None => TIMES.contains(&unit.as_str()).then_some(Better::Lower),
+        None => is_among(TIMES, &unit).then_some(Better::Lower),
         Some((amount, "s" | "sec" | "second")) => {
-            AMOUNTS.contains(&amount.trim()).then_some(Better::Higher)
+            is_among(AMOUNTS, amount.trim()).then_some(Better::Higher)
         }
-        Some((time, "op" | "io" | "ops")) => TIMES.contains(&time.trim()).then_some(Better::Lower),
+        Some((time, "op" | "io" | "ops")) => is_among(TIMES, time.trim()).then_some(Better::Lower),
         Some(_) => None,
     }
 }

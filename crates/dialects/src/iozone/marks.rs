@@ -1,5 +1,5 @@
-//! Labels of cells, after iozone's own text: a letter where the table has a figure. Each line
-//! begins so that no reader of rows takes it for one.
+//! Labels of cells: a letter where iozone's table has a figure. Each line begins so that no reader
+//! of rows takes it for one.
 
 use super::Output;
 use super::table::columns;
@@ -15,7 +15,7 @@ pub(crate) const LETTERS: [(&str, &str); 6] = [
     ("unknown", "?"),
 ];
 
-/// The marks of all cells. `label`: what a cell measured, of several trials
+/// The marks of all cells, without the last line break. `label`: what a cell measured, of several trials
 /// together; `None` where it was not run or has no evidence.
 pub fn marks(
     output: &Output,
@@ -28,7 +28,7 @@ pub fn marks(
         .filter(|test| tests.contains(test))
         .collect();
     let mut text =
-        "\n# What was measured: D device, d device but not all of it flushed, P page cache,\n\
+        "# What was measured: D device, d device but not all of it flushed, P page cache,\n\
          # M both, x not the same in all trials, ? unknown\n"
             .to_owned();
     let mut head = format!("# {:>14}{:>8}", "kB", "reclen");
@@ -52,6 +52,7 @@ pub fn marks(
             letters.concat()
         ));
     }
+    text.pop();
     text
 }
 

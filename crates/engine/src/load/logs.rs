@@ -112,8 +112,12 @@ impl LogSet {
             0 => Entries::Every(Samples::new(options.compress_from)?),
             width_ns => Entries::Averaged(Box::new(Windows::new(width_ns, options.window_value))),
         };
-        let histograms = (options.histogram.is_some() && options.histogram_interval.0 > 0)
-            .then(|| BinLog::new(options.histogram_interval.0));
+        // Without an interval, fio's file stays empty; here it has one histogram of each direction.
+        let width_ns = match options.histogram_interval.0 {
+            0 => u64::MAX,
+            width_ns => width_ns,
+        };
+        let histograms = options.histogram.as_ref().map(|_| BinLog::new(width_ns));
         let mut set = Self {
             setup: Setup {
                 options: options.clone(),

@@ -135,6 +135,14 @@ impl Sequence {
         }
     }
 
+    /// Takes the write that belongs to the last trim, if it is missing.
+    pub(crate) fn take_owed_write(&mut self) -> Option<Step> {
+        match &mut self.kind {
+            SequenceKind::Mixed(mixed) => mixed.pending.take(),
+            _ => None,
+        }
+    }
+
     /// Reads and writes are mixed: a direction that was drawn may be changed.
     pub(crate) const fn is_mixed(&self) -> bool {
         match &self.kind {

@@ -8,7 +8,7 @@ use crate::extra::Loads;
 use assay_model::job::FlushCall;
 use assay_model::latency::LatencyRecord;
 use assay_model::load::trace::Trace;
-use assay_model::load::{Ddir, Length};
+use assay_model::load::{Ddir, Stream};
 use assay_stats::histogram::Histogram;
 use assay_trace::Action;
 use std::path::{Path, PathBuf};
@@ -45,12 +45,20 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    pub(super) fn of_pass(length: &Length, pass_bytes: u64, source: &IoSource) -> Self {
+    pub(super) fn of_pass(stream: &Stream, pass_bytes: u64, source: &IoSource) -> Self {
+        let length = &stream.length;
+        // As in fio, a trim and its write count as one.
+        let ios = length
+            .number_ios
+            .map(|ios| match stream.blocks.rw.trim_then_write {
+                true => ios.saturating_mul(2),
+                false => ios,
+            });
         let endless = length.time_based || length.fill_device || source.is_replay();
         let repeat = !source.is_replay() && (length.time_based || length.io_size.is_some());
         Self {
             bytes_left: if endless { u64::MAX } else { pass_bytes },
-            ios_left: length.number_ios.unwrap_or(u64::MAX),
+            ios_left: ios.unwrap_or(u64::MAX),
             repeat,
         }
     }
@@ -163,6 +171,18 @@ impl IoSource {
                     replay.lateness.record(replay.late_ns);
                 }
             }
+        }
+    }
+
+    /// Takes the write that belongs to a trim that was issued, if it is missing.
+    pub(super) fn take_owed_write(&mut self) -> Option<Step> {
+        let Self::Order(order) = self else {
+            return None;
+        };
+        match order.held {
+            Some(step) if step.ddir == Ddir::Trim => None,
+            Some(_) => order.held.take(),
+            None => order.sequence.take_owed_write(),
         }
     }
 

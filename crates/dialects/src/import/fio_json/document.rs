@@ -14,9 +14,11 @@ pub(super) struct FioJson {
     pub(super) version: Option<String>,
     /// Seconds since 1970: when it was written.
     timestamp: Option<f64>,
+    timestamp_ms: Option<f64>,
     pub(super) time: Option<String>,
-    #[serde(rename = "global options", default)]
-    pub(super) global: Options,
+    /// `None` before fio 2.2.
+    #[serde(rename = "global options")]
+    pub(super) global: Option<Options>,
     #[serde(default)]
     jobs: Vec<FioJsonJob>,
     /// In the place of jobs when fio was a client.
@@ -60,6 +62,8 @@ pub(super) struct Direction {
     pub(super) bw: Option<f64>,
     pub(super) iops: Option<f64>,
     io_bytes: Option<f64>,
+    /// Milliseconds.
+    runtime: Option<f64>,
     total_ios: Option<f64>,
     slat_ns: Option<Latency>,
     clat_ns: Option<Latency>,
@@ -94,10 +98,12 @@ impl FioJson {
 
     /// `true` if `earlier` is an interim report of the same run: it began when this one did.
     pub(super) fn goes_on_from(&self, earlier: &Self) -> bool {
-        let (Some(one), Some(other)) = (self.jobs.first(), earlier.jobs.first()) else {
+        let (Some(one), Some(other)) = (self.all_jobs().next(), earlier.all_jobs().next()) else {
             return false;
         };
-        if self.jobs.len() != earlier.jobs.len() || one.name != other.name {
+        let names = |document: &'_ Self| document.all_jobs().map(|job| job.name.clone()).collect();
+        let (names, other_names): (Vec<_>, Vec<_>) = (names(self), names(earlier));
+        if names != other_names {
             return false;
         }
         if let (Some(began), Some(other_began)) = (one.job_start, other.job_start) {
@@ -105,26 +111,54 @@ impl FioJson {
         }
         // Both are whole seconds, one rounded up and one down.
         const ROUNDING: f64 = 1.0;
+        // After a run of so many seconds, the next one cannot begin within the rounding.
+        const TELLING: f64 = 4.0;
         let began = |document: &Self, job: &FioJsonJob| Some(document.timestamp? - job.elapsed?);
-        let longer = one.elapsed > other.elapsed;
-        match (began(self, one), began(earlier, other)) {
-            (Some(began), Some(other_began)) => longer && (began - other_began).abs() <= ROUNDING,
-            _ => false,
-        }
+        let (Some(began), Some(other_began)) = (began(self, one), began(earlier, other)) else {
+            return false;
+        };
+        let (bytes, runtime) = self.progress();
+        let (other_bytes, other_runtime) = earlier.progress();
+        let written = |document: &Self| document.timestamp_ms.or(Some(document.timestamp? * 1e3));
+        let between = written(self)
+            .zip(written(earlier))
+            .map(|(now, then)| now - then);
+        let grew = bytes > other_bytes && runtime >= other_runtime && between < Some(runtime);
+        (began - other_began).abs() <= ROUNDING
+            && one.elapsed >= other.elapsed
+            && (other.elapsed >= Some(TELLING) || grew)
     }
 
-    pub(super) fn is_direct(&self, job: &FioJsonJob) -> bool {
+    /// Bytes of all jobs, and the longest run time.
+    fn progress(&self) -> (f64, f64) {
+        let directions = self.all_jobs().flat_map(FioJsonJob::directions);
+        directions.fold((0.0, 0.0), |(bytes, runtime), direction| {
+            let bytes = bytes + direction.io_bytes.unwrap_or(0.0);
+            (bytes, direction.runtime.unwrap_or(0.0).max(runtime))
+        })
+    }
+
+    /// `true` unless the file says otherwise; one without options says nothing.
+    pub(super) fn may_be_direct(&self, job: &FioJsonJob) -> bool {
         let is_on = |options: &Options, name, on: &str| {
             let value = options.get(name).and_then(Value::as_str);
             value.is_some_and(|value| value == on || (value.is_empty() && on == "1"))
         };
-        [&job.options, &self.global]
+        let (Some(global), false) = (&self.global, job.options.is_empty()) else {
+            return true;
+        };
+        [&job.options, global]
             .iter()
             .any(|options| is_on(options, "direct", "1") || is_on(options, "buffered", "0"))
     }
 }
 
 impl FioJsonJob {
+    fn directions(&self) -> impl Iterator<Item = &Direction> {
+        let all = [&self.read, &self.write, &self.trim, &self.mixed];
+        all.into_iter().flatten()
+    }
+
     pub(super) fn direction(&self, name: &str) -> Option<&Direction> {
         match name {
             "read" => self.read.as_ref(),
@@ -203,7 +237,9 @@ impl Latency {
                     Some(_) => percent.trim_end_matches('0').trim_end_matches('.'),
                     None => percent,
                 };
-                Some((percent.parse().ok()?, format!("p{name}"), *value))
+                // Before fio 3, unused places of the list are 0.
+                let percent = percent.parse().ok().filter(|percent| *percent > 0.0)?;
+                Some((percent, format!("p{name}"), *value))
             })
             .collect();
         all.sort_by(|one, other| one.0.total_cmp(&other.0));

@@ -1,20 +1,16 @@
 //! The table: rows of figures below the names of tests.
 
-use super::{Heading, IozoneFigure, cell, sizes};
+use super::{Heading, IozoneFigure, cell, is_columns, sizes};
 use crate::import::error::ImportError;
 use crate::import::lines::NumberedLine;
-use crate::iozone::table::width;
 use assay_model::work::iozone::Test;
-
-/// Widths of columns: of 3.489, and from 3.498 on.
-const WIDTHS: [fn(Test) -> usize; 2] = [width, |_| 10];
-/// Width of file and record size together.
-const SIZES: usize = 24;
 
 /// The table under way.
 #[derive(Debug, Default)]
 pub(super) struct IozoneTable {
     columns: Vec<Test>,
+    /// Ends of their names.
+    ends: Vec<usize>,
     pub(super) cells: Vec<IozoneFigure>,
 }
 
@@ -25,8 +21,9 @@ impl IozoneTable {
         heading: &Heading,
     ) -> Result<(), ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
-        if let ["kB", "reclen", tests @ ..] = &words[..] {
-            self.columns = columns(tests);
+        if is_columns(&words) {
+            self.columns = columns(&words[2..]);
+            self.ends = ends(line.text).skip(2).collect();
             return Ok(());
         }
         if self.columns.is_empty() {
@@ -72,28 +69,34 @@ impl IozoneTable {
                 return Some(columns);
             }
         }
-        let mut layouts = WIDTHS.iter().filter_map(|width| self.by_place(row, *width));
-        layouts.find(|tests| tests.len() == count)
+        self.by_place(row).filter(|tests| tests.len() == count)
     }
 
-    /// Each figure ends where its column ends.
-    fn by_place(&self, row: &str, width: fn(Test) -> usize) -> Option<Vec<Test>> {
-        let mut end = SIZES;
-        let mut tests = Vec::new();
-        for &test in &self.columns {
-            let start = end;
-            end += width(test);
-            let Some(cell) = row.get(start..end.min(row.len())) else {
-                break;
-            };
-            match cell.trim().is_empty() {
-                true => {}
-                false if cell.ends_with(' ') || cell.trim().contains(' ') => return None,
-                false => tests.push(test),
+    /// Each figure ends near the end of its column's name, in all versions of iozone.
+    fn by_place(&self, row: &str) -> Option<Vec<Test>> {
+        let mut tests: Vec<Test> = Vec::new();
+        let mut next = 0;
+        for end in ends(row).skip(2) {
+            let distance = |at: &usize| self.ends[*at].abs_diff(end);
+            let at = (next..self.ends.len().min(self.columns.len())).min_by_key(distance)?;
+            if distance(&at) > NEAR {
+                return None;
             }
+            tests.push(self.columns[at]);
+            next = at + 1;
         }
         Some(tests)
     }
+}
+
+/// Columns of text between the ends of a figure and of its column's name, at most.
+const NEAR: usize = 4;
+
+/// Ends of the words of a line.
+fn ends(line: &str) -> impl Iterator<Item = usize> {
+    let bytes = line.as_bytes();
+    let is_end = |at: usize| bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
+    (0..bytes.len()).filter(move |&at| !bytes[at].is_ascii_whitespace() && is_end(at))
 }
 
 /// The columns by how many names there are: some names are of two lines.

@@ -81,10 +81,24 @@ impl Throughput {
 }
 
 /// `Each process writes a 1024 kByte file in 4 kByte records`.
-fn sizes_of(line: &str) -> Option<String> {
-    let rest = line.strip_prefix("Each ")?;
-    let (_, rest) = rest.split_once(" writes a ")?;
-    let (file, rest) = rest.split_once(" kByte file in ")?;
-    let (record, _) = rest.split_once(" kByte record")?;
-    Some(sizes(file.trim(), record.trim()))
+pub(super) fn sizes_of(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [
+        "Each",
+        ..,
+        "writes",
+        "a",
+        file,
+        unit,
+        "file",
+        "in",
+        record,
+        _,
+        last,
+    ] = &words[..]
+    else {
+        return None;
+    };
+    let are_sizes = unit.eq_ignore_ascii_case("kByte") && last.starts_with("record");
+    are_sizes.then(|| sizes(file, record))
 }

@@ -219,9 +219,10 @@ fn json_that_was_quoted_is_json() {
 
 #[test]
 fn of_interim_reports_only_the_last_counts() {
-    let later = document("1012", "").replace("1700000000", "1700000002");
-    let later = later.replace("\"elapsed\" : 3", "\"elapsed\" : 5");
-    let results = results(&format!("{}{later}", document("1011", "")));
+    let after = |seconds: &str| document("1011", "").replace("\"elapsed\" : 3", seconds);
+    let later = after("\"elapsed\" : 6").replace("1700000000", "1700000002");
+    let later = later.replace("1011", "1012");
+    let results = results(&format!("{}{later}", after("\"elapsed\" : 4")));
     assert_eq!(values(&results, "j: read_bw").0, [1012.0]);
     let started = r#", "job_start" : 17"#;
     let both = format!("{}{}", document("1", started), document("2", started));

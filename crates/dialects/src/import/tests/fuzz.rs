@@ -23,7 +23,7 @@ const GOOD: [(Format, &str); 10] = [
     (
         Format::Dd,
         "$ dd if=a of=b bs=1M\n1+0 records in\n1+0 records out\n104857600 bytes (105 MB, 100 MiB) \
-         copied, 0.259118 s, 405 MB/s\n1+0 records out\n5 Bytes kopiert, 0,1 s, 1.1 GB/s\r\n",
+         copied, 0.259118 s, 405 MB/s\n1+0 records out\n5 Bytes kopiert, 0,1 s, 0,1 kB/s\r\n",
     ),
     (
         Format::Iozone,

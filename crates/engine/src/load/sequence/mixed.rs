@@ -22,7 +22,7 @@ pub(super) struct Mixed {
     /// Bytes given out in this pass.
     given: u64,
     /// The write that belongs to the trim before.
-    pending: Option<Step>,
+    pub(super) pending: Option<Step>,
 }
 
 impl Mixed {
@@ -62,6 +62,10 @@ impl Mixed {
     pub(super) fn begin_again(&mut self, seed: u64) {
         self.rng = SplitMix64::new(seed);
         (self.until_new, self.given, self.pending) = (0, 0, None);
+        self.begin_files_again();
+    }
+
+    fn begin_files_again(&mut self) {
         self.service.begin_again();
         for walk in &mut self.walks {
             walk.begin_again(&self.rules, &mut self.rng);
@@ -105,9 +109,20 @@ impl Mixed {
     }
 
     fn block(&mut self, ddir: Ddir, anew: bool) -> Option<Step> {
+        let mut ends = !self.rules.endless;
         loop {
-            let file = self.service.next(&mut self.rng)?;
+            let Some(file) = self.service.next(&mut self.rng) else {
+                if std::mem::replace(&mut ends, true) {
+                    return None;
+                }
+                self.begin_files_again();
+                continue;
+            };
             let walk = &mut self.walks[file as usize];
+            if self.service.replaces_files() && walk.has_all_bytes(&self.rules) {
+                self.service.is_done();
+                continue;
+            }
             let mut block = walk.step(ddir, anew, &self.rules, &mut self.rng);
             if block.is_none() && self.service.is_skewed() {
                 walk.begin_again(&self.rules, &mut self.rng);

@@ -83,6 +83,12 @@ impl Service {
         matches!(self.choice, Choice::Skewed(..))
     }
 
+    /// Files wait until others are done, so each must be done some time.
+    pub(super) fn replaces_files(&self) -> bool {
+        let one_by_one = matches!(self.choice, Choice::UntilDone) && self.files > 1;
+        (one_by_one || self.open_at_once < self.files as usize) && !self.is_skewed()
+    }
+
     /// The file of the next I/O; `None`: all are done.
     pub(super) fn next(&mut self, rng: &mut SplitMix64) -> Option<u32> {
         if self.left == 0 {

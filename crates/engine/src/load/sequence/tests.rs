@@ -133,6 +133,37 @@ fn files_of_a_skewed_service_begin_again_until_the_bytes_are_done() {
     assert!(steps.iter().filter(|step| step.file == 0).count() > 30);
 }
 
+/// Without a limit of their bytes, the first files would never be done.
+#[test]
+fn all_files_take_turns_where_few_are_open_and_the_order_has_no_end() {
+    use assay_model::load::files::FileService::{Random, RoundRobin, Sequential};
+    for name in ["read", "randread", "rw", "randrw", "trimwrite"] {
+        for (service, open_at_once) in [(RoundRobin, 2), (Random, 1), (Sequential, 0)] {
+            for (time_based, no_map, skip) in [
+                (true, false, 0),
+                (true, true, 0),
+                (false, true, 0),
+                (true, false, 4096),
+            ] {
+                let stream = stream(|stream| {
+                    rw(stream, name);
+                    (stream.files.service, stream.files.open_at_once) = (service, open_at_once);
+                    stream.length.time_based = time_based;
+                    (stream.blocks.no_map, stream.blocks.rw.skip_bytes) = (no_map, skip);
+                });
+                let mut sequence = sequence(&stream, &[span(40_960); 4], 1);
+                let steps: Vec<Step> = std::iter::from_fn(|| sequence.next()).take(400).collect();
+                for file in 0..4 {
+                    let share = steps.iter().filter(|step| step.file == file).count() * 4;
+                    let fair = steps.len() * 3 / 4..steps.len() * 3 / 2;
+                    assert!(fair.contains(&share), "{name} {service:?} {file}: {share}");
+                }
+                assert_eq!(time_based, steps.len() == 400, "{name} {service:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn passes_repeat_only_when_asked() {
     for repeat in [true, false] {

@@ -26,6 +26,8 @@ pub(super) struct Walk {
     last: PerDirection<Option<u64>>,
     /// Bytes done in this zone.
     zone_bytes: u64,
+    /// Bytes done in this pass.
+    pass_bytes: u64,
 }
 
 /// Random offsets of the window.
@@ -81,6 +83,7 @@ impl Walk {
             next: PerDirection::default(),
             last: PerDirection::default(),
             zone_bytes: 0,
+            pass_bytes: 0,
         };
         walk.begin_again(rules, rng);
         Ok(walk)
@@ -88,7 +91,7 @@ impl Walk {
 
     /// Back to the beginning, random offsets in a new order.
     pub(super) fn begin_again(&mut self, rules: &Rules, rng: &mut SplitMix64) {
-        self.zone_bytes = 0;
+        (self.zone_bytes, self.pass_bytes) = (0, 0);
         self.open_window(self.span.offset, rules.zones);
         self.shuffle(rules, rng);
     }
@@ -109,7 +112,14 @@ impl Walk {
         self.last[ddir] = Some(offset);
         self.next[ddir] = offset + u64::from(length);
         self.zone_bytes += u64::from(length);
+        self.pass_bytes += u64::from(length);
         Some((offset, length))
+    }
+
+    /// Returns true if the walk has given as many bytes as its file has: an order of blocks may have
+    /// no end.
+    pub(super) fn has_all_bytes(&self, rules: &Rules) -> bool {
+        self.pass_bytes + rules.smallest() > self.span.length
     }
 
     fn block(

@@ -162,7 +162,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     #[inline]
     pub(super) fn next_unit(&mut self) -> Next {
         if self.stopping {
-            return Next::Over;
+            return self.over();
         }
         if let Some(unit) = self.again.pop() {
             return Next::Unit(unit);
@@ -171,12 +171,35 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             return self.next_hindered();
         }
         if self.goal.is_reached() {
-            return Next::Over;
+            return self.over();
         }
         match self.source.next(&self.goal) {
             Some(step) => self.unit(&step, Role::Work),
             None => Next::Over,
         }
+    }
+
+    /// Ends the phase, after the write that belongs to the last trim: without it, a limit or a
+    /// signal between the two would lose the block's data.
+    #[cold]
+    fn over(&mut self) -> Next {
+        let pairs = self.stream.blocks.rw.trim_then_write && self.failure.is_none();
+        if !pairs || self.phase == Phase::Check {
+            return Next::Over;
+        }
+        if let Some(unit) = self.again.pop() {
+            return Next::Unit(unit);
+        }
+        if self.free.is_empty() {
+            return Next::Blocked;
+        }
+        let Some(write) = self.source.take_owed_write() else {
+            return Next::Over;
+        };
+        if self.hindered {
+            self.count_issued(&write);
+        }
+        self.unit(&write, Role::Work)
     }
 
     /// The same where something may stand in the way.
@@ -192,7 +215,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     fn try_next(&mut self) -> Option<Next> {
         self.tick_if_due();
         if self.stopping {
-            return Some(Next::Over);
+            return Some(self.over());
         }
         if let Some(next) = self.next_check() {
             return Some(next);
@@ -208,7 +231,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             return Some(wait);
         }
         if self.stopping {
-            return Some(Next::Over);
+            return Some(self.over());
         }
         if self.free.is_empty() {
             return Some(Next::Blocked);
@@ -225,7 +248,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 self.flush(file, call);
                 return None;
             }
-            Given::Over => return Some(Next::Over),
+            Given::Over => return Some(self.over()),
             Given::Failed(error) => {
                 self.fail_with(error);
                 return Some(Next::Over);

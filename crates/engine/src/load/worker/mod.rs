@@ -298,7 +298,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     fn work(&mut self, more: bool, since_ns: u64) -> Result<(), EngineError> {
         self.phase = Phase::Work;
         self.flushed_at_end = false;
-        self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
+        self.goal = Goal::of_pass(self.stream, self.pass_bytes, &self.source);
         if let Some(checks) = self.checks.as_mut() {
             checks.begin_pass();
             if checks.only() && self.stream.blocks.rw.write {

@@ -327,6 +327,52 @@ fn the_pace_is_kept_at_any_depth() {
     }
 }
 
+/// The trim alone would leave the block without its data.
+#[test]
+fn no_limit_and_no_signal_ends_a_stream_between_a_trim_and_its_write() {
+    for (depth, rate, stops) in [
+        (1, None, false),
+        (1, None, true),
+        (1, Some(RateLimit::Iops(100)), false),
+        (1, Some(RateLimit::Iops(100)), true),
+        (8, None, true),
+        (8, Some(RateLimit::Iops(100)), false),
+    ] {
+        for at in 2..5 {
+            let shared = Arc::<crate::load::shared::StreamShared>::default();
+            let script = |n| {
+                if stops && n == at {
+                    shared.stop();
+                }
+                after(MS)
+            };
+            let mut job = endless(10);
+            (job.iodepth, job.rate) = (depth, rate);
+            job.runtime = Some(Nanos(if rate.is_some() { 10 } else { 1 } * at * MS));
+            let mut play = Play::new(job, &script);
+            (play.trims, play.shared) = (true, Arc::clone(&shared));
+            let attempts = play.run().log.attempts;
+            let of = |ddir| attempts.iter().filter(move |io| io.2 == ddir).count();
+            let counts = (of(Ddir::Trim), of(Ddir::Write));
+            assert_eq!(
+                counts.0, counts.1,
+                "{depth} {rate:?} {stops} {at}: {attempts:?}"
+            );
+        }
+    }
+}
+
+/// fio 3.33 trims three blocks and writes them with `number_ios=3`.
+#[test]
+fn a_trim_and_its_write_are_one_of_number_ios() {
+    for (trims, ios) in [(false, 3), (true, 6)] {
+        let script = |_| after(MS);
+        let mut play = Play::new(writes(10), &script);
+        (play.trims, play.number_ios) = (trims, Some(3));
+        assert_eq!(play.synchronous().log.attempts.len(), ios);
+    }
+}
+
 #[test]
 fn a_slow_device_does_not_delay_the_next_paced_io() {
     // Each takes 35 ms, one is due every 10: up to four are under way.

@@ -85,7 +85,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.fail_with(error);
         }
         let (ios, bytes) = self.tags.in_use();
-        self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
+        self.goal = Goal::of_pass(self.stream, self.pass_bytes, &self.source);
         self.goal.bytes_left = self.goal.bytes_left.saturating_sub(bytes);
         self.goal.ios_left = self.goal.ios_left.saturating_sub(ios);
         if let Some(checks) = self.checks.as_mut() {

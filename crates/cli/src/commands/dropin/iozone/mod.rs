@@ -201,8 +201,11 @@ fn show(command: &IozoneCommand, done: &Done) -> Result<(), Failure> {
     if command.own.json {
         return present(&done.run, true);
     }
-    let text = closing(command, done);
+    let (text, labels) = closing(command, done);
     print(|out| out.write_all(text.as_bytes()))?;
+    if !labels.is_empty() {
+        say(&labels);
+    }
     say(&tr!(
         "Stored as run {id}: assay show {id}",
         id = done.run.header.id
@@ -210,7 +213,9 @@ fn show(command: &IozoneCommand, done: &Done) -> Result<(), Failure> {
     Ok(())
 }
 
-fn closing(command: &IozoneCommand, done: &Done) -> String {
+/// The end of iozone's text, and what the figures measured: scripts take rows by their position,
+/// so the latter is no part of standard output.
+fn closing(command: &IozoneCommand, done: &Done) -> (String, String) {
     let work = &command.work;
     let steps: Vec<_> = done
         .run
@@ -236,24 +241,17 @@ fn closing(command: &IozoneCommand, done: &Done) -> String {
         ));
     }
     let matrices = matrices(&done.run);
+    let mut lines = Vec::new();
     if single {
         let label = |test, row| label_of(&matrices, test, row);
-        text.push_str(&marks::marks(
-            &command.output,
-            &work.tests,
-            &work.rows,
-            label,
-        ));
-    } else {
-        text.push('\n');
+        let (output, rows) = (&command.output, &work.rows);
+        lines.push(marks::marks(output, &work.tests, rows, label));
     }
-    for sentence in cache_edge::sentences(&matrices) {
-        text.push_str(&format!("# {sentence}\n"));
-    }
-    for caveat in done.run.header.storage.caveats() {
-        text.push_str(&format!("# {}\n", clean(&caveat)));
-    }
-    text
+    let sentences = cache_edge::sentences(&matrices).into_iter();
+    lines.extend(sentences.map(|sentence| format!("# {sentence}")));
+    let caveats = done.run.header.storage.caveats().into_iter();
+    lines.extend(caveats.map(|caveat| format!("# {}", clean(&caveat))));
+    (text, lines.join("\n"))
 }
 
 /// Returns the label of a cell in single mode.

@@ -164,6 +164,10 @@ pub(super) struct Play<'s> {
     pub(super) takes: usize,
     /// Taken back in one go, at most (`iodepth_batch_complete_max`).
     pub(super) takes_back: u32,
+    /// Trims each block before it is written (`trimwrite`).
+    pub(super) trims: bool,
+    /// Number of I/Os (`number_ios`).
+    pub(super) number_ios: Option<u64>,
     /// Gaps of all workers, and which of them this one is.
     pub(super) gaps: (Arc<SharedGaps>, usize),
     /// What comes of flushes.
@@ -193,6 +197,8 @@ impl<'s> Play<'s> {
             room: usize::MAX,
             takes: usize::MAX,
             takes_back: 0,
+            trims: false,
+            number_ios: None,
             gaps: (SharedGaps::new(1), 0),
             flush: Ok(()),
             shared: Arc::default(),
@@ -224,6 +230,9 @@ impl<'s> Play<'s> {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut load = load_of(&self.job, file.path(), 1);
         load.streams[0].engine.batch_complete_max = self.takes_back;
+        let rw = &mut load.streams[0].blocks.rw;
+        (rw.trim, rw.trim_then_write) = (self.trims, self.trims);
+        load.streams[0].length.number_ios = self.number_ios;
         let stream = &load.streams[0];
         let plan = FilePlan::resolve(stream, &load).unwrap();
         let shared_files = SharedFiles::default();
