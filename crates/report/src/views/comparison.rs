@@ -215,6 +215,14 @@ fn side(sources: &[ComparedSource<'_>]) -> String {
 }
 
 fn conclusion(compared: &Compared<'_>) -> String {
+    let words = judged(compared);
+    match compared.lost_data() {
+        Some(lost) => format!("{lost} {words}"),
+        None => words,
+    }
+}
+
+fn judged(compared: &Compared<'_>) -> String {
     let lines = compared.comparison.lines.iter().filter(|line| line.primary);
     let words: Vec<&str> = lines.map(|line| line.qualification.word()).collect();
     if !compared.qualify || words.is_empty() {

@@ -6,6 +6,7 @@ mod words;
 use assay_lang::{Told, counted, tr, translated};
 pub use words::{SharedNotes, drift, ends, pairs, percent, places, tallied};
 
+use crate::results::findings::losses;
 use crate::results::jobs::Jobs;
 use crate::results::summary::Summary;
 use crate::results::warnings::{self, NAMES, Warning};
@@ -188,6 +189,26 @@ impl<'a> Compared<'a> {
         of_a.chain(of_b)
             .chain(both.iter().map(|doubt| tr!("both: {doubt}", doubt)))
             .collect()
+    }
+
+    /// Says on which side a job lost data, and what was found first; not yet safe to show.
+    pub fn lost_data(&self) -> Option<String> {
+        let sides = [
+            (verdict::Side::A, &self.a_sources),
+            (verdict::Side::B, &self.b_sources),
+        ];
+        let lost = sides.into_iter().filter_map(|(side, sources)| {
+            let runs = sources.iter().filter_map(|source| source.run);
+            let first = runs.flat_map(|run| losses(&Summary::of(run))).next()?;
+            Some(tr!(
+                "Data was not kept on side {side}: {job}, {first}.",
+                side,
+                job = first.job,
+                first = first.first
+            ))
+        });
+        let lost: Vec<String> = lost.collect();
+        (!lost.is_empty()).then(|| lost.join(" "))
     }
 
     /// Returns true if a metric would decide but for its label.

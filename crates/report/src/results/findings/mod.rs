@@ -204,6 +204,7 @@ fn of_each(summary: &Summary<'_>, found: impl Fn(&StepDetail) -> Option<Finding>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Detail;
     use crate::machine::gate::{Status, Suite, junit, lava, tap};
     use crate::machine::json;
     use crate::render::html;
@@ -211,7 +212,8 @@ mod tests {
     use crate::render::{Form, write_mail};
     use crate::results::key_figures::{Belief, KeyFigures};
     use crate::results::warnings;
-    use crate::testing::samples;
+    use crate::testing::comparison_fixture::Sides;
+    use crate::testing::{fixture, samples};
     use crate::views;
     use std::io::{self, Write};
 
@@ -246,6 +248,18 @@ mod tests {
         assert_eq!(digest.lines[0].subject, "Data kept?");
         assert!(digest.lines[0].text.contains("DATA LOST"));
         assert!(warnings[0].is_severe() && warnings[0].message(9).contains("DATA LOST"));
+    }
+
+    #[test]
+    fn lost_data_of_a_side_is_in_the_headline_of_a_comparison() {
+        let sides = Sides::of(fixture::run(), samples::with_lost_data());
+        let page = views::comparison::document(&sides.compared(), Detail::Brief);
+        let title = format!("{page:?}");
+        let lost = title.find("Data was not kept on side B").expect(&title);
+        let judged = title.find("onclu").expect(&title);
+        assert!(lost < judged, "{title}");
+        let page = views::comparison::document(&Sides::new().compared(), Detail::Brief);
+        assert!(!format!("{page:?}").contains("was not kept"));
     }
 
     #[test]
