@@ -31,10 +31,18 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
     let kind = kind_of(&path, storage.total)?;
     identify(roots, &path, &mut storage);
     let (in_use, holds) = match (&kind, storage.top()) {
-        (PathKind::Device { .. }, Some(top)) => (
-            uses(roots, &path, &top.name),
-            signature::on_disk(roots, &top.name),
-        ),
+        (PathKind::Device { .. }, Some(top)) => {
+            if safety::in_use(roots, &top.name).is_empty()
+                && let Err(error) = safety::held_exclusively(&path)
+                && error.kind() == io::ErrorKind::PermissionDenied
+            {
+                return Err(cannot_look(&path, error));
+            }
+            (
+                uses(roots, &path, &top.name),
+                signature::on_disk(roots, &top.name),
+            )
+        }
         _ => Default::default(),
     };
     Ok(Inspection {

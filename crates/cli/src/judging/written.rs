@@ -3,7 +3,7 @@
 use crate::exit::{DONE, Failure, MISSED};
 use crate::judging::args::{FORMATS, Terms, VerdictArgs};
 use crate::judging::comparison::{Judged, NamedSide, two_sources, units};
-use crate::output::show;
+use crate::output::{say, show};
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::StoreArgs;
 use assay_lang::tr;
@@ -76,7 +76,12 @@ pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<Exit
     judged.allow_unjudged = args.allow_unjudged;
     let compared = judged.compared();
     match wanted {
-        Some(format) => write(&judged, format, &args.output)?,
+        Some(format) => {
+            write(&judged, format, &args.output)?;
+            if args.output.output.is_some() {
+                say(&views::comparison::headline(&compared));
+            }
+        }
         None => {
             let detail = match args.explain {
                 true => Detail::Full,

@@ -424,7 +424,7 @@ fn the_run_is_shown_again_and_reported() {
         shown.out
     );
     assert!(
-        shown.out.starts_with("No sign of a fake: all 1 MiB"),
+        shown.out.starts_with("Not known: all 1 MiB"),
         "{}",
         shown.out
     );

@@ -78,6 +78,31 @@ fn a_folder_without_permission() {
     assert_has(&refused(&hidden.join("in")), &["no permission"]);
 }
 
+/// It is not in use: only its owner may open it.
+#[test]
+fn a_device_without_permission() {
+    needs!(root, "setpriv");
+    let bed = Bed::new();
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 16));
+    let node = text(device.node());
+    for words in [
+        &["qualify", node][..],
+        &["qualify", node, "--destroy-data"],
+        &["mark", node, "--destroy-data"],
+        &["soak", node, "--destroy-data"],
+        &["traits", node, "--destroy-data"],
+        &["capacity", node, "--verify-only"],
+        &["disks", node],
+        &["ping", node],
+    ] {
+        let mut command = bed.command_of_nobody(words);
+        let line = Running::start(&mut command).end().refusal();
+        assert_has(&line, &["no permission", node]);
+        assert!(!line.contains("in use"), "{line}");
+    }
+}
+
 #[test]
 fn a_read_only_mount() {
     needs!(root, "mkfs.ext4");

@@ -190,7 +190,7 @@ fn devices(sources: &[ComparedSource<'_>]) -> Option<String> {
 /// The conclusion, and what A and B are.
 pub fn answer(compared: &Compared<'_>) -> Section {
     let mut section = Section::new("verdict", "");
-    section.say(clean(&conclusion(compared)), Some(Tone::Strong));
+    section.say(headline(compared), Some(Tone::Strong));
     let sides = [("A", &compared.a_sources), ("B", &compared.b_sources)];
     let facts = sides.map(|(name, sources)| (name, side(sources)));
     section.facts(facts);
@@ -214,12 +214,13 @@ fn side(sources: &[ComparedSource<'_>]) -> String {
     sources.collect::<Vec<_>>().join("; ")
 }
 
-fn conclusion(compared: &Compared<'_>) -> String {
+/// What came of a comparison in a sentence or two, safe to show.
+pub fn headline(compared: &Compared<'_>) -> String {
     let words = judged(compared);
-    match compared.lost_data() {
+    clean(&match compared.lost_data() {
         Some(lost) => format!("{lost} {words}"),
         None => words,
-    }
+    })
 }
 
 fn judged(compared: &Compared<'_>) -> String {
