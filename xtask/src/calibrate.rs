@@ -129,7 +129,7 @@ fn several_looks(limits: &mut Limits) -> Result<()> {
             let name = format!("CV {:.0} %, looks {:?}", 100.0 * cv, plan.looks);
             let tally = simulated(&scene(0.0))?;
             false_verdicts(&name, tally, limits);
-            at_the_margin(&name, simulated(&scene(0.05))?, limits);
+            at_the_margin(&name, scene, limits)?;
         }
     }
     Ok(())
@@ -144,8 +144,7 @@ fn at_all_truths(name: &str, scene: impl Fn(f64) -> Scene, limits: &mut Limits) 
         &format!("{coverage:.1} %"),
         coverage >= MIN_COVERAGE,
     );
-    at_the_margin(name, simulated(&scene(0.05))?, limits);
-    Ok(())
+    at_the_margin(name, scene, limits)
 }
 
 fn false_verdicts(name: &str, tally: Tally, limits: &mut Limits) {
@@ -157,22 +156,29 @@ fn false_verdicts(name: &str, tally: Tally, limits: &mut Limits) {
     );
 }
 
-/// A true difference of the margin, 5 %.
-fn at_the_margin(name: &str, tally: Tally, limits: &mut Limits) {
-    let equivalent = tally.percent(tally.equivalent);
-    let holds = equivalent <= MAX_EQUIVALENT_AT_MARGIN;
-    limits.check(
-        &format!("{name}: equivalent at the margin"),
-        &format!("{equivalent:.1} %"),
-        holds,
-    );
-    let wrong = tally.percent(tally.slower);
-    let holds = wrong <= MAX_WRONG_SIGN;
-    limits.check(
-        &format!("{name}: wrong sign at 5 %"),
-        &format!("{wrong:.2} %"),
-        holds,
-    );
+/// A true difference of the margin, up and down.
+fn at_the_margin(name: &str, scene: impl Fn(f64) -> Scene, limits: &mut Limits) -> Result<()> {
+    for truth in [SCENE.margin, -SCENE.margin] {
+        let tally = simulated(&scene(truth))?;
+        let name = format!("{name}, true {:+.0} %", 100.0 * truth);
+        let equivalent = tally.percent(tally.equivalent);
+        limits.check(
+            &format!("{name}: equivalent at the margin"),
+            &format!("{equivalent:.1} %"),
+            equivalent <= MAX_EQUIVALENT_AT_MARGIN,
+        );
+        let wrong = tally.percent(if truth > 0.0 {
+            tally.slower
+        } else {
+            tally.faster
+        });
+        limits.check(
+            &format!("{name}: wrong sign"),
+            &format!("{wrong:.2} %"),
+            wrong <= MAX_WRONG_SIGN,
+        );
+    }
+    Ok(())
 }
 
 /// Percent of faster, slower, equivalent and none.

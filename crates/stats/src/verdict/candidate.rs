@@ -183,13 +183,13 @@ impl Candidate {
         tables: &mut Tables,
     ) -> VerdictRow {
         if let (Some(d), Some(change), false) = (self.exact, self.line.change, self.barred) {
-            let margin = options.log_margin();
+            let margin = options.margin_of(self.a.better);
             self.line.verdict = match d {
-                d if d.abs() <= margin => Verdict::Equivalent(change),
+                d if margin.holds(d) => Verdict::Equivalent(change),
                 d if d > 0.0 => Verdict::Faster(change),
                 _ => Verdict::Slower(change),
             };
-            self.line.qualification = match d > -margin {
+            self.line.qualification = match d > margin.low {
                 true => Qualification::Pass,
                 false => Qualification::Fail,
             };
@@ -203,7 +203,7 @@ impl Candidate {
         let rule = Rule {
             alpha_difference: adjusted.map_or(options.alpha, |adjusted| adjusted.level),
             alpha_equivalence: options.alpha,
-            margin: options.log_margin(),
+            margin: options.margin_of(self.a.better),
         };
         self.line.p_adjusted = adjusted.map(|adjusted| adjusted.p);
         let judged = judge(&estimate, &rule);
@@ -250,12 +250,12 @@ impl Candidate {
     /// Replaces the verdict by "no conclusion" if a drift within the sides' own sessions is as
     /// large as the difference.
     fn unless_drifted(&mut self, word: Word, estimate: &Estimate, rule: &Rule) -> Word {
-        let found = match word {
-            Word::Faster | Word::Slower => estimate.d().abs(),
-            Word::Equivalent => rule.margin,
-            Word::NoConclusion => return word,
+        let as_much = |drift: &f64| match word {
+            Word::Faster | Word::Slower => drift.abs() >= estimate.d().abs(),
+            Word::Equivalent => !rule.margin.holds(*drift),
+            Word::NoConclusion => false,
         };
-        let Some(drift) = self.drift_within.filter(|drift| drift.abs() >= found) else {
+        let Some(drift) = self.drift_within.filter(as_much) else {
             return word;
         };
         let drift = change(drift, None, self.a.better).map_or(f64::NAN, |drift| drift.percent);

@@ -2,6 +2,7 @@
 
 use super::arm::Arm;
 use super::estimate::{Difference, Linear, NoEstimate};
+use super::judge::Margin;
 use super::neighbours;
 use super::order::is_uneven;
 use super::shift::{Shift, Tables};
@@ -103,7 +104,7 @@ impl Difference for Estimate {
         others.fold(self.first().p_difference().max(self.least_p), f64::max)
     }
 
-    fn p_equivalence(&self, margin: f64) -> f64 {
+    fn p_equivalence(&self, margin: Margin) -> f64 {
         let others = self.others().map(|other| other.p_equivalence(margin));
         others.fold(self.first().p_equivalence(margin), f64::max)
     }

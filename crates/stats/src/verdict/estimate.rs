@@ -2,6 +2,7 @@
 //! session as a second variable where it is known, Welch's otherwise.
 
 use super::arm::Arm;
+use super::judge::Margin;
 use crate::distributions::student;
 use crate::summary::mean;
 use assay_lang::tr;
@@ -15,9 +16,9 @@ pub trait Difference {
     fn interval(&self, alpha: f64) -> Option<(f64, f64)>;
     /// Two-sided p value of "there is no difference".
     fn p_difference(&self) -> f64;
-    /// p value of "it is at least `margin` either way": the larger one of two
-    /// one-sided tests (Schuirmann 1987).
-    fn p_equivalence(&self, margin: f64) -> f64;
+    /// p value of "it is not within `margin`": the larger one of two one-sided tests
+    /// (Schuirmann 1987).
+    fn p_equivalence(&self, margin: Margin) -> f64;
 }
 
 /// A normal theory estimate: with a drift by least squares of y ~ 1 + arm +
@@ -129,8 +130,9 @@ impl Difference for Linear {
         student::two_sided(self.d / self.se, self.df)
     }
 
-    fn p_equivalence(&self, margin: f64) -> f64 {
-        student::upper_tail((margin - self.d.abs()) / self.se, self.df)
+    fn p_equivalence(&self, margin: Margin) -> f64 {
+        let room = (margin.high - self.d).min(self.d - margin.low);
+        student::upper_tail(room / self.se, self.df)
     }
 }
 

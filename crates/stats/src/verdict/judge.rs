@@ -2,6 +2,46 @@
 
 use super::estimate::Difference;
 use assay_lang::key;
+use assay_model::figures::Better;
+
+/// Limits of the differences without a meaning, on the scale of comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Margin {
+    /// Limit of a difference that makes B worse, below 0.
+    pub low: f64,
+    /// Limit of a difference that makes B better, above 0.
+    pub high: f64,
+}
+
+impl Margin {
+    /// Limits for a change of the quantity by `share` either way: ln(1 - share) and
+    /// ln(1 + share), with the signs turned where less is better.
+    ///
+    /// ```
+    /// use assay_model::figures::Better;
+    /// use assay_stats::verdict::judge::Margin;
+    /// let rate = Margin::of(0.2, Better::Higher);
+    /// assert!(rate.holds(0.81_f64.ln()) && !rate.holds(0.79_f64.ln()));
+    /// assert!(rate.holds(1.19_f64.ln()) && !rate.holds(1.21_f64.ln()));
+    /// let time = Margin::of(0.2, Better::Lower);
+    /// assert!(time.holds(-1.19_f64.ln()) && !time.holds(-1.21_f64.ln()));
+    /// ```
+    pub fn of(share: f64, better: Better) -> Self {
+        let (low, high) = ((-share.min(1.0)).ln_1p(), share.ln_1p());
+        match better {
+            Better::Higher => Self { low, high },
+            Better::Lower => Self {
+                low: -high,
+                high: -low,
+            },
+        }
+    }
+
+    /// Returns true if a difference has no meaning.
+    pub fn holds(&self, d: f64) -> bool {
+        self.low <= d && d <= self.high
+    }
+}
 
 /// Levels and margin of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,8 +50,8 @@ pub struct Rule {
     pub alpha_difference: f64,
     /// Level of the test for equivalence.
     pub alpha_equivalence: f64,
-    /// Largest difference without a meaning, on the scale of logarithms.
-    pub margin: f64,
+    /// Differences without a meaning.
+    pub margin: Margin,
 }
 
 /// The four words, bare.
@@ -49,14 +89,14 @@ pub fn judge(difference: &dyn Difference, rule: &Rule) -> Judgement {
         (false, true) => Word::Slower,
         (false, false) => Word::NoConclusion,
     };
-    let nearest = match difference.interval(rule.alpha_difference) {
-        Some((low, high)) => low.max(-high),
-        None => f64::NEG_INFINITY,
-    };
+    let beyond = |(low, high)| low > rule.margin.high || high < rule.margin.low;
+    let beyond_margin = difference
+        .interval(rule.alpha_difference)
+        .is_some_and(beyond);
     Judgement {
         word,
         tiny_difference: equivalent && differs,
-        beyond_margin: differs && !equivalent && nearest > rule.margin,
+        beyond_margin: differs && !equivalent && beyond_margin,
     }
 }
 
@@ -82,12 +122,12 @@ impl Qualification {
     }
 }
 
-/// One-sided at `alpha`: pass when the lower bound is above -`margin`, fail
-/// when the upper one is below.
-pub fn qualify(difference: &dyn Difference, alpha: f64, margin: f64) -> Qualification {
+/// One-sided at `alpha`: pass when the lower bound is above that of the margin, fail when the
+/// upper one is below.
+pub fn qualify(difference: &dyn Difference, alpha: f64, margin: Margin) -> Qualification {
     match difference.interval(2.0 * alpha) {
-        Some((low, _)) if low > -margin => Qualification::Pass,
-        Some((_, high)) if high < -margin => Qualification::Fail,
+        Some((low, _)) if low > margin.low => Qualification::Pass,
+        Some((_, high)) if high < margin.low => Qualification::Fail,
         _ => Qualification::Inconclusive,
     }
 }
@@ -100,7 +140,10 @@ mod tests {
     const RULE: Rule = Rule {
         alpha_difference: 0.05,
         alpha_equivalence: 0.05,
-        margin: 0.05,
+        margin: Margin {
+            low: -0.05,
+            high: 0.05,
+        },
     };
 
     /// With 10 degrees of freedom: t .025 = 2.228, t .05 = 1.812.
@@ -145,7 +188,11 @@ mod tests {
             (-0.10, 0.01, Qualification::Fail),
             (-0.06, 0.01, Qualification::Inconclusive),
         ] {
-            assert_eq!(qualify(&linear(d, se), 0.05, 0.05), expected, "{d} {se}");
+            assert_eq!(
+                qualify(&linear(d, se), 0.05, RULE.margin),
+                expected,
+                "{d} {se}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Result of a comparison for one metric, and the options it follows.
 
 use super::arm::Arm;
-use super::judge::Qualification;
+use super::judge::{Margin, Qualification};
 use super::note::Note;
 use assay_model::figures::Better;
 use assay_model::run::Stopping;
@@ -17,7 +17,7 @@ assay_model::defaults! {
     pub struct Options {
         /// Level of tests (0.05); smaller at the looks of a sequential plan.
         pub alpha: f64 = LEVEL,
-        /// Largest difference without a meaning, as a share (0.05).
+        /// Largest change of the quantity without a meaning, up or down, as a share (0.05).
         pub margin: f64 = 0.05,
         /// Fewest trials of a side for a verdict: 4, or 3 for results that were
         /// made elsewhere. Summaries are always let in with 3.
@@ -55,9 +55,9 @@ impl Options {
         }
     }
 
-    /// The margin on the scale of logarithms.
-    pub fn log_margin(&self) -> f64 {
-        self.margin.ln_1p()
+    /// Differences without a meaning of a quantity that is good this way.
+    pub fn margin_of(&self, better: Better) -> Margin {
+        Margin::of(self.margin, better)
     }
 }
 

@@ -6,7 +6,7 @@ use super::arm::Arm;
 use super::combined::Estimate;
 use super::compare::compare_figures;
 use super::estimate::Difference;
-use super::judge::{Rule, Word, judge};
+use super::judge::{Margin, Rule, Word, judge};
 use super::line::Options;
 use super::sequential::Plan;
 use super::shift::Tables;
@@ -262,7 +262,7 @@ fn look(
     let rule = Rule {
         alpha_difference: alpha,
         alpha_equivalence: alpha,
-        margin: scene.margin.ln_1p(),
+        margin: Margin::of(scene.margin, Better::Higher),
     };
     let truth = scene.truth.ln_1p();
     let interval = difference.interval(0.05);

@@ -47,12 +47,13 @@ impl Outlook {
     /// Trials per side to show equivalence, at most `budget`, by two one-sided
     /// tests.
     pub fn for_equivalence(&self, rule: &Rule, budget: u32) -> Option<u32> {
-        let (room, margin) = ((rule.margin - self.d.abs()) / self.s, rule.margin / self.s);
-        if room <= 0.0 {
+        let rooms = [rule.margin.high - self.d, self.d - rule.margin.low].map(|room| room / self.s);
+        let (near, far) = (rooms[0].min(rooms[1]), rooms[0].max(rooms[1]));
+        if near <= 0.0 {
             return None;
         }
-        let start = closed_form(room, rule.alpha_equivalence);
-        let power = |n| power_of_equivalence(room, 2.0 * margin - room, rule.alpha_equivalence, n);
+        let start = closed_form(near, rule.alpha_equivalence);
+        let power = |n| power_of_equivalence(near, far, rule.alpha_equivalence, n);
         least(start, budget, power)
     }
 
@@ -74,9 +75,8 @@ pub fn detectable_effect(alpha: f64, n: u32) -> f64 {
     root_from(test.likely_effect(), |effect| test.power(effect) - POWER)
 }
 
-/// The smallest difference that `n` trials a side call faster or slower with [`POWER`]: it has
-/// to be found, and must not be found equivalent within `margin`. All in standard
-/// deviations of one trial.
+/// The smallest difference that `n` trials a side call faster with [`POWER`]: it has to be found,
+/// and must not be found equivalent within the margin. In standard deviations `s` of one trial.
 pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
     let found = detectable_effect(rule.alpha_difference, n);
     let difference = Test::new(rule.alpha_difference / 2.0, n);
@@ -84,7 +84,7 @@ pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
     if !found.is_finite() {
         return found;
     }
-    let margin = rule.margin / s;
+    let margin = rule.margin.high / s;
     let few = match difference.is_of_ranks {
         true => FEW_RANKS / f64::from(n).powi(4),
         false => 0.0,
@@ -113,7 +113,7 @@ pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
     };
     // Where the margin is out of reach of the test for equivalence, nothing is called so.
     match called(found) {
-        short if short < -1e-3 => root_from(found.max(rule.margin / s), called),
+        short if short < -1e-3 => root_from(found.max(margin), called),
         _ => found,
     }
 }
@@ -278,6 +278,8 @@ fn least(start: f64, budget: u32, power: impl Fn(u32) -> f64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::judge::Margin;
+    use assay_model::figures::Better;
 
     fn outlook(cv: f64, percent: f64) -> Outlook {
         Outlook {
@@ -329,7 +331,7 @@ mod tests {
             let rule = Rule {
                 alpha_difference: 0.05,
                 alpha_equivalence: 0.05,
-                margin: f64::ln_1p(margin / 100.0),
+                margin: Margin::of(margin / 100.0, Better::Higher),
             };
             let found = outlook(cv, 0.0).for_equivalence(&rule, 1000).unwrap();
             assert!(
@@ -372,7 +374,7 @@ mod tests {
         let rule = Rule {
             alpha_difference: 0.05,
             alpha_equivalence: 0.05,
-            margin: 0.05f64.ln_1p(),
+            margin: Margin::of(0.05, Better::Higher),
         };
         let called = called_effect(&rule, 0.005, 10) * 0.005;
         let found = detectable_effect(0.05, 10) * 0.005;

@@ -444,6 +444,39 @@ fn a_latency_that_rises_is_slower_by_its_own_change() {
     assert_eq!(metric.pairs[0].verdict.word(), "slower");
 }
 
+/// A margin of 20 % ends at -20 % and at +20 % of the figure, which is a rate or a time.
+#[test]
+fn a_margin_is_a_change_of_the_figure_both_ways() {
+    let options = Options {
+        margin: 0.2,
+        same_model: true,
+        ..Options::default()
+    };
+    let spreads = [[1.001, 1.0, 0.999, 1.0], [1.0; 4]];
+    for (better, spread) in [Better::Higher, Better::Lower]
+        .into_iter()
+        .flat_map(|better| spreads.map(|spread| (better, spread)))
+    {
+        let of = |factor: f64| Figure {
+            better: Some(better),
+            measured: Some("simulated".to_owned()),
+            ..of_values(&spread.map(|value| 100.0 * factor * value))
+        };
+        for (factor, within) in [(0.79, false), (0.81, true), (1.19, true), (1.21, false)] {
+            let found = compare_figures(&[of(1.0)], &[of(factor)], &options);
+            let is_better = (factor > 1.0) == (better == Better::Higher);
+            let (word, qualification) = match (within, is_better) {
+                (true, _) => ("equivalent", "pass"),
+                (false, true) => ("faster", "pass"),
+                (false, false) => ("slower", "fail"),
+            };
+            let line = &found.lines[0];
+            assert_eq!(line.verdict.word(), word, "{better:?} {factor}");
+            assert_eq!(line.qualification.word(), qualification, "{factor}");
+        }
+    }
+}
+
 /// A model of a device computes one figure, whatever the trial.
 #[test]
 fn simulated_figures_without_spread_are_compared_as_they_are() {

@@ -283,14 +283,15 @@ fn against_interactive_the_governors_are_judged_as_in_the_reference() {
         for pair in &table.pairs {
             let expected = match (pair.b.as_str(), table.metric.as_str()) {
                 ("intellidemand", _) | ("ondemand", "delete") => "slower",
-                ("intelliactive", "delete") => "equivalent",
+                // The reference had a margin from -4.8 to +5 %: seq_write was open.
+                ("intelliactive", "delete" | "seq_write") => "equivalent",
                 _ => "no conclusion",
             };
             assert_eq!(pair.verdict.word(), expected, "{} {}", pair.b, table.metric);
             none += usize::from(expected == "no conclusion");
         }
     }
-    assert_eq!(none, 12);
+    assert_eq!(none, 11);
     let delete = found[6].pairs.iter().find(|p| p.b == "ondemand").unwrap();
     let change = delete.change.unwrap();
     let (low, high) = change.interval.unwrap();
