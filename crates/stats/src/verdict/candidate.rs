@@ -3,16 +3,20 @@
 use super::adjust::Adjusted;
 use super::arm::Arm;
 use super::combined::{Estimate, Level};
-use super::estimate::{Difference, NoEstimate, in_one_session};
+use super::estimate::{AmongAll, Difference, NoEstimate, in_one_session};
 use super::judge::Qualification;
 use super::judge::{Judgement, Rule, Word, judge, qualify};
-use super::line::{Options, SHOWN, Summary, VerdictRow, change, none};
+use super::line::{ALONE, Options, Summary, VerdictRow, change, none};
 use super::note::{Note, Side};
 use super::order::{self, is_confounded};
 use super::outlier;
 use super::shift::Tables;
 use super::trials::detectable_effect;
-use assay_model::verdict::Verdict;
+use assay_model::verdict::{Change, Verdict};
+
+/// Rounding of a figure, in standard deviations of a trial, up to which another one may be the
+/// same quantity.
+const ROUNDING: f64 = 0.05;
 
 /// A metric on its way to a verdict: all but the level of its test.
 pub(crate) struct Candidate {
@@ -28,8 +32,8 @@ pub(crate) struct Candidate {
     drift_within: Option<f64>,
     /// True if the positions of both sides are known, each in a session of its own.
     has_places: bool,
-    /// Smallest p value that the test may have.
-    least_p: f64,
+    /// The same difference among those of all pairs of conditions.
+    among: Option<AmongAll>,
     /// True if the figures are those of a model.
     simulated: bool,
     /// Difference of figures that are known to be exact.
@@ -70,7 +74,7 @@ impl Candidate {
             barred: false,
             drift_within,
             has_places,
-            least_p: 0.0,
+            among: None,
             simulated,
             exact: None,
         };
@@ -104,12 +108,21 @@ impl Candidate {
     }
 
     fn take(&mut self, estimate: Estimate) {
-        self.line.change = change(estimate.d(), estimate.interval(SHOWN), self.a.better);
+        self.line.change = change(estimate.d(), estimate.interval(ALONE), self.a.better);
+        let of_columns = change(self.b.mean - self.a.mean, None, self.a.better);
+        let tenths = |change: Option<Change>| change.map(|change| (10.0 * change.percent).round());
+        // The composite has no figures that could be compared with its change.
+        if tenths(of_columns) != tenths(self.line.change) && !self.line.unit.is_empty() {
+            self.line.notes.push(match estimate.linear.drift {
+                Some(_) => Note::WithoutDrift,
+                None => Note::ByRanks,
+            });
+        }
         if estimate.is_alternating() {
             self.line.notes.push(Note::Alternating);
         }
         if let Some(drift) = estimate.linear.drift {
-            self.line.drift = change(drift.total(), Some(drift.interval(SHOWN)), self.a.better);
+            self.line.drift = change(drift.total(), Some(drift.interval(ALONE)), self.a.better);
         }
         self.estimate = Some(estimate);
     }
@@ -135,14 +148,10 @@ impl Candidate {
         Some(estimate.p_difference())
     }
 
-    /// Takes no p value for smaller than this one, which other comparisons left of it.
-    pub fn hold_to(&mut self, least_p: f64) {
-        self.least_p = least_p;
-    }
-
-    /// The p value with what other comparisons left of it.
-    pub fn corrected_p(&self) -> Option<f64> {
-        Some(self.p()?.max(self.least_p))
+    /// Holds it to the test of all pairs of conditions.
+    pub fn hold_to(&mut self, among: AmongAll) {
+        self.among = Some(among);
+        self.estimate = self.estimate.take().map(|own| own.among(self.among));
     }
 
     /// Returns true if the trials of both sides are known to come from one session.
@@ -153,6 +162,23 @@ impl Candidate {
     /// Returns true if the positions of both sides are known, each in a session of its own.
     pub fn has_places(&self) -> bool {
         self.has_places
+    }
+
+    /// Returns true if both are one quantity in two units: their trials are proportional, but for
+    /// rounding that is small beside their spread.
+    pub fn restates(&self, other: &Self) -> bool {
+        let spread = self.estimate.as_ref().map_or(0.0, |own| own.linear.s);
+        let mut ratios = [(&self.a, &other.a), (&self.b, &other.b)]
+            .into_iter()
+            .flat_map(|(own, other)| own.y.iter().zip(&other.y).map(|(y, z)| y - z));
+        let Some(first) = ratios.next() else {
+            return false;
+        };
+        let numbers = |candidate: &Self| [candidate.a.y.len(), candidate.b.y.len()];
+        numbers(self) == numbers(other)
+            && (self.a.better, self.barred) == (other.a.better, other.barred)
+            && self.line.notes == other.line.notes
+            && ratios.all(|ratio| (ratio - first).abs() <= ROUNDING * spread)
     }
 
     /// The arms.
@@ -196,10 +222,10 @@ impl Candidate {
             return self.line;
         }
         let Some(estimate) = self.estimate.take().filter(|_| !self.barred) else {
+            self.show_interval(None, options.alpha);
             self.line.verdict = none(self.line.change);
             return self.line;
         };
-        let estimate = estimate.held_to(self.least_p);
         let rule = Rule {
             alpha_difference: adjusted.map_or(options.alpha, |adjusted| adjusted.level),
             alpha_equivalence: options.alpha,
@@ -209,8 +235,19 @@ impl Candidate {
         let judged = judge(&estimate, &rule);
         self.line.qualification = qualify(&estimate, options.alpha, rule.margin);
         self.compare_methods(&estimate, judged, &rule);
-        let word = self.settle(judged, &rule, tables);
+        let qualified = self.line.qualification;
+        let word = self.settle(judged, &rule, options, tables);
         let word = self.unless_drifted(word, &estimate, &rule);
+        let (one_sided, two_sided) = (2.0 * options.alpha, rule.alpha_difference);
+        let (interval, level) = match options.qualify || judged.word == Word::Equivalent {
+            true => (estimate.interval(one_sided), one_sided),
+            false => (estimate.interval_of_difference(two_sided), two_sided),
+        };
+        let stands = match options.qualify {
+            true => self.line.qualification == qualified,
+            false => word == judged.word,
+        };
+        self.show_interval(interval.filter(|_| stands), level);
         self.line.verdict = self.verdict(word, &estimate, &rule, options);
         if word == judged.word {
             self.add_suffix(judged, options);
@@ -225,21 +262,49 @@ impl Candidate {
         }
     }
 
-    /// The word again without each trial that is far off: if another one comes
-    /// out, there is none.
-    fn settle(&mut self, judged: Judgement, rule: &Rule, tables: &mut Tables) -> Word {
-        let mut word = judged.word;
+    /// Replaces the interval of the change by the one that decided, at this level.
+    fn show_interval(&mut self, interval: Option<(f64, f64)>, level: f64) {
+        self.line.change = self.line.change.map(|alone| Change {
+            interval: change(0.0, interval, self.a.better).and_then(|shown| shown.interval),
+            confidence: 1.0 - level,
+            ..alone
+        });
+    }
+
+    /// The word and the qualification again without each trial that is far off: if another one
+    /// comes out, there is none.
+    fn settle(
+        &mut self,
+        judged: Judgement,
+        rule: &Rule,
+        options: &Options,
+        tables: &mut Tables,
+    ) -> Word {
+        let (mut word, qualified) = (judged.word, self.line.qualification);
         for side in [Side::A, Side::B] {
             let arm = match side {
                 Side::A => &self.a,
                 Side::B => &self.b,
             };
             for index in outlier::flagged(&arm.y) {
-                if self.word_without(side, index, rule, tables) == Some(judged.word) {
-                    self.line.notes.push(Note::Outlier(side, index + 1));
-                } else {
-                    self.line.notes.push(Note::DependsOnTrial(side, index + 1));
+                let without = self.without(side, index, tables);
+                let same_word = |found: &Estimate| judge(found, rule).word == judged.word;
+                let same =
+                    |found: &Estimate| qualify(found, options.alpha, rule.margin) == qualified;
+                let keeps_word = without.as_ref().is_some_and(same_word);
+                let keeps_qualification = without.as_ref().is_some_and(same);
+                let keeps = match options.qualify {
+                    true => keeps_qualification,
+                    false => keeps_word,
+                };
+                self.line.notes.push(match keeps {
+                    true => Note::Outlier(side, index + 1),
+                    false => Note::DependsOnTrial(side, index + 1),
+                });
+                if !keeps_word {
                     word = Word::NoConclusion;
+                }
+                if !keeps_qualification {
                     self.line.qualification = Qualification::Inconclusive;
                 }
             }
@@ -264,18 +329,13 @@ impl Candidate {
         Word::NoConclusion
     }
 
-    fn word_without(
-        &self,
-        side: Side,
-        index: usize,
-        rule: &Rule,
-        tables: &mut Tables,
-    ) -> Option<Word> {
+    /// The estimate without one trial.
+    fn without(&self, side: Side, index: usize, tables: &mut Tables) -> Option<Estimate> {
         let estimate = match side {
             Side::A => Estimate::of(&self.a.without(index)?, &self.b, tables),
             Side::B => Estimate::of(&self.a, &self.b.without(index)?, tables),
         };
-        Some(judge(&estimate.ok()?.held_to(self.least_p), rule).word)
+        Some(estimate.ok()?.among(self.among))
     }
 
     fn verdict(

@@ -1,7 +1,7 @@
 //! The difference of two arms by all methods, and which of them decides.
 
 use super::arm::Arm;
-use super::estimate::{Difference, Linear, NoEstimate};
+use super::estimate::{AmongAll, Difference, Linear, NoEstimate};
 use super::judge::Margin;
 use super::neighbours;
 use super::order::is_uneven;
@@ -27,8 +27,9 @@ pub(crate) struct Estimate {
     /// Estimate by means for arms spread unevenly over the session; it accounts for the uncertainty
     /// of the drift.
     uneven: Option<Linear>,
-    /// Smallest p value of a difference that a correction for other comparisons allows.
-    least_p: f64,
+    /// The same difference among those of all pairs of conditions, which must agree that there is
+    /// one.
+    among: Option<AmongAll>,
 }
 
 impl Estimate {
@@ -41,13 +42,13 @@ impl Estimate {
             alternating: neighbours::alternating(a, b, &linear),
             uneven: is_uneven(a, b).then_some(linear),
             linear,
-            least_p: 0.0,
+            among: None,
         })
     }
 
-    /// The same with no p value of a difference below `least_p`.
-    pub fn held_to(self, least_p: f64) -> Self {
-        Self { least_p, ..self }
+    /// The same with the test of all pairs of conditions, which must agree.
+    pub fn among(self, among: Option<AmongAll>) -> Self {
+        Self { among, ..self }
     }
 
     /// The same with the means in place of the ranks; `None` where means decide
@@ -99,9 +100,19 @@ impl Difference for Estimate {
         Some((low, high))
     }
 
+    fn interval_of_difference(&self, alpha: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.interval(alpha)?;
+        let Some(among) = &self.among else {
+            return Some((low, high));
+        };
+        let (lower, higher) = among.interval(alpha)?;
+        Some((low.min(lower), high.max(higher)))
+    }
+
     fn p_difference(&self) -> f64 {
-        let others = self.others().map(Difference::p_difference);
-        others.fold(self.first().p_difference().max(self.least_p), f64::max)
+        let among = self.among.iter().map(AmongAll::p_difference);
+        let others = self.others().map(Difference::p_difference).chain(among);
+        others.fold(self.first().p_difference(), f64::max)
     }
 
     fn p_equivalence(&self, margin: Margin) -> f64 {

@@ -3,7 +3,7 @@
 
 use super::arm::Arm;
 use super::judge::Margin;
-use crate::distributions::student;
+use crate::distributions::{range, student};
 use crate::summary::mean;
 use assay_lang::tr;
 use std::fmt::{self, Display, Formatter};
@@ -16,6 +16,10 @@ pub trait Difference {
     fn interval(&self, alpha: f64) -> Option<(f64, f64)>;
     /// Two-sided p value of "there is no difference".
     fn p_difference(&self) -> f64;
+    /// Interval that excludes 0 where [`Self::p_difference`] is at most `alpha`.
+    fn interval_of_difference(&self, alpha: f64) -> Option<(f64, f64)> {
+        self.interval(alpha)
+    }
     /// p value of "it is not within `margin`": the larger one of two one-sided tests
     /// (Schuirmann 1987).
     fn p_equivalence(&self, margin: Margin) -> f64;
@@ -133,6 +137,31 @@ impl Difference for Linear {
     fn p_equivalence(&self, margin: Margin) -> f64 {
         let room = (margin.high - self.d).min(self.d - margin.low);
         student::upper_tail(room / self.se, self.df)
+    }
+}
+
+/// A difference of two of several conditions, tested among all their pairs: q = sqrt(2) |t| of
+/// Welch against the studentized range of the means (Games and Howell 1976).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AmongAll {
+    /// Difference by Welch.
+    pub linear: Linear,
+    /// Number of conditions.
+    pub conditions: usize,
+}
+
+impl AmongAll {
+    /// Two-sided p value of "there is no difference".
+    pub fn p_difference(&self) -> f64 {
+        let q = std::f64::consts::SQRT_2 * self.linear.d.abs() / self.linear.se;
+        range::upper_tail(q, self.conditions, self.linear.df)
+    }
+
+    /// Interval of the differences of all pairs together, of confidence 1 - `alpha`.
+    pub fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
+        let Linear { d, se, df, .. } = self.linear;
+        let half = range::quantile(alpha, self.conditions, df) * se / std::f64::consts::SQRT_2;
+        half.is_finite().then_some((d - half, d + half))
     }
 }
 

@@ -90,13 +90,11 @@ pub fn judge(difference: &dyn Difference, rule: &Rule) -> Judgement {
         (false, false) => Word::NoConclusion,
     };
     let beyond = |(low, high)| low > rule.margin.high || high < rule.margin.low;
-    let beyond_margin = difference
-        .interval(rule.alpha_difference)
-        .is_some_and(beyond);
+    let interval = || difference.interval_of_difference(rule.alpha_difference);
     Judgement {
         word,
         tiny_difference: equivalent && differs,
-        beyond_margin: differs && !equivalent && beyond_margin,
+        beyond_margin: differs && !equivalent && interval().is_some_and(beyond),
     }
 }
 

@@ -7,9 +7,8 @@ use assay_model::figures::Better;
 use assay_model::run::Stopping;
 use assay_model::verdict::{Change, LEVEL, Verdict};
 
-/// Intervals that are shown have a confidence of 95 %, whatever level a verdict
-/// is held to.
-pub(crate) const SHOWN: f64 = 0.05;
+/// Level of the intervals of single changes, whatever level a verdict is held to.
+pub(crate) const ALONE: f64 = 0.05;
 
 assay_model::defaults! {
     /// Options of a comparison.
@@ -31,6 +30,8 @@ assay_model::defaults! {
         pub same_model: bool,
         /// Share of false findings among exploratory metrics (0.10).
         pub false_discovery: f64 = 0.10,
+        /// True if the question is whether B may take the place of A.
+        pub qualify: bool,
     }
 }
 
@@ -98,7 +99,7 @@ pub struct VerdictRow {
     pub b: Option<Summary>,
     /// Which way the metric is good; `None` where it is not known.
     pub better: Option<Better>,
-    /// Difference of B from A, with the unadjusted interval of the first method; `None` if unknown.
+    /// Difference of B from A; `None` if unknown.
     pub change: Option<Change>,
     /// p value after correction for the other metrics of its family; `None`
     /// when it was not tested.
@@ -133,6 +134,19 @@ impl VerdictRow {
         }
     }
 
+    /// The row with the judgement of another one, of the same quantity in another unit.
+    #[must_use]
+    pub fn judged_as(&self, other: &Self) -> Self {
+        Self {
+            metric: self.metric.clone(),
+            unit: self.unit.clone(),
+            primary: self.primary,
+            a: self.a,
+            b: self.b,
+            ..other.clone()
+        }
+    }
+
     /// Without any word, for this reason.
     pub fn unjudged(metric: String, unit: String, primary: bool, why: Note) -> Self {
         Self {
@@ -150,7 +164,7 @@ pub(crate) const fn none(change: Option<Change>) -> Verdict {
 }
 
 /// From a difference of y, which is good upwards, to the change of the quantity itself in
-/// percent: where less is better it has the other sign, and the ends of its interval are
+/// percent: where less is better it has the other sign, and the ends of its interval of 95 % are
 /// swapped. `None` beyond all numbers.
 pub fn change(d: f64, interval: Option<(f64, f64)>, better: Better) -> Option<Change> {
     let percent = |d: f64| 100.0 * (better.sign() * d).exp_m1();
@@ -158,9 +172,12 @@ pub fn change(d: f64, interval: Option<(f64, f64)>, better: Better) -> Option<Ch
         Better::Higher => (percent(low), percent(high)),
         Better::Lower => (percent(high), percent(low)),
     });
+    let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
     percent(d).is_finite().then(|| Change {
         percent: percent(d),
-        interval: interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
+        interval,
+        confidence: 1.0 - ALONE,
+        ci95: interval,
     })
 }
 

@@ -5,7 +5,8 @@ use super::compare::compare_figures;
 use super::judge::{Margin, Rule};
 use super::line::Options;
 use super::simulate::{Design, Noise, Scene, Way, log_deviation, sides_of};
-use super::trials::{Outlook, POWER, Test, called_effect, root_from};
+use super::trials::{Outlook, POWER, Test, called_effect};
+use crate::distributions::root_from;
 use assay_model::figures::{Better, Figure};
 use assay_model::verdict::Verdict;
 

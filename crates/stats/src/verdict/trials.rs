@@ -3,7 +3,7 @@
 use super::judge::Rule;
 use super::shift::MIN_TRIALS;
 use crate::distributions::mann_whitney::MannWhitney;
-use crate::distributions::{mean_over_deviation, normal_cdf, normal_quantile, student};
+use crate::distributions::{mean_over_deviation, normal_cdf, normal_quantile, root_from, student};
 
 /// Share of comparisons that should come to a verdict.
 pub const POWER: f64 = 0.8;
@@ -116,23 +116,6 @@ pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
         short if short < -1e-3 => root_from(found.max(margin), called),
         _ => found,
     }
-}
-
-/// Finds the root of a rising function by the secant method, from a start value close to it.
-pub(crate) fn root_from(start: f64, f: impl Fn(f64) -> f64) -> f64 {
-    let (mut before, mut x) = (start, 1.02 * start);
-    let mut f_before = f(before);
-    for _ in 0..30 {
-        let f_x = f(x);
-        let step = f_x * (x - before) / (f_x - f_before);
-        if !step.is_finite() || step.abs() <= 1e-6 * x {
-            break;
-        }
-        (before, f_before) = (x, f_x);
-        // Where it is flat, a secant leads far astray.
-        x = (x - step).clamp(0.5 * x, 2.0 * x);
-    }
-    x
 }
 
 /// A test of two arms of n trials each, as a comparison makes it: least squares with the

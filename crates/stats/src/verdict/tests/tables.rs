@@ -294,7 +294,7 @@ fn against_interactive_the_governors_are_judged_as_in_the_reference() {
     assert_eq!(none, 11);
     let delete = found[6].pairs.iter().find(|p| p.b == "ondemand").unwrap();
     let change = delete.change.unwrap();
-    let (low, high) = change.interval.unwrap();
+    let (low, high) = change.ci95.unwrap();
     for (found, digits) in [(change.percent, -8.5), (low, -12.7), (high, -4.1)] {
         assert!((found - digits).abs() <= 0.05, "{found} is not {digits}");
     }
