@@ -15,7 +15,7 @@ use assay_stats::verdict::compare::compare_figures;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power::{promise_kept, table};
 use assay_stats::verdict::sequential::PLANS;
-use assay_stats::verdict::simulate::{Design, Noise, Scene, Tally, Way, found_in_order, simulate};
+use assay_stats::verdict::simulate::{Design, Noise, Ordered, Scene, Tally, Way, simulate};
 use assay_stats::verdict::trials::POWER as POWER_OF_VERDICTS;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,6 +32,11 @@ const MAX_OFF_POWER: f64 = 2.0;
 const MAX_OFF_PROMISE: f64 = 3.0;
 /// Comparisons of each promise of power: chance moves 4,000 of them by 0.6 %.
 const PROMISES: u32 = 4_000;
+
+/// Comparisons of sides that vary differently: chance moves 6,000 of them by 0.3 %.
+const UNEQUAL: u32 = 6_000;
+/// Four trials, and ranks of eight, do not tell unequal spreads safely.
+const MAX_FALSE_UNEQUAL: f64 = 7.0;
 
 const MAX_MANY_METRICS: Duration = Duration::from_millis(200);
 
@@ -59,6 +64,7 @@ pub fn run() -> Result<()> {
     table_of_power(&mut limits)?;
     promises_of_power(&mut limits);
     order_of_tables(&mut limits);
+    unequal_sides(&mut limits);
     one_after_another(&mut limits)?;
     rank_tests_of_three(&mut limits);
     many_metrics(&mut limits);
@@ -261,7 +267,16 @@ fn order_of_tables(limits: &mut Limits) {
         ("AABBAABBAABB", 0.0, 0, 6),
         ("ABBABAABABBA", 0.1, 80, 100),
     ] {
-        let found = found_in_order(order, truth, 0.02, 0.1, 1_000, SEED) / 10;
+        let table = Ordered {
+            order,
+            positions: &(0..order.len())
+                .map(|place| place as f64)
+                .collect::<Vec<_>>(),
+            truth,
+            cv: [0.02; 2],
+            drift: 0.1,
+        };
+        let found = table.found(1_000, SEED) / 10;
         limits.check(
             &format!(
                 "{order}, drift 10 %, true {:.0} %: verdicts of 100",
@@ -270,6 +285,56 @@ fn order_of_tables(limits: &mut Limits) {
             &found.to_string(),
             (fewest..=most).contains(&found),
         );
+    }
+}
+
+/// Sides of unequal numbers and spreads, in turn under a drift of 10 % and in an unknown order.
+fn unequal_sides(limits: &mut Limits) {
+    for (n_a, n_b) in [
+        (4, 4),
+        (6, 6),
+        (8, 8),
+        (10, 10),
+        (20, 20),
+        (4, 8),
+        (4, 20),
+        (6, 8),
+        (6, 20),
+        (10, 20),
+    ] {
+        let order = spread(n_a, n_b);
+        for (drift, told) in [(0.1, true), (0.0, false)] {
+            let places = (0..order.len()).filter(|_| told).map(|place| place as f64);
+            let positions: Vec<f64> = places.collect();
+            for cv in [[0.5, 0.5], [0.5, 0.25], [0.25, 0.5], [0.5, 0.1], [0.1, 0.5]] {
+                let table = Ordered {
+                    order: &order,
+                    positions: &positions,
+                    truth: 0.0,
+                    cv,
+                    drift,
+                };
+                let share = 100.0 * table.found(UNEQUAL, SEED) as f64 / f64::from(UNEQUAL);
+                let order = if told { "in turn" } else { "order unknown" };
+                limits.check(
+                    &format!("{n_a} and {n_b} trials, CV {cv:?}, {order}: false verdicts of A/A"),
+                    &format!("{share:.1} %"),
+                    share <= MAX_FALSE_UNEQUAL,
+                );
+            }
+        }
+    }
+}
+
+/// Trials of A among those of B, as evenly as their numbers allow.
+fn spread(n_a: usize, n_b: usize) -> String {
+    let n = n_a + n_b;
+    let is_a = |place: usize| (place + 1) * n_a / n > place * n_a / n;
+    match n_a == n_b {
+        true => "ABBABAAB".chars().cycle().take(n).collect(),
+        false => (0..n)
+            .map(|place| if is_a(place) { 'A' } else { 'B' })
+            .collect(),
     }
 }
 

@@ -55,7 +55,9 @@ impl Candidate {
         let has_places = known && !options.same_session;
         let confounded = options.same_session && is_confounded(&a.positions, &b.positions);
         let mut drift_within = None;
-        if !(options.same_session && in_one_session(&a, &b)) {
+        if options.same_session && in_one_session(&a, &b) {
+            order::rank(&mut [&mut a, &mut b]);
+        } else {
             let drifts = [&a, &b].into_iter();
             let drifts = drifts.filter_map(|arm| order::drift_within(arm, options.alpha));
             drift_within = drifts.max_by(|one, other| one.abs().total_cmp(&other.abs()));

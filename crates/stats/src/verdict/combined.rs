@@ -24,8 +24,8 @@ pub(crate) struct Estimate {
     pub linear: Linear,
     shift: Option<Shift>,
     alternating: Option<Linear>,
-    /// Estimate by means for arms spread unevenly over the session; it accounts for the uncertainty
-    /// of the drift.
+    /// Estimate by means where ranks promise too much: for arms spread unevenly over the session,
+    /// whose drift is uncertain, and for arms of unequal spread.
     uneven: Option<Linear>,
     /// The same difference among those of all pairs of conditions, which must agree that there is
     /// one.
@@ -40,7 +40,7 @@ impl Estimate {
         Ok(Self {
             shift: Shift::of(a, b, &linear, tables),
             alternating: neighbours::alternating(a, b, &linear),
-            uneven: is_uneven(a, b).then_some(linear),
+            uneven: (is_uneven(a, b) || linear.unequal).then_some(linear),
             linear,
             among: None,
         })

@@ -152,6 +152,7 @@ mod tests {
             df: 10.0,
             s: se,
             drift: None,
+            unequal: false,
         }
     }
 

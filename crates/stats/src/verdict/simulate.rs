@@ -139,35 +139,48 @@ pub(crate) fn sides_of(
     (0..comparisons).map(move |_| trials(scene, &mut normal).map(figure))
 }
 
-/// Simulates tables with trials in this order of `A` and `B`, and counts those that end in faster
-/// or slower. Shares: `truth` is the advantage of B, `cv` the variation of trials, `drift` that of
-/// the session.
-pub fn found_in_order(
-    order: &str,
-    truth: f64,
-    cv: f64,
-    drift: f64,
-    tables: u32,
-    seed: u64,
-) -> usize {
-    let mut normal = Normal::new(seed);
-    let span = order.len().saturating_sub(1).max(1) as f64;
-    let words = (0..tables).map(|_| {
-        let mut sides = [Side::new(), Side::new()];
-        for (place, side) in order.chars().enumerate() {
-            let t = place as f64;
-            let is_b = side == 'B';
-            let shift = if is_b { truth.ln_1p() } else { 0.0 };
-            let y = shift + drift.ln_1p() * t / span + log_deviation(cv) * normal.next();
-            sides[usize::from(is_b)].push((y, t));
-        }
-        let [a, b] = sides.map(figure);
-        compare_figures(&[a], &[b], &Options::default())
-    });
-    let differ = |verdict: &Verdict| matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_));
-    words
-        .filter(|found| differ(&found.lines[0].verdict))
-        .count()
+/// A table with trials in a given order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ordered<'a> {
+    /// Side of each trial, `A` or `B`.
+    pub order: &'a str,
+    /// Positions that the table has; empty: the order is not told.
+    pub positions: &'a [f64],
+    /// By how much B is better, a share.
+    pub truth: f64,
+    /// Coefficients of variation of A and B, shares.
+    pub cv: [f64; 2],
+    /// Drift from the first trial to the last, a share.
+    pub drift: f64,
+}
+
+impl Ordered<'_> {
+    /// Simulates so many tables, and counts those that end in faster or slower.
+    pub fn found(&self, tables: u32, seed: u64) -> usize {
+        let mut normal = Normal::new(seed);
+        let span = self.order.len().saturating_sub(1).max(1) as f64;
+        let options = Options {
+            min_trials: 3,
+            ..Options::default()
+        };
+        let words = (0..tables).map(|_| {
+            let mut sides = [Side::new(), Side::new()];
+            for (place, side) in self.order.chars().enumerate() {
+                let is_b = side == 'B';
+                let shift = if is_b { self.truth.ln_1p() } else { 0.0 };
+                let drift = self.drift.ln_1p() * place as f64 / span;
+                let s = log_deviation(self.cv[usize::from(is_b)]);
+                let position = self.positions.get(place).copied().unwrap_or(f64::NAN);
+                sides[usize::from(is_b)].push((shift + drift + s * normal.next(), position));
+            }
+            let [a, b] = sides.map(figure);
+            compare_figures(&[a], &[b], &options)
+        });
+        let differ = |verdict: &Verdict| matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_));
+        words
+            .filter(|found| differ(&found.lines[0].verdict))
+            .count()
+    }
 }
 
 /// A side as comparisons take it.
