@@ -7,6 +7,7 @@ use super::estimate::{AmongAll, Difference, NoEstimate, in_one_session};
 use super::judge::Qualification;
 use super::judge::{Judgement, Rule, Word, judge, qualify};
 use super::line::{ALONE, Options, Summary, VerdictRow, change, none};
+use super::moderation::Prior;
 use super::note::{Note, Side};
 use super::order::{self, is_confounded};
 use super::outlier;
@@ -32,6 +33,7 @@ pub(crate) struct Candidate {
     drift_within: Option<f64>,
     /// True if the positions of both sides are known, each in a session of its own.
     has_places: bool,
+    priors: Option<[Prior; 2]>,
     /// The same difference among those of all pairs of conditions.
     among: Option<AmongAll>,
     /// True if the figures are those of a model.
@@ -76,6 +78,7 @@ impl Candidate {
             barred: false,
             drift_within,
             has_places,
+            priors: options.priors,
             among: None,
             simulated,
             exact: None,
@@ -83,7 +86,7 @@ impl Candidate {
         if confounded {
             candidate.bar(Note::OrderConfounded);
         }
-        match Estimate::of(&candidate.a, &candidate.b, tables) {
+        match Estimate::of(&candidate.a, &candidate.b, options.priors.as_ref(), tables) {
             Ok(estimate) => candidate.take(estimate),
             Err(NoEstimate::NoSpread) if simulated && options.same_model => {
                 candidate.exact = Some(candidate.b.mean - candidate.a.mean);
@@ -333,9 +336,10 @@ impl Candidate {
 
     /// The estimate without one trial.
     fn without(&self, side: Side, index: usize, tables: &mut Tables) -> Option<Estimate> {
+        let priors = self.priors.as_ref();
         let estimate = match side {
-            Side::A => Estimate::of(&self.a.without(index)?, &self.b, tables),
-            Side::B => Estimate::of(&self.a, &self.b.without(index)?, tables),
+            Side::A => Estimate::of(&self.a.without(index)?, &self.b, priors, tables),
+            Side::B => Estimate::of(&self.a, &self.b.without(index)?, priors, tables),
         };
         Some(estimate.ok()?.among(self.among))
     }

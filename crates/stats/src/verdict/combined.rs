@@ -3,9 +3,10 @@
 use super::arm::Arm;
 use super::estimate::{AmongAll, Difference, Linear, NoEstimate};
 use super::judge::Margin;
+use super::moderation::Prior;
 use super::neighbours;
 use super::order::is_uneven;
-use super::shift::{Shift, Tables};
+use super::shift::{MIN_TRIALS, Shift, Tables};
 use super::trials::Outlook;
 
 /// Meaning of a value in an arm.
@@ -35,8 +36,14 @@ pub(crate) struct Estimate {
 impl Estimate {
     /// # Errors
     /// When an arm has no variance, or neither varies.
-    pub fn of(a: &Arm, b: &Arm, tables: &mut Tables) -> Result<Self, NoEstimate> {
-        let linear = Linear::of(a, b)?;
+    pub fn of(
+        a: &Arm,
+        b: &Arm,
+        priors: Option<&[Prior; 2]>,
+        tables: &mut Tables,
+    ) -> Result<Self, NoEstimate> {
+        let few = a.n.min(b.n) < MIN_TRIALS;
+        let linear = Linear::moderated(a, b, priors.filter(|_| few))?;
         Ok(Self {
             shift: Shift::of(a, b, &linear, tables),
             alternating: neighbours::alternating(a, b, &linear),

@@ -4,6 +4,7 @@
 
 use super::arm::Arm;
 use super::judge::Margin;
+use super::moderation::Prior;
 use crate::distributions::{range, student};
 use crate::summary::{mean, median};
 use assay_lang::tr;
@@ -106,12 +107,27 @@ impl Linear {
     /// # Errors
     /// If an arm has no variance, or neither varies.
     pub fn of(a: &Arm, b: &Arm) -> Result<Self, NoEstimate> {
+        Self::moderated(a, b, None)
+    }
+
+    /// The same with variances that are moderated by those of other conditions.
+    ///
+    /// # Errors
+    /// If an arm has no variance, or neither varies.
+    pub fn moderated(a: &Arm, b: &Arm, priors: Option<&[Prior; 2]>) -> Result<Self, NoEstimate> {
         let variances = [variance(a)?, variance(b)?];
         let slope = Slope::of(a, b);
         let parts =
             [0, 1].map(|side| Part::of([a, b][side], variances[side], slope.as_ref(), side));
-        let (common, own) = (StandardError::common(&parts), StandardError::own(&parts));
-        let error = match slope.is_none() || own.is_wider_than(&common) {
+        let parts = match priors {
+            Some([a, b]) => [parts[0].moderated(a), parts[1].moderated(b)],
+            None => parts,
+        };
+        let (common, mut own) = (StandardError::common(&parts), StandardError::own(&parts));
+        if let Some([a, b]) = priors {
+            own.df = own.df.min(a.most_df.max(b.most_df));
+        }
+        let error = match slope.is_none() || priors.is_some() || own.is_wider_than(&common) {
             true => own,
             false => common,
         };
@@ -296,6 +312,17 @@ impl Part {
             typical: typical(residuals).unwrap_or(squares / df),
             df,
             weight: n.recip() + slope.apart * slope.apart * share / within,
+        }
+    }
+}
+
+impl Part {
+    fn moderated(self, prior: &Prior) -> Self {
+        let (variance, df) = prior.moderate((self.variance, self.df));
+        Self {
+            variance,
+            df,
+            ..self
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::arm::Arm;
 use super::judge::{Margin, Qualification};
+use super::moderation::Prior;
 use super::note::Note;
 use assay_model::figures::Better;
 use assay_model::run::Stopping;
@@ -32,6 +33,8 @@ assay_model::defaults! {
         pub false_discovery: f64 = 0.10,
         /// True if the question is whether B may take the place of A.
         pub qualify: bool,
+        /// What others tell of the variances of few trials of A and of B; `None`: nothing.
+        pub priors: Option<[Prior; 2]>,
     }
 }
 

@@ -265,7 +265,7 @@ fn look(
     let (Ok(a), Ok(b)) = (arm(&sides[0]), arm(&sides[1])) else {
         return (Word::NoConclusion, false);
     };
-    let Ok(estimate) = Estimate::of(&a, &b, tables) else {
+    let Ok(estimate) = Estimate::of(&a, &b, None, tables) else {
         return (Word::NoConclusion, false);
     };
     let difference: &dyn Difference = match scene.method {

@@ -7,6 +7,7 @@ use crate::verdict::combined::Level;
 use crate::verdict::compare::{Unjudged, candidate, conclude_all};
 use crate::verdict::estimate::{AmongAll, Linear};
 use crate::verdict::line::Options;
+use crate::verdict::moderation::Prior;
 use crate::verdict::note::Note;
 use crate::verdict::shift::Tables;
 use assay_model::figures::Better;
@@ -106,13 +107,22 @@ pub(super) fn judge(
     options: &Options,
 ) -> Vec<Vec<Pair>> {
     let mut tables = Tables::default();
+    let priors = match family {
+        Family::EachPair => None,
+        Family::AllPairs => Prior::of_table(&metrics.iter().map(variances).collect::<Vec<_>>()),
+    };
     let mut families: Vec<Vec<(usize, usize, Judged)>> = Vec::new();
     for (index, pair) in pairs.iter().enumerate() {
         if family == Family::EachPair || families.is_empty() {
             families.push(Vec::new());
         }
         for (number, metric) in metrics.iter().enumerate() {
-            let judged = judged(metric, pair, family, options, &mut tables);
+            let prior = |name: &str| Some(priors.as_ref()?[number][metric.index(name)?]);
+            let options = Options {
+                priors: prior(pair.0).zip(prior(pair.1)).map(|(a, b)| [a, b]),
+                ..*options
+            };
+            let judged = judged(metric, pair, family, &options, &mut tables);
             let place = families.last_mut().zip(judged);
             if let Some((tests, judged)) = place {
                 tests.push((number, index, judged));
@@ -137,6 +147,13 @@ pub(super) fn judge(
         }
     }
     found
+}
+
+/// Variances of the conditions of a metric, 0 where unknown.
+fn variances(metric: &RankingTable<'_>) -> Vec<(f64, f64)> {
+    let arms = metric.entries.iter().map(|entry| &entry.arm);
+    arms.map(|arm| (arm.variance.unwrap_or(0.0), arm.n as f64 - 1.0))
+        .collect()
 }
 
 type Judged = Result<Candidate, Unjudged>;

@@ -120,6 +120,29 @@ fn a_ranking_of_alike_conditions_finds_a_difference_as_seldom_as_a_comparison() 
     }
 }
 
+/// Four trials each, with variances that are moderated by those of the others.
+#[test]
+fn against_a_baseline_few_trials_find_differences_and_alike_conditions_none() {
+    let called = |step: f64, tables: u64| -> usize {
+        let found = (0..tables).map(|seed| ranked(&session(4, 4, 3, step, seed), Some("c0")));
+        let of_table = |ranking: Ranking| {
+            let pairs = ranking.metrics.iter().flat_map(|metric| &metric.pairs);
+            let differ = |verdict: &Verdict| matches!(verdict, Verdict::Faster(_));
+            let slower = |verdict: &Verdict| matches!(verdict, Verdict::Slower(_));
+            let (mut n, mut any) = (0, 0);
+            for pair in pairs {
+                n += usize::from(differ(&pair.verdict));
+                any |= usize::from(differ(&pair.verdict) || slower(&pair.verdict));
+            }
+            if step > 0.0 { n } else { any }
+        };
+        found.map(of_table).sum()
+    };
+    let (alike, found) = (called(0.0, 300), called(0.08, 40));
+    assert!(alike <= 30, "{alike} of 300");
+    assert!(found >= 150, "{found} of 360");
+}
+
 /// The word that an interval alone gives, within a margin in percent.
 fn word_of(interval: (f64, f64), better: Better, margin: f64) -> &'static str {
     let (low, high) = interval;

@@ -300,6 +300,17 @@ fn against_interactive_the_governors_are_judged_as_in_the_reference() {
     }
 }
 
+/// With variances of their own three trials find 4 of the 7.
+#[test]
+fn against_a_baseline_few_trials_share_what_is_known_of_their_spread() {
+    let found = ranking(&GOVERNORS, Some("interactive"));
+    assert_eq!(
+        found.sentence.to_string(),
+        "against interactive: intellidemand is slower on 5 of 7, intelliactive cannot be told from \
+         it, ondemand cannot be told from it"
+    );
+}
+
 #[test]
 fn the_governors_get_their_sentence() {
     let found = ranking(&GOVERNORS, None);
