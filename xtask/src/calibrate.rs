@@ -15,7 +15,9 @@ use assay_stats::verdict::compare::compare_figures;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power::{promise_kept, table};
 use assay_stats::verdict::sequential::PLANS;
-use assay_stats::verdict::simulate::{Design, Noise, Ordered, Scene, Tally, Way, simulate};
+use assay_stats::verdict::simulate::{
+    Baseline, Design, Noise, Ordered, Scene, Tally, Way, simulate,
+};
 use assay_stats::verdict::trials::POWER as POWER_OF_VERDICTS;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,6 +39,9 @@ const PROMISES: u32 = 4_000;
 const UNEQUAL: u32 = 6_000;
 /// Four trials, and ranks of eight, do not tell unequal spreads safely.
 const MAX_FALSE_UNEQUAL: f64 = 7.0;
+
+/// Tables of several conditions: chance moves 2,000 of them by 0.5 %.
+const TABLES: u32 = 2_000;
 
 const MAX_MANY_METRICS: Duration = Duration::from_millis(200);
 
@@ -65,6 +70,7 @@ pub fn run() -> Result<()> {
     promises_of_power(&mut limits);
     order_of_tables(&mut limits);
     unequal_sides(&mut limits);
+    against_a_baseline(&mut limits);
     one_after_another(&mut limits)?;
     rank_tests_of_three(&mut limits);
     many_metrics(&mut limits);
@@ -323,6 +329,45 @@ fn unequal_sides(limits: &mut Limits) {
                 );
             }
         }
+    }
+}
+
+/// Tables of alike conditions, and the share of a true difference of 8 % at CV 2 % that is found.
+fn against_a_baseline(limits: &mut Limits) {
+    for (conditions, metrics, n, fewest) in [
+        (4, 7, 3, 20.0),
+        (4, 7, 4, 60.0),
+        (4, 7, 5, 85.0),
+        (4, 7, 6, 85.0),
+        (9, 7, 3, 20.0),
+        (2, 7, 4, 85.0),
+    ] {
+        let name = format!("{conditions} conditions, {metrics} metrics, n={n}");
+        let scene = Baseline {
+            conditions,
+            metrics,
+            n,
+            cv: 0.1,
+            truth: 0.0,
+            noisy: None,
+        };
+        for noisy in [None, Some(0), Some(1)] {
+            let [wrong, _] = Baseline { noisy, ..scene }.found(TABLES, SEED);
+            limits.check(
+                &format!(
+                    "{name}, noisy {noisy:?}: tables of A/A with a difference from the baseline"
+                ),
+                &format!("{wrong:.1} %"),
+                wrong <= MAX_FALSE_UNEQUAL,
+            );
+        }
+        let (cv, truth) = (0.02, 0.08);
+        let [_, right] = Baseline { cv, truth, ..scene }.found(TABLES / 4, SEED);
+        limits.check(
+            &format!("{name}: found of a true 8 % at CV 2 %"),
+            &format!("{right:.0} %"),
+            right >= fewest,
+        );
     }
 }
 

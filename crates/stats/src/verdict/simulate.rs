@@ -8,6 +8,7 @@ use super::compare::compare_figures;
 use super::estimate::Difference;
 use super::judge::{Margin, Rule, Word, judge};
 use super::line::Options;
+use super::ranking::{Pair, rank_figures};
 use super::sequential::Plan;
 use super::shift::Tables;
 use assay_model::figures::{Better, Figure, Sample};
@@ -180,6 +181,85 @@ impl Ordered<'_> {
         words
             .filter(|found| differ(&found.lines[0].verdict))
             .count()
+    }
+}
+
+/// Conditions in rounds, ranked against the first one under a drift of 10 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Baseline {
+    /// Number of conditions.
+    pub conditions: usize,
+    /// Number of metrics.
+    pub metrics: usize,
+    /// Trials of each condition.
+    pub n: u32,
+    /// Coefficient of variation, a share.
+    pub cv: f64,
+    /// By how much the last condition is better, a share.
+    pub truth: f64,
+    /// Condition that varies five times as much.
+    pub noisy: Option<usize>,
+}
+
+impl Baseline {
+    /// Share in percent of so many tables that call alike conditions different, and of the
+    /// comparisons of the last condition that call it better.
+    pub fn found(&self, tables: u32, seed: u64) -> [f64; 2] {
+        let mut normal = Normal::new(seed);
+        let options = Options {
+            min_trials: 3,
+            ..Options::default()
+        };
+        let last = (self.conditions - 1).to_string();
+        let (mut wrong, mut right) = (0, 0);
+        for _ in 0..tables {
+            let figures = self.figures(&mut normal);
+            let Ok(ranking) = rank_figures(&figures, Some("0"), &options) else {
+                continue;
+            };
+            let pairs = ranking.metrics.iter().flat_map(|metric| &metric.pairs);
+            let differ =
+                |pair: &&Pair| !matches!(pair.verdict.word(), "equivalent" | "no conclusion");
+            let (of_last, others): (Vec<&Pair>, Vec<&Pair>) = pairs
+                .filter(differ)
+                .partition(|pair| pair.b == last && self.truth > 0.0);
+            wrong += usize::from(!others.is_empty());
+            right += of_last.len();
+        }
+        let tables = f64::from(tables);
+        let comparisons = tables * self.metrics as f64;
+        [wrong as f64 / tables, right as f64 / comparisons].map(|share| 100.0 * share)
+    }
+
+    fn figures(&self, normal: &mut Normal) -> Vec<Figure> {
+        let order = rounds(1, self.conditions, self.n, normal.rng.next_u64());
+        let order: Vec<usize> = order
+            .into_iter()
+            .filter_map(|slot| slot.condition.filter(|_| slot.trial > 0))
+            .collect();
+        let mut figures = Vec::new();
+        for metric in 0..self.metrics {
+            let mut sides = vec![Side::new(); self.conditions];
+            for (place, &condition) in order.iter().enumerate() {
+                let factor = if self.noisy == Some(condition) {
+                    5.0
+                } else {
+                    1.0
+                };
+                let is_last = condition + 1 == self.conditions;
+                let shift = if is_last { self.truth.ln_1p() } else { 0.0 };
+                let t = place as f64;
+                let drift = 0.1_f64.ln_1p() * t / order.len() as f64;
+                let noise = log_deviation(factor * self.cv) * normal.next();
+                sides[condition].push((shift + drift + noise, t));
+            }
+            figures.extend(sides.into_iter().enumerate().map(|(number, side)| Figure {
+                condition: number.to_string(),
+                metric: metric.to_string(),
+                ..figure(side)
+            }));
+        }
+        figures
     }
 }
 

@@ -202,8 +202,9 @@ fn check(
 
 /// Sides of random numbers, spreads, orders and differences; each rate is there in two units.
 fn sides(normal: &mut Normal, better: Better) -> [Vec<Figure>; 2] {
+    let numbers =
+        [0, 1].map(|_| usize::try_from(3 + normal.rng.next_u64() % 10).expect("a small number"));
     let mut pick = |least: f64, most: f64| least + (most - least) * normal.rng.fraction();
-    let numbers = [pick(3.0, 13.0) as usize, pick(3.0, 13.0) as usize];
     let (cv, truth, drift) = (pick(0.002, 0.1), pick(-0.15, 0.15), pick(-0.1, 0.1));
     let in_turn = pick(0.0, 1.0) < 0.5;
     let mut of = |side: usize, metric: &str| {
