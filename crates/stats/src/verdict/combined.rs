@@ -2,7 +2,7 @@
 
 use super::arm::Arm;
 use super::estimate::{AmongAll, Difference, Linear, NoEstimate};
-use super::judge::Margin;
+use super::margin::Margin;
 use super::moderation::Prior;
 use super::neighbours;
 use super::order::is_uneven;

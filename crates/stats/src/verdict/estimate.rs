@@ -3,7 +3,7 @@
 //! have variances of their own, as in Welch's test.
 
 use super::arm::Arm;
-use super::judge::Margin;
+use super::margin::Margin;
 use super::moderation::Prior;
 use crate::distributions::{range, student};
 use crate::summary::{mean, median};

@@ -1,7 +1,8 @@
 //! Result of a comparison for one metric, and the options it follows.
 
 use super::arm::Arm;
-use super::judge::{Margin, Qualification};
+use super::judge::Qualification;
+use super::margin::Margin;
 use super::moderation::Prior;
 use super::note::Note;
 use assay_model::figures::Better;

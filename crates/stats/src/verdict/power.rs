@@ -2,8 +2,9 @@
 
 use super::arm::Arm;
 use super::compare::compare_figures;
-use super::judge::{Margin, Rule};
+use super::judge::Rule;
 use super::line::Options;
+use super::margin::Margin;
 use super::simulate::{Design, Noise, Scene, Way, log_deviation, sides_of};
 use super::trials::{Outlook, POWER, Test, called_effect};
 use crate::distributions::root_from;

@@ -2,7 +2,7 @@
 
 use super::arm::Arm;
 use super::estimate::{Difference, Linear};
-use super::judge::Margin;
+use super::margin::Margin;
 use crate::distributions::mann_whitney::MannWhitney;
 use crate::summary::median_of_sorted;
 use std::collections::HashMap;

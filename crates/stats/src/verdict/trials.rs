@@ -265,7 +265,7 @@ fn least(start: f64, budget: u32, power: impl Fn(u32) -> f64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::judge::Margin;
+    use crate::verdict::margin::Margin;
     use assay_model::figures::Better;
 
     fn outlook(cv: f64, percent: f64) -> Outlook {
