@@ -45,8 +45,15 @@ impl Display for Side {
 pub struct Change {
     /// The estimate.
     pub percent: f64,
-    /// 95 % confidence interval of it; `None` where there is none to be had.
+    /// Interval that decided the verdict: it excludes 0 for *faster* and *slower*, lies within the
+    /// margin for *equivalent*, and does neither for *no conclusion*. `None` where there is none to
+    /// be had, or where another reason forbids a verdict.
     pub interval: Option<(f64, f64)>,
+    /// Confidence of `interval`, as a share.
+    pub confidence: f64,
+    /// 95 % confidence interval of this change alone, whatever the verdict; `None` where there is
+    /// none to be had.
+    pub ci95: Option<(f64, f64)>,
 }
 
 impl Change {

@@ -120,7 +120,7 @@ fn stored(
         found_unix_ms: dates.found(change),
         turn: turn(change, of.series.better),
         effect_percent: change.effect.map(|effect| effect.percent),
-        effect_interval: change.effect.and_then(|effect| effect.interval),
+        effect_interval: change.effect.and_then(|effect| effect.ci95),
         before: side(change.before),
         after: side(change.after),
         p: change.p,

@@ -47,3 +47,20 @@ pub(crate) fn mean_over_deviation(df: f64, f: impl Fn(f64) -> f64) -> f64 {
     }
     sum * step
 }
+
+/// Finds the root of a rising function by the secant method, from a start value close to it.
+pub(crate) fn root_from(start: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let (mut before, mut x) = (start, 1.02 * start);
+    let mut f_before = f(before);
+    for _ in 0..30 {
+        let f_x = f(x);
+        let step = f_x * (x - before) / (f_x - f_before);
+        if !step.is_finite() || step.abs() <= 1e-6 * x {
+            break;
+        }
+        (before, f_before) = (x, f_x);
+        // Where it is flat, a secant leads far astray.
+        x = (x - step).clamp(0.5 * x, 2.0 * x);
+    }
+    x
+}

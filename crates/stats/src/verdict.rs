@@ -15,6 +15,8 @@ pub mod composite;
 pub mod estimate;
 pub mod judge;
 pub mod line;
+pub mod margin;
+pub mod moderation;
 mod neighbours;
 pub mod note;
 pub mod order;

@@ -81,6 +81,7 @@ impl Judged {
             budget: terms.max_trials.unwrap_or(held.budget),
             same_session: same_session(&a, &b),
             same_model: same_model(&a, &b),
+            qualify: terms.qualify,
             ..held
         };
         let figures = unit_figures::Figures::of(&a.units, &b.units);

@@ -15,8 +15,7 @@ use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 pub fn verdicts_of_import(import: &Import, margin: Option<f64>) -> Option<Verdicts> {
     let source = FigureSource::of_import(import.clone());
     let options = held_to([&source], margin);
-    let conditions = source.conditions();
-    Verdicts::of_figures(&source.figures, conditions.first()?, options)
+    Verdicts::of_figures(&source.figures, options)
 }
 
 /// Conditions and what came of them.

@@ -38,7 +38,7 @@ fn a_comparison_answers_what_maintainers_ask() {
         "assay 0.1.0",
         "kernel B",
         " a side",
-        "95 % interval",
+        "interval",
     ] {
         assert!(text.contains(asked), "{asked}: {text}");
     }

@@ -11,7 +11,7 @@ use assay_model::plan::PlannedJob;
 use assay_model::run::Run;
 use assay_stats::figures::of_trials;
 use assay_stats::verdict::line::Options;
-use assay_stats::verdict::ranking::{Ranking, rank_figures};
+use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranking, rank_figures};
 
 /// A run under several conditions.
 #[derive(Debug, Default)]
@@ -89,35 +89,38 @@ pub struct Verdicts {
     pub options: Options,
     /// Ranking of all conditions against each other, as in `assay rank`.
     pub all: Ranking,
-    /// The first condition of the plan.
+    /// The first condition, which tables show the others beside.
     pub baseline: String,
-    /// Each other condition against it.
-    pub against: Ranking,
 }
 
 impl Verdicts {
     /// `None` for a run without conditions, or too few of them that were measured.
     pub fn of(run: &Run) -> Option<Self> {
-        let baseline = &run.header.plan.conditions.first()?.name;
+        run.header.plan.conditions.first()?;
         let options = Options {
             same_session: true,
             ..Options::of_run(&run.header.stopping)
         };
         let figures = of_trials(&run.header, &run.trials);
-        Self::of_figures(&figures, baseline, options)
+        Self::of_figures(&figures, options)
     }
 
     /// Judges figures under several conditions by the deciding metrics; `None` if there is only one
     /// condition.
-    pub fn of_figures(figures: &[Figure], baseline: &str, options: Options) -> Option<Self> {
+    pub fn of_figures(figures: &[Figure], options: Options) -> Option<Self> {
         let deciding = figures.iter().filter(|figure| figure.primary);
         let deciding: Vec<Figure> = deciding.cloned().collect();
         Some(Self {
             all: rank_figures(&deciding, None, &options).ok()?,
-            against: rank_figures(&deciding, Some(baseline), &options).ok()?,
+            baseline: deciding.first()?.condition.clone(),
             options,
-            baseline: baseline.to_owned(),
         })
+    }
+
+    /// Returns the comparison of a condition with the first one.
+    pub fn against<'a>(&self, metric: &'a MetricRanking, condition: &str) -> Option<&'a Pair> {
+        let mut pairs = metric.pairs.iter();
+        pairs.find(|pair| pair.a == self.baseline && pair.b == condition)
     }
 }
 

@@ -22,9 +22,9 @@ use assay_stats::verdict::note::Note;
 use assay_stats::verdict::units::MIN_UNITS;
 
 const METHOD: &str = key!(
-    "Each trial gives one value per metric; centres are geometric means, a \
-                      change is that of the figure itself. Intervals are unadjusted, verdicts hold for \
-                      all metrics together."
+    "Each trial gives one value per metric; centres are geometric means, a change is that of the \
+     figure itself. Verdicts hold for all metrics together. An interval is the one that decided: it \
+     leaves out 0 for faster and slower, and lies within the margin for equivalent."
 );
 
 /// Notes of a brief document.
@@ -345,22 +345,17 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<S
 
 /// Columns of the table in all formats; [`row`] has their cells, in the same order.
 fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
-    let shown = |is_shown| {
-        if is_shown {
-            Keep::Always
-        } else {
-            Keep::Workbook
-        }
-    };
     vec![
         Column::text(tr!("metric")),
         Column::text(tr!("decides")).keep(Keep::Workbook),
         Column::number("A"),
         Column::number("B"),
         Column::number(tr!("change")),
-        Column::number(tr!("95 % interval")).keep(interval),
-        Column::text(tr!("verdict")).keep(shown(!compared.qualify)),
-        Column::text(tr!("may B replace A")).keep(shown(compared.qualify)),
+        Column::number(tr!("interval")).keep(interval),
+        Column::text(match compared.qualify {
+            true => tr!("may B replace A"),
+            false => tr!("verdict"),
+        }),
         Column::number(tr!("n of A")).keep(Keep::Workbook),
         Column::number(tr!("n of B")).keep(Keep::Workbook),
         Column::text(tr!("measured")).keep(Keep::Workbook),
@@ -422,8 +417,7 @@ fn row(compared: &Compared<'_>, line: &VerdictRow, name: String) -> TableRow {
         figure(&line.b),
         Cell::change(line.change),
         Cell::interval(line.change),
-        Cell::Verdict(line.verdict.word()),
-        Cell::Verdict(line.qualification.word()),
+        Cell::Verdict(compared.word_in_english(line)),
         Cell::Count(n(&line.a)),
         Cell::Count(n(&line.b)),
         compared.measured(&line.metric).unwrap_or_default().into(),
@@ -598,11 +592,11 @@ pub(crate) fn page(
 
 const PAIRS_OF_MEANS: &str = key!(
     "Every unit, or run where one device is compared, is a mark, the mean of its trials: circles on side A, squares on side B. The line joins the geometric \
-    means; the bars are their 95 % intervals. The axis does not begin at 0."
+    means. The axis does not begin at 0."
 );
 const PAIRS: &str = key!(
-    "Every trial is a mark: circles on side A, squares on side B. The line joins the geometric means; the bars are \
-    their 95 % intervals. The axis does not begin at 0."
+    "Every trial is a mark: circles on side A, squares on side B. The line joins the geometric means. The \
+    axis does not begin at 0."
 );
 const LATENCIES: &str =
     key!("All completed trials of a side together. Lines are solid for A and dashed for B.");

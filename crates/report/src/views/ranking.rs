@@ -15,7 +15,7 @@ use crate::words::style::Tone;
 use crate::words::text::{clean, enumerate};
 use assay_lang::{key, tr, translated};
 use assay_model::run::Run;
-use assay_stats::verdict::ranking::{self, MetricRanking, Pair, Ranking};
+use assay_stats::verdict::ranking::{self, MetricRanking, Ranking};
 
 pub(super) const METHOD: &str = key!(
     "Values are geometric means. Conditions without a common letter differ; a \
@@ -93,14 +93,11 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
     section.say(
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
              equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition. \
-             Higher is better for rates, lower for times. Intervals are unadjusted, letters hold for all pairs and metrics together. A bar \
+             Higher is better for rates, lower for times. Verdicts, intervals and letters hold for all pairs and metrics together. A bar \
              without an end goes on. CV is that of trials without the drift that all conditions share.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
         Some(Tone::Soft),
     );
     for metric in &verdicts.all.metrics {
-        let against = verdicts.against.metrics.iter();
-        let mut against = against.filter(|other| other.metric == metric.metric);
-        let pairs = against.next().map_or(&[][..], |against| &against.pairs);
         section.heading(clean(&metric.metric));
         for one in &metric.notes {
             section.say(clean(&one.to_string()), Some(Tone::Care));
@@ -109,7 +106,7 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
         let charts = gallery.ranking.iter().filter(|chart| chart.name == name);
         let charts = charts.map(|chart| Block::Chart(Box::new(chart.clone())));
         section.blocks.extend(charts);
-        section.table(table_against(metric, pairs));
+        section.table(table_against(metric, verdicts));
     }
     section
 }
@@ -201,15 +198,15 @@ fn cells(ranked: &ranking::Ranked, unit: &str) -> Vec<Cell> {
 }
 
 /// The table with what each condition is against the first one.
-fn table_against(metric: &MetricRanking, pairs: &[Pair]) -> Table {
+fn table_against(metric: &MetricRanking, verdicts: &Verdicts) -> Table {
     let mut columns = columns();
     columns.extend([
         Column::number(tr!("against the first")),
-        Column::number(tr!("95 % interval")),
+        Column::number(tr!("interval")),
         Column::text(tr!("verdict")),
     ]);
     let rows = metric.conditions.iter().map(|ranked| {
-        let pair = pairs.iter().find(|pair| pair.b == ranked.condition);
+        let pair = verdicts.against(metric, &ranked.condition);
         let change = pair.and_then(|pair| pair.change);
         let mut cells = cells(ranked, &metric.unit);
         cells.extend([Cell::change(change), Cell::interval(change)]);

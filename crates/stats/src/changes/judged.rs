@@ -78,7 +78,7 @@ impl JudgedRuns<'_> {
         runs >= min_runs
             && before + after >= min_runs_together
             && finding.p <= level
-            && size > self.margin.ln_1p()
+            && change.percent.abs() > 100.0 * self.margin
             && size > self.rules.standard_errors * self.standard_error(finding)
             && (settled || self.is_apart(finding))
             && !self.is_drift(finding)

@@ -1,6 +1,6 @@
 //! The studentized range, for comparisons of all pairs (Tukey, Games-Howell).
 
-use super::{mean_over_deviation, normal_cdf, normal_density};
+use super::{mean_over_deviation, normal_cdf, normal_density, root_from, student};
 
 /// Step of the inner integral: the trapezoidal rule is exact to rounding here.
 const STEP: f64 = 0.25;
@@ -28,6 +28,17 @@ pub fn upper_tail(q: f64, groups: usize, df: f64) -> f64 {
     }
     let normal = Normal::new();
     mean_over_deviation(df, |s| 1.0 - normal.range_cdf(q * s, groups)).clamp(0.0, 1.0)
+}
+
+/// The q that [`upper_tail`] exceeds with probability `tail`; infinite where there is none to be
+/// had. The search begins at Bonferroni's bound, which is close above it.
+pub fn quantile(tail: f64, groups: usize, df: f64) -> f64 {
+    let pairs = (groups * groups.saturating_sub(1)) as f64;
+    let bound = std::f64::consts::SQRT_2 * student::quantile(tail / pairs, df);
+    match bound.is_finite() && groups > 2 {
+        true => root_from(bound, |q| tail.ln() - upper_tail(q, groups, df).ln()),
+        false => bound,
+    }
 }
 
 /// The normal distribution at the points of the inner integral.
@@ -76,6 +87,8 @@ mod tests {
             let found = upper_tail(q, groups, df);
             let off = (found / tail - 1.0).abs();
             assert!(off < 2e-3, "k={groups} df={df} q={q}: {found}");
+            let back = quantile(found, groups, df);
+            assert!((back / q - 1.0).abs() < 1e-5, "{back} is not {q}");
         }
     }
 

@@ -3,16 +3,21 @@
 use super::adjust::Adjusted;
 use super::arm::Arm;
 use super::combined::{Estimate, Level};
-use super::estimate::{Difference, NoEstimate, in_one_session};
+use super::estimate::{AmongAll, Difference, NoEstimate, in_one_session};
 use super::judge::Qualification;
 use super::judge::{Judgement, Rule, Word, judge, qualify};
-use super::line::{Options, SHOWN, Summary, VerdictRow, change, none};
+use super::line::{ALONE, Options, Summary, VerdictRow, change, none};
+use super::moderation::Prior;
 use super::note::{Note, Side};
 use super::order::{self, is_confounded};
 use super::outlier;
 use super::shift::Tables;
 use super::trials::detectable_effect;
-use assay_model::verdict::Verdict;
+use assay_model::verdict::{Change, Verdict};
+
+/// Rounding of a figure, in standard deviations of a trial, up to which another one may be the
+/// same quantity.
+const ROUNDING: f64 = 0.05;
 
 /// A metric on its way to a verdict: all but the level of its test.
 pub(crate) struct Candidate {
@@ -28,8 +33,9 @@ pub(crate) struct Candidate {
     drift_within: Option<f64>,
     /// True if the positions of both sides are known, each in a session of its own.
     has_places: bool,
-    /// Smallest p value that the test may have.
-    least_p: f64,
+    priors: Option<[Prior; 2]>,
+    /// The same difference among those of all pairs of conditions.
+    among: Option<AmongAll>,
     /// True if the figures are those of a model.
     simulated: bool,
     /// Difference of figures that are known to be exact.
@@ -51,7 +57,9 @@ impl Candidate {
         let has_places = known && !options.same_session;
         let confounded = options.same_session && is_confounded(&a.positions, &b.positions);
         let mut drift_within = None;
-        if !(options.same_session && in_one_session(&a, &b)) {
+        if options.same_session && in_one_session(&a, &b) {
+            order::rank(&mut [&mut a, &mut b]);
+        } else {
             let drifts = [&a, &b].into_iter();
             let drifts = drifts.filter_map(|arm| order::drift_within(arm, options.alpha));
             drift_within = drifts.max_by(|one, other| one.abs().total_cmp(&other.abs()));
@@ -70,14 +78,15 @@ impl Candidate {
             barred: false,
             drift_within,
             has_places,
-            least_p: 0.0,
+            priors: options.priors,
+            among: None,
             simulated,
             exact: None,
         };
         if confounded {
             candidate.bar(Note::OrderConfounded);
         }
-        match Estimate::of(&candidate.a, &candidate.b, tables) {
+        match Estimate::of(&candidate.a, &candidate.b, options.priors.as_ref(), tables) {
             Ok(estimate) => candidate.take(estimate),
             Err(NoEstimate::NoSpread) if simulated && options.same_model => {
                 candidate.exact = Some(candidate.b.mean - candidate.a.mean);
@@ -104,12 +113,21 @@ impl Candidate {
     }
 
     fn take(&mut self, estimate: Estimate) {
-        self.line.change = change(estimate.d(), estimate.interval(SHOWN), self.a.better);
+        self.line.change = change(estimate.d(), estimate.interval(ALONE), self.a.better);
+        let of_columns = change(self.b.mean - self.a.mean, None, self.a.better);
+        let tenths = |change: Option<Change>| change.map(|change| (10.0 * change.percent).round());
+        // The composite has no figures that could be compared with its change.
+        if tenths(of_columns) != tenths(self.line.change) && !self.line.unit.is_empty() {
+            self.line.notes.push(match estimate.linear.drift {
+                Some(_) => Note::WithoutDrift,
+                None => Note::ByRanks,
+            });
+        }
         if estimate.is_alternating() {
             self.line.notes.push(Note::Alternating);
         }
         if let Some(drift) = estimate.linear.drift {
-            self.line.drift = change(drift.total(), Some(drift.interval(SHOWN)), self.a.better);
+            self.line.drift = change(drift.total(), Some(drift.interval(ALONE)), self.a.better);
         }
         self.estimate = Some(estimate);
     }
@@ -135,14 +153,10 @@ impl Candidate {
         Some(estimate.p_difference())
     }
 
-    /// Takes no p value for smaller than this one, which other comparisons left of it.
-    pub fn hold_to(&mut self, least_p: f64) {
-        self.least_p = least_p;
-    }
-
-    /// The p value with what other comparisons left of it.
-    pub fn corrected_p(&self) -> Option<f64> {
-        Some(self.p()?.max(self.least_p))
+    /// Holds it to the test of all pairs of conditions.
+    pub fn hold_to(&mut self, among: AmongAll) {
+        self.among = Some(among);
+        self.estimate = self.estimate.take().map(|own| own.among(self.among));
     }
 
     /// Returns true if the trials of both sides are known to come from one session.
@@ -153,6 +167,23 @@ impl Candidate {
     /// Returns true if the positions of both sides are known, each in a session of its own.
     pub fn has_places(&self) -> bool {
         self.has_places
+    }
+
+    /// Returns true if both are one quantity in two units: their trials are proportional, but for
+    /// rounding that is small beside their spread.
+    pub fn restates(&self, other: &Self) -> bool {
+        let spread = self.estimate.as_ref().map_or(0.0, |own| own.linear.s);
+        let mut ratios = [(&self.a, &other.a), (&self.b, &other.b)]
+            .into_iter()
+            .flat_map(|(own, other)| own.y.iter().zip(&other.y).map(|(y, z)| y - z));
+        let Some(first) = ratios.next() else {
+            return false;
+        };
+        let numbers = |candidate: &Self| [candidate.a.y.len(), candidate.b.y.len()];
+        numbers(self) == numbers(other)
+            && (self.a.better, self.barred) == (other.a.better, other.barred)
+            && self.line.notes == other.line.notes
+            && ratios.all(|ratio| (ratio - first).abs() <= ROUNDING * spread)
     }
 
     /// The arms.
@@ -183,34 +214,45 @@ impl Candidate {
         tables: &mut Tables,
     ) -> VerdictRow {
         if let (Some(d), Some(change), false) = (self.exact, self.line.change, self.barred) {
-            let margin = options.log_margin();
+            let margin = options.margin_of(self.a.better);
             self.line.verdict = match d {
-                d if d.abs() <= margin => Verdict::Equivalent(change),
+                d if margin.holds(d) => Verdict::Equivalent(change),
                 d if d > 0.0 => Verdict::Faster(change),
                 _ => Verdict::Slower(change),
             };
-            self.line.qualification = match d > -margin {
+            self.line.qualification = match d > margin.low {
                 true => Qualification::Pass,
                 false => Qualification::Fail,
             };
             return self.line;
         }
         let Some(estimate) = self.estimate.take().filter(|_| !self.barred) else {
+            self.show_interval(None, options.alpha);
             self.line.verdict = none(self.line.change);
             return self.line;
         };
-        let estimate = estimate.held_to(self.least_p);
         let rule = Rule {
             alpha_difference: adjusted.map_or(options.alpha, |adjusted| adjusted.level),
             alpha_equivalence: options.alpha,
-            margin: options.log_margin(),
+            margin: options.margin_of(self.a.better),
         };
         self.line.p_adjusted = adjusted.map(|adjusted| adjusted.p);
         let judged = judge(&estimate, &rule);
         self.line.qualification = qualify(&estimate, options.alpha, rule.margin);
         self.compare_methods(&estimate, judged, &rule);
-        let word = self.settle(judged, &rule, tables);
+        let qualified = self.line.qualification;
+        let word = self.settle(judged, &rule, options, tables);
         let word = self.unless_drifted(word, &estimate, &rule);
+        let (one_sided, two_sided) = (2.0 * options.alpha, rule.alpha_difference);
+        let (interval, level) = match options.qualify || judged.word == Word::Equivalent {
+            true => (estimate.interval(one_sided), one_sided),
+            false => (estimate.interval_of_difference(two_sided), two_sided),
+        };
+        let stands = match options.qualify {
+            true => self.line.qualification == qualified,
+            false => word == judged.word,
+        };
+        self.show_interval(interval.filter(|_| stands), level);
         self.line.verdict = self.verdict(word, &estimate, &rule, options);
         if word == judged.word {
             self.add_suffix(judged, options);
@@ -225,21 +267,49 @@ impl Candidate {
         }
     }
 
-    /// The word again without each trial that is far off: if another one comes
-    /// out, there is none.
-    fn settle(&mut self, judged: Judgement, rule: &Rule, tables: &mut Tables) -> Word {
-        let mut word = judged.word;
+    /// Replaces the interval of the change by the one that decided, at this level.
+    fn show_interval(&mut self, interval: Option<(f64, f64)>, level: f64) {
+        self.line.change = self.line.change.map(|alone| Change {
+            interval: change(0.0, interval, self.a.better).and_then(|shown| shown.interval),
+            confidence: 1.0 - level,
+            ..alone
+        });
+    }
+
+    /// The word and the qualification again without each trial that is far off: if another one
+    /// comes out, there is none.
+    fn settle(
+        &mut self,
+        judged: Judgement,
+        rule: &Rule,
+        options: &Options,
+        tables: &mut Tables,
+    ) -> Word {
+        let (mut word, qualified) = (judged.word, self.line.qualification);
         for side in [Side::A, Side::B] {
             let arm = match side {
                 Side::A => &self.a,
                 Side::B => &self.b,
             };
             for index in outlier::flagged(&arm.y) {
-                if self.word_without(side, index, rule, tables) == Some(judged.word) {
-                    self.line.notes.push(Note::Outlier(side, index + 1));
-                } else {
-                    self.line.notes.push(Note::DependsOnTrial(side, index + 1));
+                let without = self.without(side, index, tables);
+                let same_word = |found: &Estimate| judge(found, rule).word == judged.word;
+                let same =
+                    |found: &Estimate| qualify(found, options.alpha, rule.margin) == qualified;
+                let keeps_word = without.as_ref().is_some_and(same_word);
+                let keeps_qualification = without.as_ref().is_some_and(same);
+                let keeps = match options.qualify {
+                    true => keeps_qualification,
+                    false => keeps_word,
+                };
+                self.line.notes.push(match keeps {
+                    true => Note::Outlier(side, index + 1),
+                    false => Note::DependsOnTrial(side, index + 1),
+                });
+                if !keeps_word {
                     word = Word::NoConclusion;
+                }
+                if !keeps_qualification {
                     self.line.qualification = Qualification::Inconclusive;
                 }
             }
@@ -250,12 +320,12 @@ impl Candidate {
     /// Replaces the verdict by "no conclusion" if a drift within the sides' own sessions is as
     /// large as the difference.
     fn unless_drifted(&mut self, word: Word, estimate: &Estimate, rule: &Rule) -> Word {
-        let found = match word {
-            Word::Faster | Word::Slower => estimate.d().abs(),
-            Word::Equivalent => rule.margin,
-            Word::NoConclusion => return word,
+        let as_much = |drift: &f64| match word {
+            Word::Faster | Word::Slower => drift.abs() >= estimate.d().abs(),
+            Word::Equivalent => !rule.margin.holds(*drift),
+            Word::NoConclusion => false,
         };
-        let Some(drift) = self.drift_within.filter(|drift| drift.abs() >= found) else {
+        let Some(drift) = self.drift_within.filter(as_much) else {
             return word;
         };
         let drift = change(drift, None, self.a.better).map_or(f64::NAN, |drift| drift.percent);
@@ -264,18 +334,14 @@ impl Candidate {
         Word::NoConclusion
     }
 
-    fn word_without(
-        &self,
-        side: Side,
-        index: usize,
-        rule: &Rule,
-        tables: &mut Tables,
-    ) -> Option<Word> {
+    /// The estimate without one trial.
+    fn without(&self, side: Side, index: usize, tables: &mut Tables) -> Option<Estimate> {
+        let priors = self.priors.as_ref();
         let estimate = match side {
-            Side::A => Estimate::of(&self.a.without(index)?, &self.b, tables),
-            Side::B => Estimate::of(&self.a, &self.b.without(index)?, tables),
+            Side::A => Estimate::of(&self.a.without(index)?, &self.b, priors, tables),
+            Side::B => Estimate::of(&self.a, &self.b.without(index)?, priors, tables),
         };
-        Some(judge(&estimate.ok()?.held_to(self.least_p), rule).word)
+        Some(estimate.ok()?.among(self.among))
     }
 
     fn verdict(

@@ -1,10 +1,12 @@
 //! The difference of two arms by all methods, and which of them decides.
 
 use super::arm::Arm;
-use super::estimate::{Difference, Linear, NoEstimate};
+use super::estimate::{AmongAll, Difference, Linear, NoEstimate};
+use super::margin::Margin;
+use super::moderation::Prior;
 use super::neighbours;
 use super::order::is_uneven;
-use super::shift::{Shift, Tables};
+use super::shift::{MIN_TRIALS, Shift, Tables};
 use super::trials::Outlook;
 
 /// Meaning of a value in an arm.
@@ -23,30 +25,37 @@ pub(crate) struct Estimate {
     pub linear: Linear,
     shift: Option<Shift>,
     alternating: Option<Linear>,
-    /// Estimate by means for arms spread unevenly over the session; it accounts for the uncertainty
-    /// of the drift.
+    /// Estimate by means where ranks promise too much: for arms spread unevenly over the session,
+    /// whose drift is uncertain, and for arms of unequal spread.
     uneven: Option<Linear>,
-    /// Smallest p value of a difference that a correction for other comparisons allows.
-    least_p: f64,
+    /// The same difference among those of all pairs of conditions, which must agree that there is
+    /// one.
+    among: Option<AmongAll>,
 }
 
 impl Estimate {
     /// # Errors
     /// When an arm has no variance, or neither varies.
-    pub fn of(a: &Arm, b: &Arm, tables: &mut Tables) -> Result<Self, NoEstimate> {
-        let linear = Linear::of(a, b)?;
+    pub fn of(
+        a: &Arm,
+        b: &Arm,
+        priors: Option<&[Prior; 2]>,
+        tables: &mut Tables,
+    ) -> Result<Self, NoEstimate> {
+        let few = a.n.min(b.n) < MIN_TRIALS;
+        let linear = Linear::moderated(a, b, priors.filter(|_| few))?;
         Ok(Self {
             shift: Shift::of(a, b, &linear, tables),
             alternating: neighbours::alternating(a, b, &linear),
-            uneven: is_uneven(a, b).then_some(linear),
+            uneven: (is_uneven(a, b) || linear.unequal).then_some(linear),
             linear,
-            least_p: 0.0,
+            among: None,
         })
     }
 
-    /// The same with no p value of a difference below `least_p`.
-    pub fn held_to(self, least_p: f64) -> Self {
-        Self { least_p, ..self }
+    /// The same with the test of all pairs of conditions, which must agree.
+    pub fn among(self, among: Option<AmongAll>) -> Self {
+        Self { among, ..self }
     }
 
     /// The same with the means in place of the ranks; `None` where means decide
@@ -98,12 +107,22 @@ impl Difference for Estimate {
         Some((low, high))
     }
 
-    fn p_difference(&self) -> f64 {
-        let others = self.others().map(Difference::p_difference);
-        others.fold(self.first().p_difference().max(self.least_p), f64::max)
+    fn interval_of_difference(&self, alpha: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.interval(alpha)?;
+        let Some(among) = &self.among else {
+            return Some((low, high));
+        };
+        let (lower, higher) = among.interval(alpha)?;
+        Some((low.min(lower), high.max(higher)))
     }
 
-    fn p_equivalence(&self, margin: f64) -> f64 {
+    fn p_difference(&self) -> f64 {
+        let among = self.among.iter().map(AmongAll::p_difference);
+        let others = self.others().map(Difference::p_difference).chain(among);
+        others.fold(self.first().p_difference(), f64::max)
+    }
+
+    fn p_equivalence(&self, margin: Margin) -> f64 {
         let others = self.others().map(|other| other.p_equivalence(margin));
         others.fold(self.first().p_equivalence(margin), f64::max)
     }

@@ -225,59 +225,67 @@ pub(crate) fn candidate(
     })
 }
 
-/// Judges metrics of two sides together. Each is held to the level of its family, by its own p
-/// value and by what other comparisons left of it: the smaller level counts, so that these
-/// take words away and give none.
+/// Judges tests of one family together: those of deciding metrics by Holm, those of exploratory
+/// ones by Benjamini and Hochberg. A quantity that is there in two units is tested once, and both
+/// rows have its verdict.
 pub(crate) fn conclude_all(
     candidates: Vec<Result<Candidate, Unjudged>>,
     options: &Options,
     tables: &mut Tables,
 ) -> Vec<VerdictRow> {
-    let own = adjust(&candidates, options, Candidate::p);
-    let corrected = adjust(&candidates, options, Candidate::corrected_p);
-    let mut rows = Vec::new();
-    for (candidate, (own, corrected)) in candidates.into_iter().zip(own.into_iter().zip(corrected))
-    {
-        let adjusted = own.zip(corrected).map(|(own, corrected)| Adjusted {
-            p: own.p.max(corrected.p),
-            level: own.level.min(corrected.level),
-        });
-        rows.push(match candidate {
-            Ok(candidate) => candidate.conclude(adjusted, options, tables),
-            Err(line) => *line,
-        });
+    let originals = originals(&candidates);
+    let adjusted = adjust(&candidates, &originals, options);
+    let candidates = candidates.into_iter().zip(adjusted);
+    let rows = candidates.map(|(candidate, adjusted)| match candidate {
+        Ok(candidate) => candidate.conclude(adjusted, options, tables),
+        Err(line) => *line,
+    });
+    let rows: Vec<VerdictRow> = rows.collect();
+    let judged = rows.iter().zip(originals);
+    let judged = judged.map(|(row, original)| row.judged_as(&rows[original]));
+    judged.collect()
+}
+
+/// Index of the candidate that each one restates in another unit, of a deciding metric if there is
+/// one; its own index where it restates none.
+fn originals(candidates: &[Result<Candidate, Unjudged>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..candidates.len()).collect();
+    order.sort_by_key(|&i| candidates[i].as_ref().is_ok_and(|c| !c.line().primary));
+    let mut originals: Vec<usize> = (0..candidates.len()).collect();
+    for (place, &i) in order.iter().enumerate() {
+        let restates = |&j: &usize| match (&candidates[i], &candidates[j]) {
+            (Ok(own), Ok(other)) => originals[j] == j && own.restates(other),
+            _ => false,
+        };
+        if let Some(&original) = order[..place].iter().find(|j| restates(j)) {
+            originals[i] = original;
+        }
     }
-    rows
+    originals
 }
 
 /// Adjusts the p values of each family of tests.
 fn adjust(
     candidates: &[Result<Candidate, Unjudged>],
+    originals: &[usize],
     options: &Options,
-    p: fn(&Candidate) -> Option<f64>,
 ) -> Vec<Option<Adjusted>> {
     let mut all = vec![None; candidates.len()];
     for primary in [true, false] {
-        let family: Vec<(usize, f64)> = candidates
-            .iter()
-            .enumerate()
-            .filter_map(|(i, candidate)| {
-                let candidate = candidate.as_ref().ok()?;
-                Some((
-                    i,
-                    p(candidate).filter(|_| candidate.line().primary == primary)?,
-                ))
-            })
-            .collect();
-        let p: Vec<f64> = family.iter().map(|(_, p)| *p).collect();
+        let family = candidates.iter().zip(originals).enumerate();
+        let family = family.filter_map(|(i, (candidate, original))| {
+            let candidate = candidate.as_ref().ok()?;
+            let is_tested = candidate.line().primary == primary && *original == i;
+            Some((i, candidate.p().filter(|_| is_tested)?))
+        });
+        let (places, p): (Vec<usize>, Vec<f64>) = family.unzip();
         let adjusted = if primary {
             holm(&p, options.alpha)
         } else {
             benjamini_hochberg(&p, options.false_discovery)
         };
-        for ((i, _), mut adjusted) in family.into_iter().zip(adjusted) {
-            // The interval beside the word has the confidence 1 - alpha: a word never
-            // contradicts it, however many discoveries there are.
+        for (i, mut adjusted) in places.into_iter().zip(adjusted) {
+            // However many discoveries there are, no level is weaker than that of one test.
             adjusted.level = adjusted.level.min(options.alpha);
             all[i] = Some(adjusted);
         }

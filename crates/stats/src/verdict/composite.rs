@@ -9,7 +9,7 @@ use super::note::Note;
 use super::shift::Tables;
 use assay_lang::key;
 use assay_model::figures::Better;
-use assay_model::verdict::Verdict;
+use assay_model::verdict::{Change, Verdict};
 
 /// The composite of each trial, c = mean of its y over the primary metrics, so
 /// that metrics that move together are not counted as independent. `None`
@@ -107,6 +107,12 @@ pub(crate) fn conclude(
         _ if alike.is_empty() => Note::OnlyTogether(word),
         _ => return Some(line),
     };
+    if !options.qualify {
+        line.change = line.change.map(|change| Change {
+            interval: None,
+            ..change
+        });
+    }
     line.verdict = none(line.change);
     line.notes
         .retain(|note| !matches!(note, Note::BeyondMargin(_) | Note::TinyDifference));

@@ -1,9 +1,12 @@
-//! The difference of two arms by least squares: with the position in the
-//! session as a second variable where it is known, Welch's otherwise.
+//! The difference of two arms by least squares: with the position in the session as a second
+//! variable where it is known. Arms whose order is not known, or that vary clearly differently,
+//! have variances of their own, as in Welch's test.
 
 use super::arm::Arm;
-use crate::distributions::student;
-use crate::summary::mean;
+use super::margin::Margin;
+use super::moderation::Prior;
+use crate::distributions::{range, student};
+use crate::summary::{mean, median};
 use assay_lang::tr;
 use std::fmt::{self, Display, Formatter};
 
@@ -15,9 +18,13 @@ pub trait Difference {
     fn interval(&self, alpha: f64) -> Option<(f64, f64)>;
     /// Two-sided p value of "there is no difference".
     fn p_difference(&self) -> f64;
-    /// p value of "it is at least `margin` either way": the larger one of two
-    /// one-sided tests (Schuirmann 1987).
-    fn p_equivalence(&self, margin: f64) -> f64;
+    /// Interval that excludes 0 where [`Self::p_difference`] is at most `alpha`.
+    fn interval_of_difference(&self, alpha: f64) -> Option<(f64, f64)> {
+        self.interval(alpha)
+    }
+    /// p value of "it is not within `margin`": the larger one of two one-sided tests
+    /// (Schuirmann 1987).
+    fn p_equivalence(&self, margin: Margin) -> f64;
 }
 
 /// A normal theory estimate: with a drift by least squares of y ~ 1 + arm +
@@ -34,6 +41,9 @@ pub struct Linear {
     pub s: f64,
     /// Drift during the session, if positions are known.
     pub drift: Option<Drift>,
+    /// True if the arms are too unequal in number and spread for tests that take their spreads for
+    /// equal.
+    pub unequal: bool,
 }
 
 /// Drift over the session, of speed.
@@ -97,9 +107,39 @@ impl Linear {
     /// # Errors
     /// If an arm has no variance, or neither varies.
     pub fn of(a: &Arm, b: &Arm) -> Result<Self, NoEstimate> {
-        let (variance_a, variance_b) = (variance(a)?, variance(b)?);
-        let found = PositionSums::of(a, b).and_then(|order| order.fit(a, b));
-        let linear = found.unwrap_or_else(|| welch(a, b, variance_a, variance_b));
+        Self::moderated(a, b, None)
+    }
+
+    /// The same with variances that are moderated by those of other conditions.
+    ///
+    /// # Errors
+    /// If an arm has no variance, or neither varies.
+    pub fn moderated(a: &Arm, b: &Arm, priors: Option<&[Prior; 2]>) -> Result<Self, NoEstimate> {
+        let variances = [variance(a)?, variance(b)?];
+        let slope = Slope::of(a, b);
+        let parts =
+            [0, 1].map(|side| Part::of([a, b][side], variances[side], slope.as_ref(), side));
+        let parts = match priors {
+            Some([a, b]) => [parts[0].moderated(a), parts[1].moderated(b)],
+            None => parts,
+        };
+        let (common, mut own) = (StandardError::common(&parts), StandardError::own(&parts));
+        if let Some([a, b]) = priors {
+            own.df = own.df.min(a.most_df.max(b.most_df));
+        }
+        let error = match slope.is_none() || priors.is_some() || own.is_wider_than(&common) {
+            true => own,
+            false => common,
+        };
+        let drift = slope.as_ref().map(|slope| slope.drift(&parts, error.df));
+        let linear = Self {
+            d: b.mean - a.mean - slope.map_or(0.0, |slope| slope.value * slope.apart),
+            se: error.se,
+            df: error.df,
+            s: error.s,
+            drift,
+            unequal: are_unequal(parts),
+        };
         linear.checked(a, b)
     }
 
@@ -129,8 +169,34 @@ impl Difference for Linear {
         student::two_sided(self.d / self.se, self.df)
     }
 
-    fn p_equivalence(&self, margin: f64) -> f64 {
-        student::upper_tail((margin - self.d.abs()) / self.se, self.df)
+    fn p_equivalence(&self, margin: Margin) -> f64 {
+        let room = (margin.high - self.d).min(self.d - margin.low);
+        student::upper_tail(room / self.se, self.df)
+    }
+}
+
+/// A difference of two of several conditions, tested among all their pairs: q = sqrt(2) |t| of
+/// Welch against the studentized range of the means (Games and Howell 1976).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AmongAll {
+    /// Difference by Welch.
+    pub linear: Linear,
+    /// Number of conditions.
+    pub conditions: usize,
+}
+
+impl AmongAll {
+    /// Two-sided p value of "there is no difference".
+    pub fn p_difference(&self) -> f64 {
+        let q = std::f64::consts::SQRT_2 * self.linear.d.abs() / self.linear.se;
+        range::upper_tail(q, self.conditions, self.linear.df)
+    }
+
+    /// Interval of the differences of all pairs together, of confidence 1 - `alpha`.
+    pub fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
+        let Linear { d, se, df, .. } = self.linear;
+        let half = range::quantile(alpha, self.conditions, df) * se / std::f64::consts::SQRT_2;
+        half.is_finite().then_some((d - half, d + half))
     }
 }
 
@@ -143,103 +209,186 @@ fn variance(arm: &Arm) -> Result<f64, NoEstimate> {
     arm.variance.ok_or(missing)
 }
 
-/// se^2 = s_a^2/n_a + s_b^2/n_b with the degrees of freedom of Welch and
-/// Satterthwaite.
-fn welch(a: &Arm, b: &Arm, variance_a: f64, variance_b: f64) -> Linear {
-    let (part_a, part_b) = (variance_a / a.n as f64, variance_b / b.n as f64);
-    let squared = part_a + part_b;
-    let df =
-        squared.powi(2) / (part_a.powi(2) / (a.n - 1) as f64 + part_b.powi(2) / (b.n - 1) as f64);
-    Linear {
-        d: b.mean - a.mean,
-        se: squared.sqrt(),
-        df,
-        s: f64::midpoint(variance_a, variance_b).sqrt(),
-        drift: None,
-    }
-}
-
-/// Sums of squares and products of arm g (0 or 1) and position t, centred.
-struct PositionSums {
-    mean_g: f64,
-    mean_t: f64,
-    gg: f64,
-    tt: f64,
-    gt: f64,
+/// The drift that the arms share, by least squares of y ~ 1 + arm + position.
+struct Slope {
+    value: f64,
+    /// Squares of the positions of each arm around their mean.
+    squares: [f64; 2],
+    /// Mean position of B after that of A.
+    apart: f64,
     span: f64,
 }
 
-impl PositionSums {
-    /// `None` when the order is not known: a place is missing, or one was
-    /// taken twice, so the arms were not run in one session.
+impl Slope {
+    /// `None` when the order is not known: a place is missing, or one was taken twice, so the arms
+    /// were not run in one session.
     fn of(a: &Arm, b: &Arm) -> Option<Self> {
-        if !in_one_session(a, b) {
+        if a.n + b.n < 4 || !in_one_session(a, b) {
             return None;
         }
-        let (n_a, n_b) = (a.n as f64, b.n as f64);
-        let n = n_a + n_b;
-        let all: Vec<f64> = a.positions.iter().chain(&b.positions).copied().collect();
-        let mean_t = mean(&all);
-        let tt: f64 = all.iter().map(|t| (t - mean_t).powi(2)).sum();
-        let gt = n_b * (mean(&b.positions) - mean_t);
-        let low = all.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (gg, span) = (n_a * n_b / n, high - low);
-        let mean_g = n_b / n;
-        (n > 3.0 && tt.is_finite() && tt > 0.0).then_some(Self {
-            mean_g,
-            mean_t,
-            gg,
-            tt,
-            gt,
-            span,
+        let apart = mean(&b.positions) - mean(&a.positions);
+        let sum = |arm: &Arm, of: fn(f64, f64) -> f64| {
+            deviations(arm).map(|(t, y)| of(t, y)).sum::<f64>()
+        };
+        let squares = [a, b].map(|arm| sum(arm, |t, _| t * t));
+        let products = sum(a, |t, y| t * y) + sum(b, |t, y| t * y);
+        let within = squares[0] + squares[1];
+        let ends = a.positions.iter().chain(&b.positions).copied();
+        let low = ends.clone().fold(f64::INFINITY, f64::min);
+        let between = apart * apart * (a.n * b.n) as f64 / (a.n + b.n) as f64;
+        let separable = within.is_finite() && within > 1e-9 * (within + between);
+        separable.then(|| Self {
+            value: products / within,
+            squares,
+            apart,
+            span: ends.fold(f64::NEG_INFINITY, f64::max) - low,
         })
     }
 
-    /// Ordinary least squares of y ~ 1 + g + t: s^2 is the sum of squared
-    /// residuals over n - 3, se = s / sqrt(what t leaves of g).
-    fn fit(&self, a: &Arm, b: &Arm) -> Option<Linear> {
-        let left_of_g = self.gg - self.gt * self.gt / self.tt;
-        let left_of_t = self.tt - self.gt * self.gt / self.gg;
-        if left_of_g <= 1e-9 * self.gg {
-            return None;
-        }
-        let n = (a.n + b.n) as f64;
-        let mean_y = (a.mean * a.n as f64 + b.mean * b.n as f64) / n;
-        let gy = self.gg * (b.mean - a.mean);
-        let ty: f64 = trials(a, b)
-            .map(|(_, t, y)| (t - self.mean_t) * (y - mean_y))
+    fn drift(&self, parts: &[Part; 2], df: f64) -> Drift {
+        let within = self.squares[0] + self.squares[1];
+        let of_sides = parts.iter().zip(self.squares);
+        let variance: f64 = of_sides
+            .map(|(part, squares)| part.variance * squares)
             .sum();
-        let d = (gy - self.gt * ty / self.tt) / left_of_g;
-        let slope = (ty - self.gt * d) / self.tt;
-        let residual = |(g, t, y): (f64, f64, f64)| {
-            y - mean_y - d * (g - self.mean_g) - slope * (t - self.mean_t)
-        };
-        let squares: f64 = trials(a, b).map(|trial| residual(trial).powi(2)).sum();
-        let df = n - 3.0;
-        let s = (squares / df).sqrt();
-        Some(Linear {
-            d,
-            se: s / left_of_g.sqrt(),
+        Drift {
+            slope: self.value,
+            se: variance.sqrt() / within,
             df,
-            s,
-            drift: Some(Drift {
-                slope,
-                se: s / left_of_t.sqrt(),
-                df,
-                span: self.span,
-            }),
-        })
+            span: self.span,
+        }
     }
 }
 
-/// Arm, position and value of each trial.
-fn trials<'a>(a: &'a Arm, b: &'a Arm) -> impl Iterator<Item = (f64, f64, f64)> + 'a {
-    let of = |arm: &'a Arm, g: f64| {
-        let pairs = arm.positions.iter().zip(&arm.y);
-        pairs.map(move |(&t, &y)| (g, t, y))
-    };
-    of(a, 0.0).chain(of(b, 1.0))
+/// Deviations of an arm's positions and values from their means.
+fn deviations(arm: &Arm) -> impl Iterator<Item = (f64, f64)> + '_ {
+    let middle = mean(&arm.positions);
+    let trials = arm.positions.iter().zip(&arm.y);
+    trials.map(move |(t, y)| (t - middle, y - arm.mean))
+}
+
+/// Ratio of the intervals with a variance of each arm and with a common one, from which on the arms
+/// are not taken to vary alike. Found by simulation.
+const WIDER: f64 = 1.1;
+
+/// Ratio of the typical deviations of two arms from which on ranks alone would promise too much.
+/// Found by simulation.
+const UNLIKE: f64 = 2.0;
+
+/// The part of the trials farthest from the centre that typical deviations ignore.
+const FARTHEST: usize = 6;
+
+/// What an arm contributes to the error of the difference.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Variance of its trials around the estimate.
+    variance: f64,
+    /// The same without the trials that are farthest off, up to a factor.
+    typical: f64,
+    /// Degrees of freedom; the slope takes one of both arms together.
+    df: f64,
+    /// Factor from the variance of a trial to that of the difference.
+    weight: f64,
+}
+
+impl Part {
+    fn of(arm: &Arm, variance: f64, slope: Option<&Slope>, side: usize) -> Self {
+        let n = arm.n as f64;
+        let Some(slope) = slope else {
+            return Self {
+                variance,
+                typical: typical(arm.y.clone()).unwrap_or(variance),
+                df: n - 1.0,
+                weight: n.recip(),
+            };
+        };
+        let within = slope.squares[0] + slope.squares[1];
+        let share = slope.squares[side] / within;
+        let residuals: Vec<f64> = deviations(arm).map(|(t, y)| y - slope.value * t).collect();
+        let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
+        let df = n - 1.0 - share;
+        Self {
+            variance: squares / df,
+            typical: typical(residuals).unwrap_or(squares / df),
+            df,
+            weight: n.recip() + slope.apart * slope.apart * share / within,
+        }
+    }
+}
+
+impl Part {
+    fn moderated(self, prior: &Prior) -> Self {
+        let (variance, df) = prior.moderate((self.variance, self.df));
+        Self {
+            variance,
+            df,
+            ..self
+        }
+    }
+}
+
+/// Square of the mean deviation from the median without the trials that are farthest off; `None`
+/// for too few.
+fn typical(values: Vec<f64>) -> Option<f64> {
+    let centre = median(&values).filter(|_| values.len() >= FARTHEST)?;
+    let mut off: Vec<f64> = values.into_iter().map(|y| (y - centre).abs()).collect();
+    off.sort_unstable_by(f64::total_cmp);
+    off.truncate(off.len() - off.len() / FARTHEST);
+    Some(mean(&off).powi(2))
+}
+
+/// Returns true if a test must not take the spreads of the arms for equal.
+fn are_unequal(parts: [Part; 2]) -> bool {
+    let typical = parts.map(|part| Part {
+        variance: part.typical,
+        ..part
+    });
+    let ratio = (parts[0].typical / parts[1].typical).sqrt();
+    let own = StandardError::own(&typical);
+    ratio.max(ratio.recip()) > UNLIKE || own.is_wider_than(&StandardError::common(&typical))
+}
+
+/// Standard error of a difference.
+struct StandardError {
+    se: f64,
+    df: f64,
+    /// Standard deviation of a trial.
+    s: f64,
+}
+
+impl StandardError {
+    /// With one variance of both arms.
+    fn common(parts: &[Part; 2]) -> Self {
+        let df = parts[0].df + parts[1].df;
+        let variance = parts
+            .iter()
+            .map(|part| part.df * part.variance)
+            .sum::<f64>()
+            / df;
+        Self {
+            se: (variance * (parts[0].weight + parts[1].weight)).sqrt(),
+            df,
+            s: variance.sqrt(),
+        }
+    }
+
+    /// With a variance of each arm, and the degrees of freedom of Welch (1947) and Satterthwaite.
+    fn own(parts: &[Part; 2]) -> Self {
+        let of = parts.map(|part| part.weight * part.variance);
+        let squared = of[0] + of[1];
+        let df = squared.powi(2) / (of[0].powi(2) / parts[0].df + of[1].powi(2) / parts[1].df);
+        Self {
+            se: squared.sqrt(),
+            df,
+            s: f64::midpoint(parts[0].variance, parts[1].variance).sqrt(),
+        }
+    }
+
+    /// Returns true if the interval of 95 % is clearly wider than that of the other one.
+    fn is_wider_than(&self, other: &Self) -> bool {
+        let half = |error: &Self| student::quantile(0.025, error.df) * error.se;
+        half(self) > WIDER * half(other)
+    }
 }
 
 /// Returns true if the positions of all trials are known and no two are the same.
@@ -257,6 +406,15 @@ mod tests {
     use super::*;
     use assay_model::figures::Better;
 
+    /// Arm, position and value of each trial.
+    fn trials(a: &Arm, b: &Arm) -> Vec<(f64, f64, f64)> {
+        let of = |arm: &Arm, g: f64| -> Vec<_> {
+            let trials = arm.positions.iter().zip(&arm.y);
+            trials.map(|(&t, &y)| (g, t, y)).collect()
+        };
+        [of(a, 0.0), of(b, 1.0)].concat()
+    }
+
     fn arm(y: &[f64], positions: &[f64]) -> Arm {
         Arm::of_logs(y.to_vec(), positions.to_vec(), Better::Higher).unwrap()
     }
@@ -273,7 +431,15 @@ mod tests {
             &[noise[0], 0.3 + noise[1], 0.4 + noise[2], 0.7 + noise[3]],
             &[0.0, 3.0, 4.0, 7.0],
         );
-        let b = arm(&[0.6, 0.7, 1.0, 1.1], &[1.0, 2.0, 5.0, 6.0]);
+        let b = arm(
+            &[
+                0.6 + noise[0],
+                0.7 + noise[1],
+                1.0 + noise[2],
+                1.1 + noise[3],
+            ],
+            &[1.0, 2.0, 5.0, 6.0],
+        );
         let linear = Linear::of(&a, &b).unwrap();
         assert!(linear.drift.is_some());
         near(linear.d, 0.5);
@@ -292,6 +458,7 @@ mod tests {
         let linear = Linear::of(&a, &b).unwrap();
         let drift = linear.drift.unwrap();
         let free: Vec<_> = trials(&a, &b)
+            .into_iter()
             .map(|(g, t, y)| (g, t, y - linear.d * g - drift.slope * t))
             .collect();
         let level = mean(&free.iter().map(|r| r.2).collect::<Vec<_>>());

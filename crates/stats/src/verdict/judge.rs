@@ -1,6 +1,7 @@
 //! From a tested difference to a word.
 
 use super::estimate::Difference;
+use super::margin::Margin;
 use assay_lang::key;
 
 /// Levels and margin of a verdict.
@@ -10,8 +11,8 @@ pub struct Rule {
     pub alpha_difference: f64,
     /// Level of the test for equivalence.
     pub alpha_equivalence: f64,
-    /// Largest difference without a meaning, on the scale of logarithms.
-    pub margin: f64,
+    /// Differences without a meaning.
+    pub margin: Margin,
 }
 
 /// The four words, bare.
@@ -49,14 +50,12 @@ pub fn judge(difference: &dyn Difference, rule: &Rule) -> Judgement {
         (false, true) => Word::Slower,
         (false, false) => Word::NoConclusion,
     };
-    let nearest = match difference.interval(rule.alpha_difference) {
-        Some((low, high)) => low.max(-high),
-        None => f64::NEG_INFINITY,
-    };
+    let beyond = |(low, high)| low > rule.margin.high || high < rule.margin.low;
+    let interval = || difference.interval_of_difference(rule.alpha_difference);
     Judgement {
         word,
         tiny_difference: equivalent && differs,
-        beyond_margin: differs && !equivalent && nearest > rule.margin,
+        beyond_margin: differs && !equivalent && interval().is_some_and(beyond),
     }
 }
 
@@ -82,12 +81,12 @@ impl Qualification {
     }
 }
 
-/// One-sided at `alpha`: pass when the lower bound is above -`margin`, fail
-/// when the upper one is below.
-pub fn qualify(difference: &dyn Difference, alpha: f64, margin: f64) -> Qualification {
+/// One-sided at `alpha`: pass when the lower bound is above that of the margin, fail when the
+/// upper one is below.
+pub fn qualify(difference: &dyn Difference, alpha: f64, margin: Margin) -> Qualification {
     match difference.interval(2.0 * alpha) {
-        Some((low, _)) if low > -margin => Qualification::Pass,
-        Some((_, high)) if high < -margin => Qualification::Fail,
+        Some((low, _)) if low > margin.low => Qualification::Pass,
+        Some((_, high)) if high < margin.low => Qualification::Fail,
         _ => Qualification::Inconclusive,
     }
 }
@@ -100,7 +99,10 @@ mod tests {
     const RULE: Rule = Rule {
         alpha_difference: 0.05,
         alpha_equivalence: 0.05,
-        margin: 0.05,
+        margin: Margin {
+            low: -0.05,
+            high: 0.05,
+        },
     };
 
     /// With 10 degrees of freedom: t .025 = 2.228, t .05 = 1.812.
@@ -111,6 +113,7 @@ mod tests {
             df: 10.0,
             s: se,
             drift: None,
+            unequal: false,
         }
     }
 
@@ -145,7 +148,11 @@ mod tests {
             (-0.10, 0.01, Qualification::Fail),
             (-0.06, 0.01, Qualification::Inconclusive),
         ] {
-            assert_eq!(qualify(&linear(d, se), 0.05, 0.05), expected, "{d} {se}");
+            assert_eq!(
+                qualify(&linear(d, se), 0.05, RULE.margin),
+                expected,
+                "{d} {se}"
+            );
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use super::arm::Arm;
 use super::judge::Qualification;
+use super::margin::Margin;
+use super::moderation::Prior;
 use super::note::Note;
 use assay_model::figures::Better;
 use assay_model::run::Stopping;
 use assay_model::verdict::{Change, LEVEL, Verdict};
 
-/// Intervals that are shown have a confidence of 95 %, whatever level a verdict
-/// is held to.
-pub(crate) const SHOWN: f64 = 0.05;
+/// Level of the intervals of single changes, whatever level a verdict is held to.
+pub(crate) const ALONE: f64 = 0.05;
 
 assay_model::defaults! {
     /// Options of a comparison.
@@ -17,7 +18,7 @@ assay_model::defaults! {
     pub struct Options {
         /// Level of tests (0.05); smaller at the looks of a sequential plan.
         pub alpha: f64 = LEVEL,
-        /// Largest difference without a meaning, as a share (0.05).
+        /// Largest change of the quantity without a meaning, up or down, as a share (0.05).
         pub margin: f64 = 0.05,
         /// Fewest trials of a side for a verdict: 4, or 3 for results that were
         /// made elsewhere. Summaries are always let in with 3.
@@ -31,6 +32,10 @@ assay_model::defaults! {
         pub same_model: bool,
         /// Share of false findings among exploratory metrics (0.10).
         pub false_discovery: f64 = 0.10,
+        /// True if the question is whether B may take the place of A.
+        pub qualify: bool,
+        /// What others tell of the variances of few trials of A and of B; `None`: nothing.
+        pub priors: Option<[Prior; 2]>,
     }
 }
 
@@ -55,9 +60,9 @@ impl Options {
         }
     }
 
-    /// The margin on the scale of logarithms.
-    pub fn log_margin(&self) -> f64 {
-        self.margin.ln_1p()
+    /// Differences without a meaning of a quantity that is good this way.
+    pub fn margin_of(&self, better: Better) -> Margin {
+        Margin::of(self.margin, better)
     }
 }
 
@@ -98,7 +103,7 @@ pub struct VerdictRow {
     pub b: Option<Summary>,
     /// Which way the metric is good; `None` where it is not known.
     pub better: Option<Better>,
-    /// Difference of B from A, with the unadjusted interval of the first method; `None` if unknown.
+    /// Difference of B from A; `None` if unknown.
     pub change: Option<Change>,
     /// p value after correction for the other metrics of its family; `None`
     /// when it was not tested.
@@ -138,6 +143,19 @@ impl VerdictRow {
         !matches!(self.verdict, Verdict::NoConclusion { .. }) || self.p_adjusted.is_some()
     }
 
+    /// The row with the judgement of another one, of the same quantity in another unit.
+    #[must_use]
+    pub fn judged_as(&self, other: &Self) -> Self {
+        Self {
+            metric: self.metric.clone(),
+            unit: self.unit.clone(),
+            primary: self.primary,
+            a: self.a,
+            b: self.b,
+            ..other.clone()
+        }
+    }
+
     /// Without any word, for this reason.
     pub fn unjudged(metric: String, unit: String, primary: bool, why: Note) -> Self {
         Self {
@@ -155,7 +173,7 @@ pub(crate) const fn none(change: Option<Change>) -> Verdict {
 }
 
 /// From a difference of y, which is good upwards, to the change of the quantity itself in
-/// percent: where less is better it has the other sign, and the ends of its interval are
+/// percent: where less is better it has the other sign, and the ends of its interval of 95 % are
 /// swapped. `None` beyond all numbers.
 pub fn change(d: f64, interval: Option<(f64, f64)>, better: Better) -> Option<Change> {
     let percent = |d: f64| 100.0 * (better.sign() * d).exp_m1();
@@ -163,9 +181,12 @@ pub fn change(d: f64, interval: Option<(f64, f64)>, better: Better) -> Option<Ch
         Better::Higher => (percent(low), percent(high)),
         Better::Lower => (percent(high), percent(low)),
     });
+    let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
     percent(d).is_finite().then(|| Change {
         percent: percent(d),
-        interval: interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
+        interval,
+        confidence: 1.0 - ALONE,
+        ci95: interval,
     })
 }
 

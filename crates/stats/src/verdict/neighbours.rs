@@ -41,6 +41,7 @@ fn of(a: &Arm, b: &Arm) -> Option<Linear> {
         df: (n - 1) as f64,
         s: (spread / 2.0).sqrt(),
         drift: None,
+        unequal: false,
     })
 }
 

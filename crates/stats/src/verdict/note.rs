@@ -62,6 +62,10 @@ pub enum Note {
     DependsOnTails,
     /// Speed goes up and down from trial to trial.
     Alternating,
+    /// The change is not that of the geometric means: the drift is taken out.
+    WithoutDrift,
+    /// The change is not that of the geometric means: it is by ranks.
+    ByRanks,
     /// Equivalent although different.
     TinyDifference,
     /// The difference is this many percent at least.
@@ -261,6 +265,12 @@ impl Display for Note {
             ),
             Self::Alternating => f.write_str(
                 tr!("trials alternate: neighbouring ones differ more than all of them do, so they have to agree, which widens the interval; let the storage rest between trials (--idle)"),
+            ),
+            Self::WithoutDrift => f.write_str(
+                tr!("the change is without the drift over the session, which the figures of A and B contain"),
+            ),
+            Self::ByRanks => f.write_str(
+                tr!("the change is the median of all differences between a trial of B and one of A, not that of the means"),
             ),
             Self::TinyDifference => f.write_str(tr!("tiny real difference")),
             Self::BeyondMargin(margin) => f.write_str(&tr!("by at least {margin} %", margin = format_args!("{margin:.1}"))),

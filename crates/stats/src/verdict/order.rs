@@ -13,9 +13,55 @@ const CONFOUNDED: f64 = 0.3;
 const SLIGHTLY: f64 = 0.1;
 
 /// Returns true if the arms ran so much one after the other that drift and difference cannot be
-/// separated. False if the order of an arm is unknown.
+/// separated: all trials, or most of them where the others were run long before or after. False if
+/// the order of an arm is unknown.
 pub fn is_confounded(a: &[f64], b: &[f64]) -> bool {
-    confounding(a, b).is_some_and(|share| share > CONFOUNDED)
+    let is_far = |a: &[f64], b: &[f64]| confounding(a, b).is_some_and(|share| share > CONFOUNDED);
+    let Some((first, last)) = without_distant(a, b) else {
+        return is_far(a, b);
+    };
+    let near = |arm: &[f64]| -> Vec<f64> {
+        let near = arm.iter().filter(|place| (first..=last).contains(*place));
+        near.copied().collect()
+    };
+    is_far(a, b) || is_far(&near(a), &near(b))
+}
+
+/// First and last position of most of the trials, where a gap longer than all of these took
+/// separates them from each of the others; `None` where there is none.
+fn without_distant(a: &[f64], b: &[f64]) -> Option<(f64, f64)> {
+    let mut all: Vec<f64> = a.iter().chain(b).copied().collect();
+    if all.iter().any(|place| !place.is_finite()) {
+        return None;
+    }
+    all.sort_unstable_by(f64::total_cmp);
+    let most = all.len() / 2 + 1;
+    let mut near = all.as_slice();
+    loop {
+        let gap = |at: &usize| near[*at] - near[at - 1];
+        let at = (1..near.len()).max_by(|x, y| gap(x).total_cmp(&gap(y)))?;
+        let part = match 2 * at > near.len() {
+            true => &near[..at],
+            false => &near[at..],
+        };
+        let ends = |part: &[f64]| Some((*part.first()?, *part.last()?));
+        let (first, last) = ends(part)?;
+        if part.len() < most || gap(&at) <= last - first {
+            return ends(near).filter(|_| near.len() < all.len());
+        }
+        near = part;
+    }
+}
+
+/// Replaces positions by places in the common order of all trials: what a drift did in a gap is not
+/// known.
+pub(crate) fn rank(arms: &mut [&mut Arm]) {
+    let mut all: Vec<f64> = Vec::new();
+    all.extend(arms.iter().flat_map(|arm| &arm.positions));
+    all.sort_unstable_by(f64::total_cmp);
+    for place in arms.iter_mut().flat_map(|arm| &mut arm.positions) {
+        *place = all.partition_point(|other| other < place) as f64;
+    }
 }
 
 /// Returns true if the arms are spread so unevenly over the session that the drift matters.
@@ -123,6 +169,22 @@ mod tests {
         assert!(is_confounded(
             &[1.0, 2.0, 3.0, 4.0, 5.0, 1e9],
             &[6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
+        ));
+        for last in [1e9, 20.0] {
+            assert!(is_confounded(&[1.0, 2.0, 3.0, last], &[4.0, 5.0, 6.0, 7.0]));
+            assert!(is_confounded(
+                &[-last, 3.0, 4.0, 5.0, last],
+                &[6.0, 7.0, 8.0, 9.0, 10.0]
+            ));
+        }
+        // Sessions that each have both sides.
+        assert!(!is_confounded(
+            &[1.0, 4.0, 102.0, 103.0],
+            &[2.0, 3.0, 101.0, 104.0]
+        ));
+        assert!(!is_confounded(
+            &[1.0, 102.0, 201.0, 302.0],
+            &[2.0, 101.0, 202.0, 301.0]
         ));
         // One place was taken twice.
         assert!(is_confounded(&first, &[4.0, 5.0, 6.0, 7.0]));

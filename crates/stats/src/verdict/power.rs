@@ -4,9 +4,11 @@ use super::arm::Arm;
 use super::compare::compare_figures;
 use super::judge::Rule;
 use super::line::Options;
+use super::margin::Margin;
 use super::simulate::{Design, Noise, Scene, Way, log_deviation, sides_of};
-use super::trials::{Outlook, POWER, Test, called_effect, root_from};
-use assay_model::figures::Figure;
+use super::trials::{Outlook, POWER, Test, called_effect};
+use crate::distributions::root_from;
+use assay_model::figures::{Better, Figure};
 use assay_model::verdict::Verdict;
 
 /// Differences that `n` trials per side show in four of five comparisons.
@@ -29,16 +31,13 @@ pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<PowerRow>
     let rule = Rule {
         alpha_difference: alpha,
         alpha_equivalence: alpha,
-        margin: margin.ln_1p(),
+        margin: Margin::of(margin, Better::Higher),
     };
-    let percent = |effect: f64| {
-        let percent = 100.0 * (effect * s).exp_m1();
-        percent.is_finite().then_some(percent)
-    };
+    let percent = |share: f64| Some(100.0 * share).filter(|percent| percent.is_finite());
     let row = |&n: &u32| PowerRow {
         n,
-        difference_percent: percent(called_effect(&rule, s, n)),
-        equivalence_percent: percent(provable_margin(alpha, n)),
+        difference_percent: percent((called_effect(&rule, s, n) * s).exp_m1()),
+        equivalence_percent: percent(provable_margin(alpha, s, n)),
     };
     numbers.iter().filter(|n| **n >= 2).map(row).collect()
 }
@@ -117,22 +116,24 @@ pub fn promise_kept(cv: f64, n: u32, truth: f64, comparisons: u32, seed: u64) ->
     100.0 * found as f64 / f64::from(comparisons.max(1))
 }
 
-/// In standard deviations of one trial.
-fn provable_margin(alpha: f64, n: u32) -> f64 {
+/// As a share, for trials with the standard deviation `s`.
+fn provable_margin(alpha: f64, s: f64, n: u32) -> f64 {
     let test = Test::new(alpha, n);
-    if !test.likely_effect().is_finite() {
+    let likely = (test.likely_effect() * s).exp_m1();
+    if !likely.is_finite() {
         return f64::INFINITY;
     }
-    // Both ends of the margin have to be excluded.
-    root_from(test.likely_effect(), |margin| {
-        2.0 * test.tail(margin) - 1.0 - POWER
+    // Both ends of the margin have to be excluded; a rate does not fall by more than all.
+    root_from(likely, |share| {
+        let fall = -(-share.min(0.999)).ln_1p();
+        test.tail(share.ln_1p() / s) + test.tail(fall / s) - 1.0 - POWER
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::figures::{Better, Sample};
+    use assay_model::figures::Sample;
 
     /// Checks that the planned numbers of trials show the promised differences.
     #[test]
@@ -153,7 +154,7 @@ mod tests {
             let rule = Rule {
                 alpha_difference: 0.05,
                 alpha_equivalence: 0.05,
-                margin: f64::ln_1p(margin / 100.0),
+                margin: Margin::of(margin / 100.0, Better::Higher),
             };
             let outlook = Outlook {
                 d: 0.0,

@@ -17,7 +17,7 @@ use crate::unit::converted;
 use anova::Omnibus;
 use assay_model::figures::{Better, Figure};
 use assay_model::verdict::{Change, Verdict};
-use pairs::PairResults;
+use pairs::{Family, PairResults};
 use thiserror::Error;
 
 /// Ranking of several conditions over all metrics.
@@ -50,7 +50,7 @@ pub struct MetricRanking {
     pub omnibus_raw: Option<Omnibus>,
     /// The conditions, the best first.
     pub conditions: Vec<Ranked>,
-    /// Comparisons of all pairs, or of each condition with the baseline.
+    /// Comparisons of all pairs, or of each condition with the baseline alone.
     pub pairs: Vec<Pair>,
     /// Reasons and warnings.
     pub notes: Vec<Note>,
@@ -82,7 +82,7 @@ pub struct Pair {
     pub a: String,
     /// Condition under judgement.
     pub b: String,
-    /// Difference of B from A, with its unadjusted interval.
+    /// Difference of B from A.
     pub change: Option<Change>,
     /// p value after correction for the other conditions and the other metrics.
     pub p_adjusted: Option<f64>,
@@ -112,9 +112,10 @@ pub enum RankError {
 ///
 /// Each pair is judged as [`compare_figures`](super::compare::compare_figures) judges these two
 /// conditions, corrected for the number of conditions besides: of two conditions the words are
-/// the same, of more a pair has that word or "no conclusion". Where conditions were run one after
-/// another there are no letters and no verdicts, since a drift of 10 % makes differences of 70 %
-/// of such tables.
+/// the same, of more a pair has that word or "no conclusion". Against a baseline the comparisons
+/// with it are the only tests, and letters, ranks and the sentence follow from them. Where
+/// conditions were run one after another there are no letters and no verdicts, since a drift of
+/// 10 % makes differences of 70 % of such tables.
 ///
 /// # Errors
 /// With fewer than two conditions, or without the baseline.
@@ -138,24 +139,23 @@ pub fn rank_figures(
     let tables = of_metrics.iter();
     let mut tables: Vec<RankingTable<'_>> =
         tables.map(|of| RankingTable::of(of, options)).collect();
-    let all = pairs::judge(&tables, &pairs::all(&known), pairs::games_howell, options);
-    for (table, pairs) in tables.iter_mut().zip(all) {
+    let (pairs, family) = match baseline {
+        None => (pairs::all(&known), Family::EachPair),
+        Some(name) => (pairs::against(&known, name), Family::AllPairs),
+    };
+    let found = pairs::judge(&tables, &pairs, family, options);
+    for (table, pairs) in tables.iter_mut().zip(found) {
         table.take(pairs);
     }
     let of_device: Vec<&RankingTable<'_>> = tables.iter().filter(|t| t.ranking.of_device).collect();
-    let sentence = sentence::of(&of_device, &known);
+    let sentence = match baseline {
+        None => sentence::of(&of_device, &known),
+        Some(name) => sentence::against(&of_device, &known, name),
+    };
     let deciding = of_device.iter().filter(|table| table.decides());
     let deciding = deciding.map(|table| table.ranking.metric.clone()).collect();
-    let against = baseline.map(|name| {
-        let pairs = pairs::against(&known, name);
-        pairs::judge(&tables, &pairs, pairs::holm_of_conditions, options)
-    });
-    let mut metrics: Vec<MetricRanking> = tables.into_iter().map(|table| table.ranking).collect();
-    for (metric, pairs) in metrics.iter_mut().zip(against.into_iter().flatten()) {
-        metric.pairs = pairs;
-    }
     Ok(Ranking {
-        metrics,
+        metrics: tables.into_iter().map(|table| table.ranking).collect(),
         deciding,
         sentence,
     })

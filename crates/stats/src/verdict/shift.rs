@@ -2,6 +2,7 @@
 
 use super::arm::Arm;
 use super::estimate::{Difference, Linear};
+use super::margin::Margin;
 use crate::distributions::mann_whitney::MannWhitney;
 use crate::summary::median_of_sorted;
 use std::collections::HashMap;
@@ -90,8 +91,9 @@ impl Difference for Shift {
         (2.0 * self.tail(0.0, true).min(self.tail(0.0, false))).min(1.0)
     }
 
-    fn p_equivalence(&self, margin: f64) -> f64 {
-        self.tail(margin, true).max(self.tail(-margin, false))
+    fn p_equivalence(&self, margin: Margin) -> f64 {
+        self.tail(margin.high, true)
+            .max(self.tail(margin.low, false))
     }
 }
 
@@ -131,13 +133,14 @@ mod tests {
                 continue;
             };
             assert_eq!(found.p_difference() <= alpha, low > 0.0 || high < 0.0);
-            for margin in [0.05, 0.1, 0.2, 0.3] {
+            for share in [0.05, 0.1, 0.2, 0.3] {
+                let margin = Margin::of(share, Better::Higher);
                 let (low, high) = found.interval(2.0 * alpha).unwrap();
-                let inside = -margin < low && high < margin;
+                let inside = margin.holds(low) && margin.holds(high);
                 assert_eq!(
                     found.p_equivalence(margin) <= alpha,
                     inside,
-                    "{alpha} {margin}"
+                    "{alpha} {margin:?}"
                 );
             }
         }

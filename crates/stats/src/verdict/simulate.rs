@@ -8,6 +8,8 @@ use super::compare::compare_figures;
 use super::estimate::Difference;
 use super::judge::{Rule, Word, judge};
 use super::line::Options;
+use super::margin::Margin;
+use super::ranking::{Pair, rank_figures};
 use super::sequential::Plan;
 use super::shift::Tables;
 use assay_model::figures::{Better, Figure, Sample};
@@ -139,35 +141,127 @@ pub(crate) fn sides_of(
     (0..comparisons).map(move |_| trials(scene, &mut normal).map(figure))
 }
 
-/// Simulates tables with trials in this order of `A` and `B`, and counts those that end in faster
-/// or slower. Shares: `truth` is the advantage of B, `cv` the variation of trials, `drift` that of
-/// the session.
-pub fn found_in_order(
-    order: &str,
-    truth: f64,
-    cv: f64,
-    drift: f64,
-    tables: u32,
-    seed: u64,
-) -> usize {
-    let mut normal = Normal::new(seed);
-    let span = order.len().saturating_sub(1).max(1) as f64;
-    let words = (0..tables).map(|_| {
-        let mut sides = [Side::new(), Side::new()];
-        for (place, side) in order.chars().enumerate() {
-            let t = place as f64;
-            let is_b = side == 'B';
-            let shift = if is_b { truth.ln_1p() } else { 0.0 };
-            let y = shift + drift.ln_1p() * t / span + log_deviation(cv) * normal.next();
-            sides[usize::from(is_b)].push((y, t));
+/// A table with trials in a given order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ordered<'a> {
+    /// Side of each trial, `A` or `B`.
+    pub order: &'a str,
+    /// Positions that the table has; empty: the order is not told.
+    pub positions: &'a [f64],
+    /// By how much B is better, a share.
+    pub truth: f64,
+    /// Coefficients of variation of A and B, shares.
+    pub cv: [f64; 2],
+    /// Drift from the first trial to the last, a share.
+    pub drift: f64,
+}
+
+impl Ordered<'_> {
+    /// Simulates so many tables, and counts those that end in faster or slower.
+    pub fn found(&self, tables: u32, seed: u64) -> usize {
+        let mut normal = Normal::new(seed);
+        let span = self.order.len().saturating_sub(1).max(1) as f64;
+        let options = Options {
+            min_trials: 3,
+            ..Options::default()
+        };
+        let words = (0..tables).map(|_| {
+            let mut sides = [Side::new(), Side::new()];
+            for (place, side) in self.order.chars().enumerate() {
+                let is_b = side == 'B';
+                let shift = if is_b { self.truth.ln_1p() } else { 0.0 };
+                let drift = self.drift.ln_1p() * place as f64 / span;
+                let s = log_deviation(self.cv[usize::from(is_b)]);
+                let position = self.positions.get(place).copied().unwrap_or(f64::NAN);
+                sides[usize::from(is_b)].push((shift + drift + s * normal.next(), position));
+            }
+            let [a, b] = sides.map(figure);
+            compare_figures(&[a], &[b], &options)
+        });
+        let differ = |verdict: &Verdict| matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_));
+        words
+            .filter(|found| differ(&found.lines[0].verdict))
+            .count()
+    }
+}
+
+/// Conditions in rounds, ranked against the first one under a drift of 10 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Baseline {
+    /// Number of conditions.
+    pub conditions: usize,
+    /// Number of metrics.
+    pub metrics: usize,
+    /// Trials of each condition.
+    pub n: u32,
+    /// Coefficient of variation, a share.
+    pub cv: f64,
+    /// By how much the last condition is better, a share.
+    pub truth: f64,
+    /// Condition that varies five times as much.
+    pub noisy: Option<usize>,
+}
+
+impl Baseline {
+    /// Share in percent of so many tables that call alike conditions different, and of the
+    /// comparisons of the last condition that call it better.
+    pub fn found(&self, tables: u32, seed: u64) -> [f64; 2] {
+        let mut normal = Normal::new(seed);
+        let options = Options {
+            min_trials: 3,
+            ..Options::default()
+        };
+        let last = (self.conditions - 1).to_string();
+        let (mut wrong, mut right) = (0, 0);
+        for _ in 0..tables {
+            let figures = self.figures(&mut normal);
+            let Ok(ranking) = rank_figures(&figures, Some("0"), &options) else {
+                continue;
+            };
+            let pairs = ranking.metrics.iter().flat_map(|metric| &metric.pairs);
+            let differ =
+                |pair: &&Pair| !matches!(pair.verdict.word(), "equivalent" | "no conclusion");
+            let (of_last, others): (Vec<&Pair>, Vec<&Pair>) = pairs
+                .filter(differ)
+                .partition(|pair| pair.b == last && self.truth > 0.0);
+            wrong += usize::from(!others.is_empty());
+            right += of_last.len();
         }
-        let [a, b] = sides.map(figure);
-        compare_figures(&[a], &[b], &Options::default())
-    });
-    let differ = |verdict: &Verdict| matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_));
-    words
-        .filter(|found| differ(&found.lines[0].verdict))
-        .count()
+        let tables = f64::from(tables);
+        let comparisons = tables * self.metrics as f64;
+        [wrong as f64 / tables, right as f64 / comparisons].map(|share| 100.0 * share)
+    }
+
+    fn figures(&self, normal: &mut Normal) -> Vec<Figure> {
+        let order = rounds(1, self.conditions, self.n, normal.rng.next_u64());
+        let order: Vec<usize> = order
+            .into_iter()
+            .filter_map(|slot| slot.condition.filter(|_| slot.trial > 0))
+            .collect();
+        let mut figures = Vec::new();
+        for metric in 0..self.metrics {
+            let mut sides = vec![Side::new(); self.conditions];
+            for (place, &condition) in order.iter().enumerate() {
+                let factor = if self.noisy == Some(condition) {
+                    5.0
+                } else {
+                    1.0
+                };
+                let is_last = condition + 1 == self.conditions;
+                let shift = if is_last { self.truth.ln_1p() } else { 0.0 };
+                let t = place as f64;
+                let drift = 0.1_f64.ln_1p() * t / order.len() as f64;
+                let noise = log_deviation(factor * self.cv) * normal.next();
+                sides[condition].push((shift + drift + noise, t));
+            }
+            figures.extend(sides.into_iter().enumerate().map(|(number, side)| Figure {
+                condition: number.to_string(),
+                metric: metric.to_string(),
+                ..figure(side)
+            }));
+        }
+        figures
+    }
 }
 
 /// A side as comparisons take it.
@@ -252,7 +346,7 @@ fn look(
     let (Ok(a), Ok(b)) = (arm(&sides[0]), arm(&sides[1])) else {
         return (Word::NoConclusion, false);
     };
-    let Ok(estimate) = Estimate::of(&a, &b, tables) else {
+    let Ok(estimate) = Estimate::of(&a, &b, None, tables) else {
         return (Word::NoConclusion, false);
     };
     let difference: &dyn Difference = match scene.method {
@@ -262,7 +356,7 @@ fn look(
     let rule = Rule {
         alpha_difference: alpha,
         alpha_equivalence: alpha,
-        margin: scene.margin.ln_1p(),
+        margin: Margin::of(scene.margin, Better::Higher),
     };
     let truth = scene.truth.ln_1p();
     let interval = difference.interval(0.05);

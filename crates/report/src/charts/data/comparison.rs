@@ -109,25 +109,15 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
             .collect(),
     });
     let centre = |stats: &Statistics| stats.geometric_mean.unwrap_or(stats.mean);
-    let means = |mark, name: &str| Series {
-        name: name.to_owned(),
+    let means = Series {
+        name: tr!("geometric mean").to_owned(),
         tint: Tint::Ink,
-        mark,
+        mark: SeriesStyle::Line,
         points: (0_usize..)
             .zip(&stats)
-            .map(|(side, stats)| Point {
-                ends: stats
-                    .interval
-                    .map(|interval| (interval.low, interval.high))
-                    .filter(|_| mark == SeriesStyle::Intervals),
-                ..Point::at(place(side), centre(stats))
-            })
+            .map(|(side, stats)| Point::at(place(side), centre(stats)))
             .collect(),
     };
-    let series = [
-        means(SeriesStyle::Line, tr!("geometric mean")),
-        means(SeriesStyle::Intervals, tr!("its 95 % interval")),
-    ];
     let words = [0, 1].map(|side| {
         tr!(
             "{mean} ({values})",
@@ -159,7 +149,7 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
                 measure.clone(),
                 Scale::Close,
             ),
-            series.into_iter().chain(dots).collect(),
+            std::iter::once(means).chain(dots).collect(),
         ),
     })
 }

@@ -20,27 +20,20 @@ pub const WIDEST: f64 = 100.0;
 /// A chart for each metric that decides.
 pub fn charts(verdicts: &Verdicts) -> Vec<Chart> {
     let all = verdicts.all.metrics.iter();
-    let both = all.filter_map(|metric| {
-        let mut against = verdicts.against.metrics.iter();
-        Some((metric, against.find(|other| other.metric == metric.metric)?))
-    });
-    both.map(|(metric, against)| chart(metric, against, &verdicts.baseline))
-        .collect()
+    all.map(|metric| chart(metric, verdicts)).collect()
 }
 
-fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Chart {
+fn chart(metric: &MetricRanking, verdicts: &Verdicts) -> Chart {
+    let baseline = &verdicts.baseline;
     let rows: Vec<(&Ranked, Option<&Pair>)> = metric
         .conditions
         .iter()
-        .map(|ranked| {
-            let mut pairs = against.pairs.iter();
-            (ranked, pairs.find(|pair| pair.b == ranked.condition))
-        })
+        .map(|ranked| (ranked, verdicts.against(metric, &ranked.condition)))
         .collect();
     let words = rows.iter().map(|(ranked, pair)| {
         let change = pair.and_then(|pair| pair.change);
         let change = change.map_or_else(|| tr!("nothing to compare").to_owned(), change_in_words);
-        let change = if ranked.condition == baseline {
+        let change = if ranked.condition == *baseline {
             tr!("the baseline").to_owned()
         } else {
             change
@@ -55,7 +48,7 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
         name: clean(&ranked.condition),
         change: pair
             .and_then(|pair| pair.change)
-            .or((ranked.condition == baseline).then_some(ZERO)),
+            .or((ranked.condition == *baseline).then_some(ZERO)),
         tint: pair.map_or(UNTOLD, |pair| tint(&pair.verdict)),
         words: ranked.letters.clone().unwrap_or_default(),
     });
@@ -86,6 +79,8 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
 const ZERO: Change = Change {
     percent: 0.0,
     interval: None,
+    confidence: 1.0,
+    ci95: None,
 };
 
 /// `+4.2 % (+1.0 .. +7.5 %)`.
@@ -173,7 +168,7 @@ pub fn changes(bars: &[Bar], label: &str) -> Body {
     });
     let series = series.filter(|series| !series.points.is_empty());
     let intervals = Series {
-        name: tr!("95 % interval").to_owned(),
+        name: tr!("interval that decided").to_owned(),
         tint: Tint::Ink,
         mark: SeriesStyle::Intervals,
         points: known().map(interval).collect(),

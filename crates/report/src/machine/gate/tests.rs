@@ -141,7 +141,7 @@ fn tap_has_a_block_for_each_case() {
             .any(|f| line.contains(f))
     };
     let (figures, others): (Vec<&str>, Vec<&str>) = text.lines().partition(is_figure);
-    assert_eq!(figures.len(), 2 * 8, "{figures:?}");
+    assert_eq!(figures.len(), 2 * 10, "{figures:?}");
     insta::assert_snapshot!(others.join("\n"));
 }
 

@@ -161,8 +161,7 @@ fn options() -> Options {
 }
 
 fn page(import: &Import) -> String {
-    let first = &import.results.figures[0].condition;
-    let verdicts = Verdicts::of_figures(&import.results.figures, first, options());
+    let verdicts = Verdicts::of_figures(&import.results.figures, options());
     let mut out = Vec::new();
     html::write_import(import, verdicts.as_ref(), &mut out).unwrap();
     String::from_utf8(out).unwrap()

@@ -2,7 +2,7 @@
 
 use crate::results::comparison::{Compared, Power, Ranked};
 use assay_lang::in_english;
-use assay_model::verdict::Verdict;
+use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::line::{Summary, VerdictRow};
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
 use serde_json::{Value, json};
@@ -27,7 +27,9 @@ fn row(line: &VerdictRow, compared: &Compared<'_>) -> Value {
         "b": compared.b,
         "better": line.better,
         "change_pct": line.change.map(|change| change.percent),
-        "ci95_pct": line.change.and_then(|change| change.interval),
+        "interval_pct": line.change.and_then(|change| change.interval),
+        "confidence_pct": confidence_percent(line.change),
+        "ci95_pct": line.change.and_then(|change| change.ci95),
         "p_adjusted": line.p_adjusted,
         "verdict": line.verdict.word(),
         "trials_needed": trials_needed(&line.verdict),
@@ -46,6 +48,11 @@ fn row(line: &VerdictRow, compared: &Compared<'_>) -> Value {
 
 fn cv_percent(summary: &Summary) -> Option<f64> {
     summary.cv.map(|cv| 100.0 * cv)
+}
+
+fn confidence_percent(change: Option<Change>) -> Option<f64> {
+    let shown = change.filter(|change| change.interval.is_some());
+    shown.map(|change| 100.0 * change.confidence)
 }
 
 fn sentences(all: &[impl ToString]) -> Vec<String> {
@@ -144,7 +151,9 @@ fn ranked_pair(metric: &MetricRanking, pair: &Pair) -> Value {
         "b": pair.b,
         "better": metric.better,
         "change_pct": pair.change.map(|change| change.percent),
-        "ci95_pct": pair.change.and_then(|change| change.interval),
+        "interval_pct": pair.change.and_then(|change| change.interval),
+        "confidence_pct": confidence_percent(pair.change),
+        "ci95_pct": pair.change.and_then(|change| change.ci95),
         "p_adjusted": pair.p_adjusted,
         "verdict": pair.verdict.word(),
         "trials_needed": trials_needed(&pair.verdict),

@@ -30,7 +30,7 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
         series: tr!("Side"),
         said: vec![
             Column::number(tr!("Change")),
-            Column::number(tr!("95 % interval")),
+            Column::number(tr!("interval")),
             Column::text(tr!("Verdict")),
             Column::text(tr!("Because")),
         ],
@@ -84,7 +84,7 @@ fn rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
             .lines
             .iter()
             .find(|line| line.metric == metric);
-        let mut said = line.map(said);
+        let mut said = line.map(|line| said(compared, line));
         for (side, source) in &sources {
             let its = source
                 .figures
@@ -104,12 +104,12 @@ fn rows<'a>(compared: &'a Compared<'a>) -> Vec<FigureRow<'a>> {
     rows
 }
 
-fn said(line: &VerdictRow) -> Vec<Cell> {
+fn said(compared: &Compared<'_>, line: &VerdictRow) -> Vec<Cell> {
     let because: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
     vec![
         Cell::change(line.change),
         Cell::interval(line.change),
-        Cell::Verdict(line.verdict.word()),
+        Cell::Verdict(compared.word_in_english(line)),
         clean(&because.join("; ")).into(),
     ]
 }

@@ -311,7 +311,7 @@ impl Page<'_> {
 fn heads(column: &Column, table: &Table, index: usize) -> Vec<String> {
     let mut cells = table.rows.iter().filter_map(|row| row.cells.get(index));
     let ends = cells.find_map(|cell| match cell {
-        Cell::Interval(..) => Some([tr!("95 % low"), tr!("95 % high")]),
+        Cell::Interval(..) => Some([tr!("interval from"), tr!("interval to")]),
         Cell::Spread { .. } => Some([tr!("Lowest"), tr!("Highest")]),
         _ => None,
     });

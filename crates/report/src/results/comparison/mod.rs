@@ -233,10 +233,15 @@ impl<'a> Compared<'a> {
 
     /// The word for a line: its verdict, or its qualification where that was asked.
     pub fn word(&self, line: &VerdictRow) -> &'static str {
-        translated(match self.qualify {
+        translated(self.word_in_english(line))
+    }
+
+    /// The same word, not translated.
+    pub fn word_in_english(&self, line: &VerdictRow) -> &'static str {
+        match self.qualify {
             true => line.qualification.word(),
             false => line.verdict.word(),
-        })
+        }
     }
 
     /// The word for a line with what it rests on, safe to show.
@@ -245,7 +250,8 @@ impl<'a> Compared<'a> {
         if let Some(change) = line.change {
             reason.push_str(&format!(", {}", percent(change)));
             if let Some(ends) = ends(change) {
-                reason.push_str(&tr!(" (95 % interval {ends})", ends));
+                let confidence = (1e4 * change.confidence).round() / 1e2;
+                reason.push_str(&tr!(" ({confidence} % interval {ends})", confidence, ends));
             }
         }
         for note in &line.notes {

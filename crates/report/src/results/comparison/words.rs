@@ -208,7 +208,10 @@ fn pair_words(pair: &Pair, baseline: bool) -> String {
         Verdict::Equivalent(_) => enumerate(&[&pair.b, &pair.a]),
         _ => tr!("{b} than {a}", b = pair.b, a = pair.a),
     };
-    let Some(Change { percent, interval }) = pair.change else {
+    let Some(Change {
+        percent, interval, ..
+    }) = pair.change
+    else {
         return name;
     };
     match interval {

@@ -6,12 +6,14 @@ use crate::summary::mean;
 use crate::verdict::arm::Arm;
 use crate::verdict::line::Options;
 use crate::verdict::note::Note;
-use crate::verdict::order::is_confounded;
+use crate::verdict::order::{self, is_confounded};
 
 /// Takes the drift that all conditions share out of the trials; nothing is done where the
 /// order is not known. Tells what is said of pairs of which one was run after the other,
 /// where there are any.
 pub(super) fn straighten(entries: &mut [ConditionTrials<'_>], options: &Options) -> Option<Note> {
+    let mut arms: Vec<&mut Arm> = entries.iter_mut().map(|entry| &mut entry.arm).collect();
+    order::rank(&mut arms);
     let mut places: Vec<f64> = Vec::new();
     for ConditionTrials { arm, .. } in entries.iter() {
         places.extend(&arm.positions);

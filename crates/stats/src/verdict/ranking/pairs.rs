@@ -2,13 +2,12 @@
 
 use super::letters::pairs as each_two;
 use super::{ConditionTrials, Pair, RankingTable};
-use crate::distributions::range;
-use crate::verdict::adjust::holm;
 use crate::verdict::candidate::Candidate;
 use crate::verdict::combined::Level;
 use crate::verdict::compare::{Unjudged, candidate, conclude_all};
-use crate::verdict::estimate::Linear;
+use crate::verdict::estimate::{AmongAll, Linear};
 use crate::verdict::line::Options;
+use crate::verdict::moderation::Prior;
 use crate::verdict::note::Note;
 use crate::verdict::shift::Tables;
 use assay_model::figures::Better;
@@ -88,33 +87,58 @@ pub(super) fn against<'a>(conditions: &'a [String], baseline: &'a str) -> Vec<(&
     others.map(|other| (baseline, other.as_str())).collect()
 }
 
-/// Judges pairs of conditions on all metrics together, as a comparison of these two does, and
-/// returns the pairs of each metric. `correct` gives the p values that the number of conditions
-/// leaves of those of one metric: none is taken for smaller than the comparison finds it, so
-/// that a ranking calls nothing different that a comparison leaves open. With Holm's correction
-/// over the metrics on top, a ranking of conditions that are alike shows any difference at most
-/// as often as one comparison.
+/// Family of tests that a pair of conditions belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    /// The metrics of a pair, each held to the test of all pairs besides: a ranking calls nothing
+    /// different that a comparison of the two leaves open.
+    EachPair,
+    /// All metrics of all pairs: the comparisons with a baseline.
+    AllPairs,
+}
+
+/// Judges pairs of conditions as a comparison of these two does, and returns the pairs of each
+/// metric. Of conditions that are alike a ranking shows any difference at most as often as one
+/// comparison.
 pub(super) fn judge(
     metrics: &[RankingTable<'_>],
     pairs: &[(&str, &str)],
-    correct: Correction,
+    family: Family,
     options: &Options,
 ) -> Vec<Vec<Pair>> {
     let mut tables = Tables::default();
-    let mut columns: Vec<Vec<Option<Judged>>> = metrics
-        .iter()
-        .map(|metric| column(metric, pairs, correct, options, &mut tables))
-        .collect();
+    let priors = match family {
+        Family::EachPair => None,
+        Family::AllPairs => Prior::of_table(&metrics.iter().map(variances).collect::<Vec<_>>()),
+    };
+    let mut families: Vec<Vec<(usize, usize, Judged)>> = Vec::new();
+    for (index, pair) in pairs.iter().enumerate() {
+        if family == Family::EachPair || families.is_empty() {
+            families.push(Vec::new());
+        }
+        for (number, metric) in metrics.iter().enumerate() {
+            let prior = |name: &str| Some(priors.as_ref()?[number][metric.index(name)?]);
+            let options = Options {
+                priors: prior(pair.0).zip(prior(pair.1)).map(|(a, b)| [a, b]),
+                ..*options
+            };
+            let judged = judged(metric, pair, family, &options, &mut tables);
+            let place = families.last_mut().zip(judged);
+            if let Some((tests, judged)) = place {
+                tests.push((number, index, judged));
+            }
+        }
+    }
     let mut found: Vec<Vec<Pair>> = metrics.iter().map(|_| Vec::new()).collect();
-    for (index, (a, b)) in pairs.iter().enumerate() {
-        let of_pair = columns.iter_mut().enumerate();
-        let of_pair = of_pair.filter_map(|(metric, column)| Some((metric, column[index].take()?)));
-        let (places, together): (Vec<usize>, Vec<Judged>) = of_pair.unzip();
+    for tests in families {
+        let places: Vec<(usize, usize)> = tests.iter().map(|(m, pair, _)| (*m, *pair)).collect();
+        let together = tests.into_iter().map(|(.., judged)| judged).collect();
         let rows = conclude_all(together, options, &mut tables);
-        for (metric, row) in places.into_iter().zip(rows) {
+        for ((metric, index), row) in places.into_iter().zip(rows) {
+            let (a, b) = pairs[index];
             found[metric].push(Pair {
-                a: (*a).to_owned(),
-                b: (*b).to_owned(),
+                a: a.to_owned(),
+                b: b.to_owned(),
                 change: row.change,
                 p_adjusted: row.p_adjusted,
                 verdict: row.verdict,
@@ -125,70 +149,32 @@ pub(super) fn judge(
     found
 }
 
+/// Variances of the conditions of a metric, 0 where unknown.
+fn variances(metric: &RankingTable<'_>) -> Vec<(f64, f64)> {
+    let arms = metric.entries.iter().map(|entry| &entry.arm);
+    arms.map(|arm| (arm.variance.unwrap_or(0.0), arm.n as f64 - 1.0))
+        .collect()
+}
+
 type Judged = Result<Candidate, Unjudged>;
 
-/// From the pairs of one metric to the least p value that each may have.
-pub(super) type Correction = fn(&RankingTable<'_>, &[(&str, &str)], &[Option<f64>]) -> Vec<f64>;
-
-/// A metric's candidates, `None` for pairs of which a side has no usable trials.
-fn column(
+/// A pair on one metric; `None` where a side has no usable trials.
+fn judged(
     metric: &RankingTable<'_>,
-    pairs: &[(&str, &str)],
-    correct: Correction,
+    (a, b): &(&str, &str),
+    family: Family,
     options: &Options,
     tables: &mut Tables,
-) -> Vec<Option<Judged>> {
-    let mut column: Vec<Option<Judged>> = pairs
-        .iter()
-        .map(|(a, b)| {
-            let (a, b) = (metric.entry(a)?.figure, metric.entry(b)?.figure);
-            Some(candidate(a, b, Level::Trials, options, tables))
-        })
-        .collect();
-    let p: Vec<Option<f64>> = column
-        .iter()
-        .map(|judged| judged.as_ref()?.as_ref().ok()?.p())
-        .collect();
-    for (judged, least) in column.iter_mut().zip(correct(metric, pairs, &p)) {
-        if let Some(Ok(candidate)) = judged {
-            candidate.hold_to(least);
-        }
+) -> Option<Judged> {
+    let (a, b) = (metric.entry(a)?, metric.entry(b)?);
+    let mut judged = candidate(a.figure, b.figure, Level::Trials, options, tables);
+    // Two conditions are one comparison.
+    let several = family == Family::EachPair && metric.entries.len() > 2;
+    if let (Ok(candidate), true, Ok(linear)) = (&mut judged, several, Linear::of(&a.arm, &b.arm)) {
+        candidate.hold_to(AmongAll {
+            linear,
+            conditions: metric.entries.len(),
+        });
     }
-    column
-}
-
-/// Games and Howell (1976) for all pairs: q = sqrt(2) |t| of Welch, tested against the
-/// studentized range of k means. Two conditions are one comparison, which needs no correction.
-pub(super) fn games_howell(
-    metric: &RankingTable<'_>,
-    pairs: &[(&str, &str)],
-    _p: &[Option<f64>],
-) -> Vec<f64> {
-    let k = metric.entries.len();
-    let least = |(a, b): &(&str, &str)| {
-        let (a, b) = (metric.entry(a)?, metric.entry(b)?);
-        let linear = Linear::of(&a.arm, &b.arm).ok()?;
-        let q = std::f64::consts::SQRT_2 * linear.d.abs() / linear.se;
-        Some(range::upper_tail(q, k, linear.df))
-    };
-    let of_pair = |pair| match k {
-        0..=2 => 0.0,
-        _ => least(pair).unwrap_or(1.0),
-    };
-    pairs.iter().map(of_pair).collect()
-}
-
-/// Holm's correction for the conditions that are held to a baseline.
-pub(super) fn holm_of_conditions(
-    _metric: &RankingTable<'_>,
-    _pairs: &[(&str, &str)],
-    p: &[Option<f64>],
-) -> Vec<f64> {
-    let tested: Vec<f64> = p.iter().flatten().copied().collect();
-    let mut adjusted = holm(&tested, 1.0).into_iter();
-    let of_pair = |p: &Option<f64>| p.and_then(|_| adjusted.next());
-    let adjusted = p.iter().map(of_pair);
-    adjusted
-        .map(|found| found.map_or(1.0, |found| found.p))
-        .collect()
+    Some(judged)
 }

@@ -9,6 +9,8 @@ use std::fmt::{self, Display, Formatter};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standings {
     front: Front,
+    /// Conditions beside a baseline.
+    beside: Vec<Beside>,
     /// The most often slower first.
     slower: Vec<Slower>,
     /// Slower than another, but not than those at the front.
@@ -34,6 +36,46 @@ enum Front {
     Equivalent(Vec<String>),
     /// Several others.
     NotApart(Vec<String>),
+    /// A baseline, which is all that the others were compared with.
+    Baseline(String),
+}
+
+/// A condition beside the baseline: on how many metrics it is better, worse and equivalent.
+#[derive(Clone, Debug, PartialEq)]
+struct Beside {
+    name: String,
+    faster: usize,
+    slower: usize,
+    equivalent: usize,
+}
+
+/// Counts what each condition is against `baseline`.
+pub(super) fn against(
+    tables: &[&RankingTable<'_>],
+    conditions: &[String],
+    baseline: &str,
+) -> Standings {
+    let on = |is: &dyn Fn(&RankingTable<'_>) -> bool| tables.iter().filter(|t| is(t)).count();
+    let judged = |name: &&String| tables.iter().any(|table| table.is_judged(name));
+    let others = conditions.iter().filter(|name| *name != baseline);
+    let (others, unjudged): (Vec<&String>, Vec<&String>) = others.partition(judged);
+    let beside = others.iter().map(|name| Beside {
+        name: (*name).clone(),
+        faster: on(&|table| table.is_slower(baseline, name)),
+        slower: on(&|table| table.is_slower(name, baseline)),
+        equivalent: on(&|table| table.is_equivalent(name, baseline)),
+    });
+    Standings {
+        front: match others.is_empty() {
+            true => Front::Unjudged,
+            false => Front::Baseline(baseline.to_owned()),
+        },
+        beside: beside.collect(),
+        slower: Vec::new(),
+        apart: Vec::new(),
+        unjudged: owned(&unjudged),
+        metrics: tables.len(),
+    }
 }
 
 /// A condition that is slower than some at the front.
@@ -78,6 +120,7 @@ pub(super) fn of(tables: &[&RankingTable<'_>], conditions: &[String]) -> Standin
             },
             (false, false) => front(tables, &leaders),
         },
+        beside: Vec::new(),
         unjudged: owned(&unjudged),
         slower: slower.collect(),
         apart: apart.into_iter().map(|(_, name)| name.clone()).collect(),
@@ -125,6 +168,8 @@ impl Display for Standings {
             return f.write_str(&none);
         }
         self.front.fmt(f)?;
+        let beside = self.beside.iter().map(|beside| beside.told(self.metrics));
+        f.write_str(&beside.collect::<Vec<_>>().join(", "))?;
         for (place, slower) in self.slower.iter().enumerate() {
             f.write_str(if place == 0 { "; " } else { ", " })?;
             f.write_str(&slower.told(place == 0, self.metrics))?;
@@ -156,8 +201,43 @@ impl Display for Front {
             Self::One(one) => tr!("{one} is best: nothing beats it on any metric", one),
             Self::Equivalent(names) => tr!("{names} are equivalent", names = enumerate(names)),
             Self::NotApart(names) => tr!("{names} cannot be told apart", names = enumerate(names)),
+            Self::Baseline(name) => tr!("against {name}: ", name),
         };
         f.write_str(&told)
+    }
+}
+
+impl Beside {
+    fn told(&self, metrics: usize) -> String {
+        let Self {
+            name,
+            faster,
+            slower,
+            equivalent,
+        } = self;
+        match (*faster, *slower) {
+            (0, 0) if *equivalent == metrics => tr!("{name} is equivalent", name),
+            (0, 0) => tr!("{name} cannot be told from it", name),
+            (_, 0) => tr!(
+                "{name} is faster on {faster} of {metrics}",
+                name,
+                faster,
+                metrics
+            ),
+            (0, _) => tr!(
+                "{name} is slower on {on} of {metrics}",
+                name,
+                on = slower,
+                metrics
+            ),
+            _ => tr!(
+                "{name} is faster on {faster} and slower on {slower} of {metrics}",
+                name,
+                faster,
+                slower,
+                metrics
+            ),
+        }
     }
 }
 

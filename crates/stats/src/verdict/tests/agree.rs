@@ -1,12 +1,16 @@
-//! A ranking and a comparison of the same trials never contradict each other.
+//! Verdicts agree: that of a ranking with that of a comparison, the interval beside a verdict with
+//! its word, and both of a quantity that is there in two units.
 
 use crate::verdict::compare::compare_figures;
-use crate::verdict::line::Options;
+use crate::verdict::judge::Qualification;
+use crate::verdict::line::{Options, VerdictRow};
+use crate::verdict::note::Note;
 use crate::verdict::ranking::{Ranking, rank_figures};
 use crate::verdict::simulate::Normal;
-use assay_model::figures::Figure;
+use assay_model::figures::{Better, Figure, Sample};
 use assay_model::plan::rounds;
-use assay_model::verdict::Verdict;
+use assay_model::verdict::{Change, Verdict};
+use std::collections::BTreeMap;
 
 const METRICS: [&str; 3] = ["x", "y", "z"];
 
@@ -114,4 +118,222 @@ fn a_ranking_of_alike_conditions_finds_a_difference_as_seldom_as_a_comparison() 
             "{conditions} conditions, {n} trials, {metrics} metrics: {percent} %"
         );
     }
+}
+
+/// Four trials each, with variances that are moderated by those of the others.
+#[test]
+fn against_a_baseline_few_trials_find_differences_and_alike_conditions_none() {
+    let called = |step: f64, tables: u64| -> usize {
+        let found = (0..tables).map(|seed| ranked(&session(4, 4, 3, step, seed), Some("c0")));
+        let of_table = |ranking: Ranking| {
+            let pairs = ranking.metrics.iter().flat_map(|metric| &metric.pairs);
+            let differ = |verdict: &Verdict| matches!(verdict, Verdict::Faster(_));
+            let slower = |verdict: &Verdict| matches!(verdict, Verdict::Slower(_));
+            let (mut n, mut any) = (0, 0);
+            for pair in pairs {
+                n += usize::from(differ(&pair.verdict));
+                any |= usize::from(differ(&pair.verdict) || slower(&pair.verdict));
+            }
+            if step > 0.0 { n } else { any }
+        };
+        found.map(of_table).sum()
+    };
+    let (alike, found) = (called(0.0, 300), called(0.08, 40));
+    assert!(alike <= 30, "{alike} of 300");
+    assert!(found >= 150, "{found} of 360");
+}
+
+/// The word that an interval alone gives, within a margin in percent.
+fn word_of(interval: (f64, f64), better: Better, margin: f64) -> &'static str {
+    let (low, high) = interval;
+    match (low, high) {
+        _ if -margin <= low && high <= margin => "equivalent",
+        _ if (low > 0.0 && better == Better::Higher) || (high < 0.0 && better == Better::Lower) => {
+            "faster"
+        }
+        _ if low > 0.0 || high < 0.0 => "slower",
+        _ => "no conclusion",
+    }
+}
+
+/// The qualification that an interval alone gives.
+fn qualification_of((low, high): (f64, f64), better: Better, margin: f64) -> Qualification {
+    let [worse, best] = match better {
+        Better::Higher => [low, high],
+        Better::Lower => [-high, -low],
+    };
+    match (worse, best) {
+        _ if worse > -margin => Qualification::Pass,
+        _ if best < -margin => Qualification::Fail,
+        _ => Qualification::Inconclusive,
+    }
+}
+
+/// Returns true if a reason may withhold the verdict, beside which no interval stands then.
+fn is_withheld(notes: &[Note]) -> bool {
+    let reason = |note: &Note| {
+        note.is_on_drift()
+            || matches!(
+                note,
+                Note::TooFew(..)
+                    | Note::NoEstimate(_)
+                    | Note::DependsOnTrial(..)
+                    | Note::TradeOff(_)
+                    | Note::OnlyTogether(_)
+            )
+    };
+    notes.iter().any(reason)
+}
+
+fn check(
+    change: Option<Change>,
+    word: &str,
+    expected: impl Fn((f64, f64)) -> String,
+    notes: &[Note],
+) {
+    match change.and_then(|change| change.interval) {
+        Some(interval) => assert_eq!(word, expected(interval), "{change:?} {notes:?}"),
+        None => assert!(
+            ["no conclusion", "inconclusive"].contains(&word),
+            "{word} without an interval: {notes:?}"
+        ),
+    }
+}
+
+/// Sides of random numbers, spreads, orders and differences; each rate is there in two units.
+fn sides(normal: &mut Normal, better: Better) -> [Vec<Figure>; 2] {
+    let numbers =
+        [0, 1].map(|_| usize::try_from(3 + normal.rng.next_u64() % 10).expect("a small number"));
+    let mut pick = |least: f64, most: f64| least + (most - least) * normal.rng.fraction();
+    let (cv, truth, drift) = (pick(0.002, 0.1), pick(-0.15, 0.15), pick(-0.1, 0.1));
+    let in_turn = pick(0.0, 1.0) < 0.5;
+    let mut of = |side: usize, metric: &str| {
+        let places: Vec<f64> = (0..numbers[side])
+            .map(|trial| (2 * trial + side) as f64)
+            .collect();
+        let values: Vec<f64> = places
+            .iter()
+            .map(|t| {
+                let far = if normal.rng.fraction() < 0.03 {
+                    1.0
+                } else {
+                    0.0
+                };
+                let y = truth * side as f64 + 0.05 * drift * t + cv * normal.next() + far;
+                1e5 * y.exp()
+            })
+            .collect();
+        let rounded = values.iter().map(|iops| (iops * 4.096).round()).collect();
+        let figure = |metric: String, values: Vec<f64>, primary: bool| Figure {
+            metric,
+            primary,
+            better: Some(better),
+            sample: Sample::Values {
+                values,
+                positions: if in_turn { places.clone() } else { Vec::new() },
+            },
+            ..super::of_values(&[])
+        };
+        [
+            figure(format!("{metric}: kB/s"), rounded, false),
+            figure(format!("{metric}: IOPS"), values, true),
+        ]
+    };
+    let mut all = |side: usize| METRICS.iter().flat_map(|metric| of(side, metric)).collect();
+    [all(0), all(1)]
+}
+
+/// Asked for a verdict or a qualification, of rates and of times, at several margins.
+#[test]
+fn the_interval_beside_a_verdict_is_the_one_that_decided() {
+    let mut normal = Normal::new(3);
+    let mut words: BTreeMap<&str, u32> = BTreeMap::new();
+    for round in 0..1_500 {
+        let better = [Better::Higher, Better::Lower][round % 2];
+        let margin = [0.02, 0.05, 0.2][round % 3];
+        let [a, b] = sides(&mut normal, better);
+        for qualify in [false, true] {
+            let options = Options {
+                margin,
+                qualify,
+                ..Options::default()
+            };
+            let found = compare_figures(&a, &b, &options);
+            for row in found.lines.iter().chain(&found.composite) {
+                let percent = 100.0 * margin;
+                let better = row.better.expect("a direction");
+                if qualify {
+                    let expected = |i| qualification_of(i, better, percent).word().to_owned();
+                    check(row.change, row.qualification.word(), expected, &row.notes);
+                } else {
+                    let expected = |i| word_of(i, better, percent).to_owned();
+                    check(row.change, row.verdict.word(), expected, &row.notes);
+                    *words.entry(row.verdict.word()).or_default() += 1;
+                }
+                if !qualify {
+                    let shown = row.change.is_some_and(|change| change.interval.is_some());
+                    assert!(shown || is_withheld(&row.notes), "{row:?}");
+                }
+            }
+        }
+    }
+    assert!(
+        words.len() == 4 && words.values().all(|n| *n > 300),
+        "{words:?}"
+    );
+}
+
+/// Also where one of them decides and the other is exploratory.
+#[test]
+fn a_quantity_in_two_units_has_one_verdict() {
+    let mut normal = Normal::new(4);
+    let judgement = |row: &VerdictRow| {
+        let notes = row.notes.clone();
+        (
+            row.verdict.clone(),
+            row.p_adjusted,
+            row.qualification,
+            notes,
+        )
+    };
+    for _ in 0..500 {
+        let [a, b] = sides(&mut normal, Better::Higher);
+        let found = compare_figures(&a, &b, &Options::default());
+        for pair in found.lines.chunks(2) {
+            assert_eq!(judgement(&pair[0]), judgement(&pair[1]));
+            assert!(pair[0].a != pair[1].a && !pair[0].primary && pair[1].primary);
+        }
+    }
+}
+
+/// In tables of all pairs and against a baseline.
+#[test]
+fn letters_and_intervals_of_a_ranking_agree_with_its_verdicts() {
+    let mut different = 0;
+    for seed in 0..12 {
+        for (n, baseline) in [(4, None), (6, None), (4, Some("c1")), (6, Some("c1"))] {
+            let figures = session(4, n, 3, 0.05, seed);
+            for metric in ranked(&figures, baseline).metrics {
+                for pair in &metric.pairs {
+                    let expected = |i| word_of(i, Better::Higher, 5.0).to_owned();
+                    check(pair.change, pair.verdict.word(), expected, &pair.notes);
+                    let letters = |name: &str| {
+                        let mut conditions = metric.conditions.iter();
+                        let found = conditions.find(|c| c.condition == name);
+                        found.and_then(|c| c.letters.clone()).unwrap_or_default()
+                    };
+                    let (a, b) = (letters(&pair.a), letters(&pair.b));
+                    let differs = matches!(pair.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+                    let tiny = pair.notes.contains(&Note::TinyDifference);
+                    assert_eq!(
+                        differs || tiny,
+                        !a.chars().any(|c| b.contains(c)),
+                        "{pair:?}"
+                    );
+                    different += u32::from(differs);
+                }
+            }
+        }
+    }
+    assert!(different > 50, "{different}");
 }

@@ -283,20 +283,32 @@ fn against_interactive_the_governors_are_judged_as_in_the_reference() {
         for pair in &table.pairs {
             let expected = match (pair.b.as_str(), table.metric.as_str()) {
                 ("intellidemand", _) | ("ondemand", "delete") => "slower",
-                ("intelliactive", "delete") => "equivalent",
+                // The reference had a margin from -4.8 to +5 %: seq_write was open.
+                ("intelliactive", "delete" | "seq_write") => "equivalent",
                 _ => "no conclusion",
             };
             assert_eq!(pair.verdict.word(), expected, "{} {}", pair.b, table.metric);
             none += usize::from(expected == "no conclusion");
         }
     }
-    assert_eq!(none, 12);
+    assert_eq!(none, 11);
     let delete = found[6].pairs.iter().find(|p| p.b == "ondemand").unwrap();
     let change = delete.change.unwrap();
-    let (low, high) = change.interval.unwrap();
+    let (low, high) = change.ci95.unwrap();
     for (found, digits) in [(change.percent, -8.5), (low, -12.7), (high, -4.1)] {
         assert!((found - digits).abs() <= 0.05, "{found} is not {digits}");
     }
+}
+
+/// With variances of their own three trials find 4 of the 7.
+#[test]
+fn against_a_baseline_few_trials_share_what_is_known_of_their_spread() {
+    let found = ranking(&GOVERNORS, Some("interactive"));
+    assert_eq!(
+        found.sentence.to_string(),
+        "against interactive: intellidemand is slower on 5 of 7, intelliactive cannot be told from \
+         it, ondemand cannot be told from it"
+    );
 }
 
 #[test]
