@@ -3,6 +3,7 @@
 use super::scratch::Scratch;
 use super::together;
 use crate::cached::{HeldFiles, are_synchronous, holes, pages, pages_of_parts};
+use crate::fatal::goes_away;
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
@@ -364,10 +365,12 @@ impl Observer for Steps<'_> {
             return;
         };
         let evidence = self.evidence(&step);
+        let failed =
+            matches!(&came.detail, Some(assay_model::work::StepDetail::Copy(copy)) if copy.failed);
         // A filter's own messages are those of another program, which may take it for the end.
         if self.order.work.spec().is_filter()
             && let Some(Evidence { storage, .. }) = &evidence
-            && device_gone(self.roots, storage)
+            && (device_gone(self.roots, storage) || failed && goes_away(self.roots, storage))
         {
             let gone = format!("{} went away", storage.words());
             self.note(NoteWeight::Warning, gone);

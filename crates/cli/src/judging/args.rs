@@ -61,6 +61,10 @@ pub struct Terms {
     /// --trials auto and --budget [default: 20 and 100].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub max_trials: Option<u32>,
+    /// Let a side decide whose results do not say what they measured, such as those of fio: it is
+    /// taken to have measured what the other side did.
+    #[arg(long, value_name = "SIDE", value_parser = ["A", "B"])]
+    pub trust: Vec<String>,
     /// Judge whether B can replace A: pass, fail or inconclusive for each metric.
     #[arg(long)]
     pub qualify: bool,

@@ -79,6 +79,7 @@ impl Judged {
         let held = held_to(a.units.iter().chain(&b.units), terms.margin);
         let options = Options {
             budget: terms.max_trials.unwrap_or(held.budget),
+            trusted: ["A", "B"].map(|side| terms.trust.iter().any(|word| word == side)),
             same_session: same_session(&a, &b),
             same_model: same_model(&a, &b),
             qualify: terms.qualify,

@@ -199,6 +199,34 @@ fn a_gate_that_judged_nothing_does_not_pass() {
     }
 }
 
+/// An old result of another program, and a new one with a label.
+#[test]
+fn a_side_without_a_label_decides_if_it_is_trusted() {
+    let bed = Bed::new();
+    let table = |name: &str, mean: &str, more: [&str; 2]| {
+        let [head, label] = more;
+        let text = format!(
+            "condition,metric,unit,n,mean,stdev{head}\n{name},rand-read: read_iops,IOPS,6,{mean},9{label}\n"
+        );
+        let path = bed.join(&format!("{name}.csv"));
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let old = table("old", "1850", ["", ""]);
+    let new = table("new", "1120", [",measured", ",device"]);
+    let gate = |words: &[&str]| {
+        bed.run(&[&["compare", text(&old), text(&new), "--gate"][..], words].concat())
+    };
+    let unsure = gate(&[]);
+    unsure.assert_code(2);
+    assert!(unsure.out.contains("slower"), "{}", unsure.out);
+    unsure.assert_says(&["--trust A"]);
+    gate(&["--trust", "B"]).assert_code(2);
+    let trusted = gate(&["--trust", "A"]);
+    trusted.assert_code(3);
+    assert!(trusted.out.contains("is not recorded"), "{}", trusted.out);
+}
+
 #[test]
 fn a_gate_writes_its_document_and_closes() {
     let bed = Bed::new();

@@ -188,11 +188,18 @@ pub(crate) fn candidate(
     options: &Options,
     tables: &mut Tables,
 ) -> Result<Candidate, Unjudged> {
-    // Figures that measured different things get no verdict.
-    let barred = a.measured != b.measured;
-    let of_device = may_decide(a.measured.as_deref());
+    // Figures that measured different things get no verdict. One that does not say what it
+    // measured has one, which does not decide unless the user trusts it.
+    let unlabelled = match (&a.measured, &b.measured) {
+        (None, Some(what)) if may_decide(Some(what)) => Some(Side::A),
+        (Some(what), None) if may_decide(Some(what)) => Some(Side::B),
+        _ => None,
+    };
+    let barred = a.measured != b.measured && unlabelled.is_none();
+    let of_device = may_decide(a.measured.as_deref()) && may_decide(b.measured.as_deref());
     let decides = decides_between(&a.metric, a.primary, b.primary);
-    let primary = decides && of_device && !barred;
+    let trusted = unlabelled.is_none_or(|side| options.trusts(side));
+    let primary = decides && of_device && trusted && !barred;
     let unjudged = |why| VerdictRow {
         better: a.better.or(b.better),
         ..VerdictRow::unjudged(a.metric.clone(), a.unit.clone(), primary, why)
@@ -217,6 +224,8 @@ pub(crate) fn candidate(
         false => VerdictRow::new(a.metric.clone(), a.unit.clone(), primary),
     };
     line.notes.extend(Note::beside(&[a, b]));
+    line.notes
+        .extend(unlabelled.map(|side| Note::LabelNotRecorded(side, trusted)));
     let simulated = a.measured.as_deref() == Some(Measured::Simulated.label());
     let candidate = Candidate::new(line, arms, level, simulated, options, tables);
     Ok(match barred {

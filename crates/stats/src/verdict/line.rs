@@ -4,7 +4,7 @@ use super::arm::Arm;
 use super::judge::Qualification;
 use super::margin::Margin;
 use super::moderation::Prior;
-use super::note::Note;
+use super::note::{Note, Side};
 use assay_model::figures::Better;
 use assay_model::run::Stopping;
 use assay_model::verdict::{Change, LEVEL, Verdict};
@@ -32,6 +32,9 @@ assay_model::defaults! {
         pub same_model: bool,
         /// Share of false findings among exploratory metrics (0.10).
         pub false_discovery: f64 = 0.10,
+        /// True if A and B are trusted to have measured what the other side did, where they do not
+        /// say what they measured.
+        pub trusted: [bool; 2],
         /// True if the question is whether B may take the place of A.
         pub qualify: bool,
         /// What others tell of the variances of few trials of A and of B; `None`: nothing.
@@ -57,6 +60,14 @@ impl Options {
             alpha,
             false_discovery: self.false_discovery * alpha / self.alpha,
             ..self
+        }
+    }
+
+    /// Returns true if a side is trusted to have measured what the other one did.
+    pub const fn trusts(&self, side: Side) -> bool {
+        match side {
+            Side::A => self.trusted[0],
+            Side::B => self.trusted[1],
         }
     }
 

@@ -28,6 +28,8 @@ pub enum Note {
     Directions,
     /// Labels of both sides, which differ, or are known for one side only.
     Measured(Option<String>, Option<String>),
+    /// A result of a side that does not say what it measured; true if the user trusts it.
+    LabelNotRecorded(Side, bool),
     /// Metrics whose label is unknown on both sides.
     MeasuredUnknown(Vec<String>),
     /// Label of every figure, which is not the device.
@@ -132,7 +134,10 @@ impl Note {
 
     /// Returns true if the note says that a metric does not decide because of its label.
     pub fn is_on_label(&self) -> bool {
-        matches!(self, Self::Measured(..) | Self::NotOfDevice(_))
+        matches!(
+            self,
+            Self::Measured(..) | Self::NotOfDevice(_) | Self::LabelNotRecorded(_, false)
+        )
     }
 
     /// Returns true if the note says that a drift cannot be told from a difference.
@@ -232,6 +237,8 @@ impl Display for Note {
             Self::Units(a, b) => f.write_str(&tr!("units differ: {a} and {b} are not compared", a, b)),
             Self::Directions => f.write_str(tr!("the sides disagree whether more or less is better")),
             Self::Measured(a, b) => f.write_str(&tr!("A measured {a}, B measured {b}: not the same thing, so it is not judged", a = measured(a.as_deref()), b = measured(b.as_deref()))),
+            Self::LabelNotRecorded(side, true) => f.write_str(&tr!("what {side} measured is not recorded; it is trusted to be the same", side)),
+            Self::LabelNotRecorded(side, false) => f.write_str(&tr!("what {side} measured is not recorded, so it does not decide; --trust {side} lets it, if job and file are the same", side)),
             Self::MeasuredUnknown(metrics) => f.write_str(&tr!("what was measured is unknown on both sides ({metrics}): one may be the page cache's and the other the device's; a difference says nothing of the device", metrics = metrics.join(", "))),
             Self::NotOfDevice(what) => f.write_str(&tr!("measured: {what}; only figures of the device decide", what = measured(Some(what)))),
             Self::MeasuredNotRecorded => f.write_str(

@@ -97,7 +97,8 @@ fn missing(compared: &Compared<'_>) -> Vec<Case> {
         for figure in figures.filter(|figure| figure.primary) {
             let mut lines = compared.comparison.lines.iter();
             let line = lines.find(|line| line.metric == figure.metric);
-            let differs = |note: &&Note| matches!(note, Note::Measured(..));
+            let differs =
+                |note: &&Note| matches!(note, Note::Measured(..) | Note::LabelNotRecorded(..));
             let why = match line {
                 None => Some(format!(
                     "missing on side {other} ({name}), so it is not compared"

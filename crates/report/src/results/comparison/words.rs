@@ -69,12 +69,21 @@ pub(super) fn in_short(comparison: &Comparison) -> String {
         .filter(|line| line.primary)
         .collect();
     if primary.is_empty() {
-        let mut notes = comparison.lines.iter().flat_map(|line| &line.notes);
-        return match notes.any(Note::is_on_label) {
-            true => tr!("Not compared: no job has the same device label on both sides."),
-            false => tr!("No metric that decides is there on both sides."),
-        }
-        .to_owned();
+        let notes = || comparison.lines.iter().flat_map(|line| &line.notes);
+        let unlabelled = notes().find_map(|note| match note {
+            Note::LabelNotRecorded(side, false) => Some(side),
+            _ => None,
+        });
+        return match (unlabelled, notes().any(Note::is_on_label)) {
+            (Some(side), _) => tr!(
+                "Nothing decides: what side {side} measured is not recorded. If its jobs are the same, and bypassed the page cache, --trust {side} lets it decide.",
+                side
+            ),
+            (None, true) => {
+                tr!("Not compared: no job has the same device label on both sides.").to_owned()
+            }
+            (None, false) => tr!("No metric that decides is there on both sides.").to_owned(),
+        };
     }
     let all = || primary.iter().map(|line| line.metric.as_str());
     let with = |wanted: fn(&Verdict) -> bool| {

@@ -152,6 +152,49 @@ fn only_figures_of_the_device_decide() {
 }
 
 #[test]
+fn a_result_without_a_label_decides_only_if_it_is_trusted() {
+    let side = |centre: f64, word: Option<&str>| {
+        let values: Vec<f64> = (0..6).map(|i| centre + f64::from(i)).collect();
+        Figure {
+            primary: true,
+            measured: word.map(str::to_owned),
+            ..of_values(&values)
+        }
+    };
+    let (old, new) = (side(100.0, None), side(50.0, Some("device")));
+    let judged = |a: &Figure, b: &Figure, trusted| {
+        let options = Options {
+            trusted,
+            ..Options::default()
+        };
+        let found = compare_figures(std::slice::from_ref(a), std::slice::from_ref(b), &options);
+        let line = found.lines[0].clone();
+        assert!(!matches!(line.verdict, Verdict::NoConclusion { .. }));
+        let told = line
+            .notes
+            .iter()
+            .find(|note| matches!(note, Note::LabelNotRecorded(..)));
+        assert!(told.is_some(), "{:?}", line.notes);
+        line.primary
+    };
+    assert!(!judged(&old, &new, [false, false]));
+    assert!(!judged(&old, &new, [false, true]));
+    assert!(judged(&old, &new, [true, false]));
+    assert!(judged(&new, &old, [false, true]));
+    // Nothing is trusted to be the page cache.
+    let cached = side(50.0, Some("page-cache"));
+    let options = Options {
+        trusted: [true, true],
+        ..Options::default()
+    };
+    let found = compare_figures(&[old], &[cached], &options);
+    assert!(matches!(
+        found.lines[0].verdict,
+        Verdict::NoConclusion { .. }
+    ));
+}
+
+#[test]
 fn what_is_missing_is_said() {
     let a = of_values(&[1.0, 2.0]);
     let b = figure("", "iops", "1/s", a.sample.clone());
