@@ -125,6 +125,13 @@ impl TableReader<'_> {
         Err(ImportError::at(Some(row.line), problem))
     }
 
+    /// Returns the place of a trial in the order of all.
+    fn position(&self, row: &SheetRow) -> Result<Option<f64>, ImportError> {
+        let cell = self.head.cell(row, Role::Position);
+        let position = cell.map(|cell| self.sheet.quantity(cell, row.line));
+        Ok(position.transpose()?.map(|quantity| quantity.value))
+    }
+
     fn figure(&mut self, row: &SheetRow) -> Result<(), ImportError> {
         let of = |role| self.head.cell(row, role);
         let mut metric: Vec<&str> = self.head.before(Role::Metric, row);
@@ -141,8 +148,7 @@ impl TableReader<'_> {
         }
         if let Some(cell) = of(Role::Value) {
             let quantity = self.sheet.quantity(cell, row.line)?;
-            let position = of(Role::Position).map(|cell| self.sheet.quantity(cell, row.line));
-            let position = position.transpose()?.map(|quantity| quantity.value);
+            let position = self.position(row)?;
             return self
                 .all
                 .value(key, quantity.value, position, Some(row.line));
@@ -198,10 +204,11 @@ impl TableReader<'_> {
                 metric: metric.clone(),
                 unit: unit.to_owned(),
                 primary: true,
-                measured: None,
+                measured: self.measured(row)?,
             };
             let quantity = self.sheet.quantity(cell, row.line)?;
-            self.cell(key, &quantity, row)?;
+            // The conditions of a row have no order.
+            self.cell(key, &quantity, None, row)?;
         }
         Ok(())
     }
@@ -224,19 +231,26 @@ impl TableReader<'_> {
                 metric: metric.to_owned(),
                 unit: unit.to_owned(),
                 primary: true,
-                measured: None,
+                measured: self.measured(row)?,
             };
-            self.cell(key, &quantity, row)?;
+            self.cell(key, &quantity, self.position(row)?, row)?;
         }
         Ok(())
     }
 
     /// A cell of a wide table: `65.28 ± 0.77` is a mean, a number is a trial.
-    fn cell(&mut self, key: Key, quantity: &Quantity, row: &SheetRow) -> Result<(), ImportError> {
+    fn cell(
+        &mut self,
+        key: Key,
+        quantity: &Quantity,
+        position: Option<f64>,
+        row: &SheetRow,
+    ) -> Result<(), ImportError> {
         if quantity.stdev.is_some() || self.head.cell(row, Role::Count).is_some() {
             return self.mean(key, quantity.value, quantity.stdev, row);
         }
-        self.all.value(key, quantity.value, None, Some(row.line))
+        self.all
+            .value(key, quantity.value, position, Some(row.line))
     }
 
     fn copy(&mut self, row: &SheetRow) -> Result<(), ImportError> {

@@ -141,7 +141,10 @@ impl Head {
         let start = self.place(Role::Unit).map_or(0, |unit| unit + 1);
         let cells = self.columns.iter().zip(&row.cells).skip(start);
         cells
-            .filter(|(column, _)| column.role != Some(Role::Count))
+            .filter(|(column, _)| {
+                let of_row = [Role::Count, Role::Position, Role::Measured];
+                column.role.is_none_or(|role| !of_row.contains(&role))
+            })
             .map(|(column, cell)| (column.name.as_str(), cell.as_str()))
             .collect()
     }

@@ -77,6 +77,31 @@ fn values_of_trials_come_with_their_order_where_it_is_told() {
 }
 
 #[test]
+fn rows_of_wide_tables_have_a_place_and_a_label() {
+    let results = results(
+        "scheduler,seq (MB/s),position,measured\nbfq,10.5,0,device\nnone,11,1,device\nbfq,10,2,device\n",
+    );
+    let bfq = figure(&results, "bfq", "seq");
+    let sample = Sample::Values {
+        values: vec![10.5, 10.0],
+        positions: vec![0.0, 2.0],
+    };
+    assert_eq!(
+        (&bfq.sample, bfq.measured.as_deref()),
+        (&sample, Some("device"))
+    );
+    assert_eq!(results.figures.len(), 2, "{results:#?}");
+}
+
+#[test]
+fn columns_of_a_row_are_no_conditions() {
+    let results = results("workload,unit,bfq,none,measured,position\nseq,MB/s,10,11,device,0\n");
+    let conditions: Vec<&str> = results.figures.iter().map(|f| &*f.condition).collect();
+    assert_eq!(conditions, ["bfq", "none"]);
+    assert_eq!(results.figures[0].measured.as_deref(), Some("device"));
+}
+
+#[test]
 fn separators_and_decimal_marks_of_other_countries() {
     for text in [
         "condition;metric;unit;n;mean;stdev\na;seq;MB/s;3;65,28;0,77\n",
