@@ -89,12 +89,11 @@ fn a_stopped_agent_is_no_stall_of_the_storage() {
         stopped["time_ns"].as_u64() >= Some(1_700_000_000),
         "{stopped}"
     );
-    assert!(ended.out.contains("the agent stood still"), "{}", ended.out);
-    assert!(
-        !ended.out.contains("without any completion"),
-        "{}",
-        ended.out
-    );
+    // Lines end anywhere, and a busy machine has other hindrances before.
+    let words: Vec<&str> = ended.out.split_whitespace().collect();
+    let out = words.join(" ");
+    assert!(out.contains("the agent stood still"), "{out}");
+    assert!(!out.contains("without any completion"), "{out}");
 }
 
 #[test]
