@@ -33,7 +33,6 @@ pub fn depth() -> Result<()> {
     }
     let assay = shipped()?;
     let mut limits = Limits::default();
-    let _apart = workers_apart()?;
     {
         let node = run(&["zramctl", "--find", "--size", "320M"])?;
         let _undo = Undo::by(&["zramctl", "--reset", &node]);
@@ -44,6 +43,7 @@ pub fn depth() -> Result<()> {
         compare(&assay, "zram", node, &mut limits)?;
     }
     let device = scratch::FastDevice::new(SIZE)?;
+    let _apart = workers_apart()?;
     compare(&assay, "loop", device.node(), &mut limits)?;
     let _throttled = throttle(device.node())?;
     compare(&assay, "throttled loop", device.node(), &mut limits)?;
