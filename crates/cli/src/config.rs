@@ -69,7 +69,7 @@ pub const SETTINGS: [Setting; 10] = [
         "ASSAY_PUSH_TO",
         "--to",
         "store that runs are pushed to when they have ended",
-        "a PostgreSQL store",
+        "the store, where that is a PostgreSQL database; else none",
     ]),
     setting([
         "language",

@@ -61,7 +61,7 @@ impl Annotation {
 pub fn parse_name(text: &str) -> Result<String, String> {
     let name = parse_word(text)?;
     if name == "last" {
-        return Err("'last' stands for the newest run: choose another name".to_owned());
+        return Err("'last' stands for the newest run or import: choose another name".to_owned());
     }
     if name.contains(['@', '/']) {
         return Err(

@@ -201,7 +201,7 @@ pub fn is_that_of(
 pub fn not_simulated(path: &Path) -> Failure {
     Failure::usage(format!(
         "{} is a simulated device, which has no files and keeps no data: it is for assay qualify, \
-         mark, compare, sweep, run and fio",
+         mark, compare, ping, traits, run and fio",
         path.display()
     ))
 }

@@ -17,7 +17,7 @@ const FLUSH: Nanos = Nanos::millis(1);
 /// A trial on a simulated device, whose time is virtual.
 const SIMULATED_TRIAL: Nanos = Nanos::millis(3);
 /// A step of `assay mem`.
-const MEMORY_STEP: Nanos = Nanos::millis(200);
+const MEMORY_STEP: Nanos = Nanos::millis(400);
 /// Speed of storage, for how long writing takes.
 pub const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 /// Speed of main memory, for how long a stress takes.

@@ -29,6 +29,8 @@ fn every_kernel_has_a_rate_and_says_what_it_was_made_of() {
     ]);
     ended.assert_code(0);
     let run = ended.json();
+    let steps = run["trials"].as_array().expect("trials").len();
+    ended.assert_says(&[&format!("{steps} steps")]);
     for kernel in ["copy", "scale", "add", "triad", "memset", "read", "memcpy"] {
         let job = format!("{kernel}-1t");
         assert_eq!(details(&run, &job).len(), 1, "{job}");

@@ -17,7 +17,7 @@ use assay_model::storage::Storage;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Feature;
 use assay_model::work::Work;
-use assay_model::work::memory::{Bandwidth, Latency, Memory, MemoryPattern, Stress};
+use assay_model::work::memory::{Bandwidth, Kernel, Latency, Memory, MemoryPattern, Stress};
 use assay_target::Target;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -50,10 +50,30 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         // The storage of the root file system takes no part.
         let memory = bench.inspection.system.memory;
         bench.inspection.storage = Storage::main_memory(Some(memory));
-        announce(args, memory, steps.len(), command.trials);
+        let system = &bench.inspection.system;
+        let count = steps.len() + further_steps(args, &system.machine, system.cpus);
+        announce(args, memory, count, command.trials);
         Ok((Place::Memory, Work::Memory(Box::new(work)), steps))
     })?;
     done.present(args.shared.json)
+}
+
+/// Number of steps of bandwidth besides those by one thread through the caches, which any target
+/// has: with all threads, and on x86 past the caches.
+fn further_steps(args: &MemArgs, machine: &str, cpus: u32) -> usize {
+    if !args.wants(MemoryPart::Bandwidth) {
+        return 0;
+    }
+    let ways = Kernel::ALL.iter().map(|kernel| match machine {
+        "x86_64" | "i686" => kernel.stores().len(),
+        _ => 1,
+    });
+    let numbers = if args.threads.unwrap_or(cpus) > 1 {
+        2
+    } else {
+        1
+    };
+    ways.sum::<usize>() * numbers - Kernel::ALL.len()
 }
 
 /// Says what is measured and how long that takes, before it begins.

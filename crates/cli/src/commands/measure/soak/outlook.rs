@@ -79,7 +79,7 @@ fn life(args: &Args, written: u64, size: Option<Bytes>, device: Option<&DeviceId
     let by_itself = device.and_then(so_far);
     match by_cycles.or(by_tbw).or(by_itself) {
         Some((total, why)) => format!(
-            "that is at least {} of its life ({why}), and more by what the device writes itself; \
+            "these writes are {} of its life ({why}), and the device writes more by itself; \
              {says}",
             share(written, total)
         ),
