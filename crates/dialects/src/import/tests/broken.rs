@@ -38,8 +38,14 @@ fn a_text_of_another_kind_than_was_said_has_nothing() {
 #[test]
 fn each_text_is_known_by_its_own_words() {
     for (text, format) in [
-        (include_str!("data/androbench-governors.csv"), Format::Table),
-        (include_str!("data/rtsx-before-after.csv"), Format::Table),
+        (
+            include_str!("../../../../../examples/governors.csv"),
+            Format::Table,
+        ),
+        (
+            include_str!("../../../../../examples/rtsx-before-after.csv"),
+            Format::Table,
+        ),
         (include_str!("data/dd-ladder-board.csv"), Format::Table),
         (
             include_str!("data/fio-3.26-emmc-board.txt"),

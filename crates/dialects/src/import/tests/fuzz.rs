@@ -8,8 +8,14 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use std::time::{Duration, Instant};
 
 const GOOD: [(Format, &str); 10] = [
-    (Format::Table, include_str!("data/androbench-governors.csv")),
-    (Format::Table, include_str!("data/rtsx-before-after.csv")),
+    (
+        Format::Table,
+        include_str!("../../../../../examples/governors.csv"),
+    ),
+    (
+        Format::Table,
+        include_str!("../../../../../examples/rtsx-before-after.csv"),
+    ),
     (Format::Table, include_str!("data/dd-ladder-board.csv")),
     (
         Format::Table,

@@ -3,7 +3,7 @@
 use super::{error, figure, of_all, results, trials, values};
 use assay_model::figures::{Better, Sample};
 
-const GOVERNORS: &str = include_str!("data/androbench-governors.csv");
+const GOVERNORS: &str = include_str!("../../../../../examples/governors.csv");
 
 #[test]
 fn means_are_taken_as_they_are_written() {
@@ -26,7 +26,9 @@ fn means_are_taken_as_they_are_written() {
 
 #[test]
 fn a_wide_table_has_a_condition_in_each_column() {
-    let results = results(include_str!("data/rtsx-before-after.csv"));
+    let results = results(include_str!(
+        "../../../../../examples/rtsx-before-after.csv"
+    ));
     assert_eq!(results.figures.len(), 16);
     let after = figure(&results, "after", "fio randwrite 8k");
     assert_eq!((trials(after), &*after.unit), (vec![4215.0], "KiB/s"));
