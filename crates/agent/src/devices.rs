@@ -32,19 +32,25 @@ pub(crate) fn list(roots: &Roots) -> DeviceList {
 fn open(roots: &Roots, device: &mut ListedDevice) {
     if device.in_use.is_empty() {
         let name = &device.layer.name;
-        device.in_use.extend(is_held(&node(roots, name), name));
+        let held = is_held(&node(roots, name), name);
+        device
+            .in_use
+            .extend(held.unwrap_or_else(|error| Some(not_opened(name, &error))));
     }
 }
 
-/// The reason against writing a device that only opening it tells.
-pub(crate) fn is_held(node: &Path, name: &str) -> Option<String> {
-    match safety::held_exclusively(node) {
-        Ok(false) => None,
-        Ok(true) => Some(format!(
-            "{name} is held by another program or mounted in another namespace"
-        )),
-        Err(error) => Some(format!("{name} cannot be opened: {error}")),
-    }
+/// Opens a device, and returns the reason against writing it that only this shows.
+///
+/// # Errors
+/// When it cannot be opened.
+pub(crate) fn is_held(node: &Path, name: &str) -> io::Result<Option<String>> {
+    let reason = || format!("{name} is held by another program or mounted in another namespace");
+    Ok(safety::held_exclusively(node)?.then(reason))
+}
+
+/// Says that a device cannot be opened.
+pub(crate) fn not_opened(name: &str, error: &io::Error) -> String {
+    format!("{name} cannot be opened: {error}")
 }
 
 /// Adds registers and logs that the kernel does not keep: the device is asked for

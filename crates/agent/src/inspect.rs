@@ -1,6 +1,6 @@
 //! Inspection of a path: its storage, and the permitted operations.
 
-use crate::devices::{self, is_held};
+use crate::devices::{self, is_held, not_opened};
 use crate::simulated;
 use assay_engine::held::check_way;
 use assay_model::job::EngineKind;
@@ -31,18 +31,10 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
     let kind = kind_of(&path, storage.total)?;
     identify(roots, &path, &mut storage);
     let (in_use, holds) = match (&kind, storage.top()) {
-        (PathKind::Device { .. }, Some(top)) => {
-            if safety::in_use(roots, &top.name).is_empty()
-                && let Err(error) = safety::held_exclusively(&path)
-                && error.kind() == io::ErrorKind::PermissionDenied
-            {
-                return Err(cannot_look(&path, error));
-            }
-            (
-                uses(roots, &path, &top.name),
-                signature::on_disk(roots, &top.name),
-            )
-        }
+        (PathKind::Device { .. }, Some(top)) => (
+            uses(roots, &path, &top.name)?,
+            signature::on_disk(roots, &top.name),
+        ),
         _ => Default::default(),
     };
     Ok(Inspection {
@@ -77,12 +69,21 @@ fn identify(roots: &Roots, path: &Path, storage: &mut Storage) {
 }
 
 /// Every reason against writing a device.
-pub(crate) fn uses(roots: &Roots, node: &Path, name: &str) -> Vec<String> {
+///
+/// # Errors
+/// When nothing uses it, and this user may not open it.
+pub(crate) fn uses(roots: &Roots, node: &Path, name: &str) -> Result<Vec<String>, Refusal> {
     let mut reasons = safety::in_use(roots, name);
     if reasons.is_empty() {
-        reasons.extend(is_held(node, name));
+        match is_held(node, name) {
+            Ok(reason) => reasons.extend(reason),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(cannot_look(node, error));
+            }
+            Err(error) => reasons.push(not_opened(name, &error)),
+        }
     }
-    reasons
+    Ok(reasons)
 }
 
 fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {

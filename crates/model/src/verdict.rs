@@ -46,13 +46,13 @@ pub struct Change {
     /// The estimate.
     pub percent: f64,
     /// Interval that decided the verdict: it excludes 0 for *faster* and *slower*, lies within the
-    /// margin for *equivalent*, and does neither for *no conclusion*. `None` where there is none to
-    /// be had, or where another reason forbids a verdict.
+    /// margin for *equivalent*; for *no conclusion* it includes 0 and reaches beyond the margin.
+    /// `None` where the error of the change is unknown, or where another reason forbids a verdict.
     pub interval: Option<(f64, f64)>,
     /// Confidence of `interval`, as a share.
     pub confidence: f64,
-    /// 95 % confidence interval of this change alone, whatever the verdict; `None` where there is
-    /// none to be had.
+    /// Confidence interval of 95 % of this change, without correction for other metrics; `None`
+    /// where the error of the change is unknown.
     pub ci95: Option<(f64, f64)>,
 }
 

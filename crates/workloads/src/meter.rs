@@ -1,6 +1,6 @@
 //! Measurement while the clock of a step runs.
 
-use crate::{Context, WorkError};
+use crate::{Context, WorkError, goes_away};
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::trial::{
@@ -16,9 +16,6 @@ use std::time::{Duration, Instant};
 const ERRORS_KEPT: usize = 16;
 /// Failures in a step after which a device is watched for a moment, in which it may vanish.
 const MOMENTS: u32 = 4;
-/// Looks in such a moment, and the time between two of them.
-const LOOKS: u32 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A time in nanoseconds; 584 years where it is longer.
 pub(crate) fn nanos(time: Duration) -> u64 {
@@ -181,8 +178,7 @@ impl Meter {
     }
 
     /// Checks after I/Os of which some may have failed that the device is still there; `done` bytes
-    /// were dealt with before. The first errors of a device that is pulled come before the kernel
-    /// removes it.
+    /// were dealt with before.
     ///
     /// # Errors
     /// When it is gone.
@@ -193,17 +189,17 @@ impl Meter {
         self.excused = self.errors.count;
         let errno = self.last_errno.map(Errno::from_raw_os_error);
         let says_so = matches!(errno, Some(Errno::NODEV | Errno::NXIO | Errno::NOMEDIUM));
-        let looks = if self.moments > 0 { LOOKS } else { 1 };
+        let is_gone = || context.observer.is_gone();
+        let gone = says_so
+            || match self.moments {
+                0 => is_gone(),
+                _ => goes_away(is_gone),
+            };
         self.moments = self.moments.saturating_sub(1);
-        for _ in 0..looks {
-            if says_so || context.observer.is_gone() {
-                return Err(WorkError::Gone { after: Bytes(done) });
-            }
-            if looks > 1 {
-                std::thread::sleep(BETWEEN_LOOKS);
-            }
+        match gone {
+            true => Err(WorkError::Gone { after: Bytes(done) }),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn gap(&mut self, now_ns: u64) {

@@ -3,7 +3,6 @@
 use super::scratch::Scratch;
 use super::together;
 use crate::cached::{HeldFiles, are_synchronous, holes, pages, pages_of_parts};
-use crate::fatal::goes_away;
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
@@ -22,7 +21,7 @@ use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around, with_surroundings};
 use assay_probe::stack::device_gone;
-use assay_workloads::{ObservedStep, Observer, StepOutcome, Together, WorkError};
+use assay_workloads::{ObservedStep, Observer, StepOutcome, Together, WorkError, goes_away};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
@@ -365,12 +364,13 @@ impl Observer for Steps<'_> {
             return;
         };
         let evidence = self.evidence(&step);
+        let is_gone = |storage: &_| device_gone(self.roots, storage);
         let failed =
             matches!(&came.detail, Some(assay_model::work::StepDetail::Copy(copy)) if copy.failed);
         // A filter's own messages are those of another program, which may take it for the end.
         if self.order.work.spec().is_filter()
             && let Some(Evidence { storage, .. }) = &evidence
-            && (device_gone(self.roots, storage) || failed && goes_away(self.roots, storage))
+            && (is_gone(storage) || failed && goes_away(|| is_gone(storage)))
         {
             let gone = format!("{} went away", storage.words());
             self.note(NoteWeight::Warning, gone);

@@ -13,7 +13,7 @@ struct Copied {
     seconds: f64,
 }
 
-/// A copy, with the line that tells it.
+/// Copy that a line of the text reports.
 #[derive(Debug)]
 struct Report {
     copied: Copied,

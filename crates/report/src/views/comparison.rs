@@ -214,7 +214,7 @@ fn side(sources: &[ComparedSource<'_>]) -> String {
     sources.collect::<Vec<_>>().join("; ")
 }
 
-/// What came of a comparison in a sentence or two, safe to show.
+/// Conclusion of a comparison in a sentence or two, safe to show.
 pub fn headline(compared: &Compared<'_>) -> String {
     let words = judged(compared);
     clean(&match compared.lost_data() {

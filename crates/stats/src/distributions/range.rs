@@ -30,8 +30,8 @@ pub fn upper_tail(q: f64, groups: usize, df: f64) -> f64 {
     mean_over_deviation(df, |s| 1.0 - normal.range_cdf(q * s, groups)).clamp(0.0, 1.0)
 }
 
-/// The q that [`upper_tail`] exceeds with probability `tail`; infinite where there is none to be
-/// had. The search begins at Bonferroni's bound, which is close above it.
+/// Quantile of the studentized range: the q whose [`upper_tail`] is `tail`; infinite where no finite
+/// q has it. The search begins at Bonferroni's bound, which is slightly larger.
 pub fn quantile(tail: f64, groups: usize, df: f64) -> f64 {
     let pairs = (groups * groups.saturating_sub(1)) as f64;
     let bound = std::f64::consts::SQRT_2 * student::quantile(tail / pairs, df);

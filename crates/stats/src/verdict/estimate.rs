@@ -278,7 +278,7 @@ const UNLIKE: f64 = 2.0;
 /// The part of the trials farthest from the centre that typical deviations ignore.
 const FARTHEST: usize = 6;
 
-/// What an arm contributes to the error of the difference.
+/// Part of one arm in the error of the difference.
 #[derive(Clone, Copy)]
 struct Part {
     /// Variance of its trials around the estimate.

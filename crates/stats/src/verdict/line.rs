@@ -37,7 +37,8 @@ assay_model::defaults! {
         pub trusted: [bool; 2],
         /// True if the question is whether B may take the place of A.
         pub qualify: bool,
-        /// What others tell of the variances of few trials of A and of B; `None`: nothing.
+        /// Prior knowledge of the variances of A and of B, from other conditions and metrics; `None`
+        /// where there is none.
         pub priors: Option<[Prior; 2]>,
     }
 }

@@ -17,13 +17,13 @@ const CONFIDENCE: f64 = 0.8;
 /// Variance of a condition's trials with its degrees of freedom.
 pub(crate) type Known = (f64, f64);
 
-/// What is known of the variance of a condition's trials from the other conditions and metrics.
+/// Prior variance of a condition's trials, estimated from other conditions and metrics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
     /// Variance of the metric, times that of the condition beside the others on all metrics.
     pub variance: f64,
-    /// Degrees of freedom that it counts with beside the condition's own; infinite where nothing
-    /// but chance tells variances from this one.
+    /// Degrees of freedom that it counts with beside the condition's own; infinite where
+    /// variances differ from this one by no more than chance.
     pub df: f64,
     /// Most degrees of freedom of a moderated variance: those that `variance` is known with.
     pub most_df: f64,

@@ -124,7 +124,7 @@ fn interim_reports_of_fio_are_one_trial() {
     assert!(has_note(&results, "1 interim"));
 }
 
-/// What fio 3.33 writes, with the figures that matter.
+/// JSON as fio 3.33 writes it, with the fields that imports read.
 fn document(timestamp: u64, elapsed: u64, bytes: u64, runtime: u64) -> String {
     format!(
         "{{ \"fio version\" : \"fio-3.33\", \"timestamp\" : {timestamp}, \"jobs\" : [ {{ \"jobname\" : \"s\", \

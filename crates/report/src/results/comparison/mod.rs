@@ -236,7 +236,7 @@ impl<'a> Compared<'a> {
         translated(self.word_in_english(line))
     }
 
-    /// The same word, not translated.
+    /// Word for a line in English, whatever the language of the reports.
     pub fn word_in_english(&self, line: &VerdictRow) -> &'static str {
         match self.qualify {
             true => line.qualification.word(),

@@ -93,7 +93,7 @@ pub(super) enum Family {
     /// The metrics of a pair, each held to the test of all pairs besides: a ranking calls nothing
     /// different that a comparison of the two leaves open.
     EachPair,
-    /// All metrics of all pairs: the comparisons with a baseline.
+    /// Comparisons of a baseline with each other condition, in all metrics together.
     AllPairs,
 }
 
