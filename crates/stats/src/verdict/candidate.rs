@@ -34,7 +34,7 @@ pub(crate) struct Candidate {
     /// True if the positions of both sides are known, each in a session of its own.
     has_places: bool,
     priors: Option<[Prior; 2]>,
-    /// The same difference among those of all pairs of conditions.
+    /// Test of the difference among those of all pairs of conditions.
     among: Option<AmongAll>,
     /// True if the figures are those of a model.
     simulated: bool,
@@ -292,12 +292,11 @@ impl Candidate {
                 Side::B => &self.b,
             };
             for index in outlier::flagged(&arm.y) {
-                let without = self.without(side, index, tables);
-                let same_word = |found: &Estimate| judge(found, rule).word == judged.word;
-                let same =
-                    |found: &Estimate| qualify(found, options.alpha, rule.margin) == qualified;
-                let keeps_word = without.as_ref().is_some_and(same_word);
-                let keeps_qualification = without.as_ref().is_some_and(same);
+                let found = self.without(side, index, tables);
+                let found = found.as_ref();
+                let keeps_word = found.is_some_and(|it| judge(it, rule).word == judged.word);
+                let keeps_qualification =
+                    found.is_some_and(|it| qualify(it, options.alpha, rule.margin) == qualified);
                 let keeps = match options.qualify {
                     true => keeps_qualification,
                     false => keeps_word,

@@ -28,7 +28,7 @@ pub(crate) struct Estimate {
     /// Estimate by means where ranks promise too much: for arms spread unevenly over the session,
     /// whose drift is uncertain, and for arms of unequal spread.
     uneven: Option<Linear>,
-    /// The same difference among those of all pairs of conditions, which must agree that there is
+    /// Test of the difference among those of all pairs of conditions, which must agree that there is
     /// one.
     among: Option<AmongAll>,
 }
@@ -53,7 +53,7 @@ impl Estimate {
         })
     }
 
-    /// The same with the test of all pairs of conditions, which must agree.
+    /// Estimate with the test of all pairs of conditions, which must agree.
     pub fn among(self, among: Option<AmongAll>) -> Self {
         Self { among, ..self }
     }

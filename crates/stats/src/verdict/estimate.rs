@@ -110,7 +110,8 @@ impl Linear {
         Self::moderated(a, b, None)
     }
 
-    /// The same with variances that are moderated by those of other conditions.
+    /// Estimates the difference of two arms with variances that are moderated by those of other
+    /// conditions.
     ///
     /// # Errors
     /// If an arm has no variance, or neither varies.
@@ -283,7 +284,7 @@ const FARTHEST: usize = 6;
 struct Part {
     /// Variance of its trials around the estimate.
     variance: f64,
-    /// The same without the trials that are farthest off, up to a factor.
+    /// Variance without the trials that are farthest off, up to a factor.
     typical: f64,
     /// Degrees of freedom; the slope takes one of both arms together.
     df: f64,
@@ -314,9 +315,7 @@ impl Part {
             weight: n.recip() + slope.apart * slope.apart * share / within,
         }
     }
-}
 
-impl Part {
     fn moderated(self, prior: &Prior) -> Self {
         let (variance, df) = prior.moderate((self.variance, self.df));
         Self {
@@ -357,7 +356,7 @@ struct StandardError {
 }
 
 impl StandardError {
-    /// With one variance of both arms.
+    /// Standard error with one variance of both arms.
     fn common(parts: &[Part; 2]) -> Self {
         let df = parts[0].df + parts[1].df;
         let variance = parts
@@ -372,7 +371,8 @@ impl StandardError {
         }
     }
 
-    /// With a variance of each arm, and the degrees of freedom of Welch (1947) and Satterthwaite.
+    /// Standard error with a variance of each arm, and the degrees of freedom of Welch (1947) and
+    /// Satterthwaite.
     fn own(parts: &[Part; 2]) -> Self {
         let of = parts.map(|part| part.weight * part.variance);
         let squared = of[0] + of[1];

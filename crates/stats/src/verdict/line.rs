@@ -152,7 +152,7 @@ impl VerdictRow {
 
     /// Returns true if the metric was judged: it has a word, or was tested and has none.
     pub const fn is_judged(&self) -> bool {
-        !matches!(self.verdict, Verdict::NoConclusion { .. }) || self.p_adjusted.is_some()
+        was_judged(&self.verdict, self.p_adjusted)
     }
 
     /// The row with the judgement of another one, of the same quantity in another unit.
@@ -175,6 +175,11 @@ impl VerdictRow {
             ..Self::new(metric, unit, primary)
         }
     }
+}
+
+/// Returns true if a verdict has a word, or its test was made and led to none.
+pub(crate) const fn was_judged(verdict: &Verdict, p_adjusted: Option<f64>) -> bool {
+    !matches!(verdict, Verdict::NoConclusion { .. }) || p_adjusted.is_some()
 }
 
 pub(crate) const fn none(change: Option<Change>) -> Verdict {

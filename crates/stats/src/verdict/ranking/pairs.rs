@@ -6,7 +6,7 @@ use crate::verdict::candidate::Candidate;
 use crate::verdict::combined::Level;
 use crate::verdict::compare::{Unjudged, candidate, conclude_all};
 use crate::verdict::estimate::{AmongAll, Linear};
-use crate::verdict::line::Options;
+use crate::verdict::line::{Options, was_judged};
 use crate::verdict::moderation::Prior;
 use crate::verdict::note::Note;
 use crate::verdict::shift::Tables;
@@ -54,8 +54,7 @@ impl PairResults {
             found.below[worse][better] = differs || pair.notes.contains(&Note::TinyDifference);
             for (i, j) in [(i, j), (j, i)] {
                 found.equivalent[i][j] = matches!(pair.verdict, Verdict::Equivalent(_));
-                let has_word = !matches!(pair.verdict, Verdict::NoConclusion { .. });
-                found.judged[i][j] = has_word || pair.p_adjusted.is_some();
+                found.judged[i][j] = was_judged(&pair.verdict, pair.p_adjusted);
             }
         }
         found.pairs = pairs;
