@@ -33,10 +33,18 @@ fn is_incidental(line: &str) -> bool {
 
 fn line_shape(line: &str) -> String {
     if is_row(line) {
-        let ends = line.char_indices().filter(|&(at, c)| {
-            c != ' ' && line[at + 1..].chars().next().is_none_or(|next| next == ' ')
-        });
-        let ends: Vec<String> = ends.map(|(at, _)| at.to_string()).collect();
+        let mut ends: Vec<usize> = Vec::new();
+        let mut start = 24;
+        for (at, byte) in line.bytes().enumerate().skip(24) {
+            if byte == b' ' {
+                start = at + 1;
+            } else if line.as_bytes().get(at + 1).is_none_or(|&next| next == b' ') {
+                // Figures of 9 digits fill their columns and touch.
+                let touching = (at + 1 - start - 1) / 9;
+                ends.extend((0..=touching).rev().map(|figure| at - 9 * figure));
+            }
+        }
+        let ends: Vec<String> = ends.iter().map(usize::to_string).collect();
         return format!("{} {} {}", &line[..24], ends.join(" "), line.len());
     }
     if line.starts_with("\tChild[") {
@@ -100,6 +108,8 @@ fn the_text_is_that_of_iozone() {
         "-l 1 -u 2 -T -s 1M -r 64k -i 0 -R -C -O",
         "-a -n 16m -g 32m -i 0 -R",
         "-B -G -s 64 -r 16",
+        "-B -s 64 -r 16 -i0 -i7",
+        "-B -a -n 64 -g 64 -i0 -i6",
         "-N -+u -s 128 -r 16 -i0 -i3 -i5",
         "-J 1 -s 64 -r 16 -i0 -i1",
         "-t 2 -J 1 -s 64 -r 16 -i0 -i1",

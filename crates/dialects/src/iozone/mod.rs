@@ -76,6 +76,9 @@ pub struct Output {
     pub vectors: bool,
     /// Files are mapped: there are no columns of streams.
     pub mapped: bool,
+    /// With `mapped`, rows end in blanks for `fwrite` and `frewrite`, as iozone's do if `-i`
+    /// names tests without 6.
+    pub stream_blanks: bool,
     /// `-l`, `-u`: the least and the most children are said.
     pub sweep: bool,
     /// Record sizes in the heads of blocks, in KiB.

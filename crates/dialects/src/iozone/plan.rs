@@ -282,6 +282,7 @@ impl Draft {
         if !self.output.mapped {
             return Ok(());
         }
+        self.output.stream_blanks = !self.work.tests.contains(&Test::Fwrite);
         let by_copies = |test: &Test| matches!(test.number(), 0..=5 | 8);
         self.work.tests.retain(by_copies);
         if self.work.tests.is_empty() {

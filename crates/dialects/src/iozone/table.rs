@@ -25,6 +25,8 @@ const USUAL: [Test; 13] = [
 const SHORT: usize = 4;
 /// Number of columns before those of streams, which mapped files do without.
 const UNSTREAMED: usize = 9;
+/// Number of columns with those of `fwrite` and `frewrite`.
+const STREAM_WRITES: usize = 11;
 const EXTENDED: [Test; 4] = [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Repread];
 const VECTORS: [Test; 4] = [Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];
 
@@ -34,7 +36,11 @@ pub fn columns(output: &Output) -> Vec<Test> {
         return USUAL[..SHORT].to_vec();
     }
     if output.mapped {
-        return USUAL[..UNSTREAMED].to_vec();
+        let end = match output.stream_blanks {
+            true => STREAM_WRITES,
+            false => UNSTREAMED,
+        };
+        return USUAL[..end].to_vec();
     }
     let mut columns = USUAL.to_vec();
     if output.extended {
