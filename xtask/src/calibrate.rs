@@ -16,7 +16,7 @@ use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power::{promise_kept, table};
 use assay_stats::verdict::sequential::PLANS;
 use assay_stats::verdict::simulate::{
-    Baseline, Design, Noise, Ordered, Scene, Tally, Way, simulate,
+    Apart, Baseline, Design, Noise, Ordered, Scene, Tally, Way, simulate,
 };
 use assay_stats::verdict::trials::POWER as POWER_OF_VERDICTS;
 use std::thread;
@@ -32,6 +32,7 @@ const MAX_WRONG_SIGN: f64 = 1.0;
 const MIN_COVERAGE: f64 = 94.0;
 const MAX_OFF_POWER: f64 = 2.0;
 const MAX_OFF_PROMISE: f64 = 3.0;
+const MAX_OFF_PROMISE_OF_RUNS: f64 = 5.0;
 /// Comparisons of each promise of power: chance moves 4,000 of them by 0.6 %.
 const PROMISES: u32 = 4_000;
 
@@ -71,6 +72,7 @@ pub fn run() -> Result<()> {
     order_of_tables(&mut limits);
     unequal_sides(&mut limits);
     against_a_baseline(&mut limits);
+    runs_made_apart(&mut limits);
     one_after_another(&mut limits)?;
     rank_tests_of_three(&mut limits);
     many_metrics(&mut limits);
@@ -369,6 +371,47 @@ fn against_a_baseline(limits: &mut Limits) {
             &format!("{right:.0} %"),
             right >= fewest,
         );
+    }
+}
+
+/// Runs of one device that were made apart: comparisons of equal sides with a difference on any of
+/// seven metrics, and what is found of the difference that power promises for one.
+fn runs_made_apart(limits: &mut Limits) {
+    for runs in [1, 2, 3, 6] {
+        for earlier in [0, 4, 20] {
+            for (trials, within, between) in [(4, 0.06, 0.05), (16, 0.06, 0.05), (4, 0.02, 0.041)] {
+                let scene = Apart {
+                    runs: [runs; 2],
+                    trials,
+                    within,
+                    between,
+                    earlier,
+                    metrics: 7,
+                    truth: 0.0,
+                };
+                let name = format!(
+                    "{runs} runs a side of {trials} trials at CV {within}, {earlier} earlier"
+                );
+                let [_, wrong] = scene.found(TABLES, SEED);
+                limits.check(
+                    &format!("{name}: false verdicts of A/A"),
+                    &format!("{wrong:.1} %"),
+                    wrong <= MAX_FALSE,
+                );
+                let truth = scene.promised();
+                let [right, _] = Apart {
+                    metrics: 1,
+                    truth,
+                    ..scene
+                }
+                .found(TABLES, SEED);
+                limits.check(
+                    &format!("{name}: found of the promised {:.1} %", 100.0 * truth),
+                    &format!("{right:.0} %"),
+                    (right - 100.0 * POWER_OF_VERDICTS).abs() <= MAX_OFF_PROMISE_OF_RUNS,
+                );
+            }
+        }
     }
 }
 

@@ -28,6 +28,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Largest time that writing a test file may take, as a share of the trials of the part before: two
+/// take less than a fifth of the run.
+const NEW_FILE: f64 = 0.2;
 
 /// Carries out a plan and tells the host all about it, its refusal included.
 pub(crate) fn run(
@@ -148,23 +153,66 @@ impl<'a> Runner<'a> {
         if let Workspace::Device { path, held } = &workspace {
             self.is_inspected(path, Some(held))?;
         }
-        let end = match self.prepare_data(storage, &workspace) {
-            Some(end) => end,
-            None => {
-                let bench = Bench {
-                    roots: self.roots,
-                    storage,
-                    workspace: &workspace,
-                    stop: self.stop,
-                    seed: self.plan.seed,
-                };
-                self.run_trials(stretch, &bench, conditions)?
-            }
+        let bench = Bench {
+            roots: self.roots,
+            storage,
+            workspace: &workspace,
+            stop: self.stop,
+            seed: self.plan.seed,
         };
+        let end = self.run_parts(stretch, &bench, conditions)?;
         if let Some(problem) = workspace.clear() {
             self.outbox.warn(problem)?;
         }
         Ok(end)
+    }
+
+    /// The trials of one workspace, in parts with a new test file each where that takes little of
+    /// the time.
+    fn run_parts(
+        &mut self,
+        stretch: Range<usize>,
+        bench: &Bench<'_>,
+        conditions: &mut Conditions<'_>,
+    ) -> Result<RunEnd, Abort> {
+        let begun = Instant::now();
+        if let Some(end) = self.prepare_data(bench.storage, bench.workspace) {
+            return Ok(end);
+        }
+        let writing = begun.elapsed();
+        let mut longest = Duration::ZERO;
+        for part in self.plan.parts(stretch) {
+            if writing <= longest {
+                self.renew_data(bench.workspace)?;
+            }
+            let begun = Instant::now();
+            let end = self.run_trials(part, bench, conditions)?;
+            if end != RunEnd::Finished {
+                return Ok(end);
+            }
+            longest = begun.elapsed().mul_f64(NEW_FILE);
+        }
+        Ok(RunEnd::Finished)
+    }
+
+    /// Writes another test file and takes it in place of the first one. Where that is not possible,
+    /// for want of room or because the run is stopped, the first one stays.
+    fn renew_data(&self, workspace: &Workspace) -> Result<(), Abort> {
+        let wanted = |planned: &PlannedJob| planned.job.file_state == FileState::Written;
+        let Some(path) = workspace
+            .next_data()
+            .filter(|_| self.plan.jobs.iter().any(wanted))
+        else {
+            return Ok(());
+        };
+        let total = self.plan.file_size;
+        let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
+        let written = write_data(&path, false, self.plan, self.stop, &mut tell).is_ok();
+        if let Err(error) = workspace.take_next_data(written) {
+            self.outbox
+                .warn(format!("the test file stays the same: {error}"))?;
+        }
+        Ok(())
     }
 
     /// The file system that the trials from a position on run in, mounted; `None`
@@ -193,7 +241,14 @@ impl<'a> Runner<'a> {
         }
         let total = self.plan.file_size;
         let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
-        match write_data(workspace, self.plan, self.stop, &mut tell) {
+        let is_device = matches!(workspace, Workspace::Device { .. });
+        match write_data(
+            &workspace.data(),
+            is_device,
+            self.plan,
+            self.stop,
+            &mut tell,
+        ) {
             Ok(()) => None,
             Err(EngineError::Stopped) => Some(RunEnd::Cancelled),
             Err(error) => {
@@ -299,13 +354,12 @@ fn told(progress: Progress) -> FromAgent {
 }
 
 fn write_data(
-    workspace: &Workspace,
+    path: &Path,
+    is_device: bool,
     plan: &Plan,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(Bytes),
 ) -> Result<(), EngineError> {
-    let path: &Path = &workspace.data();
-    let is_device = matches!(workspace, Workspace::Device { .. });
     let made = match is_device {
         true => held::open(path, OFlags::WRONLY, Mode::empty()).map(File::from),
         false => held::create_new(path),

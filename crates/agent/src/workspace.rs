@@ -24,6 +24,8 @@ const PREFIX: &str = ".assay-";
 const OWNER: &str = "owner.json";
 /// The file that jobs read and overwrite; every block of it was written.
 const DATA: &str = "data";
+/// The one that will take its place.
+const NEXT: &str = "data.next";
 /// The file of jobs that write a new one.
 const FRESH: &str = "fresh";
 
@@ -87,6 +89,28 @@ impl Workspace {
             Self::Folder(folder) => folder.path().join(DATA),
             Self::File(path) | Self::Simulated(path) | Self::Device { path, .. } => path.clone(),
         }
+    }
+
+    /// The place of a file that is to replace that of [`Self::data`]; `None` outside of a folder.
+    pub(crate) fn next_data(&self) -> Option<PathBuf> {
+        match self {
+            Self::Folder(folder) => Some(folder.path().join(NEXT)),
+            Self::File(_) | Self::Simulated(_) | Self::Device { .. } => None,
+        }
+    }
+
+    /// Puts the file of [`Self::next_data`] in the place of that of [`Self::data`], if `written`, or
+    /// removes it. The file system is settled then.
+    pub(crate) fn take_next_data(&self, written: bool) -> io::Result<()> {
+        let Self::Folder(folder) = self else {
+            return Ok(());
+        };
+        let next = folder.path().join(NEXT);
+        match written {
+            true => std::fs::rename(&next, self.data())?,
+            false => drop(remove_if_there(&next)?),
+        }
+        Ok(syncfs(&folder.held)?)
     }
 
     /// A place to write a new file to: empty, or the device itself.

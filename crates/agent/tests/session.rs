@@ -21,6 +21,7 @@ use serde_json::json;
 use std::fs;
 use std::io::Write;
 use std::net::Shutdown;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -330,6 +331,46 @@ fn a_cancel_ends_its_run_and_no_other() {
     assert_eq!(host.follow().0, RunEnd::Cancelled);
     assert!(is_empty(folder.path()), "test files stayed");
     host.close().unwrap();
+}
+
+/// Its place on the medium belongs to a run, and is to vary within it.
+#[test]
+fn trials_get_new_test_files_where_writing_these_takes_little_time() {
+    let job = Job {
+        time_based: true,
+        runtime: Some(Nanos(500_000_000)),
+        ..short()
+    };
+    // Much else may run, so that writing takes long.
+    let renewed = (0..20).any(|_| {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join(".assay-session/data");
+        let mut host = Host::start();
+        host.ask(&run(&plan(folder.path(), 3, job.clone())));
+        let mut files = Vec::new();
+        loop {
+            match host.hear().expect("the agent goes on") {
+                FromAgent::KeepTrials { position } => {
+                    let file = fs::metadata(&data).unwrap();
+                    assert_eq!(file.len(), 1 << 20);
+                    assert!(!data.with_extension("next").exists());
+                    files.push(file.ino());
+                    host.ask(&ToAgent::Stored { position });
+                }
+                FromAgent::Done { end, .. } => {
+                    assert_eq!(end, RunEnd::Finished);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        host.close().unwrap();
+        assert!(is_empty(folder.path()), "test files stayed");
+        assert_eq!(files.len(), 3);
+        files.dedup();
+        files.len() == 3
+    });
+    assert!(renewed, "it is always the same file");
 }
 
 #[test]

@@ -61,6 +61,27 @@ impl Plan {
         stretches
     }
 
+    /// The parts of a stretch whose trials may have a test file each: thirds of its rounds, in a
+    /// folder. The place of a file on the medium belongs to a run, and is to vary within it. The
+    /// trials of a plan that compares conditions or takes turns with another one share a file.
+    pub fn parts(&self, stretch: Range<usize>) -> Vec<Range<usize>> {
+        const PARTS: u32 = 3;
+        let slots = self.order.get(stretch.clone()).unwrap_or_default();
+        let rounds = slots.iter().map(|slot| slot.trial).max().unwrap_or(0);
+        let part = |slot: &Slot| slot.trial.saturating_sub(1) * PARTS / rounds.max(1);
+        let shares = |slot: &Slot| slot.trial == 0 || slot.condition.is_some();
+        let is_folder = matches!(self.place, Place::Directory { .. });
+        if !is_folder || slots.iter().any(shares) || !slots.is_sorted_by_key(part) {
+            return std::iter::once(stretch).collect();
+        }
+        let mut end = stretch.start;
+        let parts = slots.chunk_by(|a, b| part(a) == part(b)).map(|part| {
+            end += part.len();
+            end - part.len()..end
+        });
+        parts.collect()
+    }
+
     /// `true` if the plan's conditions make file systems on the device.
     pub fn makes_file_systems(&self) -> bool {
         self.conditions.iter().any(Condition::makes_file_system)
@@ -312,6 +333,54 @@ mod tests {
             condition(&[(Subject::Scheduler, "bfq")]),
         ];
         assert_eq!(plan(set, &[0, 1, 0]).stretches().len(), 1);
+    }
+
+    #[test]
+    fn thirds_of_the_rounds_of_a_folder_have_a_file_each() {
+        let plan = |order: Vec<Slot>, place: Place| Plan {
+            run_id: String::new(),
+            seed: 1,
+            place,
+            file_size: Bytes(0),
+            jobs: Vec::new(),
+            conditions: Vec::new(),
+            restore: Restore::default(),
+            order,
+        };
+        let folder = Place::Directory { path: "d".into() };
+        let lengths = |plan: &Plan| {
+            let parts = plan.parts(0..plan.order.len());
+            assert_eq!(
+                parts.iter().map(ExactSizeIterator::len).sum::<usize>(),
+                plan.order.len()
+            );
+            parts.iter().map(ExactSizeIterator::len).collect::<Vec<_>>()
+        };
+        for (trials, expected) in [
+            (1, vec![2]),
+            (2, vec![2, 2]),
+            (3, vec![2, 2, 2]),
+            (4, vec![4, 2, 2]),
+            (16, vec![12, 10, 10]),
+        ] {
+            let order = interleave(&[trials, trials], 1);
+            assert_eq!(lengths(&plan(order, folder.clone())), expected, "{trials}");
+        }
+        // Conditions, sides that take turns and devices have one; so have jobs that are not in rounds.
+        let device = Place::Device { path: "d".into() };
+        for (order, place) in [
+            (interleave(&[6], 1), device),
+            (rounds(1, 2, 6, 7), folder.clone()),
+            (rounds(1, 0, 6, 7), folder.clone()),
+            (
+                [(0, 3), (1, 1)]
+                    .map(|(job, trial)| Slot::plain(job, trial))
+                    .to_vec(),
+                folder,
+            ),
+        ] {
+            assert_eq!(lengths(&plan(order, place)).len(), 1);
+        }
     }
 
     #[test]

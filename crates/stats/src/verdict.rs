@@ -8,6 +8,7 @@
 
 pub mod adjust;
 pub mod arm;
+pub mod between;
 mod candidate;
 mod combined;
 pub mod compare;

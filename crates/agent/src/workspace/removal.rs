@@ -1,7 +1,7 @@
 //! Removing a test folder: only what assay makes, and only in the folder
 //! itself, wherever its name may lead by then.
 
-use super::{DATA, FRESH, OWNER, tree};
+use super::{DATA, FRESH, NEXT, OWNER, tree};
 use assay_engine::held::{named, remove_folder};
 use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
@@ -42,7 +42,7 @@ pub(super) fn take_away(folder: BorrowedFd<'_>, name: &Path, run_id: &str) -> Le
 
 /// Names of all files that runs and works make in their folders.
 fn files() -> impl Iterator<Item = String> {
-    [DATA, FRESH]
+    [DATA, NEXT, FRESH]
         .map(str::to_owned)
         .into_iter()
         .chain(androbench::file_names())

@@ -115,7 +115,8 @@ impl fmt::Display for Written {
 impl Written {
     /// By a plan.
     pub fn by(plan: &Plan) -> Self {
-        let mut bytes = plan.file_size.0;
+        let files = plan.parts(0..plan.order.len()).len() as u64;
+        let mut bytes = plan.file_size.0.saturating_mul(files);
         let mut and_more = false;
         for planned in &plan.jobs {
             let limit = planned.job.max_written();

@@ -4,10 +4,12 @@ use crate::exit::Failure;
 use crate::judging::args::Terms;
 use crate::judging::{circumstances, units as unit_figures};
 use crate::stored::lookup::StoreArgs;
+use crate::stored::series;
 use crate::stored::sources::{FigureSource, held_to};
 use assay_lang::counted;
 use assay_model::run::Run;
 use assay_report::comparison::{self, Compared};
+use assay_stats::verdict::between::Earlier;
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::Options;
 
@@ -73,10 +75,17 @@ impl Judged {
         })
     }
 
-    /// Judges two sides under the terms of the flags.
-    pub fn of((a, b): (NamedSide, NamedSide), terms: &Terms) -> Result<Self, Failure> {
+    /// Judges two sides under the terms of the flags, at the `level` of a look if that is smaller;
+    /// `earlier` finds earlier runs of the series of each side where these count.
+    pub fn of(
+        (a, b): (NamedSide, NamedSide),
+        terms: &Terms,
+        level: Option<f64>,
+        earlier: impl FnOnce([&[FigureSource]; 2]) -> Result<[Earlier; 2], Failure>,
+    ) -> Result<Self, Failure> {
         refuse_the_same(&a, &b)?;
         let held = held_to(a.units.iter().chain(&b.units), terms.margin);
+        let held = level.map_or(held, |level| held.at_level(level.min(held.alpha)));
         let options = Options {
             budget: terms.max_trials.unwrap_or(held.budget),
             trusted: ["A", "B"].map(|side| terms.trust.iter().any(|word| word == side)),
@@ -85,8 +94,13 @@ impl Judged {
             qualify: terms.qualify,
             ..held
         };
-        let figures = unit_figures::Figures::of(&a.units, &b.units);
-        let mut comparison = figures.compare(&options);
+        let apart = !options.same_session && are_runs_made_apart(&a, &b);
+        let figures = unit_figures::Figures::of(&a.units, &b.units, apart);
+        let earlier = match figures.are_apart() {
+            true => earlier([&a.units, &b.units])?,
+            false => Default::default(),
+        };
+        let mut comparison = figures.compare(&earlier, &options);
         if terms.qualify {
             for line in comparison.lines.iter_mut().chain(&mut comparison.composite) {
                 line.notes.retain(|note| !note.is_on_more_trials());
@@ -105,7 +119,19 @@ impl Judged {
 
     /// Two sources, held to what they are held to where nobody says otherwise.
     pub fn of_two(words: [&String; 2], store: &StoreArgs) -> Result<Self, Failure> {
-        Self::of(two_sources(words, store)?, &Terms::default())
+        Self::of_stored(two_sources(words, store)?, &Terms::default(), store, None)
+    }
+
+    /// Two sides, with the store that their runs are in; at the `level` of a look.
+    pub fn of_stored(
+        sides: (NamedSide, NamedSide),
+        terms: &Terms,
+        store: &StoreArgs,
+        level: Option<f64>,
+    ) -> Result<Self, Failure> {
+        Self::of(sides, terms, level, |sides| {
+            Ok(unit_figures::earlier(&series::open(store)?, sides)?)
+        })
     }
 
     /// As outputs show it.
@@ -175,6 +201,16 @@ fn same_model(a: &NamedSide, b: &NamedSide) -> bool {
     let mut versions = a.units.iter().chain(&b.units).map(version);
     let first = versions.next().flatten();
     first.is_some() && versions.all(|other| other == first)
+}
+
+/// `true` if one side at least is of runs, and none of A is also one of B or took turns with it.
+fn are_runs_made_apart(a: &NamedSide, b: &NamedSide) -> bool {
+    fn runs(side: &NamedSide) -> impl Iterator<Item = &Run> {
+        side.units.iter().filter_map(|unit| unit.run.as_deref())
+    }
+    let together = |a: &Run, b: &Run| a.header.id == b.header.id || a.took_turns_with(b);
+    let any_together = runs(a).any(|a| runs(b).any(|b| together(a, b)));
+    runs(a).chain(runs(b)).next().is_some() && !any_together
 }
 
 /// `true` if the positions of trials count in one session: both sides are of the same run, or of

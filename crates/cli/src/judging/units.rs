@@ -3,12 +3,19 @@
 
 use crate::stored::sources::FigureSource;
 use assay_lang::{counted, tr};
+use assay_model::facts::Circumstance;
 use assay_model::figures::Figure;
+use assay_model::series::SeriesPoint;
 use assay_model::unit::Unit;
 use assay_report::text::enumerate;
+use assay_stats::verdict::between::{Earlier, MOST_RUNS};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
 use assay_stats::verdict::line::Options;
-use assay_stats::verdict::units::{are_enough, compare_runs, compare_units, pooled};
+use assay_stats::verdict::units::{
+    ApartSide, MIN_UNITS, are_enough, compare_apart, compare_units, pooled,
+};
+use assay_store::{Store, StoreError};
+use std::collections::HashMap;
 
 /// Sources of one unit.
 struct UnitSources<'a> {
@@ -55,13 +62,15 @@ pub struct Figures {
     /// Figures of each unit of A and of B; where both sides are one unit of enough runs, of each
     /// run.
     pub sides: [Vec<Vec<Figure>>; 2],
-    are_runs: bool,
+    /// Figures of each run of sides that were made apart and do not stand for parts.
+    runs: Option<[Vec<Vec<Figure>>; 2]>,
+    units: [usize; 2],
     are_one_device: bool,
 }
 
 impl Figures {
-    /// The figures of two sides by their sources.
-    pub fn of(a: &[FigureSource], b: &[FigureSource]) -> Self {
+    /// The figures of two sides by their sources; `apart` if these were not made in one session.
+    pub fn of(a: &[FigureSource], b: &[FigureSource], apart: bool) -> Self {
         let [of_a, of_b] = [a, b].map(|sources| {
             let of = |group: UnitSources<'_>| {
                 let runs = group.sources.iter().map(|source| source.figures.clone());
@@ -69,35 +78,95 @@ impl Figures {
             };
             groups(sources).into_iter().map(of).collect::<Vec<_>>()
         });
-        let are_one_device = are_one_device(a, b);
-        match (of_a.as_slice(), of_b.as_slice()) {
-            ([a], [b]) if are_enough(a, b) => Self {
-                sides: [a.clone(), b.clone()],
-                are_runs: true,
-                are_one_device,
-            },
-            _ => Self {
-                sides: [of_a, of_b].map(|units| units.iter().map(|runs| pooled(runs)).collect()),
-                are_runs: false,
-                are_one_device,
-            },
+        let units = [of_a.len(), of_b.len()];
+        let runs =
+            (apart && units[0].min(units[1]) < MIN_UNITS).then(|| [of_a.concat(), of_b.concat()]);
+        let sides = match (&runs, units) {
+            (Some([a, b]), [1, 1]) if are_enough(a, b) => [a.clone(), b.clone()],
+            _ => [of_a, of_b].map(|units| units.iter().map(|runs| pooled(runs)).collect()),
+        };
+        Self {
+            sides,
+            runs,
+            units,
+            are_one_device: are_one_device(a, b),
         }
     }
 
-    /// Compares the figures.
-    pub fn compare(&self, options: &Options) -> Comparison {
-        let mut compared = match &self.sides {
-            [a, b] if self.are_runs => compare_runs(a, b, options),
-            [a, b] => match (a.as_slice(), b.as_slice()) {
+    /// True if earlier runs of their series count.
+    pub const fn are_apart(&self) -> bool {
+        self.runs.is_some()
+    }
+
+    /// Compares the figures; of sides made apart with what `earlier` runs of each tell.
+    pub fn compare(&self, earlier: &[Earlier; 2], options: &Options) -> Comparison {
+        let mut compared = match (&self.runs, &self.sides) {
+            (Some([a, b]), _) => {
+                let side = |runs, at: usize| ApartSide {
+                    runs,
+                    of_one_unit: self.units[at] == 1,
+                    earlier: &earlier[at],
+                };
+                compare_apart([side(a, 0), side(b, 1)], options)
+            }
+            (None, [a, b]) => match (a.as_slice(), b.as_slice()) {
                 ([a], [b]) => compare_figures(a, b, options),
                 _ => compare_units(a, b, options),
             },
         };
+        if self.runs.is_some() && self.units != [1, 1] {
+            compared = compared.of_few_units(self.units);
+        }
         if self.are_one_device {
             compared.scope = compared.scope.of_one_device();
         }
         compared
     }
+}
+
+/// Earlier runs of the series of each side, the compared ones left out: those that began before the
+/// last of these, so that a run that is measured later changes no verdict. Of results made elsewhere
+/// there are none.
+pub fn earlier(store: &Store, sides: [&[FigureSource]; 2]) -> Result<[Earlier; 2], StoreError> {
+    let runs = |side: &'_ [FigureSource]| -> Vec<(String, u64)> {
+        let runs = side.iter().filter_map(|source| source.run.as_ref());
+        let runs = runs.map(|run| (run.header.id.clone(), run.header.started_unix_ms));
+        runs.collect()
+    };
+    let [a, b] = sides.map(runs);
+    let compared = [a.as_slice(), &b].concat();
+    let end = compared
+        .iter()
+        .map(|(_, started)| *started)
+        .max()
+        .unwrap_or(0);
+    let side = |runs: &[(String, u64)]| {
+        let mut earlier = Earlier::default();
+        // All runs of a side are of one series where they are of one unit.
+        let Some((run, _)) = runs.last() else {
+            return Ok(earlier);
+        };
+        let mut units: HashMap<String, Option<String>> = HashMap::new();
+        for series in store.series_of_run(run)? {
+            let points = store.newest_points(&series.key, end, MOST_RUNS)?;
+            let unknown = points.iter().map(|point| point.run.as_str());
+            let unknown = unknown.chain([run.as_str()]);
+            let unknown: Vec<&str> = unknown.filter(|run| !units.contains_key(*run)).collect();
+            for (run, mut facts) in store.surroundings(&unknown)? {
+                units.insert(run, facts.remove(Circumstance::Unit.name()));
+            }
+            let is_earlier = |point: &&SeriesPoint| {
+                let is_compared = compared.iter().any(|(run, _)| *run == point.run);
+                !is_compared && units.get(&point.run) == units.get(run)
+            };
+            let before = points.iter().filter(is_earlier);
+            let metric = format!("{}: {}", series.job, series.metric);
+            let values = before.map(|point| point.samples.as_slice());
+            earlier.add(&series.condition, &metric, values);
+        }
+        Ok(earlier)
+    };
+    Ok([side(&a)?, side(&b)?])
 }
 
 /// A sentence for each unit that was measured several times.

@@ -71,8 +71,16 @@ pub fn of_units(parts: [(&str, &[String]); 2], args: &VerdictArgs) -> Result<Exi
 
 /// Judges two sides and shows what came of it; the exit code of the gate.
 pub fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
+    wanted(args)?;
+    present_judged(
+        args,
+        Judged::of_stored(sides, &args.terms, &args.store, None)?,
+    )
+}
+
+/// Shows a comparison; the exit code of the gate.
+pub fn present_judged(args: &VerdictArgs, mut judged: Judged) -> Result<ExitCode, Failure> {
     let wanted = wanted(args)?;
-    let mut judged = Judged::of(sides, &args.terms)?;
     judged.allow_unjudged = args.allow_unjudged;
     let compared = judged.compared();
     match wanted {
@@ -113,7 +121,7 @@ pub fn report(
     terms: &Terms,
     (format, output): (Format, &OutputArgs),
 ) -> Result<ExitCode, Failure> {
-    let judged = Judged::of(two_sources([a, b], store)?, terms)?;
+    let judged = Judged::of_stored(two_sources([a, b], store)?, terms, store, None)?;
     write(&judged, format, output)?;
     Ok(DONE)
 }

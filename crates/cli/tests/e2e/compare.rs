@@ -192,6 +192,66 @@ fn two_runs_of_our_own_are_compared_by_what_decides() {
     assert!(power.out.contains(metric), "{}", power.out);
 }
 
+/// A change of the machine between both sides would look like a difference.
+#[test]
+fn runs_of_one_side_after_those_of_the_other_have_no_verdict() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    for tag in ["old", "old", "old", "new", "new", "new"] {
+        let words = ["qualify", "--quick", "--size", "1M", "--trials", "1"];
+        let only = ["--only", "rand-read-4k", "--tag", tag, text(&folder)];
+        bed.run(&[&words[..], &only].concat()).assert_code(0);
+    }
+    let line = bed.refused(&["compare", "--in-turn", "old", "new"]);
+    assert!(line.contains("were not made in turn"), "{line}");
+}
+
+/// Runs that the store has from before tell what runs differ by; tags tell which run comes next.
+#[test]
+fn runs_in_turn_are_led_and_judged_at_their_looks() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let measure = |tag: &str, name: &str| {
+        let words = ["qualify", "--quick", "--size", "4M", "--trials", "4"];
+        let only = ["--only", "rand-read-4k", "--tag", tag, "--name", name];
+        let only = [&only[..], &[text(&folder)]].concat();
+        bed.run(&[&words[..], &only].concat()).assert_code(0);
+    };
+    let turn = |words: &[&str]| bed.run(&[&["compare", "--in-turn", "old", "new"], words].concat());
+    measure("other", "r0");
+    for (name, tag, made) in [
+        ("r1", "old", "0 of old, 0 of new"),
+        ("r2", "new", "1 of old, 0 of new"),
+        ("r3", "new", "1 of old, 1 of new"),
+        ("r4", "old", "1 of old, 2 of new"),
+        ("r5", "old", "2 of old, 2 of new"),
+        ("r6", "new", "3 of old, 2 of new"),
+    ] {
+        let asked = turn(&[]);
+        asked.assert_code(0);
+        let last = asked.err.join("\n");
+        assert!(last.contains(made), "{last}");
+        assert!(last.ends_with(&format!("--tag {tag}")), "{last}");
+        measure(tag, name);
+    }
+    let gate = ["compare", "--in-turn", "old", "nosuch", "--gate"];
+    let line = bed.refused(&gate);
+    assert!(line.contains("nothing was judged yet"), "{line}");
+    bed.run(&[&gate[..], &["--allow-unjudged"]].concat())
+        .assert_code(0);
+    let looked = turn(&["--json"]);
+    looked.assert_code(0);
+    let found = looked.json();
+    let line = &found["pairs"][0];
+    assert_eq!((&line["a_n"], &line["b_n"]), (&3.into(), &3.into()));
+    assert_eq!(found["alpha"], 0.0294, "{found:#}");
+    assert_eq!(found["scope"], "this one device, by 3 and 3 runs");
+    // One run a side, with those before them.
+    let told = bed.run(&["compare", "r5", "r6"]);
+    let said = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("known from up to 5 earlier runs"), "{said}");
+}
+
 #[test]
 fn the_table_of_trials_is_that_of_the_method() {
     // A margin that is far below what can be found: differences within one are equivalent.

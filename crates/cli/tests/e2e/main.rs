@@ -3,6 +3,7 @@
 //! not here is skipped with its reason.
 
 mod androbench;
+mod apart;
 mod archives;
 mod assay;
 mod back_ends;

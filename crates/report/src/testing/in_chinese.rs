@@ -17,6 +17,7 @@ use crate::words::text::width;
 use assay_lang::{Language, within};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
+use assay_stats::verdict::between::RunVariance;
 use assay_stats::verdict::line::Options;
 use std::io::{self, Write};
 
@@ -79,13 +80,15 @@ fn texts() -> Vec<String> {
         let document = views::ranking::document(&ranked(&ranking, &options));
         terminal::write(&document, STYLE, &[], out)
     }));
-    let power = [Power {
-        name: "CV".to_owned(),
-        cv: 0.02,
-        alpha: 0.05,
-        margin: 0.05,
-        rows: Vec::new(),
-    }];
+    let power = Power::of("CV".to_owned(), 0.02, 1, 0.05);
+    let between = |earlier| RunVariance {
+        variances: [0.01; 2],
+        df: 8.0,
+        known: 0.0,
+        runs: [1, 1],
+        earlier,
+    };
+    let power = [0, 9].map(|earlier| power.clone().of_runs(Some(between(earlier))));
     texts.push(chinese(|out| {
         terminal::write(&views::ranking::power(&power), STYLE, &[], out)
     }));

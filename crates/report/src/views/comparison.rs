@@ -488,11 +488,16 @@ pub fn notes(compared: &Compared<'_>, detail: Detail) -> Section {
 fn all_notes(compared: &Compared<'_>, singly: bool) -> Section {
     let mut section = Section::new("notes", tr!("Notes"));
     let shared = SharedNotes::of(compared.comparison);
-    let mut notes: Vec<String> = shared.told().map(|note| clean(&note)).collect();
+    let of_all = compared.comparison.notes.iter();
+    let between = of_all.filter(|note| matches!(note, Note::BetweenRuns(..)));
+    let mut notes: Vec<String> = between.map(|note| clean(&note.to_string())).collect();
+    let first = notes.clone();
+    notes.extend(shared.told().map(|note| clean(&note)));
     if singly {
         notes.extend(reasons(compared, &shared));
     }
-    notes.extend(compared.told_warnings());
+    let others = compared.told_warnings().into_iter();
+    notes.extend(others.filter(|note| !first.contains(note)));
     notes.extend(drift(compared.comparison).map(|drift| clean(&drift)));
     section.list(notes);
     section

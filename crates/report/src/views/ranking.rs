@@ -272,21 +272,42 @@ pub fn power(tables: &[Power]) -> Document {
         let shown = |percent: Option<f64>| {
             percent.map_or(Cell::Unknown, |percent| format!("{percent:.1} %").into())
         };
-        let rows = power.rows.iter().map(|row| {
-            TableRow::new(vec![
-                row.n.to_string().into(),
-                shown(row.difference_percent),
-                shown(row.equivalence_percent),
-            ])
-        });
-        section.table(Table {
-            columns: vec![
-                Column::number(tr!("trials a side")),
-                Column::number(tr!("difference found")),
-                Column::number(tr!("equivalent within")),
-            ],
-            rows: rows.collect(),
-        });
+        let of_runs = (tr!("runs a side, made apart"), &power.of_runs);
+        for (number, rows) in [(tr!("trials a side, in turn"), &power.rows), of_runs] {
+            if rows.is_empty() {
+                continue;
+            }
+            let rows = rows.iter().map(|row| {
+                TableRow::new(vec![
+                    row.n.to_string().into(),
+                    shown(row.difference_percent),
+                    shown(row.equivalence_percent),
+                ])
+            });
+            section.table(Table {
+                columns: vec![
+                    Column::number(number),
+                    Column::number(tr!("difference found")),
+                    Column::number(tr!("equivalent within")),
+                ],
+                rows: rows.collect(),
+            });
+        }
+        if let Some(between) = power.between {
+            let percent = format_args!("{:.1}", between.percent());
+            let note = match between.earlier {
+                0 => tr!(
+                    "Runs are assumed to differ by {percent} %: the store has no earlier runs of this job.",
+                    percent
+                ),
+                earlier => tr!(
+                    "Runs differ by {percent} %, known from {earlier} earlier runs.",
+                    percent,
+                    earlier
+                ),
+            };
+            section.say(note, Some(Tone::Soft));
+        }
         document.push(section);
     }
     let Some(first) = tables.first() else {

@@ -2,17 +2,18 @@
 
 use super::adjust::Adjusted;
 use super::arm::Arm;
+use super::between::RunVariance;
 use super::combined::{Estimate, Level};
 use super::estimate::{AmongAll, Difference, NoEstimate, in_one_session};
 use super::judge::Qualification;
 use super::judge::{Judgement, Rule, Word, judge, qualify};
 use super::line::{ALONE, Options, Summary, VerdictRow, change, none};
 use super::moderation::Prior;
-use super::note::{Note, Side};
+use super::note::{Mean, Note, Side};
 use super::order::{self, is_confounded};
 use super::outlier;
 use super::shift::Tables;
-use super::trials::detectable_effect;
+use super::trials::{Outlook, detectable_effect};
 use assay_model::verdict::{Change, Verdict};
 
 /// Rounding of a figure, in standard deviations of a trial, up to which another one may be the
@@ -34,6 +35,7 @@ pub(crate) struct Candidate {
     /// True if the positions of both sides are known, each in a session of its own.
     has_places: bool,
     priors: Option<[Prior; 2]>,
+    between: Option<RunVariance>,
     /// Test of the difference among those of all pairs of conditions.
     among: Option<AmongAll>,
     /// True if the figures are those of a model.
@@ -69,6 +71,7 @@ impl Candidate {
         (line.a, line.b) = (Some(Summary::of(&a)), Some(Summary::of(&b)));
         line.better = Some(a.better);
         line.change = change(b.mean - a.mean, None, a.better);
+        let between = options.between.filter(|_| !simulated);
         let mut candidate = Self {
             line,
             a,
@@ -79,6 +82,7 @@ impl Candidate {
             drift_within,
             has_places,
             priors: options.priors,
+            between,
             among: None,
             simulated,
             exact: None,
@@ -87,7 +91,7 @@ impl Candidate {
             candidate.bar(Note::OrderConfounded);
         }
         match Estimate::of(&candidate.a, &candidate.b, options.priors.as_ref(), tables) {
-            Ok(estimate) => candidate.take(estimate),
+            Ok(estimate) => candidate.take(estimate.apart(between.as_ref(), level)),
             Err(NoEstimate::NoSpread) if simulated && options.same_model => {
                 candidate.exact = Some(candidate.b.mean - candidate.a.mean);
                 candidate.line.notes.push(Note::Deterministic);
@@ -162,6 +166,18 @@ impl Candidate {
     /// Returns true if the trials of both sides are known to come from one session.
     pub fn is_ordered(&self) -> bool {
         in_one_session(&self.a, &self.b)
+    }
+
+    /// Variance between runs that counts beside that of the trials.
+    fn between_trials(&self) -> Option<&RunVariance> {
+        self.between
+            .as_ref()
+            .filter(|_| self.level == Level::Trials)
+    }
+
+    /// Variance between the runs that are compared, if they were made apart.
+    pub fn between(&self) -> Option<RunVariance> {
+        self.between
     }
 
     /// Returns true if the positions of both sides are known, each in a session of its own.
@@ -340,7 +356,8 @@ impl Candidate {
             Side::A => Estimate::of(&self.a.without(index)?, &self.b, priors, tables),
             Side::B => Estimate::of(&self.a, &self.b.without(index)?, priors, tables),
         };
-        Some(estimate.ok()?.among(self.among))
+        let estimate = estimate.ok()?.apart(self.between.as_ref(), self.level);
+        Some(estimate.among(self.among))
     }
 
     fn verdict(
@@ -367,9 +384,34 @@ impl Candidate {
     }
 
     fn more_trials(&mut self, estimate: &Estimate, rule: &Rule, options: &Options) -> Option<u32> {
+        let first = self.line.notes.len();
+        let more = self.more(estimate, rule, options);
+        if let Some(between) = self.between_trials().copied() {
+            // What settles it are runs.
+            let notes = self.line.notes.split_off(first);
+            let notes = notes.into_iter().map(|note| note.of(Mean::Run));
+            if estimate.is_one_of_runs(rule.alpha_difference) {
+                let change = self.line.change.map_or(f64::NAN, |change| change.percent);
+                let percent = between.percent();
+                self.line.notes.push(Note::OneOfRuns(change, percent));
+            }
+            self.line.notes.extend(notes);
+        }
+        more
+    }
+
+    /// More trials of a side that would settle it, or more runs of sides that are runs made apart.
+    fn more(&mut self, estimate: &Estimate, rule: &Rule, options: &Options) -> Option<u32> {
         let outlook = estimate.outlook();
-        let n = u32::try_from(self.a.n.min(self.b.n)).unwrap_or(u32::MAX);
-        if let Some(total) = outlook.trials(rule, options.budget) {
+        let [a, b] = self
+            .between
+            .map_or([self.a.n, self.b.n], |between| between.runs);
+        let n = u32::try_from(a.min(b)).unwrap_or(u32::MAX);
+        let total = match &self.between {
+            Some(between) => Outlook::runs(estimate.d(), between, rule, options.budget),
+            None => outlook.trials(rule, options.budget),
+        };
+        if let Some(total) = total {
             // Trials enough by plan that still did not settle it: one more at
             // least.
             let more = total.saturating_sub(n).max(1);

@@ -1,6 +1,7 @@
 //! The difference of two arms by all methods, and which of them decides.
 
 use super::arm::Arm;
+use super::between::RunVariance;
 use super::estimate::{AmongAll, Difference, Linear, NoEstimate};
 use super::margin::Margin;
 use super::moderation::Prior;
@@ -31,6 +32,8 @@ pub(crate) struct Estimate {
     /// Test of the difference among those of all pairs of conditions, which must agree that there is
     /// one.
     among: Option<AmongAll>,
+    /// The difference with the error between runs, for sides that are runs made apart.
+    between: Option<Linear>,
 }
 
 impl Estimate {
@@ -50,12 +53,39 @@ impl Estimate {
             uneven: (is_uneven(a, b) || linear.unequal).then_some(linear),
             linear,
             among: None,
+            between: None,
         })
     }
 
     /// Estimate with the test of all pairs of conditions, which must agree.
     pub fn among(self, among: Option<AmongAll>) -> Self {
         Self { among, ..self }
+    }
+
+    /// Estimate for sides that are runs made apart: trials are held to the error between runs, too,
+    /// means of runs to that alone.
+    pub fn apart(self, between: Option<&RunVariance>, level: Level) -> Self {
+        let Some(between) = between else { return self };
+        match level {
+            Level::Trials => Self {
+                between: Some(between.linear(self.d())),
+                ..self
+            },
+            Level::Units => Self {
+                linear: between.linear(self.linear.d),
+                shift: None,
+                alternating: None,
+                uneven: None,
+                ..self
+            },
+        }
+    }
+
+    /// Returns true if the trials show a difference at this level that runs have without a change.
+    pub fn is_one_of_runs(&self, alpha: f64) -> bool {
+        let trials = self.of_trials().map(Difference::p_difference);
+        let trials = trials.fold(self.first().p_difference(), f64::max);
+        trials <= alpha && self.between.is_some_and(|runs| runs.p_difference() > alpha)
     }
 
     /// The same with the means in place of the ranks; `None` where means decide
@@ -72,14 +102,19 @@ impl Estimate {
         self.alternating.is_some()
     }
 
-    /// Returns the input for planning more trials.
+    /// Returns the input for planning more trials, or more runs of sides that are runs.
     pub fn outlook(&self) -> Outlook {
-        let spread = self.alternating.unwrap_or(self.linear);
+        let spread = self.between.or(self.alternating).unwrap_or(self.linear);
         Outlook::careful(self.d(), spread.s, spread.df)
     }
 
     /// Returns the estimates that must agree with the first one.
     fn others(&self) -> impl Iterator<Item = &Linear> {
+        self.of_trials().chain(&self.between)
+    }
+
+    /// Those of them that trials give.
+    fn of_trials(&self) -> impl Iterator<Item = &Linear> {
         self.alternating.iter().chain(&self.uneven)
     }
 

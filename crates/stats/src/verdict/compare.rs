@@ -2,6 +2,7 @@
 
 use super::adjust::{Adjusted, benjamini_hochberg, holm};
 use super::arm::Arm;
+use super::between::RunVariance;
 use super::candidate::Candidate;
 use super::combined::Level;
 use super::composite;
@@ -74,11 +75,21 @@ pub struct Comparison {
     pub notes: Vec<Note>,
 }
 
+impl Comparison {
+    /// The same where so many units of A and of B are too few to stand for parts.
+    #[must_use]
+    pub fn of_few_units(mut self, [a, b]: [usize; 2]) -> Self {
+        self.notes.push(Note::FewUnits(a, b));
+        self.scope = Scope::Units(a + b);
+        self
+    }
+}
+
 /// Compares the figures of B with those of A, metric by metric. Verdicts of
 /// primary metrics are held to Holm's level, those of exploratory ones to
 /// Benjamini and Hochberg's.
 pub fn compare_figures(a: &[Figure], b: &[Figure], options: &Options) -> Comparison {
-    let compared = compare_at(a, b, Level::Trials, options);
+    let compared = compare_at(a, b, Level::Trials, options, &|_, _| None);
     Comparison {
         scope: Scope::TwoUnits,
         ..compared
@@ -90,6 +101,7 @@ pub(crate) fn compare_at(
     b: &[Figure],
     level: Level,
     options: &Options,
+    between: &dyn Fn(&Figure, &Figure) -> Option<RunVariance>,
 ) -> Comparison {
     let mut tables = Tables::default();
     let (pairs, mut notes) = pairs(a, b);
@@ -97,10 +109,19 @@ pub(crate) fn compare_at(
     notes.extend(not_recorded(&pairs));
     let mut candidates = Vec::new();
     for (a, b) in pairs {
-        candidates.push(candidate(a, b, level, options, &mut tables));
+        let options = Options {
+            between: between(a, b),
+            ..*options
+        };
+        candidates.push(candidate(a, b, level, &options, &mut tables));
     }
     let ready = || candidates.iter().filter_map(|c| c.as_ref().ok());
-    let unordered = |c: &&Candidate| !c.is_ordered() && c.p().is_some();
+    notes.extend(Note::between_runs(
+        ready()
+            .filter(|c| c.line().primary && c.p().is_some())
+            .filter_map(Candidate::between),
+    ));
+    let unordered = |c: &&Candidate| !c.is_ordered() && c.p().is_some() && c.between().is_none();
     if level == Level::Trials && ready().any(|c| unordered(&c)) {
         let apart = ready().filter(unordered).all(Candidate::has_places);
         notes.push(match apart {

@@ -2,6 +2,7 @@
 
 use super::adjust::Adjusted;
 use super::arm::Arm;
+use super::between::RunVariance;
 use super::candidate::Candidate;
 use super::combined::Level;
 use super::line::{Options, VerdictRow, none};
@@ -32,6 +33,11 @@ pub(crate) fn candidate(
         line.notes.push(Note::AsSpeed);
     }
     let simulated = primary.iter().all(|c| c.is_simulated());
+    let between: Vec<RunVariance> = primary.iter().filter_map(|c| c.between()).collect();
+    let options = &Options {
+        between: RunVariance::of_composite(&between),
+        ..*options
+    };
     Some(Candidate::new(
         line,
         (a, b),

@@ -1,6 +1,7 @@
 //! Result of a comparison for one metric, and the options it follows.
 
 use super::arm::Arm;
+use super::between::RunVariance;
 use super::judge::Qualification;
 use super::margin::Margin;
 use super::moderation::Prior;
@@ -40,6 +41,8 @@ assay_model::defaults! {
         /// Prior knowledge of the variances of A and of B, from other conditions and metrics; `None`
         /// where there is none.
         pub priors: Option<[Prior; 2]>,
+        /// Variance between runs, where the sides are runs that were made apart.
+        pub between: Option<RunVariance>,
     }
 }
 

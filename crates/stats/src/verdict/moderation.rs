@@ -136,7 +136,7 @@ fn prior_df(table: &[Vec<Known>]) -> Option<f64> {
 
 /// Second derivative of ln gamma, by recurrence and its asymptotic series (Abramowitz and Stegun
 /// 6.4.6 and 6.4.12).
-fn trigamma(x: f64) -> f64 {
+pub(crate) fn trigamma(x: f64) -> f64 {
     let (mut sum, mut x) = (0.0, x);
     while x < 8.0 {
         sum += x.powi(-2);

@@ -1,6 +1,7 @@
 //! Notes beside a verdict or in place of one.
 
 use super::arm::ArmError;
+use super::between::RunVariance;
 use super::estimate::NoEstimate;
 use crate::figures::{may_decide, measured_in_words};
 use assay_lang::{counted, tr, translated};
@@ -52,6 +53,12 @@ pub enum Note {
     /// Sides of sessions of their own, within one of which the metric drifted by as much as
     /// they differ, in percent.
     DriftsWithin(f64),
+    /// The trials show a difference of so many percent, which runs of one device have without a
+    /// change: their coefficient of variation in percent.
+    OneOfRuns(f64, f64),
+    /// Least and largest coefficient of variation of a run in percent that intervals include, and
+    /// what it is known from.
+    BetweenRuns(f64, f64, KnownFrom),
     /// Each side is of a session of its own.
     OwnSessions,
     /// Nobody knows the order.
@@ -91,6 +98,17 @@ pub enum Note {
     Of(Mean, Box<Note>),
 }
 
+/// Source of what is known of the variance between runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KnownFrom {
+    /// Neither runs of a side nor earlier ones.
+    Nothing,
+    /// The runs that are compared.
+    These,
+    /// These, and so many earlier ones.
+    Earlier(usize),
+}
+
 /// Group of trials that a value is the mean of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mean {
@@ -120,6 +138,18 @@ impl Note {
             .iter()
             .all(|figure| figure.measured.as_ref() == Some(what));
         (alike && !may_decide(Some(what))).then(|| Self::NotOfDevice(what.clone()))
+    }
+
+    /// Returns the note on the variance between the runs that are compared.
+    pub(crate) fn between_runs(metrics: impl Iterator<Item = RunVariance>) -> Option<Self> {
+        let known_from = |one: &RunVariance| match one {
+            one if one.known <= 0.0 => KnownFrom::Nothing,
+            one if one.earlier > 1 => KnownFrom::Earlier(one.earlier),
+            _ => KnownFrom::These,
+        };
+        let seen = metrics.map(|one| (one.percent(), one.percent(), known_from(&one)));
+        let all = seen.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1), a.2.max(b.2)))?;
+        Some(Self::BetweenRuns(all.0, all.1, all.2))
     }
 
     /// Returns true if the note says how to settle which side is faster. It does not apply to a
@@ -259,6 +289,15 @@ impl Display for Note {
             Self::Few(n) => f.write_str(&tr!("only {n} trials on a side: the verdict rests on the assumption that their logarithms are normal", n)),
             Self::OrderConfounded => f.write_str(tr!("order-confounded: one side was measured after the other, so a drift cannot be told from a difference; measure them in turn: A B B A")),
             Self::DriftsWithin(drift) => f.write_str(&tr!("drift: it changed by {drift} % within one of the sides, which is as much as they differ; measure them in turn: A B B A (assay compare --paired-on)", drift = format_args!("{drift:+.1}"))),
+            Self::OneOfRuns(change, percent) => f.write_str(&tr!("differs by {change} %, and runs of such storage differ by {percent} % without a change (standard deviation)", change = format_args!("{change:+.1}"), percent = format_args!("{percent:.1}"))),
+            Self::BetweenRuns(low, high, known) => {
+                let (low, high) = (format_args!("{low:.1}"), format_args!("{high:.1}"));
+                f.write_str(&match known {
+                    KnownFrom::Nothing => tr!("intervals include that runs of one device differ, by {low} to {high} % (standard deviation): assumed, as the store has no earlier runs of these jobs; several runs of each side, in turn, show it", low, high),
+                    KnownFrom::These => tr!("intervals include that runs of one device differ, by {low} to {high} % (standard deviation): known from these runs", low, high),
+                    KnownFrom::Earlier(n) => tr!("intervals include that runs of one device differ, by {low} to {high} % (standard deviation): known from up to {n} earlier runs", low, high, n),
+                })
+            }
             Self::OwnSessions => f.write_str(
                 tr!("each side is of a session of its own: a drift between them would look like a difference; assay compare --paired-on measures them in turn"),
             ),

@@ -1,6 +1,7 @@
 //! Power of a number of trials, computed before a run.
 
 use super::arm::Arm;
+use super::between::RunVariance;
 use super::compare::compare_figures;
 use super::judge::Rule;
 use super::line::Options;
@@ -37,9 +38,38 @@ pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<PowerRow>
     let row = |&n: &u32| PowerRow {
         n,
         difference_percent: percent((called_effect(&rule, s, n) * s).exp_m1()),
-        equivalence_percent: percent(provable_margin(alpha, s, n)),
+        equivalence_percent: percent(provable_margin(&Test::new(alpha, n), s)),
     };
     numbers.iter().filter(|n| **n >= 2).map(row).collect()
+}
+
+/// The table for runs that are made apart and differ as `between` tells, tests at `alpha` and a
+/// `margin` (a share): `n` of a row is the number of runs a side.
+pub fn table_of_runs(
+    between: &RunVariance,
+    alpha: f64,
+    margin: f64,
+    numbers: &[u32],
+) -> Vec<PowerRow> {
+    let s = between.deviation();
+    let percent = |share: f64| Some(100.0 * share).filter(|percent| percent.is_finite());
+    let row = |&n: &u32| {
+        let df = between.df_with(n);
+        let difference = Test::of_runs(alpha / 2.0, df, n).detectable_effect();
+        let difference = (difference * s).exp_m1();
+        let equivalence = provable_margin(&Test::of_runs(alpha, df, n), s);
+        // What is found equivalent is not called faster.
+        let called = match equivalence < margin {
+            true => difference.max(margin),
+            false => difference,
+        };
+        PowerRow {
+            n,
+            difference_percent: percent(called),
+            equivalence_percent: percent(equivalence),
+        }
+    };
+    numbers.iter().map(row).collect()
 }
 
 /// Variation of a metric's trials.
@@ -116,9 +146,8 @@ pub fn promise_kept(cv: f64, n: u32, truth: f64, comparisons: u32, seed: u64) ->
     100.0 * found as f64 / f64::from(comparisons.max(1))
 }
 
-/// As a share, for trials with the standard deviation `s`.
-fn provable_margin(alpha: f64, s: f64, n: u32) -> f64 {
-    let test = Test::new(alpha, n);
+/// As a share, for trials or runs with the standard deviation `s`.
+fn provable_margin(test: &Test, s: f64) -> f64 {
     let likely = (test.likely_effect() * s).exp_m1();
     if !likely.is_finite() {
         return f64::INFINITY;

@@ -40,6 +40,12 @@ pub const PLANS: [Plan; 5] = [
     },
 ];
 
+/// Looks at runs that are made in turn.
+pub const RUNS: Plan = Plan {
+    looks: &[3, 6],
+    alpha: 0.0294,
+};
+
 impl Plan {
     /// The plan that goes furthest with at most `budget` trials a side; `None`
     /// when none fits, so that there is one look at the end.

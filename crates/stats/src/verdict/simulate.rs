@@ -3,18 +3,22 @@
 mod noise;
 
 use super::arm::Arm;
+use super::between::{Earlier, RunVariance};
 use super::combined::Estimate;
 use super::compare::compare_figures;
 use super::estimate::Difference;
 use super::judge::{Rule, Word, judge};
-use super::line::Options;
+use super::line::{Options, VerdictRow};
 use super::margin::Margin;
+use super::power::table_of_runs;
 use super::ranking::{Pair, rank_figures};
 use super::sequential::Plan;
 use super::shift::Tables;
+use super::units::{ApartSide, compare_apart};
+use crate::summary::mean;
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::plan::rounds;
-use assay_model::verdict::Verdict;
+use assay_model::verdict::{LEVEL, Verdict};
 pub use noise::Noise;
 pub(crate) use noise::Normal;
 
@@ -182,6 +186,95 @@ impl Ordered<'_> {
         words
             .filter(|found| differ(&found.lines[0].verdict))
             .count()
+    }
+}
+
+/// Runs of one device that were made apart, and earlier runs of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Apart {
+    /// Runs of A and of B.
+    pub runs: [usize; 2],
+    /// Trials of a run.
+    pub trials: usize,
+    /// Coefficient of variation of a trial within its run, a share.
+    pub within: f64,
+    /// That of runs, a share.
+    pub between: f64,
+    /// Earlier runs.
+    pub earlier: usize,
+    /// Number of metrics.
+    pub metrics: usize,
+    /// By how much B is better on the first metric, a share.
+    pub truth: f64,
+}
+
+impl Apart {
+    /// Share in percent of so many comparisons that call the first metric different, and of those
+    /// that call any metric different.
+    pub fn found(&self, comparisons: u32, seed: u64) -> [f64; 2] {
+        let mut normal = Normal::new(seed);
+        let differs =
+            |row: &VerdictRow| matches!(row.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+        let mut found = [0_u32; 2];
+        for _ in 0..comparisons {
+            let earlier = self.history(&mut normal);
+            let a = self.side(self.runs[0], 0.0, &mut normal);
+            let b = self.side(self.runs[1], self.truth.ln_1p(), &mut normal);
+            let side = |runs| ApartSide {
+                runs,
+                of_one_unit: true,
+                earlier: &earlier,
+            };
+            let compared = compare_apart([side(&a), side(&b)], &Options::default());
+            found[0] += u32::from(compared.lines.first().is_some_and(differs));
+            found[1] += u32::from(compared.lines.iter().any(differs));
+        }
+        found.map(|found| 100.0 * f64::from(found) / f64::from(comparisons.max(1)))
+    }
+
+    /// The difference, a share, that power promises for as many runs of each side.
+    pub fn promised(&self) -> f64 {
+        let mut normal = Normal::new(1);
+        let mut of_one = || {
+            let run = self.side(1, 0.0, &mut normal);
+            RunVariance::of_one(&run[0][0], &self.history(&mut normal))
+        };
+        let variances: Vec<RunVariance> = (0..400).filter_map(|_| of_one()).collect();
+        let runs = u32::try_from(self.runs[0]).unwrap_or(u32::MAX);
+        let promised = variances.iter().filter_map(|between| {
+            let rows = table_of_runs(between, LEVEL, 0.0, &[runs]);
+            Some(rows.first()?.difference_percent? / 100.0)
+        });
+        mean(&promised.collect::<Vec<_>>())
+    }
+
+    fn history(&self, normal: &mut Normal) -> Earlier {
+        let runs = self.side(self.earlier, 0.0, normal);
+        let mut earlier = Earlier::default();
+        for metric in 0..self.metrics {
+            let values = runs.iter().map(|run| match &run[metric].sample {
+                Sample::Values { values, .. } => values.as_slice(),
+                Sample::Moments { .. } => &[],
+            });
+            earlier.add("", &metric.to_string(), values);
+        }
+        earlier
+    }
+
+    /// The figures of so many runs, of which the first metric is better by `shift`.
+    fn side(&self, runs: usize, shift: f64, normal: &mut Normal) -> Vec<Vec<Figure>> {
+        let [within, between] = [self.within, self.between].map(log_deviation);
+        let mut of_metric = |metric: usize| {
+            let shift = if metric == 0 { shift } else { 0.0 };
+            let level = shift + between * normal.next();
+            let trials = (0..self.trials).map(|_| (level + within * normal.next(), f64::NAN));
+            Figure {
+                metric: metric.to_string(),
+                ..figure(trials.collect())
+            }
+        };
+        let mut run = || (0..self.metrics).map(&mut of_metric).collect();
+        (0..runs).map(|_| run()).collect()
     }
 }
 

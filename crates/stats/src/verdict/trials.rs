@@ -1,5 +1,6 @@
 //! Number of trials that a verdict needs.
 
+use super::between::RunVariance;
 use super::judge::Rule;
 use super::shift::MIN_TRIALS;
 use crate::distributions::mann_whitney::MannWhitney;
@@ -57,6 +58,22 @@ impl Outlook {
         least(start, budget, power)
     }
 
+    /// Runs per side, made apart and as different as `between` tells, at most `budget`, to show a
+    /// difference `d` or equivalence.
+    pub fn runs(d: f64, between: &RunVariance, rule: &Rule, budget: u32) -> Option<u32> {
+        let s = between.deviation();
+        let rooms = [rule.margin.high - d, d - rule.margin.low].map(|room| room / s);
+        let power = |n| {
+            let test = |tail| Test::of_runs(tail, between.df_with(n), n);
+            let equivalence = test(rule.alpha_equivalence);
+            let equivalent = equivalence.tail(rooms[0]) + equivalence.tail(rooms[1]) - 1.0;
+            test(rule.alpha_difference / 2.0)
+                .power(d.abs() / s)
+                .max(equivalent)
+        };
+        least(1.0, budget, power)
+    }
+
     /// The cheaper one of both.
     pub fn trials(&self, rule: &Rule, budget: u32) -> Option<u32> {
         let difference = self.for_difference(rule.alpha_difference, budget);
@@ -68,11 +85,7 @@ impl Outlook {
 /// The smallest difference that `n` trials a side show with [`POWER`], in
 /// standard deviations of one trial; infinite where they show none at that level.
 pub fn detectable_effect(alpha: f64, n: u32) -> f64 {
-    let test = Test::new(alpha / 2.0, n);
-    if !test.t.is_finite() {
-        return f64::INFINITY;
-    }
-    root_from(test.likely_effect(), |effect| test.power(effect) - POWER)
+    Test::new(alpha / 2.0, n).detectable_effect()
 }
 
 /// The smallest difference that `n` trials a side call faster with [`POWER`]: it has to be found,
@@ -176,6 +189,25 @@ impl Test {
             scale: scale * RANKS.sqrt() * (1.0 - CAREFUL / f64::from(n)),
             is_of_ranks: true,
         }
+    }
+
+    /// With this error on each side, of `n` runs a side whose deviation is known with `df` degrees
+    /// of freedom.
+    pub(crate) fn of_runs(tail: f64, df: f64, n: u32) -> Self {
+        Self {
+            t: student::quantile(tail, df),
+            df,
+            scale: (f64::from(n) / 2.0).sqrt(),
+            is_of_ranks: false,
+        }
+    }
+
+    /// The smallest effect that is found with [`POWER`].
+    pub(crate) fn detectable_effect(&self) -> f64 {
+        if !self.t.is_finite() {
+            return f64::INFINITY;
+        }
+        root_from(self.likely_effect(), |effect| self.power(effect) - POWER)
     }
 
     /// About the effect that is found with [`POWER`], as if the standard error

@@ -1,10 +1,11 @@
 //! Several units of each part: what is found then holds for the parts.
 
 use super::arm::Arm;
+use super::between::{Earlier, RunVariance, SideRuns};
 use super::combined::Level;
 use super::compare::{Comparison, Scope, compare_at};
 use super::line::Options;
-use super::note::{Mean, Note};
+use super::note::Mean;
 use crate::figures::OR;
 use crate::unit::converted;
 use assay_model::figures::{Better, Figure, Sample};
@@ -20,18 +21,14 @@ pub const MIN_UNITS: usize = 3;
 pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> Comparison {
     if are_enough(a, b) {
         let scope = Scope::Parts(a.len(), b.len());
-        return compare_means(a, b, Mean::Unit, scope, options);
+        return compare_means(a, b, (Mean::Unit, scope), options, &|_, _| None);
     }
-    let (of_a, of_b) = (joined(a, all_trials), joined(b, all_trials));
-    let mut compared = compare_at(&of_a, &of_b, Level::Trials, options);
-    compared.scope = match (a.len(), b.len()) {
-        (0 | 1, 0 | 1) => Scope::TwoUnits,
-        (units_a, units_b) => {
-            compared.notes.push(Note::FewUnits(units_a, units_b));
-            Scope::Units(units_a + units_b)
-        }
-    };
-    compared
+    let (of_a, of_b) = (pooled(a), pooled(b));
+    let compared = compare_at(&of_a, &of_b, Level::Trials, options, &|_, _| None);
+    match [a.len(), b.len()] {
+        [0 | 1, 0 | 1] => compared,
+        units => compared.of_few_units(units),
+    }
 }
 
 /// Compares one unit of each part by the figures of its runs, from three runs a side on: runs
@@ -39,7 +36,41 @@ pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) ->
 /// run's mean is one observation.
 pub fn compare_runs(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> Comparison {
     let scope = Scope::Runs(a.len(), b.len());
-    compare_means(a, b, Mean::Run, scope, options)
+    compare_means(a, b, (Mean::Run, scope), options, &|_, _| None)
+}
+
+/// Sides whose runs were made apart.
+#[derive(Clone, Copy, Debug)]
+pub struct ApartSide<'a> {
+    /// Figures of each run.
+    pub runs: &'a [Vec<Figure>],
+    /// True if the runs are of one unit.
+    pub of_one_unit: bool,
+    /// Earlier runs of the series.
+    pub earlier: &'a Earlier,
+}
+
+/// Compares sides whose runs were made apart, with what these and earlier runs tell of how runs
+/// differ: from three runs of one unit a side on by the means of the runs; with fewer by their trials,
+/// whose difference has to be one that runs do not have without a change, too.
+pub fn compare_apart(sides: [ApartSide<'_>; 2], options: &Options) -> Comparison {
+    let [a, b] = sides.map(|side| side.runs);
+    let variance = |of_a: &Figure, of_b: &Figure| {
+        let figures = [runs_of(of_a, a), runs_of(of_b, b)];
+        let side = |side: usize, figure| SideRuns {
+            figures: &figures[side],
+            of_one_unit: sides[side].of_one_unit,
+            earlier: sides[side].earlier.runs_of(figure),
+        };
+        RunVariance::of([side(0, of_a), side(1, of_b)])
+    };
+    match are_enough(a, b) && sides.iter().all(|side| side.of_one_unit) {
+        true => {
+            let scope = Scope::Runs(a.len(), b.len());
+            compare_means(a, b, (Mean::Run, scope), options, &variance)
+        }
+        false => compare_at(&pooled(a), &pooled(b), Level::Trials, options, &variance),
+    }
 }
 
 /// Returns true if both sides have enough units to compare their means.
@@ -50,12 +81,12 @@ pub fn are_enough(a: &[Vec<Figure>], b: &[Vec<Figure>]) -> bool {
 fn compare_means(
     a: &[Vec<Figure>],
     b: &[Vec<Figure>],
-    of: Mean,
-    scope: Scope,
+    (of, scope): (Mean, Scope),
     options: &Options,
+    between: &dyn Fn(&Figure, &Figure) -> Option<RunVariance>,
 ) -> Comparison {
     let (of_a, of_b) = (joined(a, unit_means), joined(b, unit_means));
-    let mut compared = compare_at(&of_a, &of_b, Level::Units, options);
+    let mut compared = compare_at(&of_a, &of_b, Level::Units, options, between);
     for line in compared.lines.iter_mut().chain(&mut compared.composite) {
         line.notes = line.notes.drain(..).map(|note| note.of(of)).collect();
     }
@@ -84,16 +115,21 @@ fn joined_figure(
     units: &[Vec<Figure>],
     sample: fn(&[&Figure]) -> Sample,
 ) -> Figure {
-    let same =
-        |other: &&Figure| other.metric == figure.metric && other.condition == figure.condition;
-    let found = units.iter().filter_map(|unit| unit.iter().find(same));
-    let found = found.filter_map(|other| converted(other, &figure.unit));
-    let found: Vec<Figure> = found.collect();
+    let found = runs_of(figure, units);
     Figure {
         measured: measured(&found),
         sample: sample(&found.iter().collect::<Vec<_>>()),
         ..figure.clone()
     }
+}
+
+/// Returns the figures of this metric, one of each unit or run that has it.
+fn runs_of(figure: &Figure, units: &[Vec<Figure>]) -> Vec<Figure> {
+    let same =
+        |other: &&Figure| other.metric == figure.metric && other.condition == figure.condition;
+    let found = units.iter().filter_map(|unit| unit.iter().find(same));
+    let found = found.filter_map(|other| converted(other, &figure.unit));
+    found.collect()
 }
 
 /// Returns the common label of the figures, or each of their labels if they differ.

@@ -64,15 +64,21 @@ impl Store {
         )
     }
 
-    /// At most `most` points of a series, those of its newest runs, the oldest of them first.
+    /// At most `most` points of a series, those of its newest runs that started before `end`
+    /// (milliseconds since 1970, UTC), the oldest of them first.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn newest_points(&self, key: &str, most: u32) -> Result<Vec<SeriesPoint>, StoreError> {
+    pub fn newest_points(
+        &self,
+        key: &str,
+        end: u64,
+        most: u32,
+    ) -> Result<Vec<SeriesPoint>, StoreError> {
         let mut points = self.database.query(
             "SELECT run_id, started_unix_ms, n, centre, samples FROM points WHERE series = ?1 \
-             ORDER BY started_unix_ms DESC, run_id DESC LIMIT ?2",
-            &[number(key).into(), most.into()],
+             AND started_unix_ms < ?2 ORDER BY started_unix_ms DESC, run_id DESC LIMIT ?3",
+            &[number(key).into(), end.into(), most.into()],
             point,
         )?;
         points.reverse();

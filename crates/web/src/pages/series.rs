@@ -98,7 +98,7 @@ pub fn of_series(caption: &str, all: &[StoredSeries]) -> Markup {
 /// One series with its changes and runs.
 pub fn page(asked: &Asked<'_>) -> Result<Reply, Problem> {
     let series = one(asked)?;
-    let points = asked.store.newest_points(&series.key, DRAWN)?;
+    let points = asked.store.newest_points(&series.key, u64::MAX, DRAWN)?;
     let changes = asked.store.changes_of(&series.key)?;
     let drawn = trend::chart(&series, &points, &shown(&points, &changes));
     let newest_first = changes.iter().rev().map(|change| (&series, change));

@@ -2,16 +2,20 @@
 
 use crate::config;
 use crate::exit::{DONE, Failure};
+use crate::judging::units::earlier;
 use crate::stored::formats::DocumentArgs;
 use crate::stored::lookup::StoreArgs;
+use crate::stored::series;
 use crate::stored::sources::FigureSource;
 use crate::ui::values::parse_margin;
 use assay_report::comparison::Power;
 use assay_report::{json, views};
 use assay_stats::verdict::arm::Arm;
+use assay_stats::verdict::between::{Earlier, RunVariance};
 use clap::Args;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
+use std::slice::from_ref;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -51,7 +55,14 @@ pub struct PowerArgs {
 pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
     let margin = args.margin.unwrap_or_else(config::margin);
     let tables = match (&args.source, args.cv) {
-        (Some(word), _) => of_source(&FigureSource::find(word, &args.store)?, margin)?,
+        (Some(word), _) => {
+            let source = FigureSource::find(word, &args.store)?;
+            let [earlier, _] = match source.run {
+                Some(_) => earlier(&series::open(&args.store)?, [from_ref(&source), &[]])?,
+                None => Default::default(),
+            };
+            of_source(&source, &earlier, margin)?
+        }
         (None, Some(cv)) => vec![Power::of("CV".to_owned(), cv, 1, margin)],
         (None, None) => return Err(Failure::usage("name a run, or a spread with --cv")),
     };
@@ -61,7 +72,7 @@ pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A table for each metric that decides and whose spread is known.
-fn of_source(source: &FigureSource, margin: f64) -> Result<Vec<Power>, Failure> {
+fn of_source(source: &FigureSource, earlier: &Earlier, margin: f64) -> Result<Vec<Power>, Failure> {
     let primary = source.figures.iter().filter(|figure| figure.primary);
     let metrics: BTreeSet<&String> = primary.clone().map(|figure| &figure.metric).collect();
     let tables: Vec<Power> = primary
@@ -72,7 +83,11 @@ fn of_source(source: &FigureSource, margin: f64) -> Result<Vec<Power>, Failure> 
                 condition => format!("{} under {condition}", figure.metric),
             };
             let cv = arm.cv().filter(|cv| *cv > 0.0)?;
-            Some(Power::of(name, cv, metrics.len(), margin))
+            let is_run = source.run.is_some();
+            let between = is_run
+                .then(|| RunVariance::of_one(figure, earlier))
+                .flatten();
+            Some(Power::of(name, cv, metrics.len(), margin).of_runs(between))
         })
         .collect();
     if tables.is_empty() {

@@ -5,6 +5,7 @@ use crate::interrupt::Interrupt;
 use crate::judging::args::Terms;
 use crate::judging::comparison::{Judged, NamedSide};
 use crate::judging::ranking::{Judged as JudgedRun, verdicts_of_import};
+use crate::judging::units;
 use crate::output::{print, say};
 use crate::stored::lookup::StoreArgs;
 use crate::stored::owner;
@@ -199,5 +200,8 @@ fn judged(store: &Store, sides: [&[String]; 2]) -> Result<Judged, Failure> {
         })
     };
     let [a, b] = sides;
-    Judged::of((side(a)?, side(b)?), &Terms::default())
+    let (a, b) = (side(a)?, side(b)?);
+    Judged::of((a, b), &Terms::default(), None, |sides| {
+        Ok(units::earlier(store, sides)?)
+    })
 }

@@ -4,6 +4,7 @@ use crate::results::comparison::{Compared, Power, Ranked};
 use assay_lang::in_english;
 use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::line::{Summary, VerdictRow};
+use assay_stats::verdict::power::PowerRow;
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
 use serde_json::{Value, json};
 
@@ -166,19 +167,25 @@ pub fn power(tables: &[Power]) -> Value {
     let tables: Vec<Value> = tables
         .iter()
         .map(|table| {
-            let rows = table.rows.iter().map(|row| {
-                json!({
-                    "n": row.n,
-                    "difference_pct": row.difference_percent,
-                    "equivalence_pct": row.equivalence_percent,
-                })
-            });
+            let rows = |rows: &[PowerRow]| {
+                let rows = rows.iter().map(|row| {
+                    json!({
+                        "n": row.n,
+                        "difference_pct": row.difference_percent,
+                        "equivalence_pct": row.equivalence_percent,
+                    })
+                });
+                rows.collect::<Vec<_>>()
+            };
             json!({
                 "name": table.name,
                 "cv_pct": 100.0 * table.cv,
                 "alpha": table.alpha,
                 "margin_pct": 100.0 * table.margin,
-                "rows": rows.collect::<Vec<_>>(),
+                "rows": rows(&table.rows),
+                "between_runs_cv_pct": table.between.map(|between| between.percent()),
+                "earlier_runs": table.between.map(|between| between.earlier),
+                "runs": rows(&table.of_runs),
             })
         })
         .collect();

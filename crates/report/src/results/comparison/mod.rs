@@ -16,6 +16,7 @@ use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_model::verdict::{self, LEVEL};
 use assay_stats::figures::measured_in_words;
+use assay_stats::verdict::between::RunVariance;
 use assay_stats::verdict::compare::{Comparison, Scope};
 use assay_stats::verdict::line::{Options, VerdictRow};
 use assay_stats::verdict::note::Note;
@@ -307,7 +308,7 @@ pub struct Ranked<'a> {
 }
 
 /// Differences that a number of trials of a given spread can show.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Power {
     /// Name of the metric or job that varies.
     pub name: String,
@@ -317,13 +318,19 @@ pub struct Power {
     pub alpha: f64,
     /// The margin that differences are judged by, as a share.
     pub margin: f64,
-    /// A row for each number of trials.
+    /// A row for each number of trials in turn.
     pub rows: Vec<power::PowerRow>,
+    /// Variance between runs that are made apart; `None` if there is no run.
+    pub between: Option<RunVariance>,
+    /// With it, a row for each number of such runs.
+    pub of_runs: Vec<power::PowerRow>,
 }
 
 impl Power {
     /// Numbers of trials that people choose.
     const TRIALS: [u32; 10] = [3, 4, 5, 6, 8, 10, 15, 20, 50, 100];
+    /// Numbers of runs.
+    const RUNS: [u32; 6] = [1, 2, 3, 4, 6, 10];
 
     /// For trials that vary by `cv` (a share), of one of so many `metrics` that decide: the
     /// first of them is held to Holm's level.
@@ -335,6 +342,20 @@ impl Power {
             alpha,
             margin,
             rows: power::table(cv, alpha, margin, &Self::TRIALS),
+            between: None,
+            of_runs: Vec::new(),
+        }
+    }
+
+    /// With the rows of runs that are made apart.
+    #[must_use]
+    pub fn of_runs(self, between: Option<RunVariance>) -> Self {
+        let rows = between
+            .map(|between| power::table_of_runs(&between, self.alpha, self.margin, &Self::RUNS));
+        Self {
+            between,
+            of_runs: rows.unwrap_or_default(),
+            ..self
         }
     }
 }

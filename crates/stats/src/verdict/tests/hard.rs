@@ -1,14 +1,16 @@
 //! Bad input, extremes and symmetry.
 
 use super::{figure, of_values, ordered};
+use crate::verdict::between::Earlier;
 use crate::verdict::compare::{Comparison, compare_figures};
 use crate::verdict::line::{Options, VerdictRow};
 use crate::verdict::note::{Note, Side};
 use crate::verdict::ranking::{RankError, rank_figures};
 use crate::verdict::sequential::Standing;
+use crate::verdict::simulate::Apart;
 use crate::verdict::simulate::Normal;
 use crate::verdict::simulate::Ordered;
-use crate::verdict::units::{compare_runs, compare_units, pooled};
+use crate::verdict::units::{ApartSide, compare_apart, compare_runs, compare_units, pooled};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::verdict::Verdict;
 use proptest::prelude::*;
@@ -473,6 +475,115 @@ fn runs_of_one_device_are_compared_by_their_means() {
     }
     assert!(by_runs <= 28, "{by_runs} of 400");
     assert!(by_trials > 60, "trials alone do not show it: {by_trials}");
+}
+
+/// Without a change, runs that differ by 3 % beside trials that vary by 2 %.
+#[test]
+fn one_run_a_side_is_judged_with_what_runs_differ_by() {
+    let scene = Apart {
+        runs: [1, 1],
+        trials: 5,
+        within: 0.02,
+        between: 0.03,
+        earlier: 0,
+        metrics: 1,
+        truth: 0.0,
+    };
+    let [wrong, _] = scene.found(400, 3);
+    assert!(wrong <= 6.0, "{wrong} %");
+    let [found, _] = Apart {
+        truth: 0.25,
+        ..scene
+    }
+    .found(200, 4);
+    assert!(found >= 80.0, "{found} %");
+    // Runs that are known to differ little show less.
+    let steady = Apart {
+        between: 0.003,
+        within: 0.004,
+        truth: 0.04,
+        ..scene
+    };
+    let [unknown, _] = steady.found(200, 5);
+    let [known, _] = Apart {
+        earlier: 40,
+        ..steady
+    }
+    .found(200, 5);
+    assert!(known > 50.0 + unknown, "{known} % and {unknown} %");
+}
+
+fn apart(a: &[Vec<Figure>], b: &[Vec<Figure>], earlier: &Earlier) -> Comparison {
+    let side = |runs| ApartSide {
+        runs,
+        of_one_unit: true,
+        earlier,
+    };
+    compare_apart([side(a), side(b)], &Options::default())
+}
+
+#[test]
+fn a_difference_that_runs_have_is_said_to_be_one() {
+    let run = |centre: f64| vec![of_values(&[0.99, 1.0, 1.01, 1.0].map(|x| x * centre))];
+    let options = Options::default();
+    let found = apart(&[run(100.0)], &[run(106.0)], &Earlier::default());
+    let line = &found.lines[0];
+    assert_eq!(line.verdict.word(), "no conclusion");
+    let said = text(line);
+    assert!(said.contains("runs of such storage differ by"), "{said}");
+    assert!(
+        said.contains("more runs a side would probably settle it"),
+        "{said}"
+    );
+    let note = found.notes.iter().map(ToString::to_string);
+    let note = note.collect::<Vec<_>>().join("\n");
+    assert!(
+        note.contains("assumed, as the store has no earlier runs"),
+        "{note}"
+    );
+    // Trials alone call it faster.
+    let by_trials = compare_figures(&run(100.0), &run(106.0), &options);
+    assert_eq!(by_trials.lines[0].verdict.word(), "faster");
+    // Earlier runs that differ little, but for one change long ago.
+    let mut earlier = Earlier::default();
+    let centres = (0..40).map(|i| {
+        if i < 20 {
+            50.0
+        } else {
+            100.0 + f64::from(i % 3) / 10.0
+        }
+    });
+    let centres: Vec<[f64; 1]> = centres.map(|centre| [centre]).collect();
+    earlier.add("", "bw", centres[20..].iter().map(|run| run.as_slice()));
+    let known = apart(&[run(100.0)], &[run(106.0)], &earlier);
+    assert_eq!(
+        known.lines[0].verdict.word(),
+        "faster",
+        "{}",
+        text(&known.lines[0])
+    );
+    let mut changed = Earlier::default();
+    changed.add("", "bw", centres.iter().map(|run| run.as_slice()));
+    let far = apart(&[run(100.0)], &[run(106.0)], &changed);
+    assert_eq!(
+        far.lines[0].verdict.word(),
+        "faster",
+        "{}",
+        text(&far.lines[0])
+    );
+}
+
+/// Runs whose figures are a model's have no sessions.
+#[test]
+fn simulated_runs_do_not_differ() {
+    let run = |centre: f64| {
+        vec![Figure {
+            measured: Some("simulated".to_owned()),
+            ..of_values(&[0.99, 1.0, 1.01, 1.0].map(|x| x * centre))
+        }]
+    };
+    let found = apart(&[run(100.0)], &[run(106.0)], &Earlier::default());
+    assert_eq!(found.lines[0].verdict.word(), "faster");
 }
 
 /// More trials of the same units tell nothing of the part.

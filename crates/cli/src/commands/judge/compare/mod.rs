@@ -1,6 +1,7 @@
 //! `assay compare`: is B faster, slower or equivalent, or is there no
 //! conclusion?
 
+mod in_turn;
 mod paired;
 
 use crate::exit::Failure;
@@ -27,6 +28,7 @@ Examples:
   assay compare 3f2a 9b1c -o patch.txt    72 columns for a mail (docs/mail.md)
   assay compare 3f2a 9b1c --gate --format junit > assay.xml    (docs/gates.md)
   assay compare --a b1 --a b2 --a b3 --b c1 --b c2 --b c3
+  assay compare --in-turn before after    runs tagged so, over reboots
   assay compare --paired-on /mnt/old /mnt/new --trials auto --budget 30m
   assay compare --paired-on /dev/sdb /dev/sdc --destroy-data --only 'rand-*'
 
@@ -44,7 +46,7 @@ const OF_PAIRED: [&str; 6] = ["jobs", "destroy_data", "seed", "name", "tag", "no
 #[command(after_help = AFTER_HELP)]
 pub struct CompareArgs {
     /// The baseline (A) and the candidate (B).
-    #[arg(value_name = "SOURCE", num_args = 1..=2, conflicts_with_all = ["a", "b"], conflicts_with_all = OF_PAIRED, conflicts_with_all = RoundArgs::NAMES, required_unless_present_any = ["a", "b", "paired_on"])]
+    #[arg(value_name = "SOURCE", num_args = 1..=2, conflicts_with_all = ["a", "b"], conflicts_with_all = OF_PAIRED, conflicts_with_all = RoundArgs::NAMES, required_unless_present_any = ["a", "b", "paired_on", "in_turn"])]
     pub sources: Vec<String>,
     /// A unit of side A; may be given several times.
     #[arg(long, value_name = "SOURCE", requires = "b", conflicts_with_all = RoundArgs::NAMES, conflicts_with_all = OF_PAIRED)]
@@ -57,6 +59,11 @@ pub struct CompareArgs {
     /// --name they are called NAME-A and NAME-B.
     #[arg(long, num_args = 2, value_names = ["TARGET_A", "TARGET_B"], conflicts_with_all = ["sources", "a", "b"])]
     pub paired_on: Vec<PathBuf>,
+    /// Compare the stored runs with tag A and those with tag B, such as those of two kernels, and
+    /// say which run to make next: A B B A, until there is a verdict, with a look at 3 and at 6 runs
+    /// of each.
+    #[arg(long, num_args = 2, value_names = ["TAG_A", "TAG_B"], conflicts_with_all = ["sources", "a", "b", "paired_on"], conflicts_with_all = OF_PAIRED, conflicts_with_all = RoundArgs::NAMES)]
+    pub in_turn: Vec<String>,
     /// With --paired-on: jobs from a job file of fio instead of those of assay qualify.
     #[arg(long, value_name = "JOB-FILE", requires = "paired_on", conflicts_with_all = ["quick", "thorough", "only"])]
     pub jobs: Option<PathBuf>,
@@ -77,6 +84,9 @@ pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         // Before anything is measured.
         wanted(&args.shown)?;
         return paired::run(args, [a, b], target);
+    }
+    if let [a, b] = args.in_turn.as_slice() {
+        return in_turn::run(&args.shown, [a, b]);
     }
     present(&args.shown, sides(args)?)
 }
