@@ -172,7 +172,7 @@ fn missing(job: &JobSummary<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::render::terminal::{Style, write_summary};
-    use crate::testing::fixture;
+    use crate::testing::{fixture, samples};
     use assay_model::condition::{Condition, Setting, Subject};
     use assay_model::evidence::CpuState;
     use assay_model::run::RunStatus;
@@ -254,6 +254,37 @@ mod tests {
                 evidence.before.cpus = vec![CpuState {
                     cpu: 0,
                     khz: None,
+    #[test]
+    fn a_sweep_and_its_ranking_have_the_same_means_and_spreads() {
+        let mut run = samples::swept();
+        for trial in &mut run.trials {
+            let drift = u64::from(trial.position);
+            let measured = trial.measured.iter_mut();
+            measured.for_each(|found| found.elapsed_ns = found.elapsed_ns * (100 + drift) / 100);
+        }
+        let verdicts = Verdicts::of(&run).unwrap();
+        let mut compared = 0;
+        for metric in Sweep::of(&run).metrics {
+            let name = format!("{}: {}", metric.job.name, metric.name);
+            let mut ranked = verdicts.all.metrics.iter();
+            let ranked = ranked.find(|ranked| ranked.metric == name).unwrap();
+            for arm in &metric.arms {
+                let Some(stats) = arm.figure.as_ref().map(|figure| figure.stats) else {
+                    continue;
+                };
+                let mut conditions = ranked.conditions.iter();
+                let one = conditions
+                    .find(|one| one.condition == arm.condition)
+                    .unwrap();
+                let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
+                assert!(near(one.summary.cv.unwrap(), stats.cv.unwrap()), "{name}");
+                assert!(near(one.summary.centre, stats.centre()), "{name}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 5, "{compared}");
+    }
+
                     governor: Some("schedutil".to_owned()),
                 }];
             }
