@@ -9,6 +9,7 @@ use assay_model::job::Job;
 use assay_model::metric::Unit;
 use assay_model::plan::PlannedJob;
 use assay_model::run::Run;
+use assay_model::verdict::Verdict;
 use assay_stats::figures::of_trials;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranking, rank_figures};
@@ -101,7 +102,12 @@ impl Verdicts {
             same_session: true,
             ..Options::of_run(&run.header.stopping)
         };
-        let figures = of_trials(&run.header, &run.trials);
+        let mut figures = of_trials(&run.header, &run.trials);
+        for figure in &mut figures {
+            // A run by condition has a job for each.
+            let apart = format!("{}: ", under("", &figure.condition));
+            figure.metric = figure.metric.replacen(&apart, ": ", 1);
+        }
         Self::of_figures(&figures, options)
     }
 
@@ -114,6 +120,20 @@ impl Verdicts {
             all: rank_figures(&deciding, None, &options).ok()?,
             baseline: deciding.first()?.condition.clone(),
             options,
+        })
+    }
+
+    /// Returns true if a verdict says that two conditions differ in a metric of a job, which may be
+    /// called after one of them.
+    pub fn tells_apart(&self, (job, metric): (&str, &str), conditions: [&str; 2]) -> bool {
+        let job = conditions.iter().fold(job, |job, of| plain_name(job, of));
+        let name = format!("{job}: {metric}");
+        let own = self.all.metrics.iter().filter(|found| found.metric == name);
+        own.flat_map(|found| &found.pairs).any(|pair| {
+            [&pair.a, &pair.b]
+                .iter()
+                .all(|of| conditions.contains(&of.as_str()))
+                && matches!(pair.verdict, Verdict::Faster(_) | Verdict::Slower(_))
         })
     }
 
@@ -132,7 +152,7 @@ pub fn by_condition(mut run: Run) -> Run {
         return run;
     }
     let under = |job: &Job, condition: &str| Job {
-        name: format!("{} under {condition}", job.name),
+        name: under(&job.name, condition),
         ..job.clone()
     };
     let names: Vec<&str> = plan.conditions.iter().map(|c| c.name.as_str()).collect();
@@ -151,6 +171,16 @@ pub fn by_condition(mut run: Run) -> Run {
         }
     }
     run
+}
+
+/// Name of a job under a condition.
+fn under(job: &str, condition: &str) -> String {
+    format!("{job} under {condition}")
+}
+
+/// Name of a job that may be called after a condition, without that.
+pub fn plain_name<'j>(job: &'j str, condition: &str) -> &'j str {
+    job.strip_suffix(&under("", condition)).unwrap_or(job)
 }
 
 fn missing(job: &JobSummary<'_>) -> Option<String> {
@@ -225,36 +255,6 @@ mod tests {
     }
 
     #[test]
-    fn outputs_that_know_no_conditions_get_a_job_for_each() {
-        let plain = fixture::run();
-        assert_eq!(by_condition(plain.clone()), plain);
-        let run = by_condition(swept());
-        let summary = Summary::of(&run);
-        let job = |value: &str| {
-            let name = format!("seq-read-1m under scheduler={value}");
-            summary
-                .jobs
-                .iter()
-                .find(|job| job.job.name == name)
-                .unwrap()
-        };
-        for value in ["none", "bfq"] {
-            assert_eq!(job(value).trials.len(), 3);
-            assert_eq!(job(value).figure("read_bw").unwrap().stats.n, 2);
-        }
-        assert_eq!(summary.jobs.len(), 2 * Summary::of(&plain).jobs.len());
-    }
-
-    #[test]
-    fn a_sweep_is_shown_with_the_warnings_of_other_runs() {
-        let mut run = swept();
-        run.status = RunStatus::Interrupted;
-        for trial in &mut run.trials {
-            if let Some(evidence) = &mut trial.evidence {
-                evidence.before.cpus = vec![CpuState {
-                    cpu: 0,
-                    khz: None,
-    #[test]
     fn a_sweep_and_its_ranking_have_the_same_means_and_spreads() {
         let mut run = samples::swept();
         for trial in &mut run.trials {
@@ -285,6 +285,36 @@ mod tests {
         assert!(compared > 5, "{compared}");
     }
 
+    #[test]
+    fn outputs_that_know_no_conditions_get_a_job_for_each() {
+        let plain = fixture::run();
+        assert_eq!(by_condition(plain.clone()), plain);
+        let run = by_condition(swept());
+        let summary = Summary::of(&run);
+        let job = |value: &str| {
+            let name = format!("seq-read-1m under scheduler={value}");
+            summary
+                .jobs
+                .iter()
+                .find(|job| job.job.name == name)
+                .unwrap()
+        };
+        for value in ["none", "bfq"] {
+            assert_eq!(job(value).trials.len(), 3);
+            assert_eq!(job(value).figure("read_bw").unwrap().stats.n, 2);
+        }
+        assert_eq!(summary.jobs.len(), 2 * Summary::of(&plain).jobs.len());
+    }
+
+    #[test]
+    fn a_sweep_is_shown_with_the_warnings_of_other_runs() {
+        let mut run = swept();
+        run.status = RunStatus::Interrupted;
+        for trial in &mut run.trials {
+            if let Some(evidence) = &mut trial.evidence {
+                evidence.before.cpus = vec![CpuState {
+                    cpu: 0,
+                    khz: None,
                     governor: Some("schedutil".to_owned()),
                 }];
             }
