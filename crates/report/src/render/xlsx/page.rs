@@ -3,13 +3,15 @@
 use super::look::{self, Shade};
 use super::surface;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table};
-use crate::words::text::width;
+use crate::words::text::{width, wrap};
 use assay_lang::{tr, translated};
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
 /// Longest text that a column is made wide for; longer ones wrap.
 const WIDEST: usize = 60;
 const NARROWEST: usize = 9;
+/// Height of a line, in points.
+const LINE: f64 = 15.0;
 
 /// A sheet that is written from top to bottom.
 pub struct Page<'a> {
@@ -232,6 +234,16 @@ impl Page<'_> {
                 self.sheet
                     .write_string_with_format(self.row, 0, title, &look::name())?;
                 continue;
+            }
+            let lines = one
+                .cells
+                .iter()
+                .map(|cell| wrap(&cell.text(), WIDEST).len());
+            let lines = u32::try_from(lines.max().unwrap_or(1)).unwrap_or(1);
+            if lines > 1 {
+                // Programs do not make a row higher for text that wraps.
+                self.sheet
+                    .set_row_height(self.row, LINE * f64::from(lines))?;
             }
             // Words in the place of figures stand behind the name.
             let short = one.cells.len() < table.columns.len();

@@ -472,3 +472,20 @@ fn columns_are_wide_enough_for_their_numbers_as_they_are_shown() {
         );
     }
 }
+
+#[test]
+fn a_row_is_as_high_as_its_text_that_wraps() {
+    let mut run = fixture::run();
+    // Rows of three lines.
+    let high = |run: &Run| {
+        let sheet = &parts(run)["xl/worksheets/sheet1.xml"];
+        let heads = sheet.split("<row ").filter_map(|row| row.split('>').next());
+        heads.filter(|head| head.contains("ht=\"45\"")).count()
+    };
+    let before = high(&run);
+    let long = "writes a slot with a flush after each, ".repeat(4);
+    for trial in &mut run.trials {
+        trial.job.description = (trial.job.name == "seq-read-1m").then(|| long.clone());
+    }
+    assert_eq!(high(&run), before + 1);
+}
