@@ -12,8 +12,14 @@ const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
 const CONDITION: Nanos = Nanos::millis(50);
 /// Making a file system, and mounting it.
 const FILE_SYSTEM: Nanos = Nanos::secs(1);
-/// A flush of what little was written before it.
-const FLUSH: Nanos = Nanos::millis(1);
+/// A flush of what little was written before it: eMMC and virtual disks take 2 to 8 ms.
+const FLUSH: Nanos = Nanos::millis(4);
+/// Writing back what an act of a scenario begins with, and looking around it.
+const AROUND_AN_ACT: Nanos = Nanos::millis(75);
+/// Making a small file, and removing it.
+const SMALL_FILE: Nanos = Nanos::millis(2);
+/// Dropping the caches of the machine: 8 s where they were full, then less.
+pub const DROPPED_CACHES: Nanos = Nanos::secs(2);
 /// A trial on a simulated device, whose time is virtual.
 const SIMULATED_TRIAL: Nanos = Nanos::millis(3);
 /// A step of `assay mem`.
@@ -90,6 +96,15 @@ pub fn of_stress(bytes: Bytes) -> Nanos {
 /// Estimates the time of flushes.
 pub const fn of_flushes(flushes: u64) -> Nanos {
     Nanos(FLUSH.0.saturating_mul(flushes))
+}
+
+/// Estimates the time of an act of a scenario, its own work apart.
+pub const fn around_act(files_made: u64) -> Nanos {
+    Nanos(
+        AROUND_AN_ACT
+            .0
+            .saturating_add(SMALL_FILE.0.saturating_mul(files_made)),
+    )
 }
 
 /// Estimates the time to move bytes.

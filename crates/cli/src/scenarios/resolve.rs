@@ -144,6 +144,7 @@ fn time(action: &Action, pace: &ActPace, moved: Moved) -> Nanos {
         Action::Database(phase) => (phase.transactions, Sync::Each(FlushCall::Fdatasync)),
         Action::Tree(spec) => (u64::from(spec.files.unwrap_or(0)), spec.sync),
         Action::Pause { time_ns } => return Nanos(*time_ns),
+        Action::DropCaches => return estimate::DROPPED_CACHES,
         _ => (0, Sync::None),
     };
     let inflated = match action {
@@ -158,7 +159,12 @@ fn time(action: &Action, pace: &ActPace, moved: Moved) -> Nanos {
     let bytes = Bytes(moved.read + moved.written + inflated);
     let own = estimate::of_flushes(flushes).0 + estimate::of_bytes(bytes).0;
     let due = pace.every_ns.unwrap_or(0).saturating_mul(operations);
-    Nanos(own.max(due).min(pace.limit_ns.unwrap_or(u64::MAX)))
+    let made = match action {
+        Action::Tree(spec) if spec.act == TreeAct::Create => operations,
+        _ => 0,
+    };
+    let around = estimate::around_act(made).0;
+    Nanos(around + own.max(due).min(pace.limit_ns.unwrap_or(u64::MAX)))
 }
 
 impl KnownFiles {
