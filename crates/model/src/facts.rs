@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the rules that facts are derived by. Facts of an older version are derived again.
-pub const FACTS_VERSION: u32 = 3;
+pub const FACTS_VERSION: u32 = 4;
 
 crate::named! {
     /// A circumstance of a run that can explain a change of its figures, in order of importance.

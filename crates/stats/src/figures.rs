@@ -57,17 +57,21 @@ const OF_THE_DEVICE: [&str; 5] = [
     Measured::CpuCache.label(),
 ];
 
-/// Returns true if a figure may decide a comparison, judged by its label. The page cache and unknown labels may not decide. A step that reads and writes takes the device's time as soon as one direction does; where trials differ, each must be of the device. Imported results (`None`) seldom carry a label and are accepted.
+/// Returns true if a figure may decide a comparison, judged by its label. The page cache and unknown labels may not decide. A step that reads and writes takes the device's time as soon as one direction does and the other is known; where trials differ, each must be of the device. Imported results (`None`) seldom carry a label and are accepted.
 ///
 /// ```
 /// use assay_stats::figures::may_decide;
 /// assert!(may_decide(Some("device")) && may_decide(None));
 /// assert!(may_decide(Some("page-cache+device")));
 /// assert!(!may_decide(Some("page-cache")) && !may_decide(Some("unknown")));
-/// assert!(!may_decide(Some("device or page-cache")));
+/// assert!(!may_decide(Some("device or page-cache")) && !may_decide(Some("unknown+device")));
 /// ```
 pub fn may_decide(measured: Option<&str>) -> bool {
-    let is_of_device = |label: &str| label.split(AND).any(|part| OF_THE_DEVICE.contains(&part));
+    let is_of_device = |label: &str| {
+        let mut parts = label.split(AND);
+        parts.clone().any(|part| OF_THE_DEVICE.contains(&part))
+            && parts.all(|part| part != "unknown")
+    };
     measured.is_none_or(|labels| labels.split(OR).all(is_of_device))
 }
 

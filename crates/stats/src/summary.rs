@@ -43,6 +43,11 @@ pub struct Interval {
 const UPPER_TAIL: f64 = 0.025;
 
 impl Summary {
+    /// Centre that comparisons and series have: the geometric mean, else the arithmetic one.
+    pub fn centre(&self) -> f64 {
+        self.geometric_mean.unwrap_or(self.mean)
+    }
+
     /// Summarizes the values; `None` when there is none, or one is not finite.
     ///
     /// ```

@@ -7,21 +7,52 @@ use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::work::memory::MemoryPattern;
 
 /// Opening, evicting, flushing and looking around a trial.
-const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
+const AROUND_A_TRIAL: Nanos = Nanos::millis(200);
 /// Making and reading back a condition.
 const CONDITION: Nanos = Nanos::millis(50);
 /// Making a file system, and mounting it.
 const FILE_SYSTEM: Nanos = Nanos::secs(1);
-/// A flush of what little was written before it.
-const FLUSH: Nanos = Nanos::millis(1);
+/// Writing back what an act of a scenario begins with, and looking around it.
+const AROUND_AN_ACT: Nanos = Nanos::millis(50);
+/// Making a small file, and removing it.
+const SMALL_FILE: Nanos = Nanos::millis(2);
+/// Dropping the caches of the machine; seconds where they are large.
+pub const DROPPED_CACHES: Nanos = Nanos::millis(500);
 /// A trial on a simulated device, whose time is virtual.
 const SIMULATED_TRIAL: Nanos = Nanos::millis(3);
 /// A step of `assay mem`.
 const MEMORY_STEP: Nanos = Nanos::millis(400);
 /// Speed of storage, for how long writing takes.
 pub const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
+/// Speeds of storage between which most lies.
+pub const SPEEDS: [Speed; 2] = [
+    Speed {
+        bytes_per_sec: ASSUMED_BYTES_PER_SEC,
+        flush: Nanos::millis(4),
+    },
+    Speed {
+        bytes_per_sec: 20 * MIB,
+        flush: Nanos::millis(20),
+    },
+];
 /// Speed of main memory, for how long a stress takes.
 const ASSUMED_MEMORY_BYTES_PER_SEC: u64 = 4_096 * MIB;
+
+/// Speed of storage.
+#[derive(Clone, Copy, Debug)]
+pub struct Speed {
+    bytes_per_sec: u64,
+    /// Time of a flush of what little was written before it.
+    flush: Nanos,
+}
+
+impl Speed {
+    /// Estimates the time to move bytes and to flush so often.
+    pub const fn time(self, bytes: Bytes, flushes: u64) -> Nanos {
+        let moved = bytes.0 / (self.bytes_per_sec / 1_000) * 1_000_000;
+        Nanos(moved + self.flush.0.saturating_mul(flushes))
+    }
+}
 
 /// Estimates the time of each trial, in the plan's order.
 pub fn of_trials(plan: &Plan) -> Vec<Nanos> {
@@ -87,12 +118,16 @@ pub fn of_stress(bytes: Bytes) -> Nanos {
     Nanos(swept / (ASSUMED_MEMORY_BYTES_PER_SEC / 1_000) * 1_000_000)
 }
 
-/// Estimates the time of flushes.
-pub const fn of_flushes(flushes: u64) -> Nanos {
-    Nanos(FLUSH.0.saturating_mul(flushes))
+/// Estimates the time of an act of a scenario, its own work apart.
+pub const fn around_act(files_made: u64) -> Nanos {
+    Nanos(
+        AROUND_AN_ACT
+            .0
+            .saturating_add(SMALL_FILE.0.saturating_mul(files_made)),
+    )
 }
 
 /// Estimates the time to move bytes.
-pub const fn of_bytes(bytes: Bytes) -> Nanos {
-    Nanos(bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000)
+const fn of_bytes(bytes: Bytes) -> Nanos {
+    SPEEDS[0].time(bytes, 0)
 }

@@ -12,13 +12,13 @@ use assay_model::wire::Inspection;
 use assay_report::text::{clean, pad, wrap};
 use std::path::Path;
 
-/// Says it, with the machine unless it is this one and how long it may take, on standard
-/// error, wrapped where that is a terminal.
+/// Says it, with the machine unless it is this one and how long it may take, where known also on
+/// slow storage, on standard error, wrapped where that is a terminal.
 pub fn announce(
     plan: &Plan,
     inspection: &Inspection,
     target: Option<&str>,
-    duration: Nanos,
+    duration: (Nanos, Option<Nanos>),
     store: &Path,
 ) {
     let mut all = facts(plan, inspection, duration, store);
@@ -87,7 +87,7 @@ pub fn tell(facts: &[(&'static str, String)]) {
 fn facts(
     plan: &Plan,
     inspection: &Inspection,
-    duration: Nanos,
+    (duration, slow): (Nanos, Option<Nanos>),
     store: &Path,
 ) -> Vec<(&'static str, String)> {
     let under = match plan.conditions.len() {
@@ -97,9 +97,17 @@ fn facts(
             conditions = counted!(number, "{n} condition", "{n} conditions")
         ),
     };
+    let slow = match slow.map(minutes) {
+        None => tr!("longer on slow storage").to_owned(),
+        Some(slow) => tr!(
+            "on slow storage (20 MiB/s, 20 ms a flush) about {slow}",
+            slow
+        ),
+    };
     let takes = tr!(
-        "about {time}, longer on slow storage: {trials} of {jobs}{under}, seed {seed}",
+        "about {time}, {slow}: {trials} of {jobs}{under}, seed {seed}",
         time = minutes(duration),
+        slow,
         trials = counted!(plan.order.len() as u64, "{n} trial", "{n} trials"),
         jobs = counted!(plan.jobs.len() as u64, "{n} job", "{n} jobs"),
         under,

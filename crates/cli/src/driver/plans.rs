@@ -83,7 +83,7 @@ impl Prepared {
         target: &mut dyn Target,
         enough: impl FnMut(&[TrialRecord], &Voice) -> bool,
     ) -> Result<Done, Failure> {
-        let (duration, store) = (estimate::of_plan(&plan), &mut self.store);
+        let (duration, store) = ((estimate::of_plan(&plan), None), &mut self.store);
         let machine = self.host.target();
         announce(&plan, &self.inspection, machine, duration, store.path());
         let header = header(plan, self.inspection, self.host.origin());

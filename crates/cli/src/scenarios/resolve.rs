@@ -4,7 +4,7 @@
 use super::file::{ActWanted, ScenarioFile, Step};
 use super::job::job;
 use super::{Moved, PlaceWanted};
-use crate::checks::estimate;
+use crate::checks::estimate::{self, SPEEDS, Speed};
 use crate::checks::toml_file::Mistake;
 use assay_model::job::FlushCall;
 use assay_model::number::as_u64;
@@ -29,8 +29,8 @@ pub struct Resolved {
     pub written: Bytes,
     /// Acts in the background write as long as the others take.
     pub and_more: bool,
-    /// Estimated time of each repetition.
-    pub time: Nanos,
+    /// Estimated times of each repetition at the speeds that are assumed.
+    pub times: [Nanos; 2],
 }
 
 /// Parameters of carrying out a scenario file.
@@ -58,14 +58,16 @@ pub fn resolve(file: &ScenarioFile, wanted: &Wanted<'_>) -> Result<Resolved, Mis
         ..KnownFiles::default()
     };
     let mut stages = Vec::new();
-    let mut time_ns = 0;
+    let mut times = [Nanos(0); 2];
     for step in file.steps.iter().filter(|step| is_here(step, wanted)) {
-        known.stage = Nanos(0);
+        known.stage = [Nanos(0); 2];
         let acts = step.acts.iter().map(|act| one(act, wanted, &mut known));
         stages.push(Stage {
             acts: acts.collect::<Result<_, _>>()?,
         });
-        time_ns += known.stage.0;
+        for (time, longest) in times.iter_mut().zip(known.stage) {
+            time.0 += longest.0;
+        }
     }
     Ok(Resolved {
         scenario: Scenario {
@@ -78,7 +80,7 @@ pub fn resolve(file: &ScenarioFile, wanted: &Wanted<'_>) -> Result<Resolved, Mis
         },
         written: Bytes(known.written),
         and_more: known.and_more,
-        time: Nanos(time_ns),
+        times,
     })
 }
 
@@ -103,8 +105,8 @@ struct KnownFiles {
     mounted: bool,
     written: u64,
     and_more: bool,
-    /// The longest act of the stage so far, those in the background apart.
-    stage: Nanos,
+    /// The longest act of the stage so far at each speed, those in the background apart.
+    stage: [Nanos; 2],
 }
 
 fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut KnownFiles) -> Result<Act, Mistake> {
@@ -123,7 +125,9 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut KnownFiles) -> Result<A
         .limit_ns
         .map(|limit| times(limit, wanted.scale).max(SHORTEST_NS.min(limit)));
     if !act.background {
-        known.stage = known.stage.max(time(&action, &pace, bytes));
+        for (longest, speed) in known.stage.iter_mut().zip(SPEEDS) {
+            *longest = (*longest).max(time(&action, &pace, bytes, speed));
+        }
     }
     Ok(Act {
         job: job(&act.name, &action, &pace, &bytes),
@@ -136,7 +140,7 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut KnownFiles) -> Result<A
 }
 
 /// Estimates the time of an act.
-fn time(action: &Action, pace: &ActPace, moved: Moved) -> Nanos {
+fn time(action: &Action, pace: &ActPace, moved: Moved, speed: Speed) -> Nanos {
     let blocks = |bytes: u64, block: u64| bytes.div_ceil(block.max(1));
     let (operations, sync) = match action {
         Action::Write(spec) => (blocks(spec.bytes, spec.block), spec.sync),
@@ -144,10 +148,12 @@ fn time(action: &Action, pace: &ActPace, moved: Moved) -> Nanos {
         Action::Database(phase) => (phase.transactions, Sync::Each(FlushCall::Fdatasync)),
         Action::Tree(spec) => (u64::from(spec.files.unwrap_or(0)), spec.sync),
         Action::Pause { time_ns } => return Nanos(*time_ns),
+        Action::DropCaches => return estimate::DROPPED_CACHES,
         _ => (0, Sync::None),
     };
+    // By the processor.
     let inflated = match action {
-        Action::Inflate { bytes } => *bytes,
+        Action::Inflate { bytes } => SPEEDS[0].time(Bytes(*bytes), 0).0,
         _ => 0,
     };
     let flushes = match sync {
@@ -155,10 +161,15 @@ fn time(action: &Action, pace: &ActPace, moved: Moved) -> Nanos {
         Sync::EveryBytes(bytes) => blocks(moved.written, bytes),
         Sync::None | Sync::AtEnd => 1,
     };
-    let bytes = Bytes(moved.read + moved.written + inflated);
-    let own = estimate::of_flushes(flushes).0 + estimate::of_bytes(bytes).0;
+    let bytes = Bytes(moved.read + moved.written);
+    let own = inflated + speed.time(bytes, flushes).0;
     let due = pace.every_ns.unwrap_or(0).saturating_mul(operations);
-    Nanos(own.max(due).min(pace.limit_ns.unwrap_or(u64::MAX)))
+    let made = match action {
+        Action::Tree(spec) if spec.act == TreeAct::Create => operations,
+        _ => 0,
+    };
+    let around = estimate::around_act(made).0;
+    Nanos(around + own.max(due).min(pace.limit_ns.unwrap_or(u64::MAX)))
 }
 
 impl KnownFiles {

@@ -160,7 +160,10 @@ fn the_screen_has_a_line_for_each_step_with_what_was_measured() {
     let ended = bed.run(&[&["androbench", text(memory.point())], &words[..]].concat());
     ended.assert_code(0);
     for line in ["Sequential Read", "Random Write", "Append", "SQLite Delete"] {
-        let found = ended.out.lines().find(|found| found.starts_with(line));
+        let found = ended
+            .out
+            .lines()
+            .find(|found| found.trim_start().starts_with(line));
         let found = found.unwrap_or_else(|| panic!("no {line}: {}", ended.out));
         assert!(found.contains("page-cache"), "memory is no device: {found}");
     }

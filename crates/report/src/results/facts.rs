@@ -76,7 +76,7 @@ fn figure<'a>(
     let tail = Tail::of(metric);
     let centre = match &tail {
         Some(tail) => tail.centre(&labelled.trials, values)?,
-        None => Summary::of(values)?.median,
+        None => Summary::of(values)?.centre(),
     };
     if !centre.is_finite() {
         return None;

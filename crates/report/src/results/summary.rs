@@ -54,6 +54,8 @@ pub struct JudgedTrial<'a> {
 /// One metric of one job over its completed trials.
 #[derive(Clone, Debug)]
 pub struct Figure {
+    /// Name of the job.
+    pub job: String,
     /// For example `read_bw`.
     pub name: String,
     /// Unit of all values.
@@ -341,6 +343,7 @@ impl<'a> JobSummary<'a> {
         }
         let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         Some(Figure {
+            job: self.job.name.clone(),
             name: name.to_owned(),
             unit: unit?,
             stats: Statistics::of(&plain)?,

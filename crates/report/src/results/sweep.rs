@@ -9,6 +9,7 @@ use assay_model::job::Job;
 use assay_model::metric::Unit;
 use assay_model::plan::PlannedJob;
 use assay_model::run::Run;
+use assay_model::verdict::Verdict;
 use assay_stats::figures::of_trials;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranking, rank_figures};
@@ -101,7 +102,12 @@ impl Verdicts {
             same_session: true,
             ..Options::of_run(&run.header.stopping)
         };
-        let figures = of_trials(&run.header, &run.trials);
+        let mut figures = of_trials(&run.header, &run.trials);
+        for figure in &mut figures {
+            // A run by condition has a job for each.
+            let apart = format!("{}: ", under("", &figure.condition));
+            figure.metric = figure.metric.replacen(&apart, ": ", 1);
+        }
         Self::of_figures(&figures, options)
     }
 
@@ -114,6 +120,20 @@ impl Verdicts {
             all: rank_figures(&deciding, None, &options).ok()?,
             baseline: deciding.first()?.condition.clone(),
             options,
+        })
+    }
+
+    /// Returns true if a verdict says that two conditions differ in a metric of a job, which may be
+    /// called after one of them.
+    pub fn tells_apart(&self, (job, metric): (&str, &str), conditions: [&str; 2]) -> bool {
+        let job = conditions.iter().fold(job, |job, of| plain_name(job, of));
+        let name = format!("{job}: {metric}");
+        let own = self.all.metrics.iter().filter(|found| found.metric == name);
+        own.flat_map(|found| &found.pairs).any(|pair| {
+            [&pair.a, &pair.b]
+                .iter()
+                .all(|of| conditions.contains(&of.as_str()))
+                && matches!(pair.verdict, Verdict::Faster(_) | Verdict::Slower(_))
         })
     }
 
@@ -132,7 +152,7 @@ pub fn by_condition(mut run: Run) -> Run {
         return run;
     }
     let under = |job: &Job, condition: &str| Job {
-        name: format!("{} under {condition}", job.name),
+        name: under(&job.name, condition),
         ..job.clone()
     };
     let names: Vec<&str> = plan.conditions.iter().map(|c| c.name.as_str()).collect();
@@ -151,6 +171,16 @@ pub fn by_condition(mut run: Run) -> Run {
         }
     }
     run
+}
+
+/// Name of a job under a condition.
+fn under(job: &str, condition: &str) -> String {
+    format!("{job} under {condition}")
+}
+
+/// Name of a job that may be called after a condition, without that.
+pub fn plain_name<'j>(job: &'j str, condition: &str) -> &'j str {
+    job.strip_suffix(&under("", condition)).unwrap_or(job)
 }
 
 fn missing(job: &JobSummary<'_>) -> Option<String> {
@@ -172,7 +202,7 @@ fn missing(job: &JobSummary<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::render::terminal::{Style, write_summary};
-    use crate::testing::fixture;
+    use crate::testing::{fixture, samples};
     use assay_model::condition::{Condition, Setting, Subject};
     use assay_model::evidence::CpuState;
     use assay_model::run::RunStatus;
@@ -222,6 +252,37 @@ mod tests {
                 .collect();
             assert_eq!(rounds, [1, 2]);
         }
+    }
+
+    #[test]
+    fn a_sweep_and_its_ranking_have_the_same_means_and_spreads() {
+        let mut run = samples::swept();
+        for trial in &mut run.trials {
+            let drift = u64::from(trial.position);
+            let measured = trial.measured.iter_mut();
+            measured.for_each(|found| found.elapsed_ns = found.elapsed_ns * (100 + drift) / 100);
+        }
+        let verdicts = Verdicts::of(&run).unwrap();
+        let mut compared = 0;
+        for metric in Sweep::of(&run).metrics {
+            let name = format!("{}: {}", metric.job.name, metric.name);
+            let mut ranked = verdicts.all.metrics.iter();
+            let ranked = ranked.find(|ranked| ranked.metric == name).unwrap();
+            for arm in &metric.arms {
+                let Some(stats) = arm.figure.as_ref().map(|figure| figure.stats) else {
+                    continue;
+                };
+                let mut conditions = ranked.conditions.iter();
+                let one = conditions
+                    .find(|one| one.condition == arm.condition)
+                    .unwrap();
+                let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
+                assert!(near(one.summary.cv.unwrap(), stats.cv.unwrap()), "{name}");
+                assert!(near(one.summary.centre, stats.centre()), "{name}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 5, "{compared}");
     }
 
     #[test]

@@ -13,17 +13,15 @@ use assay_model::run::Run;
 use assay_model::units::{BytesPerSec, Iops};
 use assay_stats::requirement::{RequiredFigure, Requirement, RequirementFinding};
 use assay_stats::rounds::Window;
-use assay_stats::summary::median;
 
 /// Marks of a run: of each test the best trial, as disk marks show it, beside the median
-/// and the range, which say what can be expected. The first trial is a warm-up and left
-/// out.
+/// and the range, which say what can be expected. The conditioning trial makes no figure.
 pub fn marks(run: &Run) -> Document {
     let summary = Summary::of(run);
     let mut document = headed(run, &summary);
     let mut section = Section::new(
         "marks",
-        tr!("Marks (MB = 1000000 bytes; best of the trials after the first)"),
+        tr!("Marks (MB = 1000000 bytes; best of the trials after one for conditioning)"),
     );
     let tests = run.header.plan.jobs.iter().filter_map(|planned| {
         let mut jobs = summary.jobs.iter();
@@ -70,11 +68,12 @@ fn mark(job: &JobSummary<'_>) -> TableRow {
         ];
         return TableRow::new(cells.map(Cell::Text).into());
     };
-    let counted = after_the_first(&bandwidth);
-    let best = counted.iter().copied().fold(0.0, f64::max);
+    let (median, low, best) = (
+        bandwidth.stats.median,
+        bandwidth.stats.min,
+        bandwidth.stats.max,
+    );
     let at = |figure: &Figure| trial_of(&bandwidth, best).and_then(|n| value_of(figure, n));
-    let (low, high) = (counted.iter().copied().fold(f64::INFINITY, f64::min), best);
-    let median = median(&counted).unwrap_or(0.0);
     let cells = [
         name,
         describe::operation(direction).to_owned(),
@@ -82,20 +81,10 @@ fn mark(job: &JobSummary<'_>) -> TableRow {
         at(&iops).map_or(String::new(), |iops| format!("{iops:.0}")),
         at(&latency).map_or(String::new(), |ns| quantity(Unit::Nanos, ns)),
         quantity(Unit::BytesPerSec, median),
-        spread(Unit::BytesPerSec, median, low, high),
+        spread(Unit::BytesPerSec, median, low, best),
     ];
     let cells = cells.map(Cell::Text).into_iter();
     TableRow::new(cells.chain([Cell::Labels(labels)]).collect())
-}
-
-/// The values that count: all but the first trial's, unless it is the only one.
-fn after_the_first(figure: &Figure) -> Vec<f64> {
-    let later = figure.values.iter().filter(|(trial, _)| *trial > 1);
-    let later: Vec<f64> = later.map(|(_, value)| *value).collect();
-    if later.is_empty() {
-        return figure.values.iter().map(|(_, value)| *value).collect();
-    }
-    later
 }
 
 fn trial_of(figure: &Figure, wanted: f64) -> Option<u32> {
@@ -293,18 +282,33 @@ mod tests {
         assert_eq!(finding(&[1.0, 1e12]), RequirementFinding::Missed);
     }
 
+    /// The fixture's first trial of each job conditions the storage.
     #[test]
-    fn the_warm_up_does_not_count() {
-        let figure = |values: &[(u32, f64)]| Figure {
-            name: "read_bw".to_owned(),
-            unit: Unit::BytesPerSec,
-            values: values.to_vec(),
-            stats: assay_stats::summary::Summary::of(&[1.0]).unwrap(),
-            labels: crate::words::labels::Labels::default(),
+    fn marks_have_the_medians_that_other_views_of_the_run_have() {
+        let mut run = fixture::run();
+        for trial in &mut run.trials {
+            trial.trial -= 1;
+        }
+        let document = marks(&run);
+        let Some(Block::Table(table)) = document.sections.last().and_then(|s| s.blocks.first())
+        else {
+            panic!("a table");
         };
-        let counted = |values: &[(u32, f64)]| after_the_first(&figure(values));
-        assert_eq!(counted(&[(1, 9.0), (3, 2.0), (2, 1.0)]), [2.0, 1.0]);
-        assert_eq!(counted(&[(1, 9.0)]), [9.0], "better than nothing");
+        let summary = Summary::of(&run);
+        let mut compared = 0;
+        for (row, planned) in table.rows.iter().zip(&run.header.plan.jobs) {
+            let mut jobs = summary.jobs.iter();
+            let job = jobs.find(|job| job.job.name == planned.job.name).unwrap();
+            let direction = if job.job.rw.writes() { "write" } else { "read" };
+            let Some(shown) = row.cells.get(5) else {
+                continue;
+            };
+            let figure = job.figure(&format!("{direction}_bw")).unwrap();
+            assert!(figure.values.iter().all(|(trial, _)| *trial > 0));
+            assert_eq!(shown.text(), quantity(figure.unit, figure.stats.median));
+            compared += 1;
+        }
+        assert!(compared > 3, "{compared}");
     }
 
     #[test]

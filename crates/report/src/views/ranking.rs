@@ -48,8 +48,6 @@ pub fn document(ranked: &Ranked<'_>) -> Document {
     }
     let mut method = Section::new("method", tr!("Method"));
     method.say(translated(METHOD), Some(Tone::Soft));
-    let cv = tr!("CV is that of trials without the drift that all conditions share.");
-    method.say(cv, Some(Tone::Soft));
     document.push(method);
     document
 }
@@ -94,7 +92,7 @@ pub(crate) fn page_section(verdicts: &Verdicts, gallery: &Gallery) -> Section {
         tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
              equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition. \
              Higher is better for rates, lower for times. Verdicts, intervals and letters hold for all pairs and metrics together. A bar \
-             without an end goes on. CV is that of trials without the drift that all conditions share.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
+             without an end goes on.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)),
         Some(Tone::Soft),
     );
     for metric in &verdicts.all.metrics {

@@ -144,7 +144,7 @@ pub(crate) fn compare_at(
 fn measured_unknown(pairs: &[(&Figure, &Figure)]) -> Option<Note> {
     let is_unknown = |figure: &Figure| {
         let label = figure.measured.as_deref().unwrap_or_default();
-        label.split(" or ").any(|word| word == "unknown")
+        label.split([' ', '+']).any(|word| word == "unknown")
     };
     let unknown = pairs.iter().filter(|(a, b)| is_unknown(a) && is_unknown(b));
     let metrics: Vec<String> = unknown.map(|(a, _)| a.metric.clone()).collect();

@@ -184,6 +184,8 @@ fn in_one_unit<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<Figure> {
 /// A condition's trials.
 struct ConditionTrials<'a> {
     figure: &'a Figure,
+    /// Summary of the trials as they are.
+    summary: Summary,
     /// The trials, without the drift of the session once that was taken out.
     arm: Arm,
     /// Places of its trials, before the drift was taken out.
@@ -307,6 +309,7 @@ fn entries<'a>(figures: &'a [Figure], options: &Options) -> (Vec<ConditionTrials
                 }
                 entries.push(ConditionTrials {
                     figure,
+                    summary: Summary::of(&arm),
                     places: arm.positions.clone(),
                     arm,
                 });
@@ -341,7 +344,7 @@ fn places(entries: &[ConditionTrials<'_>], found: &PairResults) -> Vec<Ranked> {
     let k = entries.len();
     let ranked = |(place, &i): (usize, &usize)| Ranked {
         condition: entries[i].figure.condition.clone(),
-        summary: Summary::of(&entries[i].arm),
+        summary: entries[i].summary,
         delta_percent: 100.0 * (centres[i] / centre - 1.0),
         letters: found.is_judged(i).then(|| letters[place].clone()),
         best_rank: 1 + (0..k).filter(|&j| below[i][j]).count(),

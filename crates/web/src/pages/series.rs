@@ -74,7 +74,6 @@ pub fn of_series(caption: &str, all: &[StoredSeries]) -> Markup {
     let heads = [
         words(tr!("Series")),
         words(tr!("Device")),
-        words(tr!("Machine")),
         words(tr!("Measured")),
         numbers(tr!("Runs")),
         numbers(tr!("Newest figure")),
@@ -84,7 +83,6 @@ pub fn of_series(caption: &str, all: &[StoredSeries]) -> Markup {
         vec![
             html! { a href={ "/series/" (segment(&series.key)) } { (name(series)) } },
             html! { (device(series)) },
-            html! { (clean(&series.target)) },
             label(series),
             html! { (series.runs) },
             html! { (quantity(series.unit_of_measure, series.last_centre)) },

@@ -12,7 +12,7 @@ use crate::rounds::jobs::on_place;
 use assay_dialects::mark::{self, FILL, MarkProfile, ROUND, SdClass};
 use assay_lang::{counted, tr};
 use assay_model::job::Job;
-use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::plan::{Place, Plan, PlannedJob, Slot, rounds};
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
@@ -53,7 +53,7 @@ pub struct MarkArgs {
     /// are steady (SNIA).
     #[arg(long)]
     pub steady_state: bool,
-    /// Trials of each test, for marks after one warm-up; for a steady state the maximum number
+    /// Trials of each test, for marks after one for conditioning; for a steady state the maximum number
     /// of rounds [default: 5, for a class 3, 25 rounds].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
@@ -149,8 +149,8 @@ fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result
     Ok(place)
 }
 
-/// The trials: for marks in rounds of random order, the first of which is a
-/// warm-up; rounds of a steady state after the whole capacity was written.
+/// The trials: for marks in rounds of random order after one for conditioning; rounds of a
+/// steady state after the whole capacity was written.
 fn plan(args: &MarkArgs, question: Question, prepared: &Prepared) -> Result<Plan, Failure> {
     let place = prepared.place.clone();
     let seed = args.shared.seed.unwrap_or_else(random);
@@ -174,8 +174,10 @@ fn plan(args: &MarkArgs, question: Question, prepared: &Prepared) -> Result<Plan
         })
         .collect();
     let mut plan = interleaved(seed, place, scale.file, jobs);
-    if question == Question::SteadyState {
-        plan.order = in_sequence(&plan.jobs);
+    match question {
+        Question::SteadyState => plan.order = in_sequence(&plan.jobs),
+        Question::Marks => plan.order = rounds(plan.jobs.len(), 0, trials - 1, seed),
+        Question::Class(_) => {}
     }
     Ok(plan)
 }

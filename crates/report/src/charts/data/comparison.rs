@@ -108,20 +108,19 @@ fn pair(compared: &Compared<'_>, line: &VerdictRow, a: &Side<'_>, b: &Side<'_>) 
             .map(|value| told(side, *value, &measure))
             .collect(),
     });
-    let centre = |stats: &Statistics| stats.geometric_mean.unwrap_or(stats.mean);
     let means = Series {
         name: tr!("geometric mean").to_owned(),
         tint: Tint::Ink,
         mark: SeriesStyle::Line,
         points: (0_usize..)
             .zip(&stats)
-            .map(|(side, stats)| Point::at(place(side), centre(stats)))
+            .map(|(side, stats)| Point::at(place(side), stats.centre()))
             .collect(),
     };
     let words = [0, 1].map(|side| {
         tr!(
             "{mean} ({values})",
-            mean = measure.write(centre(&stats[side])),
+            mean = measure.write(stats[side].centre()),
             values = compared.counted(stats[side].n)
         )
     });

@@ -86,7 +86,7 @@ fn mark(points: &[SeriesPoint], of: &SeriesChange) -> Option<Point> {
     })
 }
 
-/// The median of the runs between changes, from the first of them to the last.
+/// The centre of the runs between changes, from the first of them to the last.
 fn levels(points: &[SeriesPoint], changes: &[SeriesChange]) -> Vec<Point> {
     let mut cuts: Vec<usize> = changes
         .iter()
@@ -106,12 +106,12 @@ fn levels(points: &[SeriesPoint], changes: &[SeriesChange]) -> Vec<Point> {
 fn level(points: &[SeriesPoint], part: Range<usize>) -> Option<Point> {
     let own = points.get(part.clone())?;
     let values: Vec<f64> = own.iter().map(|point| point.centre).collect();
-    let median = assay_stats::summary::Summary::of(&values)?.median;
+    let centre = assay_stats::summary::Summary::of(&values)?.centre();
     let place = |at: usize| u32::try_from(at).map(place_of).ok();
     let ends = (place(part.start)?, place(part.end.checked_sub(1)?)?);
     Some(Point {
         ends: Some(ends),
-        ..Point::at(ends.0, median)
+        ..Point::at(ends.0, centre)
     })
 }
 

@@ -218,7 +218,7 @@ impl Page<'_> {
             self.blank()?;
         }
         for line in lines {
-            self.line(&clean(line))?;
+            self.paragraph("".into(), &clean(line), None)?;
         }
         Ok(())
     }

@@ -22,6 +22,18 @@ fn the_fixture_reads_well() {
 }
 
 #[test]
+fn the_last_lines_are_broken_between_words() {
+    let line = format!("Stored as run k3v9d2ma: {}", "evidence ".repeat(12));
+    let mut out = Vec::new();
+    write_summary(&fixture::run(), PLAIN, &[line], &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_sustained_write_shows_its_cliff_and_its_stalls() {
     let text = written(&samples::with_sustained(), PLAIN);
     let from = text.find("sustained-write over time").unwrap();

@@ -125,10 +125,7 @@ fn grid(run: &Run, figures: &[Figure], settings: &Settings, metric: &str) -> Gri
         let condition = run.header.plan.conditions.iter().find(is_it)?;
         let is_it = |f: &&Figure| f.metric == metric && f.condition == condition.name;
         match &figures.iter().find(is_it)?.sample {
-            Sample::Values { values, .. } => {
-                let summary = Summary::of(values)?;
-                Some(summary.geometric_mean.unwrap_or(summary.mean))
-            }
+            Sample::Values { values, .. } => Some(Summary::of(values)?.centre()),
             Sample::Moments { mean, .. } => Some(*mean),
         }
     };

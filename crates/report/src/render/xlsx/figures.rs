@@ -116,10 +116,17 @@ fn fixed_cells(row: &FigureRow<'_>) -> Vec<Cell> {
         Cell::count(moments.n),
         quantity(Some(moments.mean)),
         quantity(moments.stdev),
-        Cell::Empty,
+        quantity(geometric(&figure.sample)),
         unit.as_str().into(),
         measured.into(),
     ]
+}
+
+fn geometric(sample: &Sample) -> Option<f64> {
+    match sample {
+        Sample::Values { values, .. } => Summary::of(values)?.geometric_mean,
+        Sample::Moments { .. } => None,
+    }
 }
 
 /// Formulas over the trials, of which the first stands in the column `first`. A summary has
@@ -137,11 +144,10 @@ fn write_formulas(
     let [first, last] = [first, last].map(column_number_to_name);
     let range = format!("{first}{row}:{last}{row}", row = row + 1);
     let moments = moments(&figure.sample);
-    let geometric = Summary::of(values).and_then(|statistics| statistics.geometric_mean);
     let formulas = [
         ("AVERAGE", Some(moments.mean)),
         ("STDEV", moments.stdev),
-        ("GEOMEAN", geometric),
+        ("GEOMEAN", geometric(&figure.sample)),
     ];
     for (column, (function, value)) in (MEAN..).zip(formulas) {
         if let Some(value) = value.filter(|value| value.is_finite()) {

@@ -141,6 +141,19 @@ pub fn quantity(unit: &str) -> Format {
     Format::new().set_num_format(code)
 }
 
+/// Columns that a figure takes in the format of its unit; a narrower cell shows `###`.
+pub fn columns_of(value: f64, unit: &str) -> usize {
+    let (divisor, behind) = match unit {
+        "B/s" => (1e6, ".00 MB/s_"),
+        "ns" => (1e3, ".00 µs_"),
+        "IOPS" => (1.0, " IOPS_"),
+        "TPS" => (1.0, ".0 TPS_"),
+        _ => (1.0, ".00_"),
+    };
+    let digits = format!("{:.0}", value / divisor).len();
+    digits + digits.saturating_sub(1) / 3 + behind.chars().count()
+}
+
 /// Returns the format of a change in percent.
 pub fn percent() -> Format {
     Format::new().set_num_format("+0.0\" %\"_c;-0.0\" %\"_c;0.0\" %\"_c")

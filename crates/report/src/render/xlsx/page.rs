@@ -3,13 +3,15 @@
 use super::look::{self, Shade};
 use super::surface;
 use crate::document::{Block, Cell, Column, Document, Keep, Section, Table};
-use crate::words::text::width;
+use crate::words::text::{width, wrap};
 use assay_lang::{tr, translated};
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
 /// Longest text that a column is made wide for; longer ones wrap.
 const WIDEST: usize = 60;
 const NARROWEST: usize = 9;
+/// Height of a line, in points.
+const LINE: f64 = 15.0;
 
 /// A sheet that is written from top to bottom.
 pub struct Page<'a> {
@@ -119,7 +121,7 @@ impl Page<'_> {
             Block::Paragraph { text, .. } => self.text(text),
             Block::Heading(title) => self.heading(title),
             Block::Facts(facts) => facts.iter().try_for_each(|fact| {
-                self.widen(0, &fact.name);
+                self.widen(0, width(&fact.name));
                 self.sheet.write_string(self.row, 1, &fact.text)?;
                 self.text(&fact.name)
             }),
@@ -179,14 +181,14 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Makes a column at least as wide as a text.
-    fn widen(&mut self, column: u16, text: &str) {
+    /// Makes a column at least so wide.
+    fn widen(&mut self, column: u16, columns: usize) {
         let column = usize::from(column);
         if self.widths.len() <= column {
             self.widths.resize(column + 1, NARROWEST);
         }
         let widest = &mut self.widths[column];
-        *widest = width(text).min(WIDEST).max(*widest);
+        *widest = columns.min(WIDEST).max(*widest);
     }
 
     /// Makes columns as wide as what was written.
@@ -205,7 +207,7 @@ impl Page<'_> {
         for (index, column) in table.columns.iter().enumerate() {
             first.push(at);
             for head in heads(column, table, index) {
-                self.widen(at, &head);
+                self.widen(at, width(&head));
                 // Numbers are an axis of a surface.
                 match surface::number(&head) {
                     Some(number) => {
@@ -233,6 +235,16 @@ impl Page<'_> {
                     .write_string_with_format(self.row, 0, title, &look::name())?;
                 continue;
             }
+            let lines = one
+                .cells
+                .iter()
+                .map(|cell| wrap(&cell.text(), WIDEST).len());
+            let lines = u32::try_from(lines.max().unwrap_or(1)).unwrap_or(1);
+            if lines > 1 {
+                // Programs do not make a row higher for text that wraps.
+                self.sheet
+                    .set_row_height(self.row, LINE * f64::from(lines))?;
+            }
             // Words in the place of figures stand behind the name.
             let short = one.cells.len() < table.columns.len();
             for (index, cell) in one.cells.iter().enumerate() {
@@ -254,7 +266,7 @@ impl Page<'_> {
     fn cell(&mut self, column: u16, cell: &Cell) -> Result<(), XlsxError> {
         let row = self.row;
         let text = cell.text();
-        self.widen(column, &text);
+        self.widen(column, width(&text));
         let (number, format) = match cell {
             Cell::Empty | Cell::Unknown => return Ok(()),
             Cell::Interval(low, high) => {
@@ -266,6 +278,7 @@ impl Page<'_> {
                 unit, low, high, ..
             } => {
                 let format = look::quantity(unit.name());
+                self.widen(column + 1, look::columns_of(*high, unit.name()));
                 self.sheet
                     .write_number_with_format(row, column + 1, *high, &format)?;
                 (*low, format)
@@ -301,6 +314,12 @@ impl Page<'_> {
                 return Ok(());
             }
         };
+        let unit = match cell {
+            Cell::Quantity { unit, .. } => unit,
+            Cell::Spread { unit, .. } => unit.name(),
+            _ => "",
+        };
+        self.widen(column, look::columns_of(number, unit));
         self.sheet
             .write_number_with_format(row, column, number, &format)?;
         Ok(())

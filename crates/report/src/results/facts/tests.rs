@@ -59,7 +59,8 @@ fn a_figure_has_its_label_its_trials_and_its_centre() {
         (Unit::BytesPerSec, Some(Better::Higher))
     );
     assert!(read.primary && !read.tail);
-    assert!(read.samples.contains(&read.centre));
+    let same = Summary::of(&read.samples).and_then(|found| found.geometric_mean);
+    assert_eq!(Some(read.centre), same, "what verdicts compare");
     let cached = one(&facts, "dd-plain", "write_bw");
     assert_eq!(cached.label, "page-cache");
     assert!(!cached.primary, "memory's figure is none of the device");

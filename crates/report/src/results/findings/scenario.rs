@@ -64,6 +64,7 @@ pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
     let figures = found.into_iter().filter_map(|(scenario, values)| {
         let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         let figure = Figure {
+            job: scenario.to_owned(),
             name: "act_time".to_owned(),
             unit: Unit::Nanos,
             stats: Statistics::of(&plain)?,

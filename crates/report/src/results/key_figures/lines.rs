@@ -25,7 +25,58 @@ pub fn all(summary: &Summary<'_>) -> Vec<KeyFigure> {
     lines.extend(durable_append(&views));
     lines.extend(sustained(&views));
     lines.extend(scenarios(summary));
+    lines.extend(others(&views));
     lines
+}
+
+/// Jobs of a run up to which each has a line.
+const FEW_JOBS: usize = 6;
+
+/// The other jobs of a run of a few, which were asked for by name.
+fn others<'a>(views: &[View<'a>]) -> Vec<KeyFigure> {
+    if views.iter().any(|view| view.jobs.len() > FEW_JOBS) {
+        return Vec::new();
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for view in views {
+        let shown = [
+            direct(view, Rw::Read),
+            direct(view, Rw::Write),
+            smallest(view, Group::RandomRead, false),
+            smallest(view, Group::RandomRead, true),
+            smallest(view, Group::RandomWrite, false),
+            smallest(view, Group::RandomWrite, true),
+            append(view),
+            group(view, Group::Sustained).next(),
+        ];
+        for job in &view.jobs {
+            let name = view.name_of(job);
+            let flushed = flushed_write(view).is_some_and(|figure| figure.job == job.job.name);
+            let mut shown = shown.iter().flatten();
+            let has_line = flushed || shown.any(|shown| shown.job.name == job.job.name);
+            let is_other = !has_line && job.group != Group::Act && !job.is_cell() && !job.is_soak();
+            if is_other && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let told_of = names.into_iter().filter_map(|name| {
+        let job = |view: &'_ View<'a>| view.jobs.iter().position(|job| view.name_of(job) == name);
+        let figures = views
+            .iter()
+            .find_map(|view| Some(view.jobs[job(view)?].headlines()))?;
+        let words = figures.iter().filter_map(|figure| {
+            let own = |view: &View<'a>| view.jobs[job(view)?].figure(&figure.name);
+            let found = Over::of(views, own)?;
+            Some(format!(
+                "{} {}",
+                describe::metric(&figure.name),
+                told(&found)
+            ))
+        });
+        line(&clean(name), &words.collect::<Vec<_>>())
+    });
+    told_of.collect()
 }
 
 /// Data that was not kept, before any rate.

@@ -154,8 +154,10 @@ mod tests {
     use crate::results::warnings::collect;
     use crate::testing::fixture;
     use crate::testing::samples;
+    use assay_model::job::{Job, Rw};
     use assay_model::run::Run;
     use assay_model::storage::Backing;
+    use assay_model::units::Bytes;
 
     fn digest(run: &Run) -> KeyFigures {
         let summary = Summary::of(run);
@@ -225,33 +227,87 @@ mod tests {
         assert!(text.contains("2 stalls, the longest 1.31 s"), "{text}");
     }
 
-    /// `bfq` takes twice as long.
-    fn swept() -> Run {
+    /// `bfq` takes so many times as long; trials vary by up to 4 %.
+    fn swept(factor: u64) -> Run {
         let mut run = samples::swept();
-        for trial in &mut run.trials {
-            if trial.condition.as_deref() == Some("scheduler=bfq") {
-                let measured = trial.measured.iter_mut();
-                measured.for_each(|measured| measured.elapsed_ns *= 2);
+        for (trial, noise) in run
+            .trials
+            .iter_mut()
+            .zip([0, 3, 1, 4, 2, 0, 4].into_iter().cycle())
+        {
+            let bfq = trial.condition.as_deref() == Some("scheduler=bfq");
+            if let Some(measured) = &mut trial.measured {
+                let times = if bfq { factor } else { 1 };
+                measured.elapsed_ns = measured.elapsed_ns * times * (100 + noise) / 100;
             }
         }
         run
     }
 
     #[test]
-    fn of_a_sweep_each_figure_is_a_range_that_names_its_conditions() {
-        let run = swept();
+    fn of_a_sweep_each_figure_is_a_range_whose_ends_are_named_where_a_verdict_tells_them_apart() {
+        let run = swept(2);
         for run in [&run, &crate::results::sweep::by_condition(run.clone())] {
             let digest = digest(run);
             let text = told(&digest, "Sequential").unwrap();
-            let read = "read 83.1 .. 166 MB/s (least scheduler=bfq, most scheduler=none)";
-            assert!(text.contains(read), "{text}");
+            assert!(text.starts_with("read 8"), "{text}");
+            let named = "MB/s (least scheduler=bfq, most scheduler=none)";
+            assert!(text.contains(named), "{text}");
         }
         let mut alone = run;
         alone
             .trials
             .retain(|trial| trial.condition.as_deref() != Some("scheduler=bfq"));
-        let digest = digest(&alone);
-        let text = told(&digest, "Sequential").unwrap();
-        assert!(text.starts_with("read 166 MB/s; "), "{text}");
+        let text = digest(&alone);
+        let text = told(&text, "Sequential").unwrap();
+        assert!(text.starts_with("read 16") && !text.contains('('), "{text}");
+    }
+
+    #[test]
+    fn no_condition_is_least_without_a_verdict() {
+        let run = swept(1);
+        for run in [&run, &crate::results::sweep::by_condition(run.clone())] {
+            for line in digest(run).lines {
+                assert!(!line.text.contains("least"), "{}", line.text);
+            }
+            let digest = digest(run);
+            let text = told(&digest, "Sequential").unwrap();
+            assert!(
+                text.contains(" .. ") && text.contains("(no difference found)"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_job_of_a_few_that_were_asked_for_has_a_line() {
+        let mut run = samples::with_read_ladder();
+        let few = ["read-cached", "seq-read-1m", "rand-read-4k"];
+        run.trials
+            .retain(|trial| few.contains(&trial.job.name.as_str()));
+        let planned = &mut run.header.plan.jobs;
+        planned.retain(|planned| few.contains(&planned.job.name.as_str()));
+        let larger = |job: &Job| Job {
+            name: "rand-read-16k".to_owned(),
+            bs: Bytes::kib(16),
+            ..job.clone()
+        };
+        for mut trial in run.trials.clone() {
+            trial.job = larger(&trial.job);
+            run.trials
+                .extend((trial.job.rw == Rw::RandRead).then_some(trial));
+        }
+        let digest = digest(&run);
+        for (subject, words) in [
+            ("Sequential", "read 166 MB/s"),
+            ("Random 4 KiB", "read "),
+            ("rand-read-16k", "read "),
+            ("read-cached", "in memory"),
+        ] {
+            let text = told(&digest, subject).unwrap_or_else(|| panic!("{subject}: {digest:?}"));
+            assert!(text.contains(words), "{subject}: {text}");
+        }
+        let all = self::digest(&samples::with_read_ladder());
+        assert_eq!(told(&all, "read-cached"), None, "many are in short");
     }
 }

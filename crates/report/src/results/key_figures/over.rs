@@ -2,10 +2,12 @@
 //! ends. Of a run without conditions it is one figure.
 
 use crate::results::summary::{Figure, JobSummary, Summary};
+use crate::results::sweep::{Verdicts, plain_name};
 use crate::words::format::{quantity, range};
 use crate::words::labels::Labels;
 use crate::words::text::clean;
 use assay_lang::{counted, tr};
+use std::rc::Rc;
 
 /// The jobs of a run with their trials under one condition.
 #[derive(Debug)]
@@ -14,17 +16,28 @@ pub struct View<'a> {
     condition: Option<&'a str>,
     /// The jobs that have such trials, in reading order.
     pub jobs: Vec<JobSummary<'a>>,
+    /// Verdicts on all conditions.
+    verdicts: Option<Rc<Verdicts>>,
+}
+
+impl<'a> View<'a> {
+    /// Name of one of its jobs, without the condition.
+    pub fn name_of(&self, job: &JobSummary<'a>) -> &'a str {
+        plain_name(&job.job.name, self.condition.unwrap_or_default())
+    }
 }
 
 /// One view for each condition, in the order of the plan; a single one of a run that
 /// knows no conditions, or whose trials ran under one alone.
 pub fn views<'a>(summary: &Summary<'a>) -> Vec<View<'a>> {
     let planned = &summary.run.header.plan.conditions;
+    let verdicts = Verdicts::of(summary.run).map(Rc::new);
     let under = |condition: &'a str| {
         let jobs = summary.jobs.iter().map(|job| job.under(condition));
         View {
             condition: Some(condition),
             jobs: jobs.filter(|job| !job.trials.is_empty()).collect(),
+            verdicts: verdicts.clone(),
         }
     };
     let each = planned.iter().map(|condition| under(&condition.name));
@@ -33,6 +46,7 @@ pub fn views<'a>(summary: &Summary<'a>) -> Vec<View<'a>> {
         views = vec![View {
             condition: None,
             jobs: summary.jobs.clone(),
+            verdicts: None,
         }];
     }
     views
@@ -46,6 +60,7 @@ type ConditionFigure<'a> = (Option<&'a str>, Figure);
 pub struct Over<'a> {
     figures: Vec<ConditionFigure<'a>>,
     views: usize,
+    verdicts: Option<Rc<Verdicts>>,
 }
 
 impl<'a> Over<'a> {
@@ -55,8 +70,13 @@ impl<'a> Over<'a> {
             .iter()
             .filter_map(|view| Some((view.condition, figure(view)?)));
         let figures: Vec<_> = found.collect();
+        let verdicts = views.first().and_then(|view| view.verdicts.clone());
         let views = views.len();
-        (!figures.is_empty()).then_some(Self { figures, views })
+        (!figures.is_empty()).then_some(Self {
+            figures,
+            views,
+            verdicts,
+        })
     }
 
     /// Returns the median, or the range of medians: `110 .. 166 MB/s`.
@@ -81,7 +101,8 @@ impl<'a> Over<'a> {
         labels.cloned().collect()
     }
 
-    /// Which conditions the ends are of, in brackets; empty where there is no question.
+    /// Names the conditions of the ends in brackets if a verdict says that these differ; empty
+    /// where there is one condition.
     pub fn under(&self) -> String {
         if self.views < 2 {
             return String::new();
@@ -96,6 +117,8 @@ impl<'a> Over<'a> {
                 " ({})",
                 counted!(self.figures.len(), "{n} condition", "{n} conditions")
             )
+        } else if !self.are_apart(low, high) {
+            tr!(" (no difference found)").to_owned()
         } else {
             tr!(
                 " (least {low}, most {high})",
@@ -103,6 +126,12 @@ impl<'a> Over<'a> {
                 high = name(high)
             )
         }
+    }
+
+    fn are_apart(&self, low: &ConditionFigure<'_>, high: &ConditionFigure<'_>) -> bool {
+        let conditions = [low.0.unwrap_or_default(), high.0.unwrap_or_default()];
+        let verdicts = self.verdicts.as_ref();
+        verdicts.is_some_and(|found| found.tells_apart((&low.1.job, &low.1.name), conditions))
     }
 
     /// The least and the largest; with a single figure both are that one.

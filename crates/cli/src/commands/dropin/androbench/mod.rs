@@ -7,7 +7,7 @@ mod screen;
 use crate::checks::admission::{self, Need};
 use crate::driver::measuring::{Bench, MeasuringCommand};
 use crate::exit::Failure;
-use crate::output::{print, say};
+use crate::output::{say, show};
 use args::AndroBenchArgs;
 use assay_dialects::androbench::phases;
 use assay_model::job::Job;
@@ -41,7 +41,7 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     if args.shared.json || done.run.trials.is_empty() {
         return done.present(args.shared.json);
     }
-    print(|out| screen::write(args.like, &done, out))?;
+    show(&screen::document(args.like, &done))?;
     done.conclude()
 }
 

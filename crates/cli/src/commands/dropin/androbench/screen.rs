@@ -6,82 +6,60 @@ use assay_dialects::androbench::Like;
 use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::units::MIB;
+use assay_report::document::{Column, Document, Keep, Section, Table, TableRow};
 use assay_report::labels::Labels;
 use assay_report::summary::{JobSummary, Summary};
 use assay_report::text::clean;
 use assay_stats::derive::primary_metrics;
-use std::io::{self, Write};
 
-/// A line of the table.
-struct ScreenRow {
-    what: String,
-    mean: String,
-    spread: String,
-    measured: String,
-    more: String,
-}
-
-/// Writes the table, and what holds for all of it.
-pub fn write(like: Like, done: &Done, out: &mut dyn Write) -> io::Result<()> {
+/// The table, and what holds for all of it.
+pub fn document(like: Like, done: &Done) -> Document {
     let summary = Summary::of(&done.run);
     let header = &done.run.header;
     let storage = header.storage.words();
     let path = header.plan.place.path().display();
     let title = format!("{path} on {storage}, {}", like.words());
-    writeln!(out, "{}\n", clean(&title))?;
     let steps = header.plan.jobs.iter().map(|planned| &planned.job);
-    let lines: Vec<ScreenRow> = steps
+    let rows = steps
         .filter_map(|job| summary.jobs.iter().find(|of| of.job.name == job.name))
-        .map(line)
-        .collect();
-    table(&lines, out)?;
-    writeln!(out)?;
+        .map(row);
+    let mut section = Section::new("results", "");
+    section.table(Table {
+        rows: rows.collect(),
+        columns: vec![
+            Column::text(""),
+            Column::number("mean"),
+            Column::number("lowest .. highest"),
+            Column::text("measured").keep(Keep::IfRoom),
+        ],
+    });
     for note in notes(&summary, done) {
-        writeln!(out, "{}", clean(&note))?;
+        section.say(clean(&note), None);
     }
-    Ok(())
+    let mut document = Document::new(clean(&title));
+    document.push(section);
+    document
 }
 
-fn table(lines: &[ScreenRow], out: &mut dyn Write) -> io::Result<()> {
-    let width = |cell: fn(&ScreenRow) -> &str, head: &str| {
-        let widths = lines.iter().map(|line| cell(line).chars().count());
-        widths.max().unwrap_or(0).max(head.len())
-    };
-    let what = width(|line| &line.what, "");
-    let mean = width(|line| &line.mean, "mean");
-    let spread = width(|line| &line.spread, "lowest .. highest");
-    let measured = width(|line| &line.measured, "measured");
-    writeln!(
-        out,
-        "{:what$}  {:>mean$}  {:>spread$}  measured",
-        "", "mean", "lowest .. highest"
-    )?;
-    for line in lines {
-        let text = format!(
-            "{:what$}  {:>mean$}  {:>spread$}  {:measured$}  {}",
-            line.what, line.mean, line.spread, line.measured, line.more
-        );
-        writeln!(out, "{}", text.trim_end())?;
-    }
-    Ok(())
-}
-
-fn line(of: &JobSummary<'_>) -> ScreenRow {
+fn row(of: &JobSummary<'_>) -> TableRow {
     let deciding = figure_of(of.job);
     let figure = of.figure(deciding.name);
     let shown = |value: f64| deciding.shown(value);
-    ScreenRow {
-        what: title(of.job),
-        mean: figure.as_ref().map_or_else(
-            || "none".to_owned(),
-            |figure| format!("{} {}", shown(figure.stats.mean), deciding.unit),
-        ),
-        spread: figure.as_ref().map_or_else(String::new, |figure| {
+    let cells = match figure {
+        None => vec![title(of.job).into(), "none".into()],
+        Some(figure) => {
             let (low, high) = (shown(figure.stats.min), shown(figure.stats.max));
-            format!("{low} .. {high}")
-        }),
-        measured: figure.map_or_else(String::new, |figure| words(&figure.labels)),
-        more: per_transaction(of),
+            vec![
+                title(of.job).into(),
+                format!("{} {}", shown(figure.stats.mean), deciding.unit).into(),
+                format!("{low} .. {high}").into(),
+                words(&figure.labels).into(),
+            ]
+        }
+    };
+    TableRow {
+        note: Some(per_transaction(of)).filter(|cost| !cost.is_empty()),
+        ..TableRow::new(cells)
     }
 }
 

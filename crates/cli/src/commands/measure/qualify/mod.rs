@@ -94,7 +94,9 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let scale = Scale::new(&args.suite, &inspection)?;
     let more = profile::more(args, &place, &mut host)?;
     let plan = plan(args, &inspection, place, &scale)?;
-    let duration = Nanos(estimate::of_plan(&plan).0 + more.time().0);
+    let suite = estimate::of_plan(&plan);
+    let [usual, slow] = more.times().map(|time| Nanos(suite.0 + time.0));
+    let duration = (usual, (!more.is_empty()).then_some(slow));
     announce(&plan, &inspection, host.target(), duration, store.path());
 
     let mut header = header(plan, inspection, host.origin());

@@ -60,7 +60,7 @@ impl Profile {
 #[derive(Default)]
 pub struct More {
     works: Vec<(Work, Vec<PlannedJob>)>,
-    time: Nanos,
+    times: [Nanos; 2],
 }
 
 /// Returns the works that a profile adds to the suite in this place.
@@ -96,7 +96,7 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
         job,
         trials: args.trials(),
     };
-    let (mut works, mut once_ns) = (Vec::new(), 0);
+    let (mut works, mut once_ns) = (Vec::new(), [0; 2]);
     for name in names {
         let resolved = scenarios::built(name, scale, place)?;
         scenarios::tools_are_there(host, &resolved.scenario)?;
@@ -105,18 +105,20 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
             name,
             written = resolved.written
         )));
-        once_ns += resolved.time.0;
+        for (all, time) in once_ns.iter_mut().zip(resolved.times) {
+            *all += time.0;
+        }
         let steps = scenarios::measured(&resolved);
         let work = Work::Scenario(Box::new(resolved.scenario));
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {
         let (work, steps) = memory::short();
-        once_ns += estimate::of_memory(steps.len()).0;
+        once_ns = once_ns.map(|all| all + estimate::of_memory(steps.len()).0);
         works.push((work, steps.into_iter().map(planned).collect()));
     }
-    let time = Nanos(once_ns.saturating_mul(args.trials().into()));
-    Ok(More { works, time })
+    let times = once_ns.map(|once| Nanos(once.saturating_mul(args.trials().into())));
+    Ok(More { works, times })
 }
 
 impl More {
@@ -125,9 +127,9 @@ impl More {
         self.works.is_empty()
     }
 
-    /// Returns the estimated time of all works.
-    pub const fn time(&self) -> Nanos {
-        self.time
+    /// Returns the estimated times of all works at the speeds that are assumed.
+    pub const fn times(&self) -> [Nanos; 2] {
+        self.times
     }
 
     /// Returns the steps of the works, as the plan of the run has them.

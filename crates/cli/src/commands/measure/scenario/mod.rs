@@ -116,8 +116,12 @@ fn announce(
     };
     let path = bench.inspection.path.display();
     let device = bench.inspection.storage.words();
+    let trials = u64::from(args.trials());
+    let [time, slow] = resolved
+        .times
+        .map(|once| minutes(Nanos(once.0.saturating_mul(trials))));
     say(&clean(&tr!(
-        "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; about {time} in all, longer on slow storage; seed {seed}",
+        "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; about {time} in all, on slow storage (20 MiB/s, 20 ms a flush) about {slow}; seed {seed}",
         name = found.name,
         steps,
         trials = args.trials(),
@@ -125,7 +129,8 @@ fn announce(
         path,
         written,
         more,
-        time = minutes(Nanos(resolved.time.0.saturating_mul(args.trials().into()))),
+        time,
+        slow,
         seed = bench.seed
     )));
     say(&clean(&found.file.about));

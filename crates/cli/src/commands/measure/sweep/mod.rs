@@ -116,7 +116,7 @@ fn begin(
     let schedule = schedule(args, &jobs, &conditions, &place)?;
     let seed = args.shared.seed.unwrap_or_else(random);
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
-    let duration = estimate::of_plan(&plan);
+    let duration = (estimate::of_plan(&plan), None);
     announce(&plan, &inspection, host.target(), duration, store.path());
     let mut header = header(plan, inspection, host.origin());
     header.stopping = schedule.stopping;

@@ -26,6 +26,8 @@ const WIDEST_LEFT: f64 = 0.4;
 const LEAST_LEFT: f64 = 10.0;
 /// Longest name that is written out, in characters.
 const LONGEST: usize = 34;
+/// Names of a horizontal axis are not made shorter than this.
+const LEAST_NAME: usize = 8;
 /// About a label so far.
 const TICK_EVERY: f64 = 66.0;
 
@@ -148,11 +150,17 @@ fn fitting(area: Area) -> usize {
 
 fn horizontal(axis: &Axis, x: &Ruler<'_>, left: f64, right: f64, base: f64) -> Markup {
     let most = as_u32(((right - left) / TICK_EVERY).max(2.0));
+    // Each of a few names has a part of the axis.
+    let longest = match &axis.scale {
+        Scale::Names(names) => (right - left) / names.len().max(1) as f64 / text_width("n") - 1.0,
+        _ => LONGEST as f64,
+    };
+    let longest = as_usize(longest).clamp(LEAST_NAME, LONGEST);
     let mut free = f64::NEG_INFINITY;
     let marks: Vec<(f64, String)> = x
         .marks(most)
         .into_iter()
-        .map(|(value, name)| (x.px(value), shorten(&clean(&name), LONGEST)))
+        .map(|(value, name)| (x.px(value), shorten(&clean(&name), longest)))
         .filter(|(px, name)| {
             // Names never overlap: the one that comes later goes.
             let half = text_width(name) / 2.0;

@@ -197,3 +197,18 @@ fn a_name_without_room_beside_its_row_stands_above_it() {
     assert!(!long.contains("class=\"end name\""), "{long}");
     assert!(interval("short", 2.0, None).contains("class=\"end name\""));
 }
+
+#[test]
+fn each_of_two_long_names_stands_below_its_axis() {
+    let names = [
+        "A: /srv/results/before-the-patch.json",
+        "B: /srv/results/after-the-patch.json",
+    ];
+    let names = Scale::Names(names.map(str::to_owned).to_vec());
+    let points = vec![Point::at(0.0, 1.0), Point::at(1.0, 2.0)];
+    let chart = chart(names, Scale::Close, SeriesStyle::Dots, points);
+    let drawn = draw(&chart, 330.0).body.into_string();
+    for side in [">A: /", ">B: /"] {
+        assert!(drawn.contains(side), "{side}: {drawn}");
+    }
+}

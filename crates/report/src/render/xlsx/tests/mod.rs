@@ -3,6 +3,7 @@
 mod verdicts;
 
 use super::*;
+use crate::results::summary::Summary;
 use crate::testing::fixture;
 use crate::testing::samples;
 use assay_testkit::needs;
@@ -411,4 +412,80 @@ fn a_workbook_that_somebody_saved_is_theirs() {
     for other in [&b""[..], b"PK", b"a,b\n1,2\n"] {
         assert!(!is_untouched(Cursor::new(other)));
     }
+}
+
+/// Widths of the columns of a sheet, the first one first.
+fn widths(parts: &BTreeMap<String, String>, sheet: usize) -> Vec<f64> {
+    let sheet = &parts[&format!("xl/worksheets/sheet{sheet}.xml")];
+    let value = |col: &str, name: &str| -> Option<f64> {
+        let (_, rest) = col.split_once(&format!("{name}=\""))?;
+        rest.split('"').next()?.parse().ok()
+    };
+    let mut widths = Vec::new();
+    for col in sheet.split("<col ").skip(1) {
+        let last = value(col, "max").unwrap_or_default();
+        while (widths.len() as f64) < last {
+            widths.push(value(col, "width").unwrap_or_default());
+        }
+    }
+    widths
+}
+
+/// A narrower cell shows `###` in place of the number.
+#[test]
+fn columns_are_wide_enough_for_their_numbers_as_they_are_shown() {
+    assert_eq!(
+        look::columns_of(1_234_567_890.0, "ns"),
+        "1,234,567.89 µs_".chars().count()
+    );
+    assert_eq!(look::columns_of(166_400_000.0, "B/s"), "166.40 MB/s_".len());
+    let mut run = fixture::run();
+    for trial in &mut run.trials {
+        // Rates of TB/s, in MB/s.
+        let measured = trial.measured.iter_mut();
+        measured.for_each(|found| found.elapsed_ns = 1 + found.elapsed_ns / 1_000_000);
+    }
+    let parts = parts(&run);
+    let summary = Summary::of(&run);
+    let job = summary
+        .jobs
+        .iter()
+        .find(|job| job.job.name == "seq-read-1m");
+    let stats = job.unwrap().figure("read_bw").unwrap().stats;
+    let needed = look::columns_of(stats.max, "B/s") as f64;
+    let widths = widths(&parts, 1);
+    let head = |text: &str| {
+        let mut columns = ('A'..='Z').zip(&widths);
+        let rows = 1..60;
+        let is_head = |column| {
+            let mut rows = rows.clone();
+            rows.any(|row| cell(&parts, 1, &format!("{column}{row}")).as_deref() == Some(text))
+        };
+        columns
+            .find(|(column, _)| is_head(*column))
+            .map(|(_, width)| *width)
+    };
+    for text in ["median", "Lowest", "Highest"] {
+        assert!(
+            head(text).is_some_and(|width| width >= needed),
+            "{text}: {widths:?}, {needed}"
+        );
+    }
+}
+
+#[test]
+fn a_row_is_as_high_as_its_text_that_wraps() {
+    let mut run = fixture::run();
+    // Rows of three lines.
+    let high = |run: &Run| {
+        let sheet = &parts(run)["xl/worksheets/sheet1.xml"];
+        let heads = sheet.split("<row ").filter_map(|row| row.split('>').next());
+        heads.filter(|head| head.contains("ht=\"45\"")).count()
+    };
+    let before = high(&run);
+    let long = "writes a slot with a flush after each, ".repeat(4);
+    for trial in &mut run.trials {
+        trial.job.description = (trial.job.name == "seq-read-1m").then(|| long.clone());
+    }
+    assert_eq!(high(&run), before + 1);
 }
