@@ -53,6 +53,7 @@ mod openmetrics;
 mod outputs;
 mod over_adb;
 mod over_ssh;
+mod pages;
 mod paired;
 mod ping;
 mod plot;
