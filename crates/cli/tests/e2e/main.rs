@@ -32,6 +32,7 @@ mod generate;
 mod hindrances;
 mod import;
 mod iozone;
+mod json_fields;
 mod kept;
 mod kill;
 mod kill_storm;
