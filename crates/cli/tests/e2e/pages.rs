@@ -17,7 +17,7 @@ const NAMES: [&str; 12] = [
     "lab",
     "Mon",
     "Nov",
-    "xa",
+    "xaa",
     "XY",
     "HARDDRIVE",
     "arm",
@@ -262,49 +262,73 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// Pairs of neighbours among the words of the program's source.
+/// Texts in quotation marks of Rust code; marks in raw strings cut these into pieces.
+fn literals(code: &str) -> Vec<&str> {
+    let mut literals = Vec::new();
+    let mut rest = code;
+    while let Some((_, after)) = rest.split_once('"') {
+        let is_end = |at: &usize| !after[..*at].ends_with('\\') || after[..*at].ends_with("\\\\");
+        let end = after.match_indices('"').map(|(at, _)| at).find(is_end);
+        let (literal, next) = after.split_at(end.unwrap_or(after.len()));
+        literals.push(literal);
+        rest = next.strip_prefix('"').unwrap_or_default();
+    }
+    literals
+}
+
+/// Words that the program prints, each with its neighbour and with an empty one.
 fn phrases() -> HashSet<(String, String)> {
     let mut folders = vec![root().join("crates")];
     let mut pairs = HashSet::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            if path.to_string_lossy().contains("test") {
+            let name = path.file_name().expect("a name").to_string_lossy();
+            if name.contains("test") {
                 continue;
             }
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") {
+            } else if path
+                .extension()
+                .is_some_and(|end| end == "rs" || end == "toml")
+            {
                 let text = fs::read_to_string(&path).expect("text");
                 let code = text
                     .lines()
                     .filter(|line| !line.trim_start().starts_with("//"));
                 let code = code.map(|line| line.trim_start().to_owned() + "\n");
                 let code = code.collect::<String>().replace("\\\n", "");
-                let of_code = tokens(&code);
-                let owned = of_code
-                    .windows(2)
-                    .map(|w| (w[0].to_owned(), w[1].to_owned()));
-                pairs.extend(owned);
+                let code = code.replace("'\"'", "");
+                for literal in literals(&code) {
+                    let words = tokens(literal);
+                    let owned = words.windows(2).map(|w| (w[0].to_owned(), w[1].to_owned()));
+                    pairs.extend(owned);
+                    pairs.extend(words.iter().map(|word| ((*word).to_owned(), String::new())));
+                }
             }
         }
     }
     pairs
 }
 
-/// Words of a line that the program does not print one after the other.
+/// Words of a line that the program does not print, or not one after the other.
 fn foreign(line: &str, sample: &Sample, phrases: &HashSet<(String, String)>) -> Vec<String> {
     let has = |a: &str, b: &str| phrases.contains(&(a.to_owned(), b.to_owned()));
-    let cells = line.split("  ").map(|cell| plain(cell, &BTreeSet::new()));
-    let mut found = Vec::new();
-    for cell in cells {
-        for pair in tokens(&cell.replace("ID", "#")).windows(2) {
-            let [a, b] = pair else { continue };
-            let own = |word: &str| NAMES.contains(&word) || sample.command.contains(word);
-            let fits = has(a, b) || (has(a, "|") || own(a)) && (has("|", b) || own(b));
-            if !fits {
-                found.push(format!("{a} {b}"));
-            }
+    let own = |word: &str| NAMES.contains(&word) || sample.command.contains(word);
+    let columns = line.trim().replace("  ", "#");
+    let plain = plain(&columns, &BTreeSet::new()).replace("ID", "#");
+    let tokens = tokens(&plain);
+    // Lines are wrapped anywhere.
+    let words = tokens.strip_prefix(&["|"]).unwrap_or(&tokens);
+    let words = words.strip_suffix(&["|"]).unwrap_or(words);
+    let unknown = words.iter().filter(|word| !has(word, "") && !own(word));
+    let mut found: Vec<String> = unknown.map(|word| (*word).to_owned()).collect();
+    for pair in words.windows(2) {
+        let [a, b] = pair else { continue };
+        let fits = has(a, b) || (has(a, "|") || own(a)) && (has("|", b) || own(b));
+        if !fits {
+            found.push(format!("{a} {b}"));
         }
     }
     found
