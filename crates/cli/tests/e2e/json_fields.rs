@@ -186,3 +186,19 @@ fn each_column_of_the_csv_of_watch_is_on_its_page() {
     let missing: Vec<&str> = columns.filter(|column| !known.contains(*column)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+#[test]
+fn each_field_that_fio_does_not_have_is_on_its_page() {
+    let bed = Bed::new();
+    let job = "assay fio --name=a --size=64k --rw=rw --end_fsync=1 --output-format=json";
+    let ended = run(&bed, &bed.folder(), &shlex::split(job).expect("words"));
+    let mut found = BTreeMap::new();
+    fields(&ended.json()["jobs"][0]["assay"], "", &mut found);
+    let mut known = described("fio");
+    known.extend(described("json"));
+    let missing: Vec<_> = found
+        .iter()
+        .filter(|(name, _)| !known.contains(*name))
+        .collect();
+    assert!(!found.is_empty() && missing.is_empty(), "{missing:?}");
+}
