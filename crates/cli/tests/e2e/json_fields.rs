@@ -47,7 +47,7 @@ const RUNS: [(&str, &str); 15] = [
 ];
 
 /// Commands that print another document, with its page. Those before make what later ones show.
-const OTHERS: [(&str, &str); 29] = [
+const OTHERS: [(&str, &str); 30] = [
     (
         "json",
         "qualify sim:rtsx-sd-pro-plus-128,noise=3 --quick --name a --json",
@@ -66,6 +66,7 @@ const OTHERS: [(&str, &str); 29] = [
         "model",
         "model simulate --part emmc-8gb-hs400 --ios 100 --json",
     ),
+    ("model", "model simulate --parts --json"),
     ("model", "model fit rates.csv --json"),
     ("model", "model fit a --json"),
     ("model", "model compare --json"),
