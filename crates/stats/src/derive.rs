@@ -14,7 +14,7 @@ mod primary;
 
 pub use label::{direction_of, label_of, measured_of, quantity_of};
 pub(crate) use primary::decides_between;
-pub use primary::{deciding_metrics, primary_metrics};
+pub use primary::{BANDWIDTH_FROM_BYTES, deciding_metrics, primary_metrics};
 
 use crate::course::Course;
 use crate::latency::Distribution;

@@ -5,7 +5,7 @@ mod document;
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::fio_words::{Copies, UNLABELLED, ended_with, interim};
+use super::fio_words::{Copies, UNLABELLED, deciding_rate, ended_with, interim};
 use super::lines::{self, Headings, NumberedLine};
 use assay_model::figures::Results;
 use document::{Direction, FioJson, FioJsonJob, Latency, Options};
@@ -266,11 +266,12 @@ struct Taker<'a> {
 
 impl Taker<'_> {
     fn direction(&mut self, figures: &Direction) -> Result<(), ImportError> {
+        let deciding = deciding_rate(figures.bw.map(|bw| 1024.0 * bw), figures.iops);
         if let Some(bw) = figures.bw {
-            self.figure("bw", "KiB/s", bw, true)?;
+            self.figure("bw", "KiB/s", bw, deciding == "bw")?;
         }
         if let Some(iops) = figures.iops {
-            self.figure("iops", "IOPS", iops, false)?;
+            self.figure("iops", "IOPS", iops, deciding == "iops")?;
         }
         self.latencies(&figures.latencies())
     }

@@ -3,10 +3,11 @@
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
-use super::fio_words::{Copies, UNLABELLED, ended_with, interim};
+use super::fio_words::{Copies, UNLABELLED, deciding_rate, ended_with, interim};
 use super::lines::{self, Headings, starts_with_one};
 use super::number::{after, leading, with_suffix};
 use assay_model::figures::Results;
+use assay_stats::unit::factor;
 use std::collections::HashMap;
 
 /// `true` if a line is the first one of a job's results.
@@ -118,11 +119,21 @@ impl FioTextJob {
             all.note(UNLABELLED);
         }
         for figure in &self.figures {
+            let rate = |name: &str| {
+                let mut all = self.figures.iter();
+                all.find(|other| other.direction == figure.direction && other.name == name)
+            };
+            // Fio's KB are of 1024 bytes.
+            let bytes = rate("bw").and_then(|bw| {
+                let unit = bw.unit.replace("KB/s", "KiB/s");
+                Some(bw.value * factor(&unit, "B/s")?)
+            });
+            let deciding = deciding_rate(bytes, rate("iops").map(|iops| iops.value));
             let key = Key {
                 condition: condition.to_owned(),
                 metric: format!("{name}: {}_{}", figure.direction, figure.name),
                 unit: figure.unit.clone(),
-                primary: figure.name == "bw",
+                primary: figure.name == deciding,
                 measured: self.labels.get(&figure.direction).cloned(),
             };
             all.value(key, figure.value, None, Some(figure.line))?;

@@ -1,5 +1,6 @@
 //! Texts about fio's jobs, for every format of their results.
 
+use assay_stats::derive::BANDWIDTH_FROM_BYTES;
 use std::collections::HashMap;
 
 pub(super) const UNLABELLED: &str = "What was measured, device or page cache, is not recorded.";
@@ -28,4 +29,16 @@ pub(super) fn ended_with(name: &str, error: impl std::fmt::Display) -> String {
 /// Returns the note on reports that a run gave before its end.
 pub(super) fn interim(reports: usize) -> String {
     format!("{reports} interim of the same run left out (--status-interval, SIGUSR1).")
+}
+
+/// Returns the name of the rate that decides, as for assay's own jobs: small I/Os are counted.
+pub(super) fn deciding_rate(bytes_per_s: Option<f64>, iops: Option<f64>) -> &'static str {
+    // Rates are rounded, and block sizes are powers of two.
+    let least = 0.75 * BANDWIDTH_FROM_BYTES as f64;
+    let block = bytes_per_s.zip(iops).map(|(rate, iops)| rate / iops);
+    if block.is_some_and(|block| block < least) {
+        "iops"
+    } else {
+        "bw"
+    }
 }

@@ -4,7 +4,7 @@ use assay_model::job::{Job, Purpose};
 use assay_model::units::KIB;
 
 /// From this block size on, bandwidth decides instead of IOPS.
-const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
+pub const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 const DURABLE: &str = "durable_write_lat_p50";
 /// Decided until writes were measured together with their flush.
 const FLUSH: &str = "flush_lat_p50";

@@ -12,6 +12,7 @@ use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole
 use assay_model::system::System;
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
+use std::collections::BTreeSet;
 
 /// A machine at rest, of root, with a card on ext4 that has room.
 fn at_rest() -> Checkup {
@@ -416,4 +417,16 @@ fn json_has_words_and_data() {
     assert_eq!(worn["severity"], "disturbs");
     assert_eq!(worn["device"], "mmcblk0");
     assert!(worn["what"].as_str().unwrap().contains("urgent"));
+}
+
+#[test]
+fn the_fields_of_every_finding_are_on_the_page() {
+    let page = include_str!("../../../../../docs/devices.md");
+    let value = json::doctor(None, &findings(&ill()), None);
+    let all = value["findings"].as_array().unwrap().iter();
+    let fields = all.flat_map(|finding| finding.as_object().unwrap().keys());
+    let missing: BTreeSet<&String> = fields
+        .filter(|field| !page.contains(&format!("`{field}`")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -17,7 +17,15 @@ use std::process::ExitCode;
 /// Simulates, and shows the figures.
 pub fn run(args: &SimulateArgs) -> Result<ExitCode, Failure> {
     let Some(word) = args.part.as_deref().filter(|_| !args.parts) else {
-        args.output.show(&known_parts())?;
+        let part = |part: DeviceModel| json!({ "name": part.name, "about": part.about, "source": part.source });
+        let parts = || {
+            DeviceModel::known()
+                .into_iter()
+                .map(part)
+                .collect::<Vec<_>>()
+        };
+        let values = || json!({ "schema": 1, "parts": parts() });
+        args.output.present(values, known_parts)?;
         return Ok(DONE);
     };
     let part = device_model(word)?;
