@@ -13,7 +13,7 @@ use assay_model::verdict::LEVEL;
 use assay_stats::distributions::mann_whitney::MannWhitney;
 use assay_stats::verdict::compare::compare_figures;
 use assay_stats::verdict::line::Options;
-use assay_stats::verdict::power::{promise_kept, table};
+use assay_stats::verdict::power::{promise_kept, promised_of_runs, table};
 use assay_stats::verdict::sequential::PLANS;
 use assay_stats::verdict::simulate::{
     Apart, Baseline, Design, Noise, Ordered, Scene, Tally, Way, simulate,
@@ -398,7 +398,7 @@ fn runs_made_apart(limits: &mut Limits) {
                     &format!("{wrong:.1} %"),
                     wrong <= MAX_FALSE,
                 );
-                let truth = scene.promised();
+                let truth = promised_of_runs(&scene);
                 let [right, _] = Apart {
                     metrics: 1,
                     truth,

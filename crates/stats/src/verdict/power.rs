@@ -6,11 +6,12 @@ use super::compare::compare_figures;
 use super::judge::Rule;
 use super::line::Options;
 use super::margin::Margin;
-use super::simulate::{Design, Noise, Scene, Way, log_deviation, sides_of};
+use super::simulate::{Apart, Design, Noise, Scene, Way, log_deviation, sides_of};
 use super::trials::{Outlook, POWER, Test, called_effect};
 use crate::distributions::root_from;
+use crate::summary::mean;
 use assay_model::figures::{Better, Figure};
-use assay_model::verdict::Verdict;
+use assay_model::verdict::{LEVEL, Verdict};
 
 /// Differences that `n` trials per side show in four of five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,6 +145,18 @@ pub fn promise_kept(cv: f64, n: u32, truth: f64, comparisons: u32, seed: u64) ->
     });
     let found = words.filter(|found| *found).count();
     100.0 * found as f64 / f64::from(comparisons.max(1))
+}
+
+/// The difference, a share, that the table promises for as many runs a side as the scene has: on
+/// average over what is known before these are made.
+pub fn promised_of_runs(scene: &Apart) -> f64 {
+    let runs = u32::try_from(scene.runs[0]).unwrap_or(u32::MAX);
+    let variances = scene.variances(400);
+    let promised = variances.iter().filter_map(|between| {
+        let rows = table_of_runs(between, LEVEL, 0.0, &[runs]);
+        Some(rows.first()?.difference_percent? / 100.0)
+    });
+    mean(&promised.collect::<Vec<_>>())
 }
 
 /// As a share, for trials or runs with the standard deviation `s`.

@@ -10,15 +10,13 @@ use super::estimate::Difference;
 use super::judge::{Rule, Word, judge};
 use super::line::{Options, VerdictRow};
 use super::margin::Margin;
-use super::power::table_of_runs;
 use super::ranking::{Pair, rank_figures};
 use super::sequential::Plan;
 use super::shift::Tables;
 use super::units::{ApartSide, compare_apart};
-use crate::summary::mean;
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::plan::rounds;
-use assay_model::verdict::{LEVEL, Verdict};
+use assay_model::verdict::Verdict;
 pub use noise::Noise;
 pub(crate) use noise::Normal;
 
@@ -232,20 +230,14 @@ impl Apart {
         found.map(|found| 100.0 * f64::from(found) / f64::from(comparisons.max(1)))
     }
 
-    /// The difference, a share, that power promises for as many runs of each side.
-    pub fn promised(&self) -> f64 {
+    /// Variances of runs as comparisons of this scene would know them before, so many of them.
+    pub(super) fn variances(&self, number: usize) -> Vec<RunVariance> {
         let mut normal = Normal::new(1);
         let mut of_one = || {
             let run = self.side(1, 0.0, &mut normal);
             RunVariance::of_one(&run[0][0], &self.history(&mut normal))
         };
-        let variances: Vec<RunVariance> = (0..400).filter_map(|_| of_one()).collect();
-        let runs = u32::try_from(self.runs[0]).unwrap_or(u32::MAX);
-        let promised = variances.iter().filter_map(|between| {
-            let rows = table_of_runs(between, LEVEL, 0.0, &[runs]);
-            Some(rows.first()?.difference_percent? / 100.0)
-        });
-        mean(&promised.collect::<Vec<_>>())
+        (0..number).filter_map(|_| of_one()).collect()
     }
 
     fn history(&self, normal: &mut Normal) -> Earlier {
