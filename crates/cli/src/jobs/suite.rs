@@ -82,7 +82,7 @@ impl Scale {
         }
     }
 
-    /// With [`TRIALS`] less than five minutes, and at most 17 GiB written.
+    /// With [`TRIALS`] less than five minutes, and at most 19 GiB written, in up to three test files.
     const fn usual() -> Self {
         Self {
             file: Bytes::gib(1),
@@ -321,12 +321,12 @@ mod tests {
 
     /// Checks the promise of the README and `--help`.
     #[test]
-    fn a_default_run_can_be_compared_in_five_minutes_and_half_the_bytes() {
+    fn a_default_run_can_be_compared_in_five_minutes_and_writes_little() {
         let (seconds, written) = cost(&Scale::usual(), TRIALS);
         assert!(TRIALS >= 5 && seconds < 270, "{seconds}");
-        assert!(written.0 + Bytes::gib(1).0 <= Bytes::gib(17).0, "{written}");
+        assert!(written.0 + Bytes::gib(3).0 <= Bytes::gib(19).0, "{written}");
         let (seconds, written) = cost(&Scale::quick(), QUICK_TRIALS);
         assert!(QUICK_TRIALS >= 4 && seconds < 50, "{seconds}");
-        assert!(written.0 <= Bytes::gib(6).0, "{written}");
+        assert!(written.0 + Bytes::mib(768).0 <= Bytes::gib(7).0, "{written}");
     }
 }
