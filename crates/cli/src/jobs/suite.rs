@@ -70,7 +70,7 @@ impl Scale {
         }
     }
 
-    /// With [`QUICK_TRIALS`] about a minute, and at most 6 GiB written.
+    /// With [`QUICK_TRIALS`] about a minute, and at most 7 GiB written.
     const fn quick() -> Self {
         Self {
             file: Bytes::mib(256),
