@@ -1,10 +1,10 @@
 //! Which errors end a run.
 
+use assay_engine::goes_away;
 use assay_model::storage::Storage;
 use assay_model::wire::RunEnd;
 use assay_probe::roots::Roots;
 use assay_probe::stack::device_gone;
-use assay_workloads::goes_away;
 use rustix::io::Errno;
 
 /// Why no later trial can succeed.

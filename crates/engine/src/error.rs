@@ -6,6 +6,7 @@ use assay_model::job::EngineKind;
 use assay_model::units::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why a job could not be run.
@@ -105,4 +106,19 @@ impl EngineError {
             Self::NoDirect { .. } | Self::Memory(_) | Self::Job { .. } | Self::Stopped => None,
         }
     }
+}
+
+/// Number of looks at a device that gave an error, and the time between two.
+const LOOKS: u32 = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// Returns true if a device is gone within half a second. The first errors of a device that is
+/// pulled come before the kernel removes it.
+pub fn goes_away(is_gone: impl Fn() -> bool) -> bool {
+    (0..LOOKS).any(|look| {
+        if look > 0 {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        is_gone()
+    })
 }

@@ -44,7 +44,7 @@ mod wake;
 
 pub use engines::trim::discard_range;
 pub use engines::usable;
-pub use error::EngineError;
+pub use error::{EngineError, goes_away};
 pub use inherited::inherited;
 pub use measure::{Observer, Progress, Start, measure};
 pub use start::StartLine;

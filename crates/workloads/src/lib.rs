@@ -26,7 +26,7 @@ mod scenario;
 pub mod soak;
 
 pub use error::WorkError;
-pub use observer::{Context, ObservedStep, Observer, StepOutcome, Together, goes_away};
+pub use observer::{Context, ObservedStep, Observer, StepOutcome, Together};
 
 use assay_model::work::{Work, WorkReport};
 

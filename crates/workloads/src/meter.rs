@@ -1,6 +1,7 @@
 //! Measurement while the clock of a step runs.
 
-use crate::{Context, WorkError, goes_away};
+use crate::{Context, WorkError};
+use assay_engine::goes_away;
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::trial::{

@@ -8,7 +8,6 @@ use assay_model::work::powercut::Word;
 use assay_model::work::{StepDetail, WorkProgress, WorkReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Environment of a running work.
 pub struct Context<'a> {
@@ -35,21 +34,6 @@ impl Context<'_> {
     pub fn report_wanted(&self) -> bool {
         self.report_now.load(Ordering::Relaxed) && self.report_now.swap(false, Ordering::Relaxed)
     }
-}
-
-/// Number of looks at a device that gave an error, and the time between two.
-const LOOKS: u32 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-
-/// Returns true if a device is gone within half a second. The first errors of a device that is
-/// pulled come before the kernel removes it.
-pub fn goes_away(is_gone: impl Fn() -> bool) -> bool {
-    (0..LOOKS).any(|look| {
-        if look > 0 {
-            std::thread::sleep(BETWEEN_LOOKS);
-        }
-        is_gone()
-    })
 }
 
 /// A step that is about to be measured.

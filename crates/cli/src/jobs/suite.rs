@@ -327,6 +327,9 @@ mod tests {
         assert!(written.0 + Bytes::gib(3).0 <= Bytes::gib(19).0, "{written}");
         let (seconds, written) = cost(&Scale::quick(), QUICK_TRIALS);
         assert!(QUICK_TRIALS >= 4 && seconds < 50, "{seconds}");
-        assert!(written.0 + Bytes::mib(768).0 <= Bytes::gib(7).0, "{written}");
+        assert!(
+            written.0 + Bytes::mib(768).0 <= Bytes::gib(7).0,
+            "{written}"
+        );
     }
 }

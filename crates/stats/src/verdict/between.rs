@@ -24,7 +24,7 @@ const PRIOR_DF: f64 = 5.0;
 const SCATTER: f64 = 1.0;
 
 /// Runs of a side from which on their own variance is the least one.
-const ENOUGH_RUNS: usize = 3;
+pub(super) const ENOUGH_RUNS: usize = 3;
 
 /// A difference of neighbouring runs of so many robust deviations is a change of the series.
 const CHANGE: f64 = 4.0;

@@ -1,6 +1,6 @@
 //! Number of trials that a verdict needs.
 
-use super::between::RunVariance;
+use super::between::{ENOUGH_RUNS, RunVariance};
 use super::judge::Rule;
 use super::shift::MIN_TRIALS;
 use crate::distributions::mann_whitney::MannWhitney;
@@ -164,6 +164,10 @@ const EXCLUDED: f64 = 0.5;
 /// divided by the fifth power of the trials of a side. Found by simulation.
 const OWN_VARIANCES: f64 = 48.0;
 
+/// Cost of a variance that is never less than that of a side's own runs, divided by their number.
+/// Found by simulation.
+const OWN_RUNS: f64 = 0.4;
+
 /// Beyond so many trials of a side the levels of ranks are as good as those asked for.
 const COARSE: u32 = 30;
 
@@ -194,10 +198,14 @@ impl Test {
     /// With this error on each side, of `n` runs a side whose deviation is known with `df` degrees
     /// of freedom.
     pub(crate) fn of_runs(tail: f64, df: f64, n: u32) -> Self {
+        let cost = match n as usize >= ENOUGH_RUNS {
+            true => 1.0 + OWN_RUNS / f64::from(n),
+            false => 1.0,
+        };
         Self {
             t: student::quantile(tail, df),
             df,
-            scale: (f64::from(n) / 2.0).sqrt(),
+            scale: (f64::from(n) / 2.0).sqrt() / cost,
             is_of_ranks: false,
         }
     }
