@@ -266,6 +266,8 @@ impl Running {
     /// Kills the host, or host and agent, without warning.
     pub fn kill(mut self, agent_too: bool) -> Ended {
         if agent_too && let Some(agent) = child_of(self.id()) {
+            // The host must not note that it lost its agent.
+            self.signal(Signal::STOP);
             signal_to(agent, Signal::KILL);
         }
         self.process.signal(Signal::KILL);

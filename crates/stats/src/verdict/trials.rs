@@ -166,7 +166,7 @@ const OWN_VARIANCES: f64 = 48.0;
 
 /// Cost of a variance that is never less than that of a side's own runs, divided by their number.
 /// Found by simulation.
-const OWN_RUNS: f64 = 0.4;
+const OWN_RUNS: f64 = 0.32;
 
 /// Beyond so many trials of a side the levels of ranks are as good as those asked for.
 const COARSE: u32 = 30;
