@@ -292,7 +292,7 @@ pub fn power(tables: &[Power]) -> Document {
             });
         }
         if let Some(between) = power.between {
-            let percent = format_args!("{:.1}", between.percent());
+            let percent = format!("{:.1}", between.percent());
             let note = match between.earlier {
                 0 => tr!(
                     "Runs are assumed to differ by {percent} %: the store has no earlier runs of this job.",
