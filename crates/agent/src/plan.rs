@@ -195,19 +195,13 @@ impl<'a> Runner<'a> {
         Ok(RunEnd::Finished)
     }
 
-    /// Writes another test file and takes it in place of the first one. Where that is not possible,
-    /// for want of room or because the run is stopped, the first one stays.
+    /// Writes another test file and puts it in the place of the one before. Where that is not
+    /// possible, for want of room or because the run is stopped, the file stays.
     fn renew_data(&self, workspace: &Workspace) -> Result<(), Abort> {
-        let wanted = |planned: &PlannedJob| planned.job.file_state == FileState::Written;
-        let Some(path) = workspace
-            .next_data()
-            .filter(|_| self.plan.jobs.iter().any(wanted))
-        else {
+        let Some(path) = workspace.next_data().filter(|_| self.needs_data()) else {
             return Ok(());
         };
-        let total = self.plan.file_size;
-        let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
-        let written = write_data(&path, false, self.plan, self.stop, &mut tell).is_ok();
+        let written = self.write_data(&path, false).is_ok();
         if let Err(error) = workspace.take_next_data(written) {
             self.outbox
                 .warn(format!("the test file stays the same: {error}"))?;
@@ -234,21 +228,12 @@ impl<'a> Runner<'a> {
 
     /// Writes the test file for real. A result ends the run.
     fn prepare_data(&self, storage: &Storage, workspace: &Workspace) -> Option<RunEnd> {
-        let wanted = |planned: &PlannedJob| planned.job.file_state == FileState::Written;
         let nothing_to_write = matches!(workspace, Workspace::File(_) | Workspace::Simulated(_));
-        if nothing_to_write || !self.plan.jobs.iter().any(wanted) {
+        if nothing_to_write || !self.needs_data() {
             return None;
         }
-        let total = self.plan.file_size;
-        let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
         let is_device = matches!(workspace, Workspace::Device { .. });
-        match write_data(
-            &workspace.data(),
-            is_device,
-            self.plan,
-            self.stop,
-            &mut tell,
-        ) {
+        match self.write_data(&workspace.data(), is_device) {
             Ok(()) => None,
             Err(EngineError::Stopped) => Some(RunEnd::Cancelled),
             Err(error) => {
@@ -257,6 +242,25 @@ impl<'a> Runner<'a> {
                 Some(fatal.map_or(RunEnd::Failed { error }, RunEnd::from))
             }
         }
+    }
+
+    /// Returns true if a job of the plan needs a file whose blocks are all written.
+    fn needs_data(&self) -> bool {
+        let mut jobs = self.plan.jobs.iter();
+        jobs.any(|planned| planned.job.file_state == FileState::Written)
+    }
+
+    /// Writes all blocks of a new file, or of the region of a device, and tells how far it is.
+    fn write_data(&self, path: &Path, is_device: bool) -> Result<(), EngineError> {
+        let made = match is_device {
+            true => held::open(path, OFlags::WRONLY, Mode::empty()).map(File::from),
+            false => held::create_new(path),
+        };
+        let file = made.map_err(|errno| EngineError::file("create", path, errno.into()))?;
+        let seed = SplitMix64::new(self.plan.seed).next_u64();
+        let total = self.plan.file_size;
+        let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
+        layout::write(&file, path, total, seed, self.stop, &mut tell)
     }
 
     fn run_trials(
@@ -351,22 +355,6 @@ fn told(progress: Progress) -> FromAgent {
         bytes: progress.bytes,
         ios: progress.ios,
     }
-}
-
-fn write_data(
-    path: &Path,
-    is_device: bool,
-    plan: &Plan,
-    stop: &AtomicBool,
-    tell: &mut dyn FnMut(Bytes),
-) -> Result<(), EngineError> {
-    let made = match is_device {
-        true => held::open(path, OFlags::WRONLY, Mode::empty()).map(File::from),
-        false => held::create_new(path),
-    };
-    let file = made.map_err(|errno| EngineError::file("create", path, errno.into()))?;
-    let seed = SplitMix64::new(plan.seed).next_u64();
-    layout::write(&file, path, plan.file_size, seed, stop, tell)
 }
 
 /// Why a plan ends before its time.

@@ -24,7 +24,7 @@ const PREFIX: &str = ".assay-";
 const OWNER: &str = "owner.json";
 /// The file that jobs read and overwrite; every block of it was written.
 const DATA: &str = "data";
-/// The one that will take its place.
+/// The file that is written to replace [`DATA`].
 const NEXT: &str = "data.next";
 /// The file of jobs that write a new one.
 const FRESH: &str = "fresh";

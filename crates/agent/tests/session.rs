@@ -333,7 +333,7 @@ fn a_cancel_ends_its_run_and_no_other() {
     host.close().unwrap();
 }
 
-/// Its place on the medium belongs to a run, and is to vary within it.
+/// The place of a test file on the medium belongs to a run, so it has to vary within the run.
 #[test]
 fn trials_get_new_test_files_where_writing_these_takes_little_time() {
     let job = Job {

@@ -430,7 +430,7 @@ fn whether_a_card_is_genuine_is_answered_as_its_page_shows() {
     assert!(ended.out.starts_with("No sign of a fake"), "{}", ended.out);
 }
 
-/// Whatever the verdict is on this machine.
+/// The three commands of the page end with a comparison; its verdict depends on the machine and is not checked.
 #[test]
 fn before_and_after_are_compared_as_the_page_shows() {
     let commands = commands_below("docs/verdicts.md", "Before and after a change");

@@ -293,8 +293,9 @@ pub fn power(tables: &[Power]) -> Document {
         }
         if let Some(between) = power.between {
             let percent = format!("{:.1}", between.percent());
+            // The differences of neighbouring runs: one run has none.
             let note = match between.earlier {
-                0 => tr!(
+                0 | 1 => tr!(
                     "Runs are assumed to differ by {percent} %: the store has no earlier runs of this job.",
                     percent
                 ),

@@ -113,7 +113,7 @@ impl Estimate {
         self.of_trials().chain(&self.between)
     }
 
-    /// Those of them that trials give.
+    /// Estimates by trials that must agree with the first one.
     fn of_trials(&self) -> impl Iterator<Item = &Linear> {
         self.alternating.iter().chain(&self.uneven)
     }

@@ -76,7 +76,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The same where so many units of A and of B are too few to stand for parts.
+    /// Comparison of `a` and `b` units, which are too few to stand for their parts: the scope and a
+    /// note say so.
     #[must_use]
     pub fn of_few_units(mut self, [a, b]: [usize; 2]) -> Self {
         self.notes.push(Note::FewUnits(a, b));

@@ -38,8 +38,8 @@ assay_model::defaults! {
         pub trusted: [bool; 2],
         /// True if the question is whether B may take the place of A.
         pub qualify: bool,
-        /// Prior knowledge of the variances of A and of B, from other conditions and metrics; `None`
-        /// where there is none.
+        /// Prior variances of A and of B, from other conditions and metrics; `None` if these give
+        /// none.
         pub priors: Option<[Prior; 2]>,
         /// Variance between runs, where the sides are runs that were made apart.
         pub between: Option<RunVariance>,

@@ -44,8 +44,9 @@ pub fn table(cv: f64, alpha: f64, margin: f64, numbers: &[u32]) -> Vec<PowerRow>
     numbers.iter().filter(|n| **n >= 2).map(row).collect()
 }
 
-/// The table for runs that are made apart and differ as `between` tells, tests at `alpha` and a
-/// `margin` (a share): `n` of a row is the number of runs a side.
+/// Differences that numbers of runs a side show, if the sides are measured in runs of their own
+/// whose variance is `between`; for tests at `alpha` and a `margin` (a share). `n` of a row is the
+/// number of runs a side.
 pub fn table_of_runs(
     between: &RunVariance,
     alpha: f64,

@@ -58,8 +58,8 @@ impl Outlook {
         least(start, budget, power)
     }
 
-    /// Runs per side, made apart and as different as `between` tells, at most `budget`, to show a
-    /// difference `d` or equivalence.
+    /// Number of runs per side, at most `budget`, that show a difference `d` or equivalence, for
+    /// runs whose variance is `between`.
     pub fn runs(d: f64, between: &RunVariance, rule: &Rule, budget: u32) -> Option<u32> {
         let s = between.deviation();
         let rooms = [rule.margin.high - d, d - rule.margin.low].map(|room| room / s);

@@ -237,7 +237,7 @@ impl<'a> Compared<'a> {
         translated(self.word_in_english(line))
     }
 
-    /// Word for a line in English, whatever the language of the reports.
+    /// Word of the verdict on a line, in English as gates and JSON have it.
     pub fn word_in_english(&self, line: &VerdictRow) -> &'static str {
         match self.qualify {
             true => line.qualification.word(),

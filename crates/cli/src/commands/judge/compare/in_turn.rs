@@ -57,7 +57,7 @@ pub fn run(args: &VerdictArgs, tags: [&String; 2]) -> Result<ExitCode, Failure> 
     Ok(code)
 }
 
-/// What to do now, after so many runs of each side.
+/// Sentences that say how many runs of each side there are, and which one to make next.
 fn next(tags: [&String; 2], [a, b]: [usize; 2], settled: bool) -> String {
     let [of_a, of_b] = tags;
     let made = tr!("Runs made: {a} of {of_a}, {b} of {of_b}.", a, b, of_a, of_b);
